@@ -25,8 +25,7 @@ export { endpoint } from './server/http/endpoint.ts';
 export { channel } from './server/live/channel.ts';
 
 /**
- * The parts of a serving process that handlers may take. A handler names those that it takes in the type of its second parameter, and
- * `api.ts` does not compile with an endpoint that takes another one. None is global, so a test can run several services.
+ * The parts of a serving process that handlers may take. The type of a handler's second parameter names the parts that the handler takes. `api.ts` does not compile with an endpoint that needs anything else. None is global, so a test can run several services.
  */
 export interface Services {
   readonly config: Config;

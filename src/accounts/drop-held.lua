@@ -1,4 +1,4 @@
--- Deletes what a guest held, once the account that it moved into has it.
+-- Deletes a key of a moved guest whose content has joined the account.
 -- KEYS held, standing
 -- ARGV -
 -- Library standing.lua: standing_of

@@ -1,4 +1,4 @@
--- Adds to what an account holds what a guest that moved into it held: the members of a set, or the fields of a hash that the account lacks.
+-- Adds a moved guest's members of a set to the account's set, or the guest's fields of a hash that the account lacks.
 -- KEYS held, standing
 -- ARGV words (JSON: members, or field, value …), kind (set or hash)
 -- Library standing.lua: standing_of

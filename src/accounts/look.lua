@@ -1,4 +1,4 @@
--- Checks the caller for a script that runs in another slot, and tells it what it needs of the account.
+-- Checks the caller for a script in another slot, and reads the part of the account that such a script needs.
 -- KEYS account, index
 -- ARGV member
 -- Prologue prologue-check.lua: moved_in, generation

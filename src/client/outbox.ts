@@ -20,8 +20,7 @@ const DEFINITE = [400, 403, 409, 410, 413, 422];
 export type Outbox = ReturnType<typeof outboxOf>;
 
 /**
- * The operations that are not finished. Each is kept in the store before it is sent, and is sent under one idempotency key, in
- * the order of the calls, one after the other, until the service has answered it.
+ * The operations that are not finished. Each operation goes into the store before it is sent. Operations are sent one after the other, in the order of the calls, each under one idempotency key until the service has answered.
  * @param prefix the keys of the entries begin with it
  */
 export function outboxOf(
@@ -40,7 +39,7 @@ export function outboxOf(
   let next = 0;
   /** Keys of entries that come into the queue at their place. */
   let late: string[] = [];
-  /** Entries that wait for a sign-in, and the owners that need one. */
+  /** Operations that wait until their owner signs in. */
   let held: string[] = [];
   let heldOwners: Owner[] = [];
   let hasAdopted = false;

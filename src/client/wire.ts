@@ -30,7 +30,7 @@ type CodeOf<W extends { route: string; code: string }> = W['route'] extends 'POS
 /** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. */
 export type Wire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: CodeOf<W> } };
 
-/** The fields of errors beside `code` and `message`: those that any error may have, and those that an error of a code has. */
+/** The fields of errors beside `code` and `message`: the fields of every error, and the fields of the error's code. */
 export interface Details {
   any: Pick<RefusalDetails, 'field' | 'issues' | 'retryAfterMs'> & { outcome?: 'unknown' };
   of: RequiredDetails;

@@ -181,7 +181,7 @@ function keyOf([, key]: Command): string {
   return String(key);
 }
 
-/** The commands of an audit have one key, but for EXISTS, which counts those that are there. */
+/** Each command of an audit has one key. Only EXISTS has several: it counts the existing ones. */
 function singleKeyed(command: Command): Command[] {
   const [name, ...keys] = command;
   return name === 'EXISTS' ? keys.map((key): Command => [name, key]) : [command];

@@ -17,7 +17,7 @@ const MOST_LISTED = 512;
 /** Scans of one primary, of which all but the last were overtaken by a failover or lost their connection. */
 const MOST_ROUNDS = 10;
 
-/** How often the audit asks for the map while it scans, so that it notices slots that move. */
+/** A scan reads the Cluster's map so often, to notice moving slots. */
 const REFRESH_INTERVAL_MS = 250;
 
 const RETRY_MS = 50;

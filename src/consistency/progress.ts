@@ -38,7 +38,7 @@ export class Progress {
   #show(): void {
     const { keys, keysInAll, checked, drift } = this.#counts;
     const seconds = (performance.now() - this.#startedAt) / 1000;
-    // Keys that are made meanwhile come on top of those that there were at the start.
+    // The figure grows by the keys that clients make meanwhile.
     const part = keysInAll === 0 ? 0 : Math.min(1, keys / keysInAll);
     const shown = checked[SHOWN] ?? 0;
     const left = part === 0 ? '' : `, ${clock((seconds / part) * (1 - part))} left`;

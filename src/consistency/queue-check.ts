@@ -4,7 +4,7 @@ import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, KeyCheck, Look } from './auditor.ts';
 import { pages } from './scan-pages.ts';
 
-/** Members that the findings of a sorted set list one by one. */
+/** The check lists so many members of one sorted set. */
 const LISTED = 100;
 
 /** An entry of a queue, its member, and the sorted set that holds it (`redis/queue.ts`). */

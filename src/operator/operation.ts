@@ -134,7 +134,7 @@ function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
 
 const refusedAs = ({ code }: Refusal): Outcome => ({ word: 'refused', code });
 
-/** Only of a refusal, and of an error with which Redis refuses a script before it runs, is it known that nothing was changed. */
+/** Only a refusal, or an error with which Redis refuses a script before it runs, proves that nothing was changed. */
 function outcomeOf(error: Error): Outcome {
   if (error instanceof Refusal && error.details['outcome'] !== 'unknown') return refusedAs(error);
   if (error instanceof KeyChangeRefused) return { word: 'refused', reason: error.message };

@@ -79,7 +79,7 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
  * call behaves as it would alone.
  *
  * While a slot of a Cluster moves, a script can find one key of it here and the next one gone. The guard asks for a key that never
- * exists: a node refuses that in a slot that it does not serve, and in one that it is moving away or taking over.
+ * exists: a node refuses it in a slot of another node, and in a slot on its way to or from another node.
  */
 function forEachCall(name: string, parts: ScriptParts, fixed: number, form: TextForm): string {
   const { keys, args, homeKey, callerKey } = parts;

@@ -283,7 +283,7 @@ describe('nothing but the two libraries and standing.ts knows how Redis keeps it
   });
 
   test('no other TypeScript file matches it', () => {
-    expect(faulty('**/*.ts', faultsOfTypeScript)).toEqual([['accounts/keys.ts', ['makes the name of the key']]]);
+    expect(faulty('**/*.ts', faultsOfTypeScript)).toEqual([['accounts/account-keys.ts', ['makes the name of the key']]]);
   });
 
   test('no script has the key by another name than the check knows', () => {

@@ -113,7 +113,7 @@ interface WrittenBackup {
   readonly checked: CheckedData | undefined;
 }
 
-/** Writes the file, reads the data back out of it, audits that, and adds what it found. */
+/** Writes the file, reads the data back out of the file, audits the data, and adds the result to the file. */
 async function write(draft: string, unfinished: string, options: BackupOptions): Promise<WrittenBackup> {
   const { config, withSessionKeys, isAudited, signal } = options;
   const archive = await ArchiveWriter.create(draft, Date.now());

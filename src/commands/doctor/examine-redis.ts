@@ -86,7 +86,7 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
 }
 
 async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<void> {
-  // The doctor changes nothing. The Redis that it starts must neither rewrite a file nor cut one that ends in the middle of a write.
+  // The doctor changes nothing. The doctor's own Redis must not rewrite a file, nor cut a file that ends in the middle of a write.
   const unchanged = ['--auto-aof-rewrite-percentage', '0', '--aof-load-truncated', 'no'];
   examineRecord(config.DATA_DIR, diagnosis);
   const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), unchanged);

@@ -32,7 +32,7 @@ export interface Growth {
 
 /**
  * Redis does not remember how large it was yesterday. But ledger entries carry their time: of ledgers that are drawn at random, the part
- * of their entries that is from the last 24 hours is the growth of a day. Of data that is younger than a day, it is projected to one.
+ * of their entries that is from the last 24 hours is the growth of a day. Data younger than a day is projected to a whole day.
  * @param draws drawn keys, repeated ones included
  * @returns undefined where the sample is too small or too young to tell
  */

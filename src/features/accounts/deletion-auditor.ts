@@ -11,7 +11,7 @@ import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 /** Clocks of the audit and the service may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** Checks that a deleted account has nothing left, that the index of tombstones has it, and that the index has no other account. */
+/** Checks that nothing is left of a deleted account, and that the index of tombstones has exactly the deleted accounts. */
 export function deletionAuditor(holdings: readonly Holding[]): Auditor {
   return {
     keys: [

@@ -14,7 +14,7 @@ const addressGrowth = defineScript({
 /** How often a process writes down which addresses made ledgers grow. */
 const EVERY_MS = 60_000;
 
-/** Addresses that one call writes down, those with the most entries first. The others wait for the next call. */
+/** One call writes down so many addresses, the busiest first. The others wait for the next call. */
 const AT_ONCE = 200;
 
 /** A sorted set: address → ledger entries that it wrote on the UTC day, of addresses that used up a hundredth of their budget. */

@@ -22,7 +22,7 @@ const BUCKETS_AT_ONCE = 64;
 /** Fields that one command reads of a bucket that has outgrown Redis's compact encoding. A compact one comes whole. */
 const FIELDS = 256;
 
-/** Findings of one kind that a ledger lists one by one. */
+/** The check lists so many findings of one kind for a ledger. */
 const LISTED = 3;
 
 /** Unexplained keys of a ledger that are kept until the end of its check. In a live ledger most belong to newer entries. */

@@ -25,7 +25,7 @@ interface MarksOfData {
 const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 
 /**
- * The secret of the ledgers in a Cluster. The first process makes it, under the key that one Redis has it under. Each slot has a copy of
+ * The secret of the ledgers in a Cluster. The first process makes the secret, under the same key as on one Redis. Each slot has a copy of
  * it, of the data's version and of the data id, its marks: scripts compare with the marks of a slot of the same node, so that a node that
  * lost its data, or has other data, is noticed. Marks move with their slots.
  */

@@ -6,7 +6,7 @@ import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { boardKeys } from './model.ts';
 
-/** Findings of one kind that a board lists one by one, and suspects that the check looks at again. */
+/** The check lists so many findings of one kind for a board, and looks again at so many suspects. */
 const LISTED = 5;
 const SUSPECTS = 10_000;
 
@@ -84,8 +84,7 @@ async function isHandedOver(id: string, game: string, look: Look): Promise<boole
 }
 
 /**
- * Whether an operator took the account's entry off the board: alone, or with the whole board. Of an archive whose entries were deleted
- * nobody knows which accounts it had.
+ * Whether an operator took the account's entry off the board: alone, or with the whole board. Once the entries of an archive are deleted, nobody knows which accounts had one.
  */
 async function wasTakenOff(id: string, game: string, look: Look): Promise<boolean> {
   const { removed, archives, archivedPlayers } = operatedBoardKeys;

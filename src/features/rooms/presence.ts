@@ -202,8 +202,7 @@ export class Presence {
   }
 
   /**
-   * Renews the leases of these members. It ends those of a session that has ended, those of a guest that moved into a store account,
-   * because the guest's installId and sessions are no longer valid, and those of banned and deleted accounts. If the process dies
+   * Renews the leases of these members. It ends the connections of ended sessions, of banned and deleted accounts, and of guests that moved into a store account: a moved guest's installId and sessions are no longer valid. If the process dies
    * before that, these leases run out.
    */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {

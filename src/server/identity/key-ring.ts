@@ -60,7 +60,7 @@ type Change = readonly [id: string, before: string, after: string];
  * The server keys, in the memory of each process: a request checks its key without a trip to Redis. A change is published, and the
  * process then reads all keys again. It also does so when it subscribes anew, and every 3 s.
  *
- * A process that cannot read the keys goes on with those that it read last: nobody can revoke a key in that time either.
+ * A process that cannot read the keys goes on with the keys of its last read: nobody can revoke a key in that time either.
  *
  * An end only ever comes closer. So a process remembers the ends that it saw, and writes them back where Redis forgot them, for example
  * at a failover or because an older state was restored: no key comes back to life.

@@ -86,7 +86,7 @@ export class ServerKeyChanges {
   }
 
   /**
-   * Makes a key. Where there are as many as there may be, the one that ended first makes room.
+   * Makes a key. At the bound, the key that ended first makes room.
    * @throws KeyChangeRefused if all of them are valid
    */
   async create(key: NewKey): Promise<MadeKey> {

@@ -16,7 +16,7 @@ export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
 export const BAD_MESSAGES = 3;
 
-/** Frames that a client may have sent before it reads that it was closed. Each costs a callback. */
+/** A client may have sent so many frames before it reads the close frame. Each costs a callback. */
 const MOST_DROPPED_FRAMES = 256;
 
 /** Messages that may wait while one is processed; further ones are refused with `rate_limited`. */

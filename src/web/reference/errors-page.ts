@@ -18,7 +18,7 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
   overloaded: 'every path',
 };
 
-/** The page with every error code: what it means, what to do about it, and what gives it. */
+/** The page with every error code: its meaning, what a client does about it, and the endpoints and channels that give it. */
 export function errorsPage(givers: ErrorGivers): string {
   const statuses = [...Map.groupBy(codes, (code) => errors[code].status)].sort(([one], [other]) => one - other);
   return frame({

@@ -12,7 +12,7 @@ const read = (file: string): string => readFileSync(new URL(file, source), 'utf8
 /** The text of every file that makes HTML or runs in a page. */
 const pages = [
   ...readdirSync(new URL('web', source), { recursive: true, encoding: 'utf8' }).map((file) => `web/${file}`),
-  'features/pairing/page.ts',
+  'features/pairing/pairing-page.ts',
 ]
   .filter((file) => file.endsWith('.ts'))
   .map(read)
