@@ -13,8 +13,9 @@ import { freshId, request, sleep, type TestReply } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { eventually } from '../realtime/watcher.ts';
 import { statusWith } from '../server-keys.ts';
+import { filled, nameOf, takesInstallId, validRequest } from '../valid-requests.ts';
 import { fillFullestAccount, type FullestAccount } from './fullest-account.ts';
-import { bearerCases, bodyCases, filled, get, headerCases, post, urlCases, type Case } from './worst-body/cases.ts';
+import { bearerCases, bodyCases, get, headerCases, post, urlCases, type Case } from './worst-body/cases.ts';
 import { Client, processCpu, redisCpu, slowness } from './worst-body/cpu.ts';
 
 /**
@@ -38,69 +39,6 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
   'POST /v1/account/store-provision: a sign-in': { server: 3000, reason: 'verifies an RS256 signature and signs a session' },
   'POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
 };
-
-/** Valid path parameters and body fields of each endpoint. A hostile request differs from them in one place. */
-const VALID: Record<string, { params?: Record<string, string>; body?: Record<string, unknown> }> = {
-  'GET /': {},
-  'GET /client.js': {},
-  'GET /pages/style.css': {},
-  'GET /pages/modules/{name}': { params: { name: 'home.js' } },
-  'GET /openapi.json': {},
-  'GET /asyncapi.json': {},
-  'GET /docs': {},
-  'GET /docs/channels': {},
-  'GET /docs/errors': {},
-  'GET /docs/style.css': {},
-  'GET /health': {},
-  'GET /ready': {},
-  'GET /metrics': {},
-  'POST /v1/account/resolve': { body: { installId: 'install-0001' } },
-  'GET /v1/account/export': {},
-  'POST /v1/account/delete': { body: { installId: 'install-0001' } },
-  'POST /v1/login': { body: { installId: 'install-0001' } },
-  'POST /v1/logout': {},
-  'GET /v1/session': {},
-  'GET /v1/sessions': {},
-  'POST /v1/sessions/end': { body: { installId: 'install-0001', id: '0.AAAAAAAAAAAAAAAA' } },
-  'POST /v1/sessions/verify': { body: { sessionToken: 'a.b.c' } },
-  'GET /v1/balance': {},
-  'POST /v1/coins/credit': { body: { installId: 'install-0001', coins: 1, key: 'key' } },
-  'POST /v1/coins/purchase': { body: { installId: 'install-0001', coins: 1, key: 'key' } },
-  'POST /v1/coins/debit': { body: { installId: 'install-0001', coins: 1, key: 'key' } },
-  'GET /v1/coins/history': {},
-  'GET /v1/highscores/{game}': { params: { game: 'pebble-drop' } },
-  'POST /v1/highscores/{game}': { params: { game: 'pebble-drop' }, body: { installId: 'install-0001', score: 1, name: 'Ada' } },
-  'GET /v1/catalogue': {},
-  'POST /v1/pair/new': {},
-  'POST /v1/pair/claim': { body: { installId: 'install-0001', token: 'A'.repeat(22), name: 'Ada' } },
-  'GET /v1/pair/status': {},
-  'GET /v1/pair/qr.svg': {},
-  'GET /pair': {},
-  'POST /v1/rooms': { body: { installId: 'install-0001' } },
-  'GET /v1/rooms/{code}': { params: { code: 'BCDFG' } },
-  'POST /v1/rooms/{code}/{action}': { params: { code: 'BCDFG', action: 'state' }, body: { installId: 'install-0001' } },
-  'POST /v1/trial/touch': { body: { deviceId: 'device-0001' } },
-  'GET /v1/trial/status': {},
-  'POST /v1/trial/link': {},
-  'GET /v1/subscription': {},
-  'POST /v1/subscription/report': { body: { installId: 'install-0001', subscribed: true } },
-  'POST /v1/subscription/purchase': { body: { installId: 'install-0001', purchaseToken: 'A'.repeat(100) } },
-  'GET /v1/entitlement': {},
-  'POST /v1/entitlement/first-run': { body: { installId: 'install-0001' } },
-  'GET /.well-known/jwks.json': {},
-  'POST /v1/account/store-provision': { body: { token: 'a.b.c' } },
-  'GET /v1/account/store-install/nonce': {},
-  'POST /v1/account/store-install': { body: { nonce: 'A'.repeat(43), integrityToken: 'a.b.c' } },
-  'POST /v1/store/google/notifications': { body: { message: { data: 'e30=' } } },
-  'POST /sandbox/issue': { body: { kind: 'id_token' } },
-  'GET /sandbox/jwks.json': {},
-  'POST /sandbox/token': {},
-  'GET /sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptionsv2/tokens/{token}': {},
-  'POST /sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptions/{productId}/tokens/{call}': {},
-  'POST /sandbox/playintegrity/v1/{call}': {},
-};
-
-const nameOf = ({ method, path }: { method: string; path: string }): string => `${method} ${path}`;
 
 let folder: string;
 let tcpRedis: Awaited<ReturnType<typeof startTcpRedis>>;
@@ -223,15 +161,11 @@ async function over(group: string, cases: readonly Case[]): Promise<string[]> {
   return tooDear;
 }
 
-test('every endpoint is listed here with valid data', () => {
-  expect(Object.keys(VALID).sort()).toEqual([...new Set(api.map(nameOf))].sort());
-});
-
 describe('a hostile request costs a millisecond of CPU at most', { timeout: 300_000 }, () => {
   test.each(api.map((endpoint) => [nameOf(endpoint), endpoint] as const))('%s', async (name, endpoint) => {
-    const { params = {}, body = {} } = VALID[name]!;
-    const cases = urlCases(endpoint, params);
-    if (endpoint.method === 'POST') cases.push(...bodyCases(endpoint, filled(endpoint.path, params), body));
+    const { path, body } = validRequest(endpoint, takesInstallId(endpoint) ? { installId: 'install-0001' } : {});
+    const cases = urlCases(endpoint);
+    if (body !== undefined) cases.push(...bodyCases(endpoint, path, body));
     expect(await over(name, cases)).toEqual([]);
   });
 
@@ -319,12 +253,10 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
 
   /** A valid request of the account to an endpoint: by session where no installId will do. */
   function requestOf(endpoint: (typeof api)[number], cookie: string): Buffer {
-    const { params: valid = {}, body } = VALID[nameOf(endpoint)]!;
-    const params = { ...valid, ...(valid.code === undefined ? {} : { code: account.codes[0]! }) };
-    const path = filled(endpoint.path, params);
+    const code = 'code' in (endpoint.params?.shape ?? {}) ? { code: account.codes[0] } : {};
+    const { path, body } = validRequest(endpoint, { ...code, ...(takesInstallId(endpoint) ? { installId } : {}) });
     const headers: Record<string, string> = endpoint.caller === 'session' || endpoint.path === '/v1/logout' ? { cookie } : owner;
-    if (endpoint.method === 'GET') return get(path, headers);
-    return post(path, JSON.stringify(body?.installId === undefined ? (body ?? {}) : { ...body, installId }), headers);
+    return body === undefined ? get(path, headers) : post(path, JSON.stringify(body), headers);
   }
 
   test('lies in Redis as the service would have written it', async () => {

@@ -3,7 +3,8 @@ import { parseSessionKeys } from '../../../src/config.ts';
 import { freshId, signIn, tokenFor, type TestReply, type TestService } from '../../harness.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { signInToStore } from '../../store.ts';
-import { identifying, preparable, prepare, takesInstallId } from './requests.ts';
+import { takesInstallId } from '../../valid-requests.ts';
+import { identifying, prepare } from './requests.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -72,16 +73,14 @@ async function invalidBearers(): Promise<Record<string, string>> {
 
 const SIGNED_OUT = ['signed out here', 'signed out on another process', 'signed out on another process before this one saw it'];
 
-test('the table of requests holds every endpoint that identifies a caller', () => {
-  expect(preparable.toSorted()).toEqual(identifying.map(({ name }) => name).toSorted());
-});
+describe.each(identifying)('$name', (endpoint) => {
+  const { caller } = endpoint;
 
-describe.each(identifying)('$name', ({ name, caller }) => {
   test('a bearer works as the cookie does, and no session cookie is set', async () => {
     const [one, other] = [await install(), await install()];
     const [cookies, bearer] = [await signIn(service, one), await tokenFor(service, other)];
-    const byCookie = await (await prepare(name, service))({ cookies, installId: one });
-    const byBearer = await (await prepare(name, service))({ bearer, installId: other });
+    const byCookie = await (await prepare(endpoint, service))({ cookies, installId: one });
+    const byBearer = await (await prepare(endpoint, service))({ bearer, installId: other });
     expect([codeOf(byCookie), codeOf(byBearer)]).toEqual(['200', '200']);
     expect(byBearer.setCookies).toEqual([]);
     // A new session goes to a request with a bearer as a token.
@@ -92,7 +91,7 @@ describe.each(identifying)('$name', ({ name, caller }) => {
   test('an invalid bearer beside a valid cookie and a valid installId is 401 and changes nothing', async () => {
     const installId = await install();
     const cookies = await signIn(service, installId);
-    const send = await prepare(name, service);
+    const send = await prepare(endpoint, service);
     for (const [what, bearer] of Object.entries(await invalidBearers())) {
       const isIgnored = caller === 'any' || (caller === 'lenient' && SIGNED_OUT.includes(what));
       if (isIgnored && caller === 'lenient') continue;
@@ -107,7 +106,7 @@ describe.each(identifying)('$name', ({ name, caller }) => {
   });
 
   test('an invalid bearer alone is refused as well', async () => {
-    const send = await prepare(name, service);
+    const send = await prepare(endpoint, service);
     for (const bearer of ['a.b.c', await tokenFor(stranger, freshId())])
       expect(codeOf(await send({ bearer }))).toBe(caller === 'any' ? '200' : '401 session_required');
   });
@@ -116,29 +115,29 @@ describe.each(identifying)('$name', ({ name, caller }) => {
     const installId = await install();
     const bearer = await tokenFor(service, installId);
     await signInToStore(service, freshId('subject'), { installId });
-    const reply = await (await prepare(name, service))({ bearer, installId: await install() });
+    const reply = await (await prepare(endpoint, service))({ bearer, installId: await install() });
     expect(codeOf(reply)).toBe(caller === 'any' || caller === 'lenient' ? '200' : '401 sign_in_required');
   });
 });
 
-describe.each(identifying.filter(takesInstallId))('$name', ({ name }) => {
+describe.each(identifying.filter(takesInstallId))('$name', (endpoint) => {
   test('x-install-id alone names the caller as installId does', async () => {
     const [one, other] = [await install(), await install()];
-    const byField = await (await prepare(name, service))({ installId: one });
-    const byHeader = await (await prepare(name, service))({ headers: { 'x-install-id': other } });
-    const byBoth = await (await prepare(name, service))({ installId: await install(), headers: { 'x-install-id': '' } });
+    const byField = await (await prepare(endpoint, service))({ installId: one });
+    const byHeader = await (await prepare(endpoint, service))({ headers: { 'x-install-id': other } });
+    const byBoth = await (await prepare(endpoint, service))({ installId: await install(), headers: { 'x-install-id': '' } });
     expect([codeOf(byField), codeOf(byHeader), codeOf(byBoth)]).toEqual(['200', '200', '200']);
     for (const reply of [byHeader, byBoth]) expect(masked(reply.body)).toEqual(masked(byField.body));
   });
 
   test('x-install-id may repeat the installId', async () => {
     const installId = await install();
-    expect(codeOf(await (await prepare(name, service))({ installId, headers: { 'x-install-id': installId } }))).toBe('200');
+    expect(codeOf(await (await prepare(endpoint, service))({ installId, headers: { 'x-install-id': installId } }))).toBe('200');
   });
 
   test('an x-install-id that names another install, or none that can be, is refused and changes nothing', async () => {
     const [installId, other] = [await install(), await install()];
-    const send = await prepare(name, service);
+    const send = await prepare(endpoint, service);
     const before = await keysNow();
     for (const [header, named] of [
       [other, installId],
@@ -166,23 +165,23 @@ describe.each(identifying.filter(takesInstallId))('$name', ({ name }) => {
 
 describe.each(identifying.filter((endpoint) => takesInstallId(endpoint) && !['install', 'lenient'].includes(endpoint.caller)))(
   '$name',
-  ({ name }) => {
+  (endpoint) => {
     test.each(['cookie', 'bearer'])('a session by %s decides, whatever x-install-id says', async (form) => {
       const installId = await install();
       for (const header of [freshId(), 'short']) {
         // The request may end the session.
         const session = form === 'cookie' ? { cookies: await signIn(service, installId) } : { bearer: await tokenFor(service, installId) };
-        const send = await prepare(name, service);
+        const send = await prepare(endpoint, service);
         expect(codeOf(await send({ ...session, installId: freshId(), headers: { 'x-install-id': header } }))).toBe('200');
       }
     });
   },
 );
 
-describe.each(identifying.filter((endpoint) => !takesInstallId(endpoint)))('$name', ({ name }) => {
+describe.each(identifying.filter((endpoint) => !takesInstallId(endpoint)))('$name', (endpoint) => {
   test('x-install-id is ignored, malformed or not: the endpoint takes no installId', async () => {
     const cookies = await signIn(service, await install());
-    const send = await prepare(name, service);
+    const send = await prepare(endpoint, service);
     for (const header of ['short', await install()]) {
       expect(codeOf(await send({ cookies, headers: { 'x-install-id': header } }))).toBe('200');
       const [alone, without] = [await send({ headers: { 'x-install-id': header } }), await send({})];

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Services } from '../../../src/declare.ts';
+import { filled, nameOf, validRequests, type Fields } from '../../valid-requests.ts';
 
 /** A request to be measured, in its bytes. */
 export interface Case {
@@ -64,7 +65,7 @@ function hostileBodies(): [name: string, json: string][] {
 }
 
 /** For each field of the body a request in which that field is hostile, and the others are as in `valid`. */
-export function bodyCases(endpoint: Endpoint<Services>, path: string, valid: Record<string, unknown>): Case[] {
+export function bodyCases(endpoint: Endpoint<Services>, path: string, valid: Fields): Case[] {
   if (endpoint.form === true) {
     const mediaType = 'application/x-www-form-urlencoded';
     return ['a&', '%CC%81', 'assertion=a&', '+'].map((unit) => ({
@@ -92,20 +93,20 @@ export const hostileTexts: [name: string, text: string][] = [
 ];
 
 /** For each path parameter and each field of the query a request in which it is hostile. */
-export function urlCases(endpoint: Endpoint<Services>, valid: Record<string, string>): Case[] {
+export function urlCases(endpoint: Endpoint<Services>): Case[] {
   const send = (path: string): Buffer => (endpoint.method === 'GET' ? get(path) : post(path, '{}'));
-  const cases: Case[] = [{ name: 'a query of ampersands', request: send(`${filled(endpoint.path, valid)}?${fill('a&', HEADER_BYTES)}`) }];
+  const { params, query } = endpoint;
+  // The path alone: each case has a query of its own.
+  const fields = validRequests[nameOf(endpoint)]!;
+  const path = filled(endpoint.path, fields);
+  const cases: Case[] = [{ name: 'a query of ampersands', request: send(`${path}?${fill('a&', HEADER_BYTES)}`) }];
   for (const [name, text] of hostileTexts) {
-    for (const field of Object.keys(endpoint.query?.shape ?? {}))
-      cases.push({ name: `?${field}= ${name}`, request: send(`${filled(endpoint.path, valid)}?${field}=${text}`) });
-    for (const field of Object.keys(endpoint.params?.shape ?? {}))
-      cases.push({ name: `{${field}}: ${name}`, request: send(filled(endpoint.path, { ...valid, [field]: text })) });
+    for (const field of Object.keys(query?.shape ?? {}))
+      cases.push({ name: `?${field}= ${name}`, request: send(`${path}?${field}=${text}`) });
+    for (const field of Object.keys(params?.shape ?? {}))
+      cases.push({ name: `{${field}}: ${name}`, request: send(filled(endpoint.path, { ...fields, [field]: text })) });
   }
   return cases;
-}
-
-export function filled(path: string, params: Record<string, string>): string {
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'x');
 }
 
 /** For each of these headers a request in which it is hostile. */

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { api } from '../src/api.ts';
+import { nameOf, takesInstallId, validRequests } from './valid-requests.ts';
+
+test('every endpoint has a valid request in test/valid-requests.ts', () => {
+  const names = api.map(nameOf);
+  const missing = names
+    .filter((name) => !(name in validRequests))
+    .map((name) => `add a valid request of ${name} to test/valid-requests.ts`);
+  const stale = Object.keys(validRequests).filter((name) => !names.includes(name));
+  expect([...missing, ...stale.map((name) => `${name} is no endpoint: remove it from test/valid-requests.ts`)]).toEqual([]);
+});
+
+test.each(api.map((endpoint) => [nameOf(endpoint), endpoint] as const))('the request of %s fits its declaration', (name, endpoint) => {
+  const fields = { ...validRequests[name], ...(takesInstallId(endpoint) ? { installId: 'install-0001' } : {}) };
+  const shapes = [endpoint.params, endpoint.query, endpoint.body].filter((shape) => shape !== undefined);
+  for (const shape of shapes) expect(shape.safeParse(fields).error?.issues).toBeUndefined();
+  const declared = shapes.flatMap((shape) => Object.keys(shape.shape));
+  expect(Object.keys(fields).filter((field) => !declared.includes(field))).toEqual([]);
+});
