@@ -1,7 +1,7 @@
 import type { FigureName } from './figures.ts';
 import type { SideKind } from './scenario.ts';
 
-/** The results of a run, as written to latest.json. */
+/** The results of a run, as written to latest.json or cluster.json. */
 export interface RunResult {
   readonly startedAt: string;
   readonly seconds: number;

@@ -6,17 +6,8 @@ import { boundText, columnTitle, figureColumns, figureText, numberText, targetVa
 
 /** The results of a run as Markdown. */
 export function runMarkdown(run: RunResult): string {
-  return page('# Bench results', run);
-}
-
-/** The results of a run with --cluster, as a part of the same page. */
-export function clusterMarkdown(run: RunResult): string {
-  return page('# On a Redis Cluster', run);
-}
-
-function page(title: string, run: RunResult): string {
   return [
-    title,
+    run.settings.cluster === true ? '# Bench results on a Redis Cluster' : '# Bench results',
     [machineLine(run), ...(run.partial ? ['**The run was stopped early: partial results.**'] : [])].join(' '),
     targetsTable(run.scenarios),
     ...run.scenarios.map((scenario) => scenarioMarkdown(scenario, run.settings.quick)),
