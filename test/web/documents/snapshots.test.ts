@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { start, type TestService } from '../../harness.ts';
+import { jsonText } from './json-text.ts';
 
 /**
  * `openapi.json` and `asyncapi.json` beside this file are the documents as the service sends them. A change of the API shows
@@ -17,5 +18,5 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 test.each(['openapi.json', 'asyncapi.json'])('%s is served as committed', async (name) => {
   const { body } = await service.get(`/${name}`);
-  await expect(`${JSON.stringify(body, null, 2)}\n`).toMatchFileSnapshot(name);
+  await expect(`${jsonText(body)}\n`).toMatchFileSnapshot(name);
 });
