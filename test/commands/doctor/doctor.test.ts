@@ -13,6 +13,7 @@ import { examineSettings } from '../../../src/commands/doctor/settings.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
 import { DATA_VERSION } from '../../../src/redis/data-version.ts';
 import { settingProblems } from '../../../src/setting-checks.ts';
+import { version } from '../../../src/web/version.ts';
 import { freePort } from '../../free-port.ts';
 import { startChild, type Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
@@ -278,7 +279,7 @@ describe('on a service', () => {
     const beside = await examine({ PORT: String(service.port) });
     expect([beside.code, beside.dangers]).toEqual([0, []]);
     expect(beside.facts['data']).toBe('version 3');
-    expect(beside.facts['service']).toBe(`http://127.0.0.1:${service.port}, ready, version 1.0.0`);
+    expect(beside.facts['service']).toBe(`http://127.0.0.1:${service.port}, ready, version ${version}`);
     expect(beside.facts['redis']).toMatch(/^(Redis|Valkey) \d+\.\S+, private, in /);
     await service.stop();
     const after = await examine({ PORT: String(service.port) });
