@@ -167,9 +167,9 @@ describe.each(identifying.filter((endpoint) => takesInstallId(endpoint) && !['in
   '$name',
   (endpoint) => {
     test.each(['cookie', 'bearer'])('a session by %s decides, whatever x-install-id says', async (form) => {
-      const installId = await install();
       for (const header of [freshId(), 'short']) {
-        // The request may end the session.
+        // The request may end the session, or be one that an account makes once.
+        const installId = await install();
         const session = form === 'cookie' ? { cookies: await signIn(service, installId) } : { bearer: await tokenFor(service, installId) };
         const send = await prepare(endpoint, service);
         expect(codeOf(await send({ ...session, installId: freshId(), headers: { 'x-install-id': header } }))).toBe('200');
