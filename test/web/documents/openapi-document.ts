@@ -22,6 +22,8 @@ type Any = any;
 /** What tests look up in an OpenAPI document. */
 export class OpenapiDocument {
   readonly all: Any;
+  /** By schema: many operations have the same errors, and ajv takes milliseconds for each. */
+  readonly #validators = new Map<string, ValidateFunction>();
 
   constructor(body: Any) {
     this.all = body;
@@ -58,7 +60,12 @@ export class OpenapiDocument {
 
   /** A validator that resolves references within the document, as tools do. */
   validator(schema: object): ValidateFunction {
-    return ajv.compile(withoutExamples({ ...schema, components: this.all.components }));
+    const text = JSON.stringify(schema);
+    const known = this.#validators.get(text);
+    if (known !== undefined) return known;
+    const made = ajv.compile(withoutExamples({ ...schema, components: this.all.components }));
+    this.#validators.set(text, made);
+    return made;
   }
 }
 
