@@ -1,7 +1,8 @@
 import { measureParts } from './micro/parts.ts';
 import { measureScripts } from './micro/scripts.ts';
 import { Processes } from './processes/processes.ts';
-import { aligned, numberText } from './report/table.ts';
+import { aligned } from './report/table.ts';
+import { numberText } from './report/numbers.ts';
 
 /** `npm run bench:micro` measures the steps of a request one by one, in this process and in Redis, in about twenty seconds. */
 

@@ -11,27 +11,33 @@ interface Import {
   readonly isType: boolean;
 }
 
-const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
+const filesOf = (root: string): string[] =>
+  (readdirSync(root, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts') && !file.includes('node_modules'));
 
-const placeOf = (from: string, path: string): string => relative(src, join(src, dirname(from), path));
-
-const imports: Import[] = files.flatMap((from) => {
-  const text = readFileSync(join(src, from), 'utf8');
-  const modules = [...text.matchAll(/^(?:import|export) (type )?([^;']*?) ?from '(\.[^']+)';$/gms)].map(
-    ([, type, names = '', path = '']) => ({
+/** What the files below a folder import from it, resources that are loaded by URL included. */
+function importsOf(root: string): Import[] {
+  const placeOf = (from: string, path: string): string => relative(root, join(root, dirname(from), path));
+  return filesOf(root).flatMap((from) => {
+    const text = readFileSync(join(root, from), 'utf8');
+    const modules = [...text.matchAll(/^(?:import|export) (type )?([^;']*?) ?from '(\.[^']+)';$/gms)].map(
+      ([, type, names = '', path = '']) => ({
+        from,
+        to: placeOf(from, path),
+        isType: type !== undefined || (names.startsWith('{') && names.split(',').every((name) => /^[{\s]*(type |\}?$)/.test(name))),
+      }),
+    );
+    // A script, a style sheet, the code of a worker, or a command that a child runs.
+    const resources = [...text.matchAll(/\bnew URL\(\s*['`]([^'`$]+)['`],\s*import\.meta\.url\)/g)].map(([, path = '']) => ({
       from,
       to: placeOf(from, path),
-      isType: type !== undefined || (names.startsWith('{') && names.split(',').every((name) => /^[{\s]*(type |\}?$)/.test(name))),
-    }),
-  );
-  // A script, a style sheet, the code of a worker, or a command that a child runs.
-  const resources = [...text.matchAll(/\bnew URL\(\s*['`]([^'`$]+)['`],\s*import\.meta\.url\)/g)].map(([, path = '']) => ({
-    from,
-    to: placeOf(from, path),
-    isType: false,
-  }));
-  return [...modules, ...resources].filter(({ to }) => !to.startsWith('..'));
-});
+      isType: false,
+    }));
+    return [...modules, ...resources].filter(({ to }) => !to.startsWith('..'));
+  });
+}
+
+const files = filesOf(src);
+const imports = importsOf(src);
 
 /**
  * The module of a file: its feature's folder, the operator's tool in a terminal, its folder below src, or the file itself when it lies
@@ -93,11 +99,13 @@ test('a feature imports only model.ts of another feature', () => {
 });
 
 test.each([
-  ['files, with the imports of types,', (file: string) => file, true],
-  ['modules, without the imports of types,', moduleOf, false],
-])('%s have no import cycle', (_, placeOf, withTypes) => {
+  ['files of src, with the imports of types,', imports, (file: string) => file, true],
+  ['modules of src, without the imports of types,', imports, moduleOf, false],
+  ['files of bench, with the imports of types,', importsOf(new URL('../bench', import.meta.url).pathname), (file: string) => file, true],
+])('%s have no import cycle', (_, edges, placeOf, withTypes) => {
+  expect(edges.length).toBeGreaterThan(100);
   const next = new Map<string, Set<string>>();
-  for (const { from, to, isType } of imports) {
+  for (const { from, to, isType } of edges) {
     const [here, there] = [placeOf(from), placeOf(to)];
     if ((withTypes || !isType) && here !== there) next.set(here, (next.get(here) ?? new Set()).add(there));
   }

@@ -2,17 +2,13 @@ import type { FigureName, Figures } from '../figures.ts';
 import { median, pairedRatio } from '../measure/statistics.ts';
 import type { Scenario } from '../scenario.ts';
 import { isKnown, judgeChange } from './judge.ts';
-import type { ComparedFigure, ComparedScenario } from './result.ts';
+import { COMPARED_FIGURES, type ComparedFigure, type ComparedScenario } from './result.ts';
 
 /** The figures of one pair of processes. Turn n of one process ran directly before or after turn n of the other. */
 export interface PairFigures {
   readonly before: readonly Figures[];
   readonly now: readonly Figures[];
 }
-
-export type ComparedFigureName = (typeof FIGURES)[number];
-
-const FIGURES = ['serverCpu', 'redisCpu'] as const satisfies readonly FigureName[];
 
 /** In µs. A figure below this is left out, because a change of some per cent in it does not matter. */
 const MIN_MICROSECONDS = 1;
@@ -47,7 +43,7 @@ export class Compared {
   }
 
   #figures(): ComparedFigure[] {
-    return FIGURES.flatMap((figure): ComparedFigure[] => {
+    return COMPARED_FIGURES.flatMap((figure): ComparedFigure[] => {
       const before = median(this.#pairs.flatMap((pair) => valuesOf(pair.before, figure)));
       const now = median(this.#pairs.flatMap((pair) => valuesOf(pair.now, figure)));
       if (!(before >= MIN_MICROSECONDS || now >= MIN_MICROSECONDS)) return [];

@@ -1,5 +1,6 @@
 import { figures } from '../figures.ts';
-import { aligned, columnTitle, numberText } from '../report/table.ts';
+import { aligned, columnTitle } from '../report/table.ts';
+import { numberText } from '../report/numbers.ts';
 import type { Change } from './judge.ts';
 import type { ComparedFigure, ComparedScenario, ComparisonResult } from './result.ts';
 

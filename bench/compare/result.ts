@@ -1,6 +1,9 @@
+import type { FigureName } from '../figures.ts';
 import type { Machine } from '../result.ts';
 import type { Change } from './judge.ts';
-import type { ComparedFigureName } from './compared.ts';
+
+/** The figures that decide a comparison. */
+export const COMPARED_FIGURES = ['serverCpu', 'redisCpu'] as const satisfies readonly FigureName[];
 
 /** The results of a comparison, as written to compare.json. */
 export interface ComparisonResult {
@@ -25,7 +28,7 @@ export interface ComparedScenario {
 }
 
 export interface ComparedFigure {
-  readonly figure: ComparedFigureName;
+  readonly figure: (typeof COMPARED_FIGURES)[number];
   /** Median of the commit, in µs. */
   readonly before: number;
   /** Median of the working tree, in µs. */

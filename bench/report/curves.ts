@@ -1,7 +1,7 @@
 import { figures, type FigureName } from '../figures.ts';
 import type { ScenarioResult, SideResult } from '../result.ts';
 import { element, line, MARGIN, picture, text, TOP, WHISKERS, type Svg } from './svg.ts';
-import { numberText } from './table.ts';
+import { numberText } from './numbers.ts';
 
 const WIDTH = 840;
 const COLUMNS = 2;

@@ -1,6 +1,6 @@
 import type { ScenarioResult, SideResult } from '../result.ts';
 import { element, heading, kindClass, line, MARGIN, picture, text, TOP, type Svg } from './svg.ts';
-import { numberText } from './table.ts';
+import { numberText } from './numbers.ts';
 
 const WIDTH = 840;
 const ROW = 21;

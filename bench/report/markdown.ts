@@ -2,7 +2,8 @@ import type { RunResult, ScenarioResult, TargetResult } from '../result.ts';
 import { betterPeers } from './better-peers.ts';
 import { answersText } from './news.ts';
 import { ratioRows } from './ratios.ts';
-import { boundText, columnTitle, figureColumns, figureText, numberText, targetValue } from './table.ts';
+import { boundText, columnTitle, figureColumns, figureText, targetValue } from './table.ts';
+import { numberText } from './numbers.ts';
 
 /** The results of a run as Markdown. */
 export function runMarkdown(run: RunResult): string {

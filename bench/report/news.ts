@@ -1,5 +1,5 @@
 import type { LoadNews } from '../load/order.ts';
-import { numberText } from './table.ts';
+import { numberText } from './numbers.ts';
 
 /** Turns the news of a load into lines for the terminal. */
 export class News {

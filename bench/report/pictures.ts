@@ -3,7 +3,7 @@ import { barPicture, type BarGroup } from './bars.ts';
 import { growthPicture, overloadPicture } from './curves.ts';
 import { latencyPicture } from './latencies.ts';
 import { WHISKERS, type Svg } from './svg.ts';
-import { numberText } from './table.ts';
+import { numberText } from './numbers.ts';
 
 /** The pictures of a run, by file name. A picture without figures is left out. */
 export function pictures({ scenarios, settings, partial }: RunResult): Record<string, Svg> {

@@ -1,6 +1,6 @@
 import { CPU_REGIMES, figures, type FigureName } from '../figures.ts';
 import type { Interval, ScenarioResult } from '../result.ts';
-import { numberText } from './table.ts';
+import { numberText } from './numbers.ts';
 
 /** The service's CPU over each other side's: a row a side, a column a kind of load, cells such as "1.27 (1.22–1.31)". */
 export function ratioRows({ sides, ratios }: ScenarioResult): string[][] {

@@ -2,6 +2,7 @@ import { figures, PER_OPERATION, type FigureName } from '../figures.ts';
 import type { Figure, RunResult, ScenarioResult, TargetResult, Verdict } from '../result.ts';
 import { betterPeers } from './better-peers.ts';
 import { answersText } from './news.ts';
+import { numberText } from './numbers.ts';
 import { intervalText, ratioRows, regimeName } from './ratios.ts';
 
 /** The results of a run as text for a terminal or a log. */
@@ -52,10 +53,6 @@ export function figureText(name: FigureName, figure: Figure | undefined): string
   const median = numberText(figure.median, figures[name].digits);
   if (figure.rounds.length < 2 || figure.lower === figure.upper) return median;
   return `${median} (${numberText(figure.lower, figures[name].digits)}–${numberText(figure.upper, figures[name].digits)})`;
-}
-
-export function numberText(value: number, digits: number): string {
-  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
 export function targetLine(target: TargetResult): string {

@@ -147,11 +147,6 @@ export function accountKeyPattern(name: string | RegExp): RegExp {
   return new RegExp(`^\\{([^}:]+)\\}:${typeof name === 'string' ? name : name.source}$`);
 }
 
-/** The names of all fields that the holdings have. */
-export function fieldNames(holdings: readonly Holding[]): string[] {
-  return holdings.flatMap(({ fields = [] }) => fields.flatMap(({ names }) => names));
-}
-
 /** The names of the keys that an account may have now. @param which chooses the keys */
 export function keyNames(holdings: readonly Holding[], now: number, which: (key: HeldKey) => boolean = () => true): string[] {
   return holdings

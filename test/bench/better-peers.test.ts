@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { betterPeers } from '../../bench/report/better-peers.ts';
 import { runMarkdown } from '../../bench/report/markdown.ts';
-import { numberText, runTable } from '../../bench/report/table.ts';
+import { runTable } from '../../bench/report/table.ts';
+import { numberText } from '../../bench/report/numbers.ts';
 import type { RunResult, ScenarioResult, SideResult } from '../../bench/result.ts';
 
 const side = (
