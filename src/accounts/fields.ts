@@ -1,7 +1,7 @@
 /**
  * What an account keeps of a field when a guest that has the field too moves into it:
  * - `own`: its own value, or none. The guest's value goes with the guest.
- * - `earlier`, `later`: the one of both times in milliseconds since 1970 that is earlier, or later.
+ * - `earlier`, `later`: the earlier or later of both times, in milliseconds since 1970. If one account has none, the other's.
  * - `purchase_lines`: the lines of both, as many as `bounded-lines.lua` allows.
  */
 export type MergeRule = 'own' | 'earlier' | 'later' | 'purchase_lines';
@@ -12,12 +12,12 @@ export interface HeldFields<Name extends string = string> {
   readonly merge: MergeRule;
 }
 
-/** Declares fields of the account's hash, once: scripts that read several features' fields take their names from here. */
+/** Declares fields of the account's hash. */
 export function heldFields<const Name extends string>(merge: MergeRule, ...names: [Name, ...Name[]]): HeldFields<Name> {
   return { names, merge };
 }
 
-/** Values of fields, by name. A field that was never set is missing. */
+/** Values of fields, by name. A field that was never set is missing, or '' after a move. */
 export type FieldValues = Readonly<Record<string, string>>;
 
 /** @param words name, value, name, value … */

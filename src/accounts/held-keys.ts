@@ -35,7 +35,7 @@ function heldKey(accountId: string, name: string): string {
 }
 
 /**
- * What a set or a hash of an account has, in parts of about ten. A part is empty now and then.
+ * What a set or a hash of an account has, in parts: small ones come whole. A part is empty now and then.
  * @param name of the key, as of `HeldKey`
  * @returns members, or field, value, field, value …
  */

@@ -18,7 +18,7 @@ export interface Holding {
   /**
    * Hands over to an account what a guest that moved into it has in other slots, or in keys that do not simply join. May be repeated,
    * and stop anywhere.
-   * @returns whether more may arrive under the guest's name. Then it is called once more, LATE_MS later, with `isLast`
+   * @returns whether more may arrive under the guest's name. Then all holdings are called again, LATE_MS later, with `isLast`
    */
   readonly handOver?: (move: Handover, parts: HoldingParts) => Promise<boolean>;
   /** Erases what a deleted account has in other slots, or what is too large for one script. May be repeated, and stop anywhere. */
@@ -45,17 +45,22 @@ export interface HoldingParts {
 export interface HeldKey {
   /** A pattern where an account may have several: `/seats:\d+/`. */
   readonly name: string | RegExp;
-  /** Of a pattern: the names that tell whether the account has any. Left out: such keys expire by themselves. */
+  /** Of a pattern: the names by which the keys are found, joined and deleted now. Left out: `erase` deletes the keys, or they expire. */
   readonly namesAt?: (now: number) => readonly string[];
   /**
-   * When the guest has moved into an account: a set or a hash `joins` the account's, which keeps its own value of a field; it `goes`,
-   * because the account has taken over what it says; `stays` under the guest's name, because other data still names the guest;
-   * `handed_over` by the holding's `handOver`, which deletes it.
+   * When the guest has moved into an account:
+   * - `joins`: the account's set or hash gets what it lacks, and the guest's is deleted.
+   * - `goes`: deleted.
+   * - `stays`: under the guest's name, which other data still uses.
+   * - `handed_over`: the holding's `handOver` takes it over and deletes it.
    */
   readonly whenMoved: 'joins' | 'goes' | 'stays' | 'handed_over';
   /**
-   * When the account is deleted: `goes` at once; `goes_last`, because it tells where else the account may have something that arrives
-   * late; `erased` by the holding's `erase`; `stays`, or expires by itself.
+   * When the account is deleted:
+   * - `goes`: once everything else is erased.
+   * - `goes_last`: with the last look, because it tells where else the account may have something that arrives late.
+   * - `erased`: by the holding's `erase`.
+   * - `stays`: or expires.
    */
   readonly whenDeleted: 'goes' | 'goes_last' | 'erased' | 'stays';
 }
@@ -69,7 +74,7 @@ export interface Handover {
 
 export interface DeletedAccount {
   readonly accountId: string;
-  /** The account and, for a guest, the account that it moved into: what was the guest's may have become that one's. */
+  /** The account and, for a guest, the account that it moved into: things of the guest may be filed under that account by now. */
   readonly owners: readonly string[];
   /** The guests that moved into the account. They are deleted with it, each by a call of its own. */
   readonly guests: readonly string[];
@@ -105,7 +110,7 @@ export interface ExportPages {
   isPlace(text: string): boolean;
   /**
    * Reads what stands at a place.
-   * @returns lists, which grow over the pages; the next place, undefined at the end; `looks`: what it cost, in looks at one thing
+   * @returns lists, which grow over the pages; the next place, undefined at the end; `looks`: what it cost, in looks at one thing; Infinity ends the page of the export
    */
   read(account: ExportedAccount, place: string, parts: HoldingParts): Promise<ExportPart>;
 }
@@ -147,7 +152,7 @@ export function accountKeyPattern(name: string | RegExp): RegExp {
   return new RegExp(`^\\{([^}:]+)\\}:${typeof name === 'string' ? name : name.source}$`);
 }
 
-/** The names of the keys that an account may have now. @param which chooses the keys */
+/** The names by which keys of an account are looked up or deleted now. @param which chooses the keys */
 export function keyNames(holdings: readonly Holding[], now: number, which: (key: HeldKey) => boolean = () => true): string[] {
   return holdings
     .flatMap(({ keys = [] }) => keys.filter(which))

@@ -6,7 +6,7 @@ import type { ScriptRunner } from '../redis/script-runner.ts';
 export interface JournalParts {
   /** Of its queue in Redis. */
   readonly name: string;
-  /** Milliseconds after which the queue takes over what a process has begun: longer than the work takes. */
+  /** Milliseconds after which the queue takes over what a process has begun: longer than the decision takes. */
   readonly takeOverMs: number;
   readonly scripts: ScriptRunner;
   /** For what follows a decision and fails. */
@@ -18,7 +18,7 @@ export interface JournalParts {
 /**
  * Work on keys of several slots, which no script can do at once: the deletion of an account, the move of a guest, a purchase.
  *
- * One script decides, in one slot. What follows is a row of steps, each of which may be repeated, stop anywhere, and find in Redis what is
+ * One script decides, in one slot; steps may lead to it. What follows is a row of steps, each of which may be repeated, stop anywhere, and find in Redis what is
  * left to do. Before the decision an entry goes into the queue, due `takeOverMs` later. So whoever dies in between leaves work that the
  * queue of any process finishes (`Queue` says why no entry gets lost).
  */
@@ -34,8 +34,9 @@ export class Journal {
 
   /**
    * Decides, and begins what follows.
-   * @param decide its argument names the act, for a document that keeps the name. If it throws, it may have decided: the queue looks
-   * @param follow does what follows, also from a decision that changed nothing; resolves with the time at which the member is due again,
+   * @param decide gets the act's name, for documents that store it. If it throws, the outcome is unknown: the entry stays, and the queue
+   * finds out
+   * @param follow is called after every decision, also one that changed nothing; resolves with the time at which the member is due again,
    * undefined: never
    * @returns the decision; `done` resolves when what follows is done, or left to the queue. It never rejects
    */

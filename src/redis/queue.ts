@@ -160,7 +160,7 @@ export class Queue {
 
   /** Makes the member due at a time, unless it is due earlier. For work that may as well come later. */
   async bring(member: string, dueAt: number): Promise<void> {
-    await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { member, entry: member, dueAt });
+    await this.#scripts.run(this.#aheadScript, { due: this.#keyOf(member) }, { member, entry: member, dueAt });
   }
 
   /**

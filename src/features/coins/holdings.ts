@@ -16,6 +16,7 @@ const cleanLedger = defineScript({
   answers: ['cleaned', 'not_moved'],
   library: [standingLibrary, ledgerLibrary],
   prelude: erasePrelude,
+  durable: true,
 });
 
 const eraseLedger = defineScript({
@@ -61,7 +62,10 @@ const ExportedEntry = z
     example: { id: '17', type: 'debit', coins: -30, balanceAfterCoins: 110, key: 'hat', at: '2026-11-22T12:00:00.000Z' },
   });
 
-/** The ledger and its index, those of the guests that moved in, and the counters of the days' credits. A move copies the ledger itself. */
+/**
+ * The ledger and its index, the ledgers and keys of the guests that moved in, and the counters of the days' credits. The steps of a move
+ * copy the ledger; `handOver` only deletes the guest's.
+ */
 export const coinHolding = {
   name: 'coins',
   keys: [

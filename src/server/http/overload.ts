@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts';
 import { headerLines, responseLines } from './response-headers.ts';
 
 /**
- * Refuses the requests beyond MAX_IN_FLIGHT as `overloaded`.
+ * Sends the refusals beyond MAX_IN_FLIGHT, `overloaded`. `pipeline.ts` and `server.ts` ask `Admission` which requests get one.
  *
  * A refusal costs a fifth of a credit (`npm run bench -- overload`), so a process that refused at once all that it cannot serve
  * would serve half as much as it can at four times its capacity. The process therefore sends REFUSALS_AT_ONCE in each interval

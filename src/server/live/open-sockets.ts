@@ -24,7 +24,10 @@ export interface LiveParts<Services> extends Omit<PipelineParts<Services>, 'over
   readonly watchersPerTopic: number;
 }
 
-/** All WebSockets of this process: admits and counts them, closes those that do not read, and closes all at a drain. */
+/**
+ * All WebSockets of this process: admits and counts them, closes those that do not read, and closes all at a drain. A player who is banned
+ * or whose session ends loses the seat's connection by `features/rooms/presence.ts`.
+ */
 export class OpenSockets<Services> {
   readonly #parts: LiveParts<Services>;
   readonly #sockets = new Set<LiveSocket<Services>>();

@@ -3,7 +3,7 @@ import { refuse } from '../../errors.ts';
 import { AccessTokens, Misconfigured } from './access-tokens.ts';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import { Circuit } from './circuit.ts';
-import { appStoreUnavailable } from '../app-store-unavailable.ts';
+import { appStoreUnavailable } from '../store-outage.ts';
 import type { GoogleParts } from './settings.ts';
 
 export interface ApiRequest {

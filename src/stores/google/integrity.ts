@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
 import { CALL_MS, type GoogleApi } from './google-api.ts';
 import { isCompact } from './compact-token.ts';
-import { appStoreUnavailable } from '../app-store-unavailable.ts';
+import { appStoreUnavailable } from '../store-outage.ts';
 import type { InstallProofs } from '../store.ts';
 import type { GoogleParts, GoogleSettings, IntegrityKeys } from './settings.ts';
 

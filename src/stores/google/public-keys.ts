@@ -1,7 +1,7 @@
 import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson } from './bounded-fetch.ts';
-import { appStoreUnavailable } from '../app-store-unavailable.ts';
+import { appStoreUnavailable } from '../store-outage.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**

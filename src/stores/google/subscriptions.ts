@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
-import { appStoreUnavailable } from '../app-store-unavailable.ts';
+import { appStoreUnavailable } from '../store-outage.ts';
 import type { StorePurchase, StoreState, Subscriptions } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
 import type { GoogleParts } from './settings.ts';

@@ -376,3 +376,23 @@ test('a sign-in whose session could not be listed leaves the outcome unknown, be
   expect(redisFailure(await signIn().catch((found: unknown) => found))).toBe('unknown');
   expect(await movers.recordOf(guestId)).toBe(`>${storeAccountIdOf('sandbox', subject)}`);
 });
+
+test('a guest whose refusal a failover lost thaws only once the account has decided again', async () => {
+  const { accountId: guestId } = freshInstall();
+  const target = { accountId: await storeAccount(0), store: 'google' as const };
+  await movers.apply(guestId, 'c5', 'first');
+  const atThaw: (string | null)[] = [];
+  let isLost = false;
+  const { moves } = movers.mover(async (script, call) => {
+    const [record = ''] = await redis.keys(`{${target.accountId}}:move:*`);
+    if (script === 'move/clear' && !isLost) {
+      isLost = true;
+      await redis.set(record, `open ${guestId}`, 'EX', 60);
+    }
+    if (script === 'move/thaw') atThaw.push(await redis.get(record));
+    return call();
+  });
+  expect(await moves.begin(callerOf(guestId), target)).toEqual({ moved: false, reason: 'balance_limit' });
+  expect(isLost).toBe(true);
+  expect(atThaw).toEqual([`refused ${guestId} balance_limit`]);
+});

@@ -33,20 +33,14 @@ interface FrozenMove {
   readonly entries: number;
   readonly isSmall: boolean;
   readonly creditedToday: string;
-  /** Those that an account may take over, as `accept.lua` reads them. */
+  /** The guest's fields that an account may take over, as JSON for `accept.lua`. */
   readonly fields: string;
 }
 
-/**
- * How long the account keeps the word about a move. A move that nobody could finish for so long, because Redis was away, is void,
- * and taken back.
- */
+/** How long the account keeps a move's record. A move not finished by then counts as void, and the guest thaws. */
 const KEPT_SECONDS = 86_400;
 
-/**
- * A call follows so many moves of a guest, where each but the last was refused. A copy begins again so often, where other helpers
- * wrote the same entries meanwhile.
- */
+/** `finish` gives up after so many moves of one guest in a row, and a decision after so many incomplete copies. */
 const MOST_ROUNDS = 20;
 
 /** Finishes the move of a frozen guest, or takes it back. Any number of helpers may do so at the same time. */
@@ -62,7 +56,7 @@ export class MoveFinisher {
     this.#names = this.#fields.flatMap(({ names }) => names);
   }
 
-  /** @returns the account that the guest has moved into; undefined: the guest has not moved and is not frozen */
+  /** @returns the account that the guest has moved into; undefined: the guest has not moved and is not frozen, or it was deleted */
   async finish(guestId: string): Promise<string | undefined> {
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const look = await this.#look(guestId);
@@ -165,22 +159,30 @@ export class MoveFinisher {
     const { scripts } = this.#parts;
     for (let from = '0'; from !== '';) {
       const [word, next] = await scripts.run(clearStaged, keysOfMove(target.accountId, moveId), { lastSeq: seq, from });
-      from = word === 'cleared' ? next! : '';
+      // Redis lost the refusal, so that the account may still accept the copy: it has to decide again before the guest thaws.
+      if (word === 'open') return;
+      from = next!;
     }
     await scripts.run(thawGuest, { standing: standingKey(guestId) }, { moveId });
   }
 
   /**
-   * Hands over what the guest has beside what the account has accepted.
+   * Hands over all that `accept.lua` did not. A holding that fails, such as a board on a primary that is away, keeps no other one.
    * @param isLast nothing of the guest can arrive any more
-   * @returns whether something may
+   * @returns whether more may still arrive
    */
   async handOver(guestId: string, accountId: string, isLast: boolean): Promise<boolean> {
     const { holdings, scripts, now } = this.#parts;
     for (const name of keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'joins'))
       await joinHeldKey(guestId, accountId, name, scripts);
     let mayArrive = false;
-    for (const { handOver } of holdings) if (await handOver?.({ guestId, accountId, isLast }, this.#parts)) mayArrive = true;
+    const failures: unknown[] = [];
+    for (const { handOver } of holdings)
+      await handOver?.({ guestId, accountId, isLast }, this.#parts).then(
+        (may) => (mayArrive ||= may),
+        (error: unknown) => failures.push(error),
+      );
+    if (failures.length > 0) throw failures[0];
     return mayArrive;
   }
 
