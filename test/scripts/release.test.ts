@@ -94,7 +94,7 @@ function release(...words: string[]): { code: number | null; stdout: string; std
 const steps = (): string[] => [...release('1.1.0', '--dry-run').stdout.matchAll(/^npm run (.*)$/gm)].map(([, step]) => step!);
 const asked = (): string[] => read('asked').trim().split('\n');
 
-test('its steps are the tests and proofs of package.json, and the bench', () => {
+withGit('its steps are the tests and proofs of package.json, and the bench', () => {
   const partly = ['test:one', 'test:watch', 'test:coverage'];
   const expected = scripts.filter((name) => /^(test|prove)(:|$)/.test(name) && !partly.includes(name));
   expect(expected.length).toBeGreaterThan(10);
