@@ -215,6 +215,8 @@ const Environment = z.object({
   RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
   /** Wrong room codes, pairing tokens and purchase tokens a minute from one client address, over all workers. */
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
+  /** Acts over live channels of one address, in each worker; twice as many may come at once. */
+  RATE_LIMIT_ACTS_PER_SECOND: wholeNumber(1, 1_000_000).default(300),
   /** Requests a second with one server key, in each worker. Twice as many may come at once. */
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** Of one client address: new connections, requests for /health and the sandbox store, and refused requests. Bursts of twice as many. */

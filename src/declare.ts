@@ -9,6 +9,8 @@ import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { Presence } from './features/rooms/presence.ts';
+import type { RoomActs } from './features/rooms/room-acts.ts';
+import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
 import type { Sandbox } from './stores/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/store/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
@@ -44,6 +46,8 @@ export interface Services {
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;
+  readonly roomActs: RoomActs;
+  readonly seatBudgets: SeatBudgets;
   readonly metrics: Metrics;
   readonly coinTotals: CoinTotals;
   /** Undefined with STORE=off. */

@@ -74,10 +74,20 @@ export const errors = {
     message: 'Only the host of the room may do this.',
     advice: 'Offer this action to the host of the room only: the player with `host: true`.',
   },
+  not_writer: {
+    status: 403,
+    message: "Only a server may write this room's state.",
+    advice: 'Let your own server write the state, with a server key of the scope `rooms`: `writers` of the room is `server`.',
+  },
   not_in_room: {
     status: 403,
     message: 'Only players in the room may do this.',
     advice: 'Join the room first, as the same caller.',
+  },
+  kicked: {
+    status: 403,
+    message: 'The host removed this player from the room.',
+    advice: 'Offer another room. This account cannot join this one again.',
   },
   integrity_failed: {
     status: 403,
@@ -178,6 +188,11 @@ export const errors = {
     message: 'There are not enough players to start.',
     advice: "Wait for more players: the room's `minPlayers` says how many it needs.",
   },
+  stale_state: {
+    status: 409,
+    message: "The room's state is not the one that `ifStateSeq` names.",
+    advice: 'Make the change again from `error.state`, and send it with `error.stateSeq`.',
+  },
   nonce_used: {
     status: 409,
     message: 'The nonce is unknown, expired or already used.',
@@ -265,6 +280,7 @@ export interface RequiredDetails {
   balance_limit: { balanceCoins: number };
   integrity_failed: { failed: string[] };
   rate_limited: { retryAfterMs: number };
+  stale_state: { stateSeq: number; state: unknown };
 }
 
 /** The details of a code as `refuse` takes them. */

@@ -1,4 +1,5 @@
-import { roomText, type RoomDoc } from '../../src/features/rooms/model.ts';
+import type { z } from 'zod';
+import type { Room } from '../../src/features/rooms/model.ts';
 import { monotonicMs } from '../measure/clock.ts';
 
 /**
@@ -17,6 +18,9 @@ export function stampedState(atMs: number = monotonicMs()): { turn: number; boar
   return { turn: 1, board: BOARD, at };
 }
 
+/** A room without its state. */
+export type RoomDoc = Omit<z.output<typeof Room>, 'state'>;
+
 /** A room of four players, without its state. */
 export function roomDoc(code: string, seq: number): RoomDoc {
   const now = Date.now();
@@ -30,6 +34,9 @@ export function roomDoc(code: string, seq: number): RoomDoc {
     minPlayers: 1,
     maxPlayers: 8,
     locked: false,
+    writers: 'host',
+    public: false,
+    tags: {},
     players: ['Ada', 'Bob', 'Cleo', 'Dan'].map((name, index) => ({
       id: `p${index + 1}`,
       name,
@@ -37,17 +44,19 @@ export function roomDoc(code: string, seq: number): RoomDoc {
       connected: true,
       host: index === 0,
       joinedAt: nowText,
+      data: null,
     })),
     createdAt: nowText,
     updatedAt: nowText,
     startedAt: nowText,
     expiresAt: new Date(now + 7_200_000).toISOString(),
+    stateSeq: seq,
   };
 }
 
 /** The message that a room's channel sends. */
 export function roomMessage(doc: RoomDoc, stateText: string): string {
-  return `{"type":"room","seq":${doc.seq},"room":${roomText(JSON.stringify(doc), stateText)}}`;
+  return `{"type":"room","seq":${doc.seq},"room":${JSON.stringify(doc).slice(0, -1)},"state":${stateText}}}`;
 }
 
 /** Where a message contains `seq` and the stamp. Watchers receive thousands at a time, so they do not parse the JSON. */

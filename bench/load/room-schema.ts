@@ -1,6 +1,5 @@
 import { ArraySchema, schema, t } from '@colyseus/schema';
-import type { RoomDoc } from '../../src/features/rooms/model.ts';
-import type { stampedState } from './room-message.ts';
+import type { RoomDoc, stampedState } from './room-message.ts';
 
 /**
  * A room in Colyseus's schemas, which the server keeps and the clients decode into. The fields have the names and the order
@@ -55,7 +54,7 @@ export interface RoomChange {
   readonly state: { readonly turn: number; readonly at: string };
 }
 
-export function roomState({ players, state, ...room }: PlainRoom): RoomState {
+export function roomState({ players, state, tags: _, writers: __, public: ___, stateSeq: ____, ...room }: PlainRoom): RoomState {
   return new RoomState().assign({
     ...room,
     players: new ArraySchema(...players.map((player) => new Player().assign(player))),

@@ -12,7 +12,8 @@ import { parseTop } from '../../src/features/highscores/model.ts';
 import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
 import { submitScore } from '../../src/features/highscores/submit.ts';
 import { roomReply } from '../../src/features/rooms/model.ts';
-import { roomFeed } from '../../src/features/rooms/feed.ts';
+import { roomFeed, RoomState } from '../../src/features/rooms/feed.ts';
+import { playerRecord } from '../../src/features/rooms/record.ts';
 import { addressGroup, addressText } from '../../src/server/address.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { Encoded, okBody } from '../../src/server/http/endpoint.ts';
@@ -21,7 +22,7 @@ import { responseLines } from '../../src/server/http/response-headers.ts';
 import { RateLimit } from '../../src/server/rate-limit.ts';
 import { Sessions } from '../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../src/server/identity/signed-token.ts';
-import { roomDoc, stampedState } from '../load/room-message.ts';
+import { stampedState } from '../load/room-message.ts';
 
 /** Measures the steps of a request in the service's process, one by one. */
 
@@ -53,10 +54,25 @@ const topFigures = Array.from({ length: 10 }, (_, index) => [
   `${String(999_999_999_990 + index)}0mg3k2a1bAbCdEfGhIjK${index}Player ${index}`,
   String(4000 - index),
 ]).flat();
-const docText = JSON.stringify(roomDoc('BCDFG', 42));
-const stateText = JSON.stringify(stampedState(1));
-const published = `42 playing ${Date.now() + 7_200_000}\n${docText}\n${stateText}`;
-const feed = roomFeed(undefined as never, Date.now);
+const roomFields = new Map(
+  Object.entries({
+    ...{ code: 'BCDFG', game: 'pebble-drop', phase: 'playing', seq: '42', hostId: 'p1', players: 'p1 p2 p3 p4', writers: 'host' },
+    ...{ minPlayers: '1', maxPlayers: '8', locked: 'false', public: 'false', tags: '{}', stateSeq: '42' },
+    ...{ createdAt: '1700000000000', updatedAt: '1700000000000', expiresAt: '1700007200000', state: JSON.stringify(stampedState(1)) },
+    ...Object.fromEntries(
+      ['Ada', 'Bob', 'Cleo', 'Dan'].map((name, index) => [`p${index + 1}`, playerRecord(name, '2026-11-22T12:00:00.000Z')]),
+    ),
+  }),
+);
+const feed = roomFeed(undefined as never);
+
+/** A change of the state, as `room.lua` publishes it. */
+function pushed() {
+  const seq = Number(roomFields.get('seq'));
+  const change = ['state', roomFields.get('state'), 'stateSeq', seq + 1, 'seq', seq + 1, 'updatedAt', roomFields.get('updatedAt')];
+  const state = feed.take(`${seq + 1}\n${roomFields.get('updatedAt')}\n${change.join('\n')}`, new RoomState(roomFields, undefined));
+  return (state as RoomState).encode();
+}
 
 const catalogue = new Catalogue(undefined, pino({ level: 'silent' }));
 const conditional = { meta: { ifNoneMatch: catalogue.edition.etag } } as never;
@@ -95,8 +111,8 @@ const parts: Record<string, () => unknown> = {
   'reply: a refusal encoded': () =>
     JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins', balanceCoins: 4 }).details }),
   'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseTop(topFigures) }),
-  'reply: a room of four encoded': () => roomReply(docText, stateText),
-  'push: a room from Pub/Sub to message': () => feed.parse(published).encode(),
+  'reply: a room of four encoded': () => roomReply(roomFields),
+  'push: a room from Pub/Sub to message': pushed,
   'catalogue: 304 by ETag': () => readCatalogue.handle(conditional, { catalogue } as never),
   'limits: one address': () => limit.take('127.0.0.1', now),
   'limits: 10,000 addresses': () => limit.take(addresses[turn++ % addresses.length]!, now),

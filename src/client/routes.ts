@@ -46,7 +46,11 @@ export const actions = [
   'transfer',
   'lock',
   'unlock',
+  'settings',
   'state',
+  'data',
+  'private',
+  'message',
   'rematch',
 ] as const;
 

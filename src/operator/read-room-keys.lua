@@ -1,5 +1,14 @@
--- Reads a room with all that is kept about its seats.
+-- Reads a room with what is kept about its seats.
 -- KEYS room, leases
 -- ARGV -
--- Answers room(connections, field, value …)
-return {'room', string.format('%d', redis.call('ZCARD', leases)), unpack(redis.call('HGETALL', room))}
+-- Library room.lua: find_room, seated_ids, seat_fields, public_fields
+-- Answers room(connections, then for each seat: player id, account, away since or '', '<seq> <private JSON>' or ''; '', then field, value …) room_not_found
+local found = find_room(room)
+if not found then return {'room_not_found'} end
+local answer, ids = {'room', string.format('%d', redis.call('ZCARD', leases))}, seated_ids(found.players)
+local accounts, aways, privates = seat_fields(room, ids, ':account'), seat_fields(room, ids, ':away'), seat_fields(room, ids, ':private')
+for place, id in ipairs(ids) do
+  for _, word in ipairs({id, accounts[place], aways[place] or '', privates[place] or ''}) do answer[#answer + 1] = word end
+end
+answer[#answer + 1] = ''
+return public_fields(room, answer)

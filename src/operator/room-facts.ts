@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { roomKeys, type Room } from '../features/rooms/model.ts';
+import { roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
+import { fieldsOf, privateOf, roomJson } from '../features/rooms/record.ts';
 import { defineScript } from '../redis/script.ts';
 import type { OperatorParts } from './operation.ts';
 
@@ -7,25 +8,41 @@ const readRoomScript = defineScript({
   file: new URL('read-room-keys.lua', import.meta.url),
   keys: ['room', 'leases'],
   args: [],
-  answers: ['room'],
+  answers: ['room', 'room_not_found'],
+  library: roomLibrary,
   readOnly: true,
 });
 
+const WORDS_A_SEAT = 4;
+
 /** A room with the accounts in its seats. Undefined if there is none. */
-export async function readRoom(code: string, { scripts, now }: Pick<OperatorParts, 'scripts' | 'now'>) {
+export async function readRoom(code: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
   const keys = { room: roomKeys.room(code), leases: roomKeys.leases(code) };
-  const [, connections, ...words] = await scripts.run(readRoomScript, keys, {});
-  const fields = new Map(Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]));
-  const [, , expiresAt = 0] = (fields.get('head') ?? '').split(' ');
-  if (Number(expiresAt) <= now()) return undefined;
-  const doc = JSON.parse(fields.get('doc')!) as Omit<z.output<typeof Room>, 'state'>;
-  const seats = doc.players.map(({ id }) => {
-    const away = fields.get(`${id}:away`);
+  const [word, connections, ...words] = await scripts.run(readRoomScript, keys, {});
+  if (word === 'room_not_found') return undefined;
+  const end = seatsEnd(words);
+  const seats = Array.from({ length: end / WORDS_A_SEAT }, (_, place) => {
+    const [playerId, accountId, away, own] = words.slice(place * WORDS_A_SEAT) as [string, string, string, string];
     return {
-      playerId: id,
-      accountId: fields.get(id) ?? '',
-      awaySince: away === undefined ? undefined : new Date(Number(away)).toISOString(),
+      playerId,
+      accountId,
+      awaySince: away === '' ? undefined : new Date(Number(away)).toISOString(),
+      private: parsed(privateOf(own)?.text),
     };
   });
-  return { room: { ...doc, state: JSON.parse(fields.get('state') ?? '{}') as unknown }, seats, connections: Number(connections) };
+  return { room: roomOf(words.slice(end + 1)), seats, connections: Number(connections) };
+}
+
+/** @param words names and texts of a room's fields */
+export function roomOf(words: readonly string[]): z.output<typeof Room> {
+  return JSON.parse(roomJson(fieldsOf(words))) as z.output<typeof Room>;
+}
+
+/** Of words that begin with those of the seats, the place of the empty one that ends them. */
+function seatsEnd(words: readonly string[]): number {
+  for (let place = 0; ; place += WORDS_A_SEAT) if (words[place] === '') return place;
+}
+
+function parsed(text: string | undefined): unknown {
+  return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
-import { isRoomCode, Room, RoomCode, roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from '../features/rooms/model.ts';
+import { isRoomCode, Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type Operator, type OperatorParts } from './operation.ts';
-import { readRoom } from './room-facts.ts';
+import { readRoom, roomOf } from './room-facts.ts';
 
 const endScript = defineScript({
   file: new URL('end-room.lua', import.meta.url),
   keys: ['room'],
-  args: [...roomTimeArgs],
+  args: ['ttlMs'],
   answers: ['ended', 'unchanged', 'room_not_found'],
   library: roomLibrary,
-  prelude: roomPrelude,
 });
 
 const Seat = z.object({
@@ -32,8 +31,9 @@ export const showRoom = operation({
   errors: ['room_not_found'],
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ code }, parts, operator) {
-    const found = await roomOf(code, parts, operator);
-    return found instanceof Refusal ? found : { reply: found };
+    const found = await findRoom(code, parts, operator);
+    if (found instanceof Refusal) return found;
+    return { reply: { ...found, seats: found.seats.map(({ private: _, ...seat }) => seat) } };
   },
 });
 
@@ -50,7 +50,7 @@ export const endRoom = operation({
     `curl -s $base/v1/admin/rooms/BCDFG/end -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"abuse, ticket 4711"}'`,
   async prepare({ code, reason }, parts, operator) {
-    const found = await roomOf(code, parts, operator);
+    const found = await findRoom(code, parts, operator);
     if (found instanceof Refusal) return found;
     const { room } = found;
     if (room.phase === 'ended') return refuse('room_ended');
@@ -59,17 +59,17 @@ export const endRoom = operation({
       what: { room: code, phase: room.phase, players: room.players.length },
       why: reason,
       async act() {
-        const { scripts, now, config } = parts;
-        const [word, docText = '', stateText = ''] = await scripts.run(endScript, { room: roomKeys.room(code) }, roomTimes(now(), config));
+        const { scripts, config } = parts;
+        const [word, ...words] = await scripts.run(endScript, { room: roomKeys.room(code) }, { ttlMs: ttlMsOf(config) });
         if (word === 'room_not_found') return refuse(word);
         if (word === 'unchanged') return refuse('room_ended');
-        return { room: { ...(JSON.parse(docText) as typeof room), state: JSON.parse(stateText) as unknown } };
+        return { room: roomOf(words) };
       },
     };
   },
 });
 
-async function roomOf(code: string, parts: OperatorParts, { key }: Operator) {
+async function findRoom(code: string, parts: OperatorParts, { key }: Operator) {
   const found = isRoomCode(code) ? await readRoom(code, parts) : undefined;
   if (found === undefined) return refuse('room_not_found');
   if (key?.game !== undefined && found.room.game !== key.game)

@@ -6,6 +6,8 @@ import type { Reservations, Reserved } from './reservations.ts';
 export interface AdmissionOptions {
   /** Undefined: RATE_LIMIT=off. */
   readonly requests: { readonly perSecond: number; readonly burst: number } | undefined;
+  /** Acts over live channels of one address, a second. Does not count with RATE_LIMIT=off. */
+  readonly actsPerSecond: number;
   /** Requests a second of one server key. Does not count with RATE_LIMIT=off. */
   readonly keyedPerSecond: number;
   /** As `chargeUncounted` counts them, a second. Does not count with RATE_LIMIT=off. */
@@ -28,6 +30,7 @@ export interface AdmissionOptions {
  */
 export class Admission {
   readonly #requests: RateLimit | undefined;
+  readonly #acts: RateLimit | undefined;
   readonly #keyed: RateLimit | undefined;
   readonly #uncounted: RateLimit | undefined;
   readonly #options: AdmissionOptions;
@@ -37,6 +40,7 @@ export class Admission {
     this.#options = options;
     const { requests } = options;
     this.#requests = requests && new RateLimit(requests.perSecond, 1000, requests.burst);
+    this.#acts = requests && new RateLimit(options.actsPerSecond, 1000, 2 * options.actsPerSecond);
     this.#keyed = requests && new RateLimit(options.keyedPerSecond, 1000, 2 * options.keyedPerSecond);
     this.#uncounted = requests && new RateLimit(options.uncountedPerSecond, 1000, 2 * options.uncountedPerSecond);
   }
@@ -49,6 +53,11 @@ export class Admission {
   /** Counts a request, or a message on a live channel, which costs as much. 0 if it may pass, else milliseconds to wait. */
   charge(group: string): number {
     return this.#requests?.take(group, this.#options.monotonic()) ?? 0;
+  }
+
+  /** As `charge`, for an act over a live channel: a household plays behind one address. */
+  chargeAct(group: string): number {
+    return this.#acts?.take(group, this.#options.monotonic()) ?? 0;
   }
 
   /** As `charge`, for a request with a server key: it counts for the key, and not for the address. */

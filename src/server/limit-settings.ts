@@ -12,6 +12,7 @@ export function admissionOf(config: Config, reservations: Reservations | undefin
   const entriesPerDay = entriesOf(config);
   return new Admission({
     requests: unlessOff(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
+    actsPerSecond: config.RATE_LIMIT_ACTS_PER_SECOND,
     keyedPerSecond: config.RATE_LIMIT_SERVER_KEY_PER_SECOND,
     uncountedPerSecond: config.RATE_LIMIT_UNCOUNTED_PER_SECOND,
     maxInFlight: config.MAX_IN_FLIGHT,

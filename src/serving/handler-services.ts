@@ -12,6 +12,8 @@ import { PlayerIds } from '../features/highscores/player-ids.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Presence } from '../features/rooms/presence.ts';
+import { RoomActs } from '../features/rooms/room-acts.ts';
+import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/store/move-journal.ts';
 import { checkSoon } from '../features/subscription/purchase-check.ts';
 import { holdings } from '../holdings.ts';
@@ -70,12 +72,15 @@ export function servicesOf(
   scripts.accountCreated = () => metrics.accountCreated('install');
   const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
+  const seatBudgets = new SeatBudgets(monotonic);
   return {
     config,
     scripts,
     hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, log, now }),
-    feeds: { room: roomFeed(scripts, now), pair: pairFeed(scripts, now) },
+    feeds: { room: roomFeed(scripts), pair: pairFeed(scripts, now) },
     presence: new Presence({ subscriber, scripts, config, log, now }),
+    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets }),
+    seatBudgets,
     sessions: new Sessions(tokens, { now }),
     tokens,
     proofKeys: new ProofKeys(options.sessionKeys),

@@ -30,6 +30,7 @@ describe('Admission', () => {
   const admissionOf = (reservations: Reservations, requests?: { perSecond: number; burst: number }): Admission =>
     new Admission({
       requests,
+      actsPerSecond: 1000,
       keyedPerSecond: 1,
       uncountedPerSecond: 1,
       maxInFlight: 2,
@@ -73,6 +74,7 @@ describe('Held', () => {
     new Held(
       new Admission({
         requests: { perSecond: 1, burst: 1 },
+        actsPerSecond: 1000,
         keyedPerSecond: 1,
         uncountedPerSecond: 1,
         maxInFlight: 1,

@@ -22,18 +22,18 @@ export function positionOf(status: PairStatusWord): number {
 export function pairFeed(scripts: ScriptRunner, now: () => number): Feed {
   return {
     channel: pairKeys.pair,
-    parse: (message) => {
+    take: (message) => {
       const [status = '', expiresAt = ''] = message.split(' ');
       return stateOf(status as PairStatusWord, Number(expiresAt));
     },
     fetch: (known) =>
       Promise.all(
-        known.map(async ({ id, position }) => {
+        known.map(async ({ id, state: before }) => {
           const [word, status, expiresAt, forgottenAt] = await scripts.run(readScript, { pair: pairKeys.pair(id) }, {});
           if (word === 'pair_not_found' || now() >= Number(forgottenAt)) return undefined;
           const open = status === 'pending' || status === 'scanned';
           const state = stateOf(open && now() >= Number(expiresAt) ? 'expired' : (status as PairStatusWord), Number(expiresAt));
-          return state.position === position ? 'same' : state;
+          return { state: state.position === before?.position ? 'same' : state, relayed: 0 };
         }),
       ),
   };
@@ -43,6 +43,8 @@ function stateOf(status: PairStatusWord, expiresAt: number): State {
   const position = positions[status];
   return {
     position,
+    stamp: '',
+    privateAt: 0,
     encode: () => ({
       message: `{"type":"pair","status":"${status}"}`,
       isFinal: position === 3,

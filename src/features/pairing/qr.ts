@@ -29,7 +29,7 @@ export const pairingQrCode = endpoint({
     `curl -s "$base/v1/pair/qr.svg?token=$token"`,
   async handle({ query: { token }, meta }, { config, feeds }: Pick<Services, 'config' | 'feeds'>) {
     if (!mayBePairToken(token)) return refuse('pair_not_found');
-    const [pairing] = await feeds.pair.fetch([{ id: token, position: 0 }]);
+    const [pairing] = await feeds.pair.fetch([{ id: token, state: undefined }]);
     if (pairing === undefined) return refuse('pair_not_found');
     return new Reply(imageOf(token, config.PUBLIC_URL ?? meta.origin, meta), { headers: SVG_HEADERS });
   },

@@ -1,144 +1,159 @@
--- Performs one action in a room, atomically: a room never exceeds maxPlayers and never has two hosts.
+-- Performs one action of the lobby in a room, atomically: a room never exceeds maxPlayers and never has two hosts.
 -- KEYS room, seats
--- ARGV action, code, account_id, name, player_id, state, next_code, now_text, ttl_ms, expires_text
+-- ARGV action, code, account_id, seat_id, order, tab, is_whole, name, player_id, next_code, settings, now_text, ttl_ms
 -- Shared key_game, seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
--- Library head.lua
 -- Library standing.lua: guest_set
--- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
--- Answers done(doc, state, player id, is host 0|1) lobby_wanted(doc, player id, account in the seat) room_not_found forbidden not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
+-- Library room.lua: find_room, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, vacate, settle, reply
+-- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
 --
--- key_game is '' for a player. A server with a key acts as the host, whoever that is: then key_game is the game of its key, or '*' if
--- the key is for all games.
-local doc, state_text, doc_text = read_room()
-if not doc then return {'room_not_found'} end
-local players = doc.players
-
-local function player_of(id)
-  for place, player in ipairs(players) do
-    if player.id == id then return player, place end
-  end
-end
-
+-- key_game, seat_id: see actor_in of room.lua. A server with a key acts as the host, whoever that is.
+-- settings  lines of name and value
+local found = find_room(room, 'locked')
+if not found then return {'room_not_found'} end
 local is_server = key_game ~= ''
-local you, your_place, is_guests
-if is_server then you = player_of(doc.hostId) else you, your_place, is_guests = seat_of(doc, account_id) end
--- Fields of the hash that the action sets or deletes; written after all checks.
-local new_seat, free_seat
+local actor, refusal, is_guests
 
-local function set(thing, field, value)
-  if thing[field] == value then return 'unchanged' end
-  thing[field] = value
-  return 'changed'
+if action == 'join' then
+  actor, is_guests = seat_of(found, account_id, moved_in)
+  if actor then return reply('done', found, actor, is_whole) end
+else
+  actor, refusal = actor_in(found, account_id, moved_in, key_game, seat_id)
+  if not actor then return {refusal} end
+  is_guests = refusal
+  if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
 end
 
-local function finish()
-  if doc.phase == 'ended' then return 'unchanged' end
-  doc.phase, doc.endedAt = 'ended', now_text
-  return 'changed'
+local function set_ready(ready)
+  local before, connected, rest = flags_of(redis.call('HGET', room, actor))
+  if before ~= ready then set(found, actor, record_of(ready, connected, rest)) end
 end
 
-local for_host = {start = true, ['end'] = true, kick = true, transfer = true, lock = true, unlock = true, state = true, rematch = true}
-local in_ended_room = {leave = true, ['end'] = true, rematch = true}
+local function set_locked(locked)
+  if found.more ~= locked then set(found, 'locked', locked) end
+end
+
+local function kicked_accounts() return redis.call('HGET', room, 'kicked') or ' ' end
+
+local function was_kicked()
+  local kicked = kicked_accounts()
+  if string.find(kicked, ' ' .. account_id .. ' ', 1, true) then return true end
+  for guest in pairs(guest_set(moved_in)) do
+    if string.find(kicked, ' ' .. guest .. ' ', 1, true) then return true end
+  end
+  return false
+end
+
+-- A room that lives on by its changes may kick without end: the oldest are forgotten.
+local MOST_KICKED_BYTES = 16384
+
+local for_host = {start = 1, ['end'] = 1, kick = 1, transfer = 1, lock = 1, unlock = 1, settings = 1, rematch = 1}
+local in_ended_room = {leave = 1, ['end'] = 1, rematch = 1}
 local actions = {}
 
 function actions.join()
-  if doc.phase == 'playing' then return 'room_started' end
-  if doc.locked then return 'room_locked' end
-  if #players >= doc.maxPlayers then return 'room_full' end
-  local given = redis.call('HGET', room, 'given') + 1
-  you = {
-    id = 'p' .. given,
-    name = name ~= '' and name or 'Player ' .. given,
-    ready = false,
-    connected = false,
-    joinedAt = now_text,
-  }
-  players[#players + 1] = you
-  new_seat = {'given', given, you.id, account_id}
-  return 'changed'
+  if was_kicked() then return 'kicked' end
+  if found.phase == 'playing' then return 'room_started' end
+  if found.more == 'true' then return 'room_locked' end
+  if count_seated(found) >= found.most then return 'room_full' end
+  local given = string.format('%d', redis.call('HGET', room, 'given') + 1)
+  actor = 'p' .. given
+  found.players = found.players == '' and actor or found.players .. ' ' .. actor
+  set(found, 'players', found.players)
+  local shown = name ~= '' and name or '"Player ' .. given .. '"'
+  set(found, actor, record_of('false', 'false', ',"joinedAt":"' .. now_text .. '","name":' .. shown))
+  keep(found, 'given', given)
+  keep(found, actor .. ':account', account_id)
 end
 
-local function vacate(player, place)
-  table.remove(players, place)
-  free_seat = {player.id, player.id .. ':away'}
-  if #players == 0 then
-    finish()
-  elseif doc.hostId == player.id then
-    doc.hostId = players[1].id
-  end
-  return 'changed'
-end
+function actions.leave() vacate(found, {[actor] = true}) end
 
-function actions.leave() return vacate(you, your_place) end
-
-function actions.ready() return set(you, 'ready', true) end
-function actions.unready() return set(you, 'ready', false) end
-function actions.lock() return set(doc, 'locked', true) end
-function actions.unlock() return set(doc, 'locked', false) end
+function actions.ready() set_ready('true') end
+function actions.unready() set_ready('false') end
+function actions.lock() set_locked('true') end
+function actions.unlock() set_locked('false') end
 
 function actions.start()
-  if doc.phase == 'playing' then return 'unchanged' end
-  if #players < doc.minPlayers then return 'not_enough_players' end
-  doc.phase, doc.startedAt = 'playing', now_text
-  return 'changed'
+  if found.phase == 'playing' then return end
+  if count_seated(found) < tonumber(redis.call('HGET', room, 'minPlayers')) then return 'not_enough_players' end
+  set(found, 'phase', 'playing')
+  set(found, 'startedAt', now)
 end
 
-actions['end'] = finish
+actions['end'] = function() end_room(found) end
 
 function actions.kick()
-  local player, place = player_of(player_id)
   -- A host that kicks itself means to leave. A server removes any player.
-  if not player or player == you and not is_server then return 'invalid_request' end
-  return vacate(player, place)
+  if not is_seated(found, player_id) or player_id == actor then return 'invalid_request' end
+  local kicked = kicked_accounts() .. redis.call('HGET', room, player_id .. ':account') .. ' '
+  if #kicked > MOST_KICKED_BYTES then kicked = string.match(kicked, '^ %S+( .*)$') end
+  keep(found, 'kicked', kicked)
+  vacate(found, {[player_id] = true})
 end
 
 function actions.transfer()
-  if not player_of(player_id) then return 'invalid_request' end
-  return set(doc, 'hostId', player_id)
+  if not is_seated(found, player_id) then return 'invalid_request' end
+  if found.host ~= player_id then set_host(found, player_id) end
 end
 
-function actions.state()
-  if state == state_text then return 'unchanged' end
-  state_text = state
-  return 'changed'
+-- More seats mean less data for each (data_limit of write.lua). Data that is longer stays as it is, so such a change is refused.
+local function has_data_above(limit)
+  for _, data in ipairs(seat_fields(room, seated_ids(found.players), '.data')) do
+    if data and #data > limit then return true end
+  end
+  return false
 end
+
+function actions.settings()
+  if found.phase ~= 'lobby' then return 'room_started' end
+  local new, before = {}, {}
+  for field, value in string.gmatch(settings, '([^\n]+)\n([^\n]+)') do new[field] = value end
+  before.minPlayers, before.maxPlayers, before.public, before.tags, before.writers =
+    unpack(redis.call('HMGET', room, 'minPlayers', 'maxPlayers', 'public', 'tags', 'writers'))
+  local least, most = tonumber(new.minPlayers or before.minPlayers), tonumber(new.maxPlayers or before.maxPlayers)
+  if least > most then return 'wrong_settings', 'minPlayers' end
+  if most < count_seated(found) or has_data_above(data_limit(most)) then return 'wrong_settings', 'maxPlayers' end
+  for field, value in pairs(new) do
+    if before[field] ~= value then set(found, field, value) end
+  end
+end
+
+local next_is_wanted = false
 
 function actions.rematch()
-  if doc.nextCode then return 'unchanged' end
-  if next_code == '' then return 'lobby_wanted' end
-  doc.nextCode = next_code
-  finish()
-  return 'changed'
+  if redis.call('HEXISTS', room, 'nextCode') == 1 then return end
+  if next_code == '' then
+    next_is_wanted = true
+    return
+  end
+  set(found, 'nextCode', next_code)
+  end_room(found)
 end
 
-local function act()
-  if not is_server then
-    if action == 'join' and you then return 'unchanged' end
-    if action ~= 'join' and not you then return 'not_in_room' end
-    if for_host[action] and doc.hostId ~= you.id then return 'not_host' end
-  elseif key_game ~= '*' and doc.game ~= key_game then
-    return 'forbidden'
-  elseif action == 'rematch' and not you and not doc.nextCode then
-    -- All players have left: nobody would be the host of the next lobby.
+local function refused()
+  if for_host[action] and not is_server and found.host ~= actor then return 'not_host' end
+  -- All players have left: nobody would be the host of the next lobby.
+  if action == 'rematch' and is_server and found.host and not is_seated(found, found.host) and redis.call('HEXISTS', room, 'nextCode') == 0 then
     return 'room_ended'
   end
-  if doc.phase == 'ended' and not in_ended_room[action] then return 'room_ended' end
+  if found.phase == 'ended' and not in_ended_room[action] then return 'room_ended' end
   return actions[action]()
 end
 
-local outcome = act()
--- A server has no seat: the answer names the host's, as it is after the action.
-local seat_id = is_server and doc.hostId or you and you.id
-local is_host = seat_id == doc.hostId and player_of(seat_id) and '1' or '0'
-if outcome == 'unchanged' then return {'done', doc_text, state_text, seat_id, is_host} end
-if outcome == 'lobby_wanted' then return {outcome, doc_text, you.id, redis.call('HGET', room, you.id)} end
-if outcome ~= 'changed' then return {outcome} end
-if not open_account(account, creation_barred) then return {'rate_limited'} end
-if is_guests then hand_seat(you, account_id) end
-if new_seat then
-  redis.call('HSET', room, unpack(new_seat))
-  list_in_account(seats, code, seats_kept_seconds)
+local word, field = refused()
+if word then return {word, field} end
+if next_is_wanted then
+  local host = is_server and found.host or actor
+  local account_in_seat = host ~= 'server' and redis.call('HGET', room, host .. ':account') or ''
+  return public_fields(room, {'lobby_wanted', host, account_in_seat})
 end
-if free_seat then redis.call('HDEL', room, unpack(free_seat)) end
-return answer('done', write_room(doc, state_text), state_text, seat_id, is_host)
+-- The seat of a join that changes nothing, and an act without an order that changes nothing, write nothing.
+local changes = #found.public > 0
+if not changes and order == '' then return reply('done', found, actor, is_whole) end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
+if is_guests and changes then keep(found, actor .. ':account', account_id) end
+-- A seat that was left has no orders any more.
+if action ~= 'leave' then note_order(found, actor, order, tab) end
+if action == 'join' then list_in_account(seats, code, seats_kept_seconds) end
+settle(found, ttl_ms)
+return answer(unpack(reply('done', found, actor, is_whole)))

@@ -1,16 +1,21 @@
 -- Creates a room under a code, unless a room that has not expired has this code.
 -- KEYS room, seats
--- ARGV code, head, doc, state, account_id, ttl_ms
+-- ARGV code, fields, account_id, ttl_ms
 -- Shared seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
--- Library head.lua: is_alive
+-- Library room.lua: find_room
 -- Answers created taken
-local standing = redis.call('HGET', room, 'head')
-if is_alive(standing, tonumber(now)) then return {'taken'} end
-if not open_account(account, creation_barred) then return {'rate_limited'} end
-
-if standing then redis.call('DEL', room) end
-redis.call('HSET', room, 'head', head, 'doc', doc, 'state', state, 'given', 1, 'p1', account_id)
+--
+-- fields  lines of name and text, each with its line break: a text may be empty
+if find_room(room) then return {'taken'} end
+if account_id ~= '' and not open_account(account, creation_barred) then return {'rate_limited'} end
+redis.call('DEL', room)
+local words = {}
+for line in string.gmatch(fields, '([^\n]*)\n') do words[#words + 1] = line end
+redis.call('HSET', room, unpack(words))
 redis.call('PEXPIRE', room, ttl_ms)
-list_in_account(seats, code, seats_kept_seconds)
+if account_id ~= '' then
+  redis.call('HSET', room, 'given', 1, 'p1:account', account_id)
+  list_in_account(seats, code, seats_kept_seconds)
+else redis.call('HSET', room, 'given', 0) end
 return answer('created')

@@ -3,16 +3,22 @@ import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';
+import { invalid, refuse } from '../../errors.ts';
 import { openLobby, type LobbyServices } from './lobby.ts';
-import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText } from './model.ts';
+import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText, Tags, Writers } from './model.ts';
 
 export const createRoom = endpoint({
   method: 'POST',
   path: '/v1/rooms',
   operationId: 'createRoom',
   caller: 'required',
+  keyScope: 'rooms',
+  keyNeedsAccount: false,
   summary: 'Opens a room with the caller as host and first player.',
-  description: 'A room expires ROOM_TTL_SECONDS (default: 2 hours) after its last change. Players join it by its code.',
+  description:
+    'A room expires ROOM_TTL_SECONDS (default: 2 hours) after its last change. Players join it by its code.\n\n' +
+    'A server key of the scope `rooms` opens a room with `seatless: true`: it has no host, and the server takes no seat in it. Players ' +
+    'join it, and the room stays when they leave. A key of one game opens rooms of that game.',
   body: z
     .object({
       installId: OptionalInstallId,
@@ -21,14 +27,22 @@ export const createRoom = endpoint({
       minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start.' }),
       maxPlayers: PlayerCount.default(8).meta({ description: `Number of seats, at most ${MAX_PLAYERS}.` }),
       state: StateText.optional(),
+      writers: Writers.default('host'),
+      public: z.boolean().default(false).meta({ description: 'Whether lists show the room.' }),
+      tags: Tags.default({}),
+      seatless: z.boolean().optional().meta({ description: "With a server key only: a server's room, without a host." }),
     })
     .refine(({ minPlayers, maxPlayers }) => minPlayers <= maxPlayers, { path: ['minPlayers'], message: 'Must not be above maxPlayers' }),
   reply: SeatedReply,
+  errors: ['server_only', 'invalid_request'],
   creates: true,
   example: `curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001","name":"Ann","maxPlayers":4}'`,
-  async handle({ caller, body }, services: LobbyServices) {
-    const { name, game, minPlayers, maxPlayers, state: stateText = '{}' } = body;
-    const doc = await openLobby(caller, { name, game, minPlayers, maxPlayers, stateText }, services);
-    return seatedReply(JSON.stringify(doc), stateText, { playerId: doc.hostId, host: true });
+  async handle({ caller, body, key }, services: LobbyServices) {
+    const { name, state: stateText = '{}', seatless: isSeatless = false, installId: _, ...settings } = body;
+    if (isSeatless && key === undefined) return refuse('server_only', { field: 'seatless' });
+    if (key !== undefined && !isSeatless) return invalid('seatless', 'Must be true with a server key, which takes no seat');
+    const game = settings.game ?? key?.game;
+    const fields = await openLobby(isSeatless ? undefined : caller, name, { ...settings, game, stateText }, services);
+    return seatedReply(fields, isSeatless ? { playerId: 'server', host: true } : { playerId: 'p1', host: true });
   },
 });

@@ -1,19 +1,40 @@
 import { z } from 'zod';
-import { refuse } from '../../errors.ts';
+import { refuse, type Refusal } from '../../errors.ts';
 import { channel, type Services } from '../../declare.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { ChannelSocket } from '../../server/live/channel.ts';
+import { refuseBadKey } from '../../server/identity/key-check.ts';
+import type { Presence } from './presence.ts';
 import { InstallId } from '../../accounts/ids.ts';
 import { SessionToken } from '../sessions/model.ts';
-import { isRoomCode, Room, RoomCode, You, type RoomDoc } from './model.ts';
-import type { Presence } from './presence.ts';
+import { refuseKey } from '../../server/http/server-key-credential.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { RoomState } from './feed.ts';
+import { ActMessage, answerAct, roomActMessages, type ActServices, type Welcomed } from './live-acts.ts';
+import { isRoomCode, Order, Room, RoomCode, roomKeys, roomLibrary, Tab, You, youJson } from './model.ts';
+import { privateOf, seatedIn } from './record.ts';
 
 const Hello = z
-  .object({ type: z.literal('hello'), sessionToken: SessionToken.optional(), installId: InstallId.optional() })
-  .refine(({ sessionToken, installId }) => sessionToken !== undefined || installId !== undefined, {
+  .object({
+    type: z.literal('hello'),
+    sessionToken: SessionToken.optional(),
+    installId: InstallId.optional(),
+    serverKey: z.string().max(256).optional().meta({ description: 'Of a server: the socket is then the room’s server. Never in a page.' }),
+    tab: Tab.optional(),
+  })
+  .refine(({ sessionToken, installId, serverKey }) => (sessionToken ?? installId ?? serverKey) !== undefined, {
     path: ['installId'],
     message: 'Is needed, or a sessionToken',
   });
+
+const readPrivate = defineScript({
+  file: new URL('read-private.lua', import.meta.url),
+  keys: ['room'],
+  args: ['playerId', 'tab'],
+  answers: ['private', 'room_not_found'],
+  library: roomLibrary,
+  readOnly: true,
+});
 
 export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
@@ -38,70 +59,180 @@ export const liveRoom = channel({
   },
   sends: {
     room: z.object({ type: z.literal('room'), seq: z.number().int(), room: Room }),
-    welcome: z
-      .object({ type: z.literal('welcome'), you: You })
-      .meta({ description: 'The answer to `hello`, sent to this connection only.' }),
+    welcome: z.object({ type: z.literal('welcome'), you: You, order: z.number().int().min(0).optional() }).meta({
+      description: 'The answer to `hello`, sent to this connection only. `order` is the last one of the tab that the hello names.',
+    }),
+    you: z
+      .object({
+        type: z.literal('you'),
+        seq: z.number().int(),
+        playerId: z.string(),
+        private: z.unknown(),
+        order: z.number().int().min(0).optional(),
+      })
+      .meta({
+        description: 'What only this player sees has changed; `seq` is that of the change. Sent to the connections of the player only.',
+      }),
+    acted: z
+      .object({
+        type: z.literal('acted'),
+        order: Order,
+        seq: z.number().int().optional(),
+        replayed: z.literal(true).optional(),
+        error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+      })
+      .meta({
+        description:
+          'The answer to the `act` of this order: the room’s `seq` after it, or the error that the action gives over HTTP. `replayed` marks ' +
+          'an act that was done before.',
+      }),
+    message: z
+      .object({
+        type: z.literal('message'),
+        n: z.number().int(),
+        from: z.string(),
+        data: z.unknown(),
+        at: z.iso.datetime(),
+      })
+      .meta({
+        description: 'A message of a player, or of a `server`. All connections get messages in the order of `n`, each at most once.',
+      }),
+    missed: z
+      .object({ type: z.literal('missed'), from: z.number().int(), to: z.number().int() })
+      .meta({ description: 'The messages of these numbers, both included, were not sent to this connection: it read too slowly.' }),
   },
   receives: {
     hello: Hello.meta({
       description:
-        'Marks the player of this session or install connected. A `sessionToken` comes before an `installId`; an invalid one is ' +
-        '`session_required`. The answer is `welcome` or an error: `not_in_room`, `room_not_found`, `session_required`, ' +
-        '`sign_in_required`, `account_banned`, `account_deleted`, `rate_limited`, `store_unavailable`. A `hello` that repeats a welcomed one on the same connection gets no ' +
-        'answer while its player keeps the seat.',
+        'Marks the player of this session or install connected, and names the tab that acts. A `sessionToken` comes before an `installId`; an ' +
+        'invalid one is `session_required`. The answer is `welcome` or an error: `not_in_room`, `room_not_found`, `session_required`, ' +
+        '`sign_in_required`, `account_banned`, `account_deleted`, `bad_key`, `forbidden`, `rate_limited`, `store_unavailable`. A `hello` that ' +
+        'repeats a welcomed one on the same connection gets no answer while its player keeps the seat.',
+    }),
+    act: ActMessage.meta({
+      description:
+        'Performs an action, after `welcome`. `type` and `order` come first. The tab is that of `hello`, or of the act. The answer is `acted`. ' +
+        'A seat acts 30 times a second, 60 at once; acts count against RATE_LIMIT_ACTS_PER_SECOND of the address, and not as requests. After ' +
+        'a reconnection a tab sends what has no `acted` again, in order, before anything new: each is done once.',
     }),
   },
+  acts: roomActMessages,
   errors: ['room_not_found'],
   misses: ['room_not_found'],
   notFound: 'room_not_found',
   subject: ({ params }) => (isRoomCode(params.code) ? params.code : refuse('room_not_found')),
   feed: ({ feeds }: LiveServices) => feeds.room,
-  memory: (): ConnectedPlayer => ({ accountId: undefined, welcomed: undefined }),
-  async opened(socket, { presence }: LiveServices) {
+  memory: (): ConnectedPlayer => ({ welcomed: undefined, answered: undefined, privateAt: 0 }),
+  async opened(socket, services: LiveServices) {
     const caller = socket.sessionCaller;
     // A caller with a session may watch without a seat, so `not_in_room` is ignored here.
-    if (caller !== undefined) await greet(socket, caller, presence);
+    if (caller !== undefined) await greet(socket, caller, undefined, services);
   },
-  async received(socket, message, { presence }: LiveServices) {
-    const caller = await socket.callerOf(message as z.output<typeof Hello>);
-    const { welcomed } = socket.memory;
-    if (welcomed?.accountId === caller.accountId && isSeated(welcomed.playerId, socket.latest)) return;
-    const outcome = await greet(socket, caller, presence);
+  async received(socket, message, services: LiveServices) {
+    if (message.type === 'act') return answerAct(socket, socket.memory.welcomed, message as z.output<typeof ActMessage>, services);
+    const { serverKey, tab, ...credentials } = message as z.output<typeof Hello>;
+    if (serverKey !== undefined) return greetServer(socket, serverKey, tab, services);
+    const caller = await socket.callerOf(credentials);
+    const { answered } = socket.memory;
+    if (answered?.accountId === caller.accountId && answered.tab === tab && isSeated(answered.playerId, socket)) return;
+    const outcome = await greet(socket, caller, tab, services);
     if (typeof outcome === 'string') throw refuse(outcome);
-    socket.memory.welcomed = { accountId: caller.accountId, playerId: outcome.playerId };
+    socket.memory.answered = { accountId: caller.accountId, playerId: outcome.playerId, tab };
   },
-  async closed({ id, memory, connectionId }, { presence }: LiveServices) {
-    if (memory.accountId !== undefined) await presence.bye(id, memory.accountId, connectionId);
+  async sendPrivate(socket, { scripts }: LiveServices) {
+    const { welcomed } = socket.memory;
+    if (welcomed === undefined || welcomed.playerId === 'server') return;
+    const { playerId, tab } = welcomed;
+    const [word, field = '', order] = await scripts.run(readPrivate, { room: roomKeys.room(socket.id) }, { playerId, tab: tab ?? '' });
+    const own = word === 'private' ? privateOf(field) : undefined;
+    // Meanwhile the caller may have lost the seat, or have said hello as somebody else.
+    if (own === undefined || own.seq <= socket.memory.privateAt || socket.memory.welcomed !== welcomed) return;
+    socket.memory.privateAt = own.seq;
+    const orderText = tab === undefined ? '' : `,"order":${order}`;
+    socket.send(`{"type":"you","seq":${own.seq},"playerId":"${playerId}","private":${own.text}${orderText}}`);
+  },
+  checked(socket, { serverKeys }: LiveServices) {
+    const by = socket.memory.welcomed?.by;
+    if (by === undefined || !('scopes' in by)) return;
+    const ended = serverKeys.problemOf(by);
+    if (ended === undefined) return;
+    lose(socket);
+    socket.refuse(refuseBadKey(ended));
+  },
+  async closed({ id, memory: { welcomed }, connectionId }, { presence }: LiveServices) {
+    if (welcomed !== undefined && 'accountId' in welcomed.by) await presence.bye(id, welcomed.by.accountId, connectionId);
   },
 });
 
-type LiveServices = Pick<Services, 'feeds' | 'presence'>;
+type LiveServices = ActServices & Pick<Services, 'feeds' | 'presence' | 'scripts'>;
 
 interface ConnectedPlayer {
-  /** The account that the connection counts for. */
-  accountId: string | undefined;
-  /** The account and player of the last `welcome` that answered a hello. */
-  welcomed: { readonly accountId: string; readonly playerId: string } | undefined;
+  /** Who the connection counts for, and whose acts it sends. */
+  welcomed: Welcomed | undefined;
+  /** The last `welcome` that answered a hello. */
+  answered: { readonly accountId: string; readonly playerId: string; readonly tab: string | undefined } | undefined;
+  /** The `seq` of the last private part that was sent. */
+  privateAt: number;
 }
 
-async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, presence: Presence) {
+function lose(socket: ChannelSocket<ConnectedPlayer>): void {
+  socket.memory.welcomed = socket.memory.answered = undefined;
+  socket.name(undefined);
+  socket.chargesTo(undefined);
+}
+
+async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined, { presence }: LiveServices) {
   const { id, memory, connectionId } = socket;
-  // A connection counts for one player: a hello by another install replaces the first.
-  const before = memory.accountId;
-  const outcome = await presence.hello(id, caller, connectionId, (reason) => {
-    if (memory.accountId !== caller.accountId) return;
-    memory.accountId = memory.welcomed = undefined;
+  const lost = (reason: Refusal): void => {
+    const by = memory.welcomed?.by;
+    if (by === undefined || !('accountId' in by) || by.accountId !== caller.accountId) return;
+    lose(socket);
     socket.refuse(reason);
-  });
+  };
+  const outcome = await presence.hello(id, caller, connectionId, lost, tab);
   if (typeof outcome === 'string') return outcome;
-  memory.accountId = caller.accountId;
-  if (before !== undefined && before !== caller.accountId) await presence.bye(id, before, connectionId);
-  socket.send({ type: 'welcome', you: outcome });
+  const { playerId, private: own, order } = outcome;
+  await becomes(socket, { by: caller, playerId, tab }, presence);
+  memory.privateAt = own?.seq ?? 0;
+  socket.send(`{"type":"welcome","you":${youJson(outcome)}${order === undefined ? '' : `,"order":${order}`}}`);
+  // What was dealt between the script of the hello and the name is not in the welcome.
+  const { state } = socket;
+  if (state !== undefined && state.privateAt > memory.privateAt) socket.privateChanged();
   return outcome;
 }
 
+async function greetServer(
+  socket: ChannelSocket<ConnectedPlayer>,
+  serverKey: string,
+  tab: string | undefined,
+  { presence, scripts }: LiveServices,
+): Promise<void> {
+  const key = socket.keyOf(serverKey);
+  const refusal = refuseKey(key, { keyScope: 'rooms' });
+  if (refusal !== undefined) throw refusal;
+  const { fields } = (socket.state as RoomState | undefined) ?? {};
+  if (fields === undefined) throw refuse('room_not_found');
+  if (key.game !== undefined && fields.get('game') !== key.game)
+    throw refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'serverKey' });
+  const [, , order] = await scripts.run(readPrivate, { room: roomKeys.room(socket.id) }, { playerId: 'server', tab: tab ?? '' });
+  await becomes(socket, { by: key, playerId: 'server', tab }, presence);
+  socket.chargesTo(key);
+  const last = tab === undefined ? undefined : Number(order);
+  const orderText = last === undefined ? '' : `,"order":${last}`;
+  socket.send(`{"type":"welcome","you":${youJson({ playerId: 'server', host: true, order: last })}${orderText}}`);
+}
+
+/** A connection counts for one player: a hello by another caller replaces the first. */
+async function becomes(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, presence: Presence): Promise<void> {
+  const { id, memory, connectionId } = socket;
+  const before = memory.welcomed?.by;
+  memory.welcomed = welcomed;
+  socket.name(welcomed.playerId);
+  if (before !== undefined && 'accountId' in before && before.accountId !== ('accountId' in welcomed.by ? welcomed.by.accountId : ''))
+    await presence.bye(id, before.accountId, connectionId);
+}
+
 /** A player who left or was kicked has no seat. Joining again gives a new player id. */
-function isSeated(playerId: string, message: string): boolean {
-  const { room } = JSON.parse(message) as { room: Pick<RoomDoc, 'players'> };
-  return room.players.some(({ id }) => id === playerId);
+function isSeated(playerId: string, { state }: ChannelSocket<ConnectedPlayer>): boolean {
+  return state !== undefined && seatedIn((state as RoomState).fields).includes(playerId);
 }

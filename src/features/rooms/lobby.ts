@@ -1,16 +1,18 @@
 import { randomInt } from 'node:crypto';
+import type { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { Services } from '../../declare.ts';
-import { CODE_COUNT, codeOf, roomKeys, roomLibrary, roomTimes, SEATS_KEPT_SECONDS, type RoomDoc } from './model.ts';
+import { CODE_COUNT, codeOf, roomKeys, roomLibrary, SEATS_KEPT_SECONDS, Tags, ttlMsOf, Writers } from './model.ts';
+import { fieldLines, playerRecord, type RoomFields } from './record.ts';
 
 const createScript = defineScript({
   file: new URL('create.lua', import.meta.url),
   keys: ['room', 'seats'],
-  args: ['code', 'head', 'doc', 'state', 'accountId', 'ttlMs'],
+  args: ['code', 'fields', 'accountId', 'ttlMs'],
   answers: ['created', 'taken'],
   prologue: opensAccount,
   shared: ['seatsKeptSeconds'],
@@ -26,54 +28,72 @@ export interface LobbySettings {
   game?: string | undefined;
   minPlayers: number;
   maxPlayers: number;
-  /** Name of the creator's player. */
-  name?: string | undefined;
+  writers: z.output<typeof Writers>;
+  public: boolean;
+  tags: z.output<typeof Tags>;
   stateText: string;
 }
 
 export type LobbyServices = Pick<Services, 'scripts' | 'config' | 'now'>;
 
+/** The settings of a room, for the next lobby of the same players. */
+export function settingsOf(fields: RoomFields): LobbySettings {
+  return {
+    game: fields.get('game'),
+    minPlayers: Number(fields.get('minPlayers')),
+    maxPlayers: Number(fields.get('maxPlayers')),
+    writers: Writers.parse(fields.get('writers')),
+    public: fields.get('public') === 'true',
+    tags: Tags.parse(JSON.parse(fields.get('tags')!)),
+    stateText: '{}',
+  };
+}
+
 /**
- * Opens a room under a free code, with the caller as host and first player.
+ * Opens a room under a free code.
+ * @param creator the host and first player; undefined for a server's room, which has no host and nobody in it
+ * @param name of the creator's player
  * @throws Refusal `overloaded` if all of CODE_TRIES random codes were taken
  */
-export async function openLobby(caller: Caller, settings: LobbySettings, { scripts, config, now }: LobbyServices): Promise<RoomDoc> {
+export async function openLobby(
+  creator: Caller | undefined,
+  name: string | undefined,
+  settings: LobbySettings,
+  { scripts, config, now }: LobbyServices,
+): Promise<RoomFields> {
   const at = now();
-  const { nowText, ttlMs, expiresText } = roomTimes(at, config);
-  const create = async (code: string): Promise<RoomDoc | undefined> => {
-    const doc: RoomDoc = {
-      code,
-      game: settings.game,
-      phase: 'lobby',
-      seq: 1,
-      hostId: 'p1',
-      minPlayers: settings.minPlayers,
-      maxPlayers: settings.maxPlayers,
-      locked: false,
-      players: [{ id: 'p1', name: settings.name ?? 'Player 1', ready: false, connected: false, host: true, joinedAt: nowText }],
-      createdAt: nowText,
-      updatedAt: nowText,
-      expiresAt: expiresText,
-    };
-    const [word] = await scripts.runAs(
-      caller,
-      createScript,
-      { room: roomKeys.room(code), seats: roomKeys.seats(caller.accountId, at) },
-      {
+  const ttlMs = ttlMsOf(config);
+  const create = async (code: string): Promise<RoomFields | undefined> => {
+    const fields: RoomFields = new Map(
+      Object.entries({
         code,
-        seatsKeptSeconds: SEATS_KEPT_SECONDS,
-        head: `${doc.seq} ${doc.phase} ${at + ttlMs}`,
-        doc: JSON.stringify(doc),
+        ...(settings.game === undefined ? {} : { game: settings.game }),
+        phase: 'lobby',
+        seq: '1',
+        minPlayers: String(settings.minPlayers),
+        maxPlayers: String(settings.maxPlayers),
+        locked: 'false',
+        writers: settings.writers,
+        public: String(settings.public),
+        tags: JSON.stringify(settings.tags),
         state: settings.stateText,
-        accountId: caller.accountId,
-        ttlMs,
-      },
+        stateSeq: '1',
+        players: creator === undefined ? '' : 'p1',
+        ...(creator === undefined ? {} : { hostId: 'p1', p1: playerRecord(name ?? 'Player 1', new Date(at).toISOString()) }),
+        createdAt: String(at),
+        updatedAt: String(at),
+        expiresAt: String(at + ttlMs),
+      }),
     );
-    return word === 'created' ? doc : undefined;
+    const keys = { room: roomKeys.room(code), seats: creator === undefined ? '' : roomKeys.seats(creator.accountId, at) };
+    const args = { code, seatsKeptSeconds: SEATS_KEPT_SECONDS, fields: fieldLines(fields), accountId: creator?.accountId ?? '', ttlMs };
+    const run =
+      creator === undefined ? scripts.runWithoutAccount(createScript, keys, args) : scripts.runAs(creator, createScript, keys, args);
+    return (await run)[0] === 'created' ? fields : undefined;
   };
   for (let tries = 0; tries < CODE_TRIES; tries++) {
-    const doc = await onAnyPrimary({ draw: () => codeOf(randomInt(CODE_COUNT)), keyOf: roomKeys.room, run: create }, scripts);
-    if (doc !== undefined) return doc;
+    const fields = await onAnyPrimary({ draw: () => codeOf(randomInt(CODE_COUNT)), keyOf: roomKeys.room, run: create }, scripts);
+    if (fields !== undefined) return fields;
   }
   throw refuse('overloaded', { retryAfterMs: 1000 });
 }

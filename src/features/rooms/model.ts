@@ -1,11 +1,16 @@
 import { z } from 'zod';
+import { standingLibrary } from '../../accounts/standing.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSets } from '../../redis/set-pages.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
+import { fieldsOf, roomJson, type Private, type RoomFields } from './record.ts';
 
 export const MAX_PLAYERS = 64;
+
+/** Bounds a seat's public data, what only one player sees, and a message. A room of more than 16 seats has 16 KiB of public data in all. */
+export const DATA_LIMIT_BYTES = 1024;
 
 /** Bounds the state's JSON text in UTF-8: every change of the room sends the whole state to every watcher. */
 export const STATE_LIMIT_BYTES = 8 * 1024;
@@ -62,7 +67,7 @@ function weeksInPlace(at: number): number[] {
 }
 
 export const roomKeys = {
-  /** A hash; `doc.lua` lists its fields. Changes are published on a channel of the same name. */
+  /** A hash; `room.lua` lists its fields. Changes and messages are published on a channel of the same name. */
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
@@ -72,11 +77,11 @@ export const roomKeys = {
   due: 'rooms:due',
 };
 
-/** Lua shared by every script that reads a room's head. */
-export const roomLibrary = new URL('head.lua', import.meta.url);
+/** Lua shared by every script that reads or changes a room. */
+export const roomLibrary = new URL('room.lua', import.meta.url);
 
-/** Lua shared by every script that changes a room; needs `roomLibrary`. */
-export const roomPrelude = new URL('doc.lua', import.meta.url);
+/** What a script of a room needs that acts for a caller. */
+export const roomLibraries = [standingLibrary, roomLibrary];
 
 const listSeats = defineScript({
   file: new URL('list-seats.lua', import.meta.url),
@@ -97,10 +102,9 @@ const countSeats = defineScript({
 const vacateSeats = defineScript({
   file: new URL('vacate-seats.lua', import.meta.url),
   keys: ['room'],
-  args: ['owners', 'nowText', 'ttlMs', 'expiresText'],
+  args: ['owners', 'ttlMs'],
   answers: ['vacated', 'none'],
   library: roomLibrary,
-  prelude: roomPrelude,
 });
 
 interface RoomParts {
@@ -124,7 +128,7 @@ export async function leaveRooms(
     let cursor = '0';
     do {
       const [, next, ...codes] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
-      const args = { owners: owners.join(' '), ...roomTimes(now(), config) };
+      const args = { owners: owners.join(' '), ttlMs: ttlMsOf(config) };
       // One after the other: a full room takes half a millisecond of Redis's time, and a deletion does this for twenty guests at a time.
       for (const code of codes) await scripts.run(vacateSeats, { room: roomKeys.room(code) }, args);
       cursor = next!;
@@ -149,38 +153,27 @@ export async function codesEntered(accountId: string, most: number, { scripts, n
 const readSeats = defineScript({
   file: new URL('read-seats.lua', import.meta.url),
   keys: ['room'],
-  args: ['owners', 'now'],
+  args: ['owners'],
   answers: ['seats', 'none'],
   library: roomLibrary,
   readOnly: true,
 });
 
 /** The seats that some accounts have in a room. None if there is no such room. */
-export async function seatsIn(code: string, owners: readonly string[], parts: RoomParts): Promise<z.output<typeof Seat>[]> {
-  return (await lookForSeats(code, owners, parts)).seats;
-}
-
-/** @returns `looks`: what it cost */
-async function lookForSeats(
+export async function seatsIn(
   code: string,
   owners: readonly string[],
-  { scripts, now }: RoomParts,
-): Promise<{ seats: z.output<typeof Seat>[]; looks: number }> {
-  const args = { owners: owners.join(' '), now: now() };
-  const [word, text = '', ...ids] = await scripts.run(readSeats, { room: roomKeys.room(code) }, args);
-  if (word === 'none') return { seats: [], looks: 1 };
-  const { game, phase, players } = JSON.parse(text) as Omit<z.output<typeof Room>, 'state'>;
-  const seats = players
-    .filter(({ id }) => ids.includes(id))
-    .map(({ id, name, joinedAt }) => ({ code, ...(game === undefined ? {} : { game }), phase, playerId: id, name, joinedAt }));
-  return { seats, looks: 1 + text.length / DOC_OF_A_LOOK };
+  { scripts }: Pick<RoomParts, 'scripts'>,
+): Promise<z.output<typeof Seat>[]> {
+  const [, game = '', phase = '', ...words] = await scripts.run(readSeats, { room: roomKeys.room(code) }, { owners: owners.join(' ') });
+  return [...fieldsOf(words)].map(([playerId, record]) => {
+    const { name, joinedAt } = JSON.parse(`{${record}}`) as Pick<z.output<typeof Player>, 'name' | 'joinedAt'>;
+    return { code, ...(game === '' ? {} : { game }), phase, playerId, name, joinedAt };
+  });
 }
 
 /** Rooms that one call of `seatsPage` reads. */
 const ROOMS_A_CALL = 5;
-
-/** So much of a doc costs as much as a look. Where an account has a seat, the doc comes from Redis, up to 12,000 characters, and is parsed. */
-const DOC_OF_A_LOOK = 1000;
 
 /**
  * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
@@ -213,22 +206,25 @@ export async function seatsPage(
   const ownersOf = new Map<string, Set<string>>();
   for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));
-  const found = await Promise.all([...ownersOf].map(([code, each]) => lookForSeats(code, [...each], parts)));
-  const looks = found.reduce((sum, each) => sum + each.looks, page.looks);
-  return { seats: found.flatMap(({ seats }) => seats), cursor: page.cursor, looks };
+  const found = await Promise.all([...ownersOf].map(([code, each]) => seatsIn(code, [...each], parts)));
+  return { seats: found.flat(), cursor: page.cursor, looks: page.looks + found.length };
 }
 
-/** The game's public state: any JSON comes in; its text is kept and sent. */
-export const StateText = z
-  .unknown()
-  .transform((state, context) => {
+/** Any JSON comes in; its text is kept and sent. */
+export function jsonText(limitBytes: number) {
+  return z.unknown().transform((value, context) => {
     // Cheap to encode: the pipeline refuses bodies nested deeper than MAX_JSON_DEPTH. 3,500 levels would cost 10 ms.
-    const text = JSON.stringify(state);
-    if (Buffer.byteLength(text) <= STATE_LIMIT_BYTES) return text;
-    context.issues.push({ code: 'custom', message: `Must be at most ${STATE_LIMIT_BYTES} bytes of JSON`, input: state });
+    const text = JSON.stringify(value);
+    if (Buffer.byteLength(text) <= limitBytes) return text;
+    context.issues.push({ code: 'custom', message: `Must be at most ${limitBytes} bytes of JSON`, input: value });
     return z.NEVER;
-  })
-  .meta({ description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 31 levels deep.` });
+  });
+}
+
+/** The game's public state. */
+export const StateText = jsonText(STATE_LIMIT_BYTES).meta({
+  description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 31 levels deep.`,
+});
 
 export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 
@@ -246,11 +242,32 @@ const Player = z
       .meta({ description: "Whether the player has a connection on the room's live channel. A game that only uses HTTP can ignore it." }),
     host: z.boolean(),
     joinedAt: z.iso.datetime(),
+    data: z.unknown().meta({ description: 'What the player says about itself: any JSON, `null` at first. Nobody else can write it.' }),
   })
   .meta({
     id: 'Player',
-    example: { id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z' },
+    example: { id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z', data: { x: 3 } },
   });
+
+const TAG_NAME = /^[a-z][a-z0-9_]{0,31}$/;
+const MOST_TAGS = 8;
+
+/** What a room is found by. */
+export const Tags = z
+  .record(
+    z.string().regex(TAG_NAME, 'Must be 1 to 32 small letters, digits and underscores, a letter first'),
+    z.union([z.string().max(64), z.number(), z.boolean()]),
+  )
+  .refine((tags) => Object.keys(tags).length <= MOST_TAGS, `Must be at most ${MOST_TAGS}`)
+  .meta({
+    description: `At most ${MOST_TAGS} names (small letters, digits, underscores), each with a text of at most 64 characters, a number or a boolean.`,
+    example: { mode: 'duel' },
+  });
+
+/** Who may write the game's state. */
+export const Writers = z.enum(['host', 'players', 'server']).meta({
+  description: "Who may write the game's state: the host, every player, or only a server with a key.",
+});
 
 export const Seat = z
   .object({
@@ -273,11 +290,17 @@ export const Room = z
     game: z.string().optional(),
     phase: z.enum(['lobby', 'playing', 'ended']),
     seq: z.number().int().min(1).meta({ description: 'Rises by one with every change.' }),
-    hostId: PlayerId.meta({ description: 'The host; once all players have left, the last host.' }),
+    hostId: PlayerId.nullable().meta({
+      description: "The host; once all players have left, the last host. `null` in a server's room, which has none.",
+    }),
     minPlayers: PlayerCount,
     maxPlayers: PlayerCount,
     locked: z.boolean().meta({ description: 'Whether the room refuses new players.' }),
-    state: z.unknown().meta({ description: "The game's public state, as the host set it; `{}` at first." }),
+    writers: Writers,
+    public: z.boolean().meta({ description: 'Whether lists show the room.' }),
+    tags: Tags,
+    state: z.unknown().meta({ description: "The game's public state; `{}` at first." }),
+    stateSeq: z.number().int().min(1).meta({ description: 'The `seq` of the last change of the state.' }),
     players: z.array(Player).meta({ description: 'Longest seated first.' }),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
@@ -297,50 +320,76 @@ export const Room = z
       minPlayers: 2,
       maxPlayers: 4,
       locked: false,
+      writers: 'host',
+      public: false,
+      tags: {},
       state: {},
-      players: [{ id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z' }],
+      stateSeq: 1,
+      players: [{ id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z', data: null }],
       createdAt: '2026-11-22T12:00:00.000Z',
       updatedAt: '2026-11-22T12:00:00.000Z',
       expiresAt: '2026-11-22T14:00:00.000Z',
     },
   });
 
-export const You = z.object({ playerId: PlayerId, host: z.boolean() }).meta({
-  id: 'Seat',
-  description: "The caller's seat; after `leave`, the seat given up. For a server key the seat of the host, as it is after the action.",
-  example: { playerId: 'p1', host: true },
+/** The order of an act: a tab raises it with each. */
+export const Order = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).meta({
+  description: "A whole number that the tab raises with each act. An act whose order is not above the tab's last one changes nothing.",
 });
 
+export const Tab = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,16}$/, 'Must be 1 to 16 visible ASCII characters')
+  .meta({ description: 'The tab that acts: 1 to 16 characters that a page draws at random when it loads.' });
+
+export const You = z
+  .object({
+    playerId: z
+      .string()
+      .meta({ description: "The player's id in this room, or `server` for a server in a room without a host.", example: 'p1' }),
+    host: z.boolean(),
+    private: z.unknown().optional().meta({ description: 'What only this player sees. Left out before the first `private`.' }),
+    order: z.number().int().min(0).optional().meta({ description: 'The last order of the tab, 0 at first. Only where a tab was named.' }),
+  })
+  .meta({
+    id: 'Seat',
+    description: "The caller's seat; after `leave`, the seat given up. For a server key the seat of the host, as it is after the action.",
+    example: { playerId: 'p1', host: true },
+  });
+
 export const RoomReply = z.object({ room: Room }).meta({ id: 'RoomReply' });
-export const SeatedReply = z.object({ room: Room, you: You }).meta({ id: 'SeatedReply' });
+export const SeatedReply = z
+  .object({
+    room: Room,
+    you: You,
+    replayed: z.literal(true).optional().meta({ description: 'The tab had done this order before: nothing changed.' }),
+  })
+  .meta({ id: 'SeatedReply' });
 
-/**
- * The public room without the game's state. Redis keeps and publishes it as clients receive it: a process that passes a
- * change on does not parse it, which saves 14 µs a change.
- */
-export type RoomDoc = Omit<z.input<typeof Room>, 'state'>;
-
-/** The times that a script needs to change a room. The texts are made here because Lua in Redis cannot format dates. */
-export const roomTimeArgs = ['nowText', 'ttlMs', 'expiresText'] as const;
-
-export function roomTimes(
-  at: number,
-  { ROOM_TTL_SECONDS }: Pick<Config, 'ROOM_TTL_SECONDS'>,
-): { nowText: string; ttlMs: number; expiresText: string } {
-  const ttlMs = ROOM_TTL_SECONDS * 1000;
-  return { nowText: new Date(at).toISOString(), ttlMs, expiresText: new Date(at + ttlMs).toISOString() };
+/** How long a room lives without a change, in milliseconds. */
+export function ttlMsOf({ ROOM_TTL_SECONDS }: Pick<Config, 'ROOM_TTL_SECONDS'>): number {
+  return ROOM_TTL_SECONDS * 1000;
 }
 
-/** The public room as JSON text, joined without parsing. */
-export function roomText(docText: string, stateText: string): string {
-  return `${docText.slice(0, -1)},"state":${stateText}}`;
+/** A seat in an answer or a message. */
+export interface OwnSeat {
+  readonly playerId: string;
+  readonly host: boolean;
+  readonly private?: Private | undefined;
+  readonly order?: number | undefined;
 }
 
-export function roomReply(docText: string, stateText: string): Encoded {
-  return new Encoded(`{"ok":true,"room":${roomText(docText, stateText)}}`);
+/** As JSON text: what only the player sees is text already. */
+export function youJson({ playerId, host, private: own, order }: OwnSeat): string {
+  const private_ = own === undefined ? '' : `,"private":${own.text}`;
+  return `{"playerId":"${playerId}","host":${host}${private_}${order === undefined ? '' : `,"order":${order}`}}`;
+}
+
+export function roomReply(fields: RoomFields): Encoded {
+  return new Encoded(`{"ok":true,"room":${roomJson(fields)}}`);
 }
 
 /** @param you the caller's seat; after `leave`, the seat given up */
-export function seatedReply(docText: string, stateText: string, you: z.input<typeof You>): Encoded {
-  return new Encoded(`{"ok":true,"room":${roomText(docText, stateText)},"you":${JSON.stringify(you)}}`);
+export function seatedReply(fields: RoomFields, you: OwnSeat, isReplayed = false): Encoded {
+  return new Encoded(`{"ok":true,"room":${roomJson(fields)},"you":${youJson(you)}${isReplayed ? ',"replayed":true' : ''}}`);
 }

@@ -1,26 +1,26 @@
 -- Marks players of a room connected or away on its live channel, and passes an absent host's role on.
 -- KEYS room, leases
--- ARGV event, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
+-- ARGV event, account_id, tab, members, lease_ms, grace_ms, ttl_ms
 -- Prologue prologue-check.lua
--- Library head.lua
 -- Library standing.lua: guest_set
--- Prelude doc.lua: read_room, of_seats, seat_of, hand_seat, write_room, at
--- Answers seated(player id, is host, hand-over at or '') looked(next look or '', hand-over at or '') room_not_found not_in_room
+-- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, flags_of, record_of, settle
+-- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) looked(next look or '', hand-over at or '') room_not_found not_in_room
 --
 -- Each connection has a lease that its process renews, so the leases of a process that died run out. `leases` holds
 -- "<account>:<connection>" by the lease's end. The events: `hello` and `renew` grant leases to `members`, `bye` ends them,
 -- `look` does neither. The next look is the time at which any process has to run this script again.
-local doc, state_text = read_room()
-if not doc then
+local at = tonumber(now)
+local found = find_room(room)
+if not found then
   redis.call('DEL', leases)
   return {'room_not_found'}
 end
 
-local you, is_guests, _
+local you, is_guests
 if event == 'hello' then
-  you, _, is_guests = seat_of(doc, account_id)
+  you, is_guests = seat_of(found, account_id, moved_in)
   if not you then return {'not_in_room'} end
-  if is_guests then hand_seat(you, account_id) end
+  if is_guests then keep(found, you .. ':account', account_id) end
 end
 
 local function account_of(member) return string.match(member, '^[^:]+') end
@@ -40,28 +40,26 @@ local leased = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
 local is_here = {}
 for index = 1, #leased, 2 do is_here[account_of(leased[index])] = true end
 
-local owners, aways = of_seats(doc, ''), of_seats(doc, ':away')
-local changed, host, host_away_since, successor
-for place, player in ipairs(doc.players) do
-  local owner, away_since = owners[place], aways[place]
+local ids = seated_ids(found.players)
+local owners, aways, records = seat_fields(room, ids, ':account'), seat_fields(room, ids, ':away'), seat_fields(room, ids, '')
+local host_is_here, host_away_since, successor
+for place, id in ipairs(ids) do
+  local owner, away_since = id == you and account_id or owners[place], aways[place]
   local here = is_here[owner] == true
-  if here ~= player.connected then
-    player.connected = here
-    away_since = not here and (went_at[owner] or at)
-    if away_since then redis.call('HSET', room, player.id .. ':away', string.format('%d', away_since))
-    else redis.call('HDEL', room, player.id .. ':away') end
-    changed = true
+  local ready, connected, rest = flags_of(records[place])
+  if here ~= (connected == 'true') then
+    set(found, id, record_of(ready, tostring(here), rest))
+    away_since = not here and string.format('%d', went_at[owner] or at)
+    if away_since then keep(found, id .. ':away', away_since)
+    else drop(found, id .. ':away') end
   end
-  if player.id == doc.hostId then host, host_away_since = player, away_since and tonumber(away_since) end
-  if here and not successor then successor = player end
+  if id == found.host then host_is_here, host_away_since = here, away_since and tonumber(away_since) end
+  if here and not successor then successor = id end
 end
 
 -- A host that was never on the channel has no away time and stays host: it plays over HTTP only.
-local host_due = host and not host.connected and host_away_since and host_away_since + tonumber(grace_ms)
-if host_due and host_due <= at and successor and doc.phase ~= 'ended' then
-  doc.hostId = successor.id
-  changed = true
-end
+local host_due = not host_is_here and host_away_since and host_away_since + tonumber(grace_ms) or nil
+if host_due and host_due <= at and successor and found.phase ~= 'ended' then set_host(found, successor) end
 if host_due and host_due <= at then host_due = nil end
 
 local next_look = leased[2] and tonumber(leased[2]) or host_due
@@ -69,6 +67,7 @@ if next_look and host_due then next_look = math.min(next_look, host_due) end
 if leased[2] then redis.call('PEXPIRE', leases, ttl_ms) end
 
 local function time_text(time) return time and string.format('%d', time) or '' end
-if changed or is_guests then write_room(doc, state_text) end
+settle(found, ttl_ms)
 if event ~= 'hello' then return {'looked', time_text(next_look), time_text(host_due)} end
-return {'seated', you.id, you.id == doc.hostId and '1' or '0', time_text(host_due)}
+local private = redis.call('HGET', room, you .. ':private') or ''
+return {'seated', you, you == found.host and '1' or '0', time_text(host_due), private, last_order(found, you, tab)}

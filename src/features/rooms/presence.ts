@@ -1,4 +1,3 @@
-import { standingLibrary } from '../../accounts/standing.ts';
 import type { Logger } from 'pino';
 import { checkCaller } from '../../accounts/account.ts';
 import { SessionEnded, type CallerScripts } from '../../accounts/caller-scripts.ts';
@@ -10,17 +9,17 @@ import { defineScript } from '../../redis/script.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { invalidBearer } from '../../server/http/refusals.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
+import { roomKeys, roomLibraries, ttlMsOf, type OwnSeat } from './model.ts';
+import { privateOf } from './record.ts';
 
 const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),
   keys: ['room', 'leases'],
-  args: ['event', 'accountId', 'members', 'leaseMs', 'graceMs', 'now', ...roomTimeArgs],
+  args: ['event', 'accountId', 'tab', 'members', 'leaseMs', 'graceMs', 'ttlMs'],
   answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
   prologue: checksCaller,
   slotOf: 'room',
-  library: [roomLibrary, standingLibrary],
-  prelude: roomPrelude,
+  library: roomLibraries,
 });
 
 /** How long a connection counts after its process last renewed it, so how soon the players of a dead process are away. */
@@ -118,7 +117,8 @@ export class Presence {
     caller: Caller,
     connectionId: string,
     lost: Lost,
-  ): Promise<{ playerId: string; host: boolean } | 'not_in_room' | 'room_not_found'> {
+    tab?: string,
+  ): Promise<OwnSeat | 'not_in_room' | 'room_not_found'> {
     const { accountId } = caller;
     const greeting: Greeting = { isTold: false };
     const greetings = this.#greetings.get(accountId) ?? new Set();
@@ -127,8 +127,13 @@ export class Presence {
       const member = memberOf(accountId, connectionId);
       const { scripts, now } = this.#parts;
       await this.#queue.ahead(code, now() + LEASE_MS, connectionId);
-      const args = this.#args('hello', [member], accountId);
-      const [word, playerId, isHost, handOverAt = ''] = await scripts.runAs(caller, presenceScript, this.#keys(code), args);
+      const args = { ...this.#args('hello', [member]), accountId, tab: tab ?? '' };
+      const [word, playerId, isHost, handOverAt = '', own = '', order = ''] = await scripts.runAs(
+        caller,
+        presenceScript,
+        this.#keys(code),
+        args,
+      );
       if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
       await this.#lookAt(code, handOverAt);
       while (greeting.isTold) await this.#lookAgain(greeting, caller, code, member);
@@ -137,7 +142,7 @@ export class Presence {
       const members = this.#members.get(code) ?? new Map<string, Connected>();
       this.#members.set(code, members.set(member, { caller, lost }));
       this.#counts.set(accountId, (this.#counts.get(accountId) ?? 0) + 1);
-      return { playerId: playerId!, host: isHost === '1' };
+      return { playerId: playerId!, host: isHost === '1', private: privateOf(own), order: tab === undefined ? undefined : Number(order) };
     } finally {
       greetings.delete(greeting);
       if (greetings.size === 0) this.#greetings.delete(accountId);
@@ -278,7 +283,7 @@ export class Presence {
   }
 
   #update(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]) {
-    return this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members, ''));
+    return this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
   }
 
   #failed(error: unknown): void {
@@ -289,17 +294,16 @@ export class Presence {
     return { room: roomKeys.room(code), leases: roomKeys.leases(code) };
   }
 
-  #args(event: string, members: readonly string[], accountId: string) {
-    const { config, now } = this.#parts;
-    const at = now();
+  #args(event: string, members: readonly string[]) {
+    const { config } = this.#parts;
     return {
       event,
-      accountId,
+      accountId: '',
+      tab: '',
       members: members.join(' '),
       leaseMs: LEASE_MS,
       graceMs: config.HOST_GRACE_SECONDS * 1000,
-      now: at,
-      ...roomTimes(at, config),
+      ttlMs: ttlMsOf(config),
     };
   }
 }

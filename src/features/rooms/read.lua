@@ -1,10 +1,12 @@
--- Reads a room, unless its seq is known_seq.
+-- Reads a room, unless it is as it was at a change that the process knows.
 -- KEYS room
--- ARGV known_seq, now
--- Library head.lua: is_alive
--- Answers found(head, doc, state) same room_not_found
-local head = redis.call('HGET', room, 'head')
-if not is_alive(head, tonumber(now)) then return {'room_not_found'} end
-if string.match(head, '^%d+') == known_seq then return {'same'} end
-local doc, state = unpack(redis.call('HMGET', room, 'doc', 'state'))
-return {'found', head, doc, state}
+-- ARGV known
+-- Library room.lua: find_room, public_fields
+-- Answers found(number of the last message, field, value …) same(number of the last message) room_not_found
+--
+-- known  '<seq> <updatedAt>' of that change
+local found = find_room(room, 'messages')
+if not found then return {'room_not_found'} end
+local messages = found.more or '0'
+if string.format('%d ', found.seq) .. found.updated_at == known then return {'same', messages} end
+return public_fields(room, {'found', messages})

@@ -4,11 +4,12 @@ import { defineScript } from '../../redis/script.ts';
 import { WaitSeconds } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { isRoomCode, RoomCode, roomKeys, roomLibrary, roomReply, RoomReply } from './model.ts';
+import { fieldsOf } from './record.ts';
 
 export const readScript = defineScript({
   file: new URL('read.lua', import.meta.url),
   keys: ['room'],
-  args: ['knownSeq', 'now'],
+  args: ['known'],
   answers: ['found', 'same', 'room_not_found'],
   library: roomLibrary,
   readOnly: true,
@@ -39,10 +40,7 @@ export const readRoom = endpoint({
   example:
     `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
     `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code`,
-  async handle(
-    { params: { code }, query: { since, wait }, meta },
-    { scripts, hub, feeds, now }: Pick<Services, 'scripts' | 'hub' | 'feeds' | 'now'>,
-  ) {
+  async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds }: Pick<Services, 'scripts' | 'hub' | 'feeds'>) {
     if (!isRoomCode(code)) return refuse('room_not_found');
     if (since !== undefined && wait !== undefined) {
       const found = await hub.wait(feeds.room, code, {
@@ -53,11 +51,7 @@ export const readRoom = endpoint({
       });
       if (!found) return refuse('room_not_found');
     }
-    const [word, , docText = '', stateText = ''] = await scripts.run(
-      readScript,
-      { room: roomKeys.room(code) },
-      { knownSeq: '', now: now() },
-    );
-    return word === 'found' ? roomReply(docText, stateText) : refuse('room_not_found');
+    const [word, , ...words] = await scripts.run(readScript, { room: roomKeys.room(code) }, { known: '' });
+    return word === 'found' ? roomReply(fieldsOf(words)) : refuse('room_not_found');
   },
 });

@@ -1,37 +1,24 @@
 -- Frees the seats of deleted accounts in a room, as if they had left.
 -- KEYS room
--- ARGV owners (account ids, separated by blanks), now_text, ttl_ms, expires_text
--- Library head.lua
--- Prelude doc.lua: read_room, of_seats, write_room
+-- ARGV owners (account ids, separated by blanks), ttl_ms
+-- Library room.lua: find_room, seated_ids, seat_fields, vacate, keep, settle
 -- Answers vacated none
+local found = find_room(room, 'kicked')
+if not found then return {'none'} end
 local is_gone = {}
 for owner in string.gmatch(owners, '%S+') do is_gone[owner] = true end
 
--- Most rooms that the accounts took seats in have ended, or the seats were given up since: no doc is decoded for them.
-local has_seat = false
-for _, value in ipairs(redis.call('HVALS', room)) do has_seat = has_seat or is_gone[value] end
-if not has_seat then return {'none'} end
-local doc, state_text = read_room()
-if not doc then return {'none'} end
-
-local seated, staying, freed = of_seats(doc, ''), {}, {}
-local is_host_staying = false
-for place, player in ipairs(doc.players) do
-  if is_gone[seated[place]] then
-    freed[#freed + 1], freed[#freed + 2] = player.id, player.id .. ':away'
-  else
-    staying[#staying + 1] = player
-    is_host_staying = is_host_staying or player.id == doc.hostId
+local kicked = found.more
+for owner in pairs(is_gone) do
+  if kicked and string.find(kicked, ' ' .. owner .. ' ', 1, true) then
+    kicked = string.gsub(kicked, '(%S+) ', function(id) if id == owner then return '' end end)
+    keep(found, 'kicked', kicked)
   end
 end
-if #freed == 0 then return {'none'} end
-
-doc.players = staying
-if #staying == 0 then
-  if doc.phase ~= 'ended' then doc.phase, doc.endedAt = 'ended', now_text end
-elseif not is_host_staying then
-  doc.hostId = staying[1].id
+local is_leaving, ids = {}, seated_ids(found.players)
+for place, owner in ipairs(seat_fields(room, ids, ':account')) do
+  if is_gone[owner] then is_leaving[ids[place]] = true end
 end
-redis.call('HDEL', room, unpack(freed))
-write_room(doc, state_text)
-return {'vacated'}
+if next(is_leaving) then vacate(found, is_leaving) end
+settle(found, ttl_ms)
+return {next(is_leaving) and 'vacated' or 'none'}

@@ -78,7 +78,7 @@ export class Server<Services> {
     this.#overload = new Overload(options.origins);
     this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.monotonic);
     this.#keyCheck = new KeyCheck(options.serverKeys, options.log);
-    this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
+    this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork, keyCheck: this.#keyCheck });
     this.#countConnections();
     for (const channel of options.channels) this.#mountChannel(channel);
     for (const endpoint of options.endpoints) this.#mount(endpoint);
@@ -184,7 +184,7 @@ export class Server<Services> {
         }),
       open: (socket) => socket.getUserData().live.opened(socket),
       message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
-      dropped: (socket) => socket.getUserData().live.dropped(),
+      dropped: (socket, message) => socket.getUserData().live.dropped(message),
       drain: (socket) => socket.getUserData().live.drained(),
       ping: (socket) => socket.getUserData().live.pinged(),
       pong: (socket) => socket.getUserData().live.pinged(),

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { ErrorCode, Refusal } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
-import type { Scope } from '../identity/server-keys.ts';
+import type { Scope, ServerKey } from '../identity/server-keys.ts';
 import { KEY_CODES, type Shape } from '../http/endpoint.ts';
-import type { Feed } from './feed.ts';
+import type { Feed, State } from './feed.ts';
 
 /**
  * A live channel as data, like an endpoint: a WebSocket that receives the whole state of one thing at once and after every
@@ -26,10 +26,27 @@ export interface ChannelDeclaration {
   readonly sends: Readonly<Record<string, z.ZodObject>>;
   /** Messages that a client may send, by `type`. */
   readonly receives: Readonly<Record<string, z.ZodObject>>;
+  /** Messages that count against a budget of their own, beside the address's limit of requests. */
+  readonly acts?: ActMessages;
   /** Codes that can refuse the upgrade, beyond those of every channel (`channelErrors`). */
   readonly errors: readonly ErrorCode[];
   /** Codes that count against the address's misses, as for endpoints: this bounds guessing. */
   readonly misses?: readonly ErrorCode[];
+}
+
+/** Messages with which a client acts. */
+export interface ActMessages {
+  /** Their `type`. It comes first in the message: it is looked at before the message is parsed. */
+  readonly type: string;
+  /** What an act must have to be answered as one. The channel checks the rest, and `receives` describes all of it. */
+  readonly shape: z.ZodObject;
+  /** Most frames a second of a socket that has a name. */
+  readonly framesPerSecond: number;
+  /**
+   * The answer to an act that is refused unread.
+   * @param head the first characters of the message
+   */
+  refused(head: string, refusal: Refusal): object;
 }
 
 /** The checked data of an upgrade request. */
@@ -53,9 +70,20 @@ export interface ChannelSocket<Memory = unknown> {
   callerOf(credentials: MessageCredentials): Promise<Caller>;
   /** What the channel remembers of this connection, as `memory` of its declaration made it. */
   readonly memory: Memory;
-  /** The latest state, as watchers receive it. */
-  readonly latest: string;
-  send(message: object): void;
+  /** The latest state. Undefined once the thing no longer exists. */
+  readonly state: State | undefined;
+  /** The client's address, for what it creates. */
+  readonly address: string;
+  /** From now on the socket gets the messages and private parts for this name, in place of another one. Undefined: for none. */
+  name(name: string | undefined): void;
+  /** The server key of a message. @throws Refusal `bad_key` */
+  keyOf(token: string): ServerKey;
+  /** Counts messages for this key, in place of the address. */
+  readonly chargesTo: (key: ServerKey | undefined) => void;
+  /** Has `sendPrivate` called. */
+  privateChanged(): void;
+  /** @param message to be encoded, or JSON text */
+  send(message: object | string): void;
   /** Sends the error of a refusal. */
   refuse(refusal: Refusal): void;
   readonly isOpen: boolean;
@@ -86,6 +114,10 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
     message: { type: string; [field: string]: unknown },
     services: Taken,
   ) => Promise<void>;
+  /** Sends the socket what only it sees, if that has changed. */
+  readonly sendPrivate?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
+  /** Called every second: whoever lost the right to a name loses the name. */
+  readonly checked?: (socket: ChannelSocket<Memory>, services: Taken) => void;
   readonly closed?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
 }
 

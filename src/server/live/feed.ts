@@ -1,22 +1,35 @@
 /**
- * A kind of thing that clients can watch, such as rooms. The scripts that change a thing also make and number its states, so
- * that all processes agree on their order.
+ * A kind of thing that clients can watch, such as rooms. The scripts that change a thing also number its states, so that all processes
+ * agree on their order.
  */
 export interface Feed {
-  /** The Redis channel on which the scripts publish the states of the thing with this id. */
+  /** The Redis channel on which the scripts publish what happens to the thing with this id. */
   channel(id: string): string;
-  /** The state in a message on that channel. */
-  parse(message: string): State;
   /**
-   * Reads the current states from Redis, in one round trip. `same` stands for a state at the known position, undefined for a
-   * thing that no longer exists.
+   * What a message on that channel brings.
+   * @param known the latest state that the process has
+   * @returns a number where the message changes a state that the process does not have: the position after the change. Undefined for one
+   * that is older than the known state
    */
-  fetch(known: readonly { id: string; position: number }[]): Promise<(State | 'same' | undefined)[]>;
+  take(message: string, known: State | undefined): State | Relay | number | undefined;
+  /**
+   * Reads the current states from Redis, in one round trip. `same` stands for a thing that is still in the known state, undefined for one
+   * that no longer exists.
+   */
+  fetch(known: readonly { id: string; state: State | undefined }[]): Promise<(Fetched | undefined)[]>;
+}
+
+export interface Fetched {
+  readonly state: State | 'same';
+  /** The number of the last relayed message. */
+  readonly relayed: number;
 }
 
 export interface State {
   /** Rises with every change. */
   readonly position: number;
+  /** Tells states at one position apart: after a failover others may have taken the place of those that were lost. */
+  readonly stamp: string;
   /** The message that watchers receive. Called at most once for each state in a process. */
   encode(): {
     message: string;
@@ -24,4 +37,19 @@ export interface State {
     /** When the state changes without a message, in milliseconds since 1970. */
     changesAt?: number;
   };
+  /** The position of the last change of what only named watchers see. 0 for none. */
+  readonly privateAt: number;
+  /** The names whose part this very change set. Undefined where that is not known. */
+  readonly privateOf?: readonly string[] | undefined;
+}
+
+/** Something that is sent once and not kept. */
+export interface Relay {
+  /** Rises with every one. */
+  readonly number: number;
+  /** The names of the watchers that get it. Undefined: all. */
+  readonly to: readonly string[] | undefined;
+  readonly message: string;
+  /** As in State. */
+  readonly changesAt: number;
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { closeCodes } from './close-codes.ts';
-import type { Feed } from './feed.ts';
+import type { Feed, State } from './feed.ts';
 import { Topic } from './topic.ts';
 
 /** How often positions are compared with Redis: Pub/Sub silently loses messages published while the link is down. */
@@ -182,19 +182,32 @@ export class Hub {
   }
 
   /** Reads the topics' states, in one round trip for each feed. */
-  async #fetch(topics: Topic[]): Promise<void> {
+  async #fetch(topics: readonly Topic[], tries = READ_TRIES): Promise<void> {
     for (const feed of new Set(topics.map((topic) => topic.feed))) {
       const ofFeed = topics.filter((topic) => topic.feed === feed);
-      const known = ofFeed.map(({ id, position }) => ({ id, position }));
-      const states = await feed.fetch(known);
+      const known = ofFeed.map(({ id, state, relayed }) => ({ id, state, relayed }));
+      const found = await feed.fetch(known);
       ofFeed.forEach((topic, index) => {
-        const state = states[index];
+        const before = known[index]!;
+        const { state, relayed = 0 } = found[index] ?? {};
         if (state === undefined) topic.end(closeCodes.gone, 'gone');
-        else if (state === 'same') return;
-        // After a failover to a replica that lagged behind, positions start again below those sent: watchers must reconnect.
-        else if (state.position < known[index]!.position) topic.end(closeCodes.wentBack, 'went back');
-        else topic.advance(state);
+        // After a failover to a replica that lagged behind, numbers start again below those sent: watchers must reconnect.
+        else if (relayed < before.relayed || (state !== 'same' && !canFollow(state, before.state)))
+          topic.end(closeCodes.wentBack, 'went back');
+        else if (state !== 'same') topic.advance(state);
       });
+      // Changes that were published meanwhile could not be applied to the states that were known.
+      const behind = ofFeed.filter((topic) => topic.isBehind);
+      if (behind.length > 0 && tries > 1) await this.#fetch(behind, tries - 1);
     }
   }
+}
+
+/** The next comparison reads a topic that is behind after so many reads. */
+const READ_TRIES = 3;
+
+/** Whether a state that was read can follow the one that was known before. */
+function canFollow(state: State, known: State | undefined): boolean {
+  if (known === undefined || state.position > known.position) return true;
+  return state.position === known.position && state.stamp === known.stamp;
 }

@@ -2,6 +2,8 @@ import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { Held } from '../admission.ts';
 import { accountIdOf } from '../../accounts/ids.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
+import type { KeyCheck } from '../identity/key-check.ts';
+import type { ServerKey } from '../identity/server-keys.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { Channel, MessageCredentials } from './channel.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -22,6 +24,7 @@ export interface LiveParts<Services> extends Omit<PipelineParts<Services>, 'over
   readonly hub: Hub;
   readonly upgradeCork: UpgradeCork;
   readonly watchersPerTopic: number;
+  readonly keyCheck: KeyCheck;
 }
 
 /**
@@ -92,8 +95,8 @@ export class OpenSockets<Services> {
     params: readonly string[],
     held: Held,
   ): Promise<LiveSocket<Services> | Refusal> {
-    const { admission, origins, services, sessions, hub, log } = this.#parts;
-    const { origin, host, bearer } = exchange.headers;
+    const { admission, origins, services, sessions, hub, log, keyCheck } = this.#parts;
+    const { origin, host, bearer, fetchSite } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
     const { key } = exchange;
@@ -121,6 +124,11 @@ export class OpenSockets<Services> {
       if (named === undefined) throw invalidBearer();
       return callerOf(named.accountId, named);
     };
+    const keyOf = (token: string, browser: { origin: string; fetchSite: string }, from: string): ServerKey => {
+      const found = keyCheck.check({ bearer: token, ...browser }, () => from, false) ?? refuse('bad_key');
+      if (found instanceof Refusal) throw found;
+      return found;
+    };
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
     return new LiveSocket({
@@ -131,7 +139,10 @@ export class OpenSockets<Services> {
       sessionCaller: () => session && callerOf(session.accountId, session),
       callerOf: callerOfMessage,
       hasBearer: bearer !== undefined,
-      charge: () => (key === undefined ? admission.charge(group) : admission.chargeKey(key.id)),
+      address,
+      charge: (own = key) => (own === undefined ? admission.charge(group) : admission.chargeKey(own.id)),
+      chargeAct: (own = key) => (own === undefined ? admission.chargeAct(group) : admission.chargeKey(own.id)),
+      keyOf: (token) => keyOf(token, { origin, fetchSite }, address),
       closed: (socket) => {
         this.#sockets.delete(socket);
         held.giveBack('sockets');
@@ -169,7 +180,10 @@ export class OpenSockets<Services> {
 
   #checkPace(): void {
     const now = performance.now();
-    for (const socket of this.#sockets) socket.checkPace(now);
+    for (const socket of this.#sockets) {
+      socket.checkPace(now);
+      socket.check();
+    }
   }
 }
 

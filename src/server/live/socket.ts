@@ -4,10 +4,12 @@ import type { Logger } from 'pino';
 import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import type { Caller } from '../identity/caller.ts';
+import type { ServerKey } from '../identity/server-keys.ts';
 import type { Channel, ChannelSocket, MessageCredentials } from './channel.ts';
 import { closeCodes } from './close-codes.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/refusals.ts';
+import type { State } from './feed.ts';
 import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
@@ -22,6 +24,12 @@ const MOST_DROPPED_FRAMES = 256;
 /** Messages that may wait while one is processed; further ones are refused with `rate_limited`. */
 const MESSAGES_WAITING = 1;
 
+/** Bytes of acts that may wait. Acts come faster than one round trip to Redis each. */
+const ACT_BYTES_WAITING = 64 * 1024;
+
+/** Characters of an act that is refused unread in which its order is looked for. */
+const HEAD_LENGTH = 64;
+
 /** A socket that does not drain for this long is closed. Its client connects again and gets the state then. */
 export const TOO_SLOW_MS = 30_000;
 
@@ -30,6 +38,9 @@ const CUT_AFTER_MS = 5000;
 
 /** Above this, uWS cuts the connection without a close frame. Messages between the two limits close it with 1009. */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
+
+/** Begins a message that a feed relays. */
+const RELAYED = /^\{"type":"message","n":(\d+)/;
 
 const connectionPrefix = randomBytes(9).toString('base64url');
 let connectionCount = 0;
@@ -46,7 +57,11 @@ export interface LiveSocketParts<Services> {
    * Counts a message against its address's limit of requests. 0 if it may pass, else milliseconds to wait. Uncounted, 19 hellos
    * a second on each of 200 sockets took Redis to 88 % and a credit from 2 to 133 ms.
    */
-  readonly charge: () => number;
+  readonly charge: (key: ServerKey | undefined) => number;
+  /** The same for an act, which counts against a budget of its own. */
+  readonly chargeAct: (key: ServerKey | undefined) => number;
+  readonly keyOf: (token: string) => ServerKey;
+  readonly address: string;
   readonly log: Logger;
   readonly closed: (socket: LiveSocket<Services>) => void;
 }
@@ -79,6 +94,14 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   #messagesInSecond = 0;
   /** Messages that are processed or wait for it. */
   #messagesInWork = 0;
+  /** Bytes of the acts among them. */
+  #actBytesInWork = 0;
+  #name: string | undefined;
+  #key: ServerKey | undefined;
+  /** The relayed messages that were not sent because the socket lagged: the first and the last. */
+  #missed: { from: number; to: number } | undefined;
+  /** Whether a look at the private part waits to be made, or waits for the socket to drain. */
+  #privateWork: 'none' | 'queued' | 'when_drained' = 'none';
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(parts: LiveSocketParts<Services>) {
@@ -91,8 +114,27 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     return this.#parts.topic;
   }
 
-  get latest(): string {
-    return this.#parts.topic.message;
+  get state(): State | undefined {
+    return this.#parts.topic.state;
+  }
+
+  get address(): string {
+    return this.#parts.address;
+  }
+
+  name(name: string | undefined): void {
+    const { topic } = this.#parts;
+    if (this.#name !== undefined) topic.unname(this, this.#name);
+    this.#name = name;
+    if (name !== undefined && this.isOpen) topic.name(this, name);
+  }
+
+  keyOf(token: string): ServerKey {
+    return this.#parts.keyOf(token);
+  }
+
+  chargesTo(key: ServerKey | undefined): void {
+    this.#key = key;
   }
 
   get sessionCaller(): Caller | undefined {
@@ -120,27 +162,39 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (this.#ending !== undefined) return this.#drop();
     if (!this.#countFrame()) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
-    const waitMs = this.#parts.charge();
-    if (waitMs > 0) return this.refuse(rateLimited(retryAfter(waitMs)));
-    const message = isBinary ? undefined : parse(Buffer.from(bytes));
+    const { channel, services } = this.#parts;
+    const head = channel.acts === undefined ? '' : Buffer.from(bytes, 0, Math.min(bytes.byteLength, HEAD_LENGTH)).toString('latin1');
+    const isAct = head.startsWith(`{"type":"${channel.acts?.type}"`);
+    const waitMs = isAct ? this.#parts.chargeAct(this.#key) : this.#parts.charge(this.#key);
+    if (waitMs > 0) return this.#refuseUnread(isAct, head, rateLimited(retryAfter(waitMs)));
+    const isOverrun = isAct ? this.#actBytesInWork > ACT_BYTES_WAITING : this.#messagesInWork > MESSAGES_WAITING;
+    const message = isOverrun || isBinary ? undefined : parse(Buffer.from(bytes));
+    if (isOverrun) return this.#refuseUnread(isAct, head, rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
     const shape = message === undefined ? undefined : this.#shapeOf(message.type);
     if (message === undefined || shape === undefined)
       return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
-    const checked = shape.safeParse(message);
+    // An act in another form would pass by the budget of acts.
+    if (message.type === channel.acts?.type && !isAct) return this.#bad('invalid_request', 'type: Must come first in an act.');
+    const checked = (isAct ? channel.acts!.shape : shape).safeParse(message);
     if (!checked.success)
       return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
-    const { channel, services } = this.#parts;
     if (channel.received === undefined) return;
-    if (this.#messagesInWork > MESSAGES_WAITING)
-      return this.refuse(rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
+    const actBytes = isAct ? bytes.byteLength : 0;
     this.#messagesInWork++;
+    this.#actBytesInWork += actBytes;
     this.#enqueue(async () => {
       try {
         if (this.isOpen) await channel.received!(this, checked.data as { type: string }, services);
       } finally {
         this.#messagesInWork--;
+        this.#actBytesInWork -= actBytes;
       }
     });
+  }
+
+  #refuseUnread(isAct: boolean, head: string, refusal: Refusal): void {
+    if (isAct) this.send(this.#parts.channel.acts!.refused(head, refusal));
+    else this.refuse(refusal);
   }
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
@@ -158,18 +212,51 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   #countFrame(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
-    if (++this.#messagesInSecond <= MESSAGES_PER_SECOND) return true;
+    const most = this.#name === undefined ? MESSAGES_PER_SECOND : (this.#parts.channel.acts?.framesPerSecond ?? MESSAGES_PER_SECOND);
+    if (++this.#messagesInSecond <= most) return true;
     this.end(closeCodes.tooManyMessages, 'too many messages');
     return false;
   }
 
-  /** uWS dropped a state because the socket's buffer is full. The client gets the latest state when it drains. */
-  dropped(): void {
-    this.#missedPush = this.#parts.topic.pushCount;
+  /**
+   * uWS dropped a state or a message because the socket's buffer is full. When it drains, the client gets the latest state, and learns
+   * which messages it missed.
+   */
+  dropped(message: ArrayBuffer): void {
     this.#behindSince ??= performance.now();
+    const [, number] = RELAYED.exec(Buffer.from(message, 0, Math.min(message.byteLength, HEAD_LENGTH)).toString('latin1')) ?? [];
+    if (number === undefined) this.#missedPush = this.#parts.topic.pushCount;
+    else this.#miss(Number(number), Number(number));
   }
 
-  /** Sends what waited, as far as the buffer allows: the latest state, then the answers, then the close. */
+  #miss(from: number, to: number): void {
+    this.#missed = { from: this.#missed?.from ?? from, to };
+  }
+
+  relay(message: string, from: number, to: number): void {
+    if (!this.isOpen || this.#ending !== undefined) return;
+    if (!this.#isFull && this.#missed === undefined) return void this.#socket!.send(message);
+    this.#behindSince ??= performance.now();
+    this.#miss(from, to);
+  }
+
+  /** The private part changed: it is read and sent, once for all changes that come meanwhile, and not to a socket that lags. */
+  privateChanged(): void {
+    const { channel, services } = this.#parts;
+    if (!this.isOpen || this.#privateWork === 'queued' || channel.sendPrivate === undefined) return;
+    if (this.#isFull) {
+      this.#behindSince ??= performance.now();
+      this.#privateWork = 'when_drained';
+      return;
+    }
+    this.#privateWork = 'queued';
+    this.#enqueue(async () => {
+      this.#privateWork = 'none';
+      if (this.isOpen) await channel.sendPrivate!(this, services);
+    });
+  }
+
+  /** Sends what waited, as far as the buffer allows: the latest state, the answers, what was missed, then the close. */
   drained(): void {
     if (!this.isOpen || this.#behindSince === undefined || this.#isFull) return;
     this.#behindSince = performance.now();
@@ -178,16 +265,32 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
     while (this.#answers.length > 0 && !this.#isFull) this.#socket!.send(this.#answers.shift()!);
     if (this.#isFull) return;
+    if (this.#missed !== undefined) {
+      this.#socket!.send(JSON.stringify({ type: 'missed', ...this.#missed }));
+      this.#missed = undefined;
+    }
+    if (this.#privateWork === 'when_drained') {
+      this.#privateWork = 'none';
+      this.privateChanged();
+    }
+    if (this.#isFull) return;
     this.#behindSince = undefined;
     if (this.#ending !== undefined) this.#socket!.end(this.#ending.code, this.#ending.reason);
   }
 
   closed(): void {
     this.isOpen = false;
+    this.name(undefined);
     this.#parts.topic.remove(this);
     this.#parts.closed(this);
     const { channel, services } = this.#parts;
     if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
+  }
+
+  /** What the channel looks at every second. */
+  check(): void {
+    const { channel, services } = this.#parts;
+    if (this.isOpen) channel.checked?.(this, services);
   }
 
   /** Closes a socket that has not drained for TOO_SLOW_MS, and cuts it CUT_AFTER_MS later. */
@@ -208,10 +311,11 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   }
 
   /** Sends an answer, or queues it while the socket is full: unlike a state, an answer has no later one to replace it. */
-  send(message: object): void {
+  send(message: object | string): void {
     if (!this.isOpen) return;
-    if (this.#answers.length === 0 && !this.#isFull) this.#socket!.send(JSON.stringify(message));
-    else this.#wait(() => this.#answers.push(JSON.stringify(message)));
+    const text = typeof message === 'string' ? message : JSON.stringify(message);
+    if (this.#answers.length === 0 && !this.#isFull) this.#socket!.send(text);
+    else this.#wait(() => this.#answers.push(text));
   }
 
   /** Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. */

@@ -1,11 +1,15 @@
 import { closeCodes } from './close-codes.ts';
-import type { Feed, State } from './feed.ts';
+import type { Feed, Relay, State } from './feed.ts';
 
 /** A socket, as a topic sees it. */
 export interface Watcher {
   /** From now on the socket receives what is published on the topic. */
   subscribe(topic: string): void;
   sendState(message: string): void;
+  /** Sends a message that is not kept, unless the socket lags: then the messages of these numbers are missed. */
+  relay(message: string, from: number, to: number): void;
+  /** What only this watcher sees has changed. */
+  privateChanged(): void;
   /** Closes the socket after what was sent to it. */
   end(code: number, reason: string): void;
 }
@@ -18,6 +22,9 @@ const PUSH_INTERVAL_MS = 17;
  * the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS, 200 by default), so its traffic stays bounded.
  */
 const WATCHERS_WITHIN_BOUND = 1024;
+
+/** So much of the bytes per second may go out at once as messages. Beyond it they are missed. */
+const RELAYED_AT_ONCE_MS = 1000;
 
 export interface TopicParts {
   readonly publish: (topic: string, message: string) => void;
@@ -43,12 +50,25 @@ export class Topic {
   /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
   readonly #joining = new Map<Watcher, number>();
   readonly #waiting = new Set<() => void>();
+  /** The watchers that messages and private parts are for, by name. */
+  readonly #named = new Map<string, Set<Watcher>>();
+  /** Number of the last relayed message. */
+  #relayed = 0;
+  /** The messages that were dropped, because the topic pushes more than it may: the first and the last. */
+  #missed: { from: number; to: number } | undefined;
+  #tellingMissed: NodeJS.Timeout | undefined;
+  /** The position of the latest change that the topic could not apply, because it lacks an earlier one. */
+  #gapAt = 0;
   #position: number | undefined;
-  /** The latest state, until it is encoded into `#message`: then it is dropped, so that its text is not kept twice. */
+  /** The latest state: the next change may need it. */
   #state: State | undefined;
+  /** Whether `#message` is that of the latest state. */
+  #isEncoded = false;
   #message = '';
   #isFinal = false;
   #holds = 0;
+  /** Until when the messages that were relayed have used up the topic's bytes per second, on the same clock. */
+  #relayPaidUntil = -Infinity;
   /** When the next push may go out, on the clock of `performance.now()`. */
   #mayPushAt = -Infinity;
   #pushCount = 0;
@@ -132,6 +152,18 @@ export class Topic {
     if (isJoining) this.#joining.set(watcher, this.position);
   }
 
+  /** From now on the watcher gets the messages and private parts for this name. */
+  name(watcher: Watcher, name: string): void {
+    const named = this.#named.get(name) ?? new Set();
+    this.#named.set(name, named.add(watcher));
+  }
+
+  unname(watcher: Watcher, name: string): void {
+    const named = this.#named.get(name);
+    named?.delete(watcher);
+    if (named?.size === 0) this.#named.delete(name);
+  }
+
   remove(watcher: Watcher): void {
     this.#joining.delete(watcher);
     if (this.#watchers.delete(watcher)) this.release();
@@ -154,17 +186,83 @@ export class Topic {
   }
 
   take(message: string): void {
-    this.advance(this.feed.parse(message));
+    const news = this.feed.take(message, this.#state);
+    if (news === undefined) return;
+    if (typeof news === 'number') {
+      this.#gapAt = news;
+      // Before its first state the topic is being read anyway.
+      if (this.isKnown) this.#parts.refresh(this);
+    } else if ('number' in news) this.#relay(news);
+    else this.advance(news);
+  }
+
+  /** Whether the topic lacks a change that was published. */
+  get isBehind(): boolean {
+    return this.isKnown && this.#gapAt > this.position;
+  }
+
+  get state(): State | undefined {
+    return this.#state;
+  }
+
+  /** The number of the last message that came. */
+  get relayed(): number {
+    return this.#relayed;
   }
 
   /** Takes a state, unless the topic has it or a newer one. */
   advance(state: State): void {
     if (state.position <= this.position || this.#holds === 0) return;
+    const privateBefore = this.#state?.privateAt ?? 0;
     this.#position = state.position;
     this.#state = state;
+    this.#isEncoded = false;
     if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
     else this.#encode();
     this.wake();
+    if (state.privateAt > privateBefore) this.#tellPrivate(state.privateOf ?? [...this.#named.keys()]);
+  }
+
+  #tellPrivate(names: Iterable<string>): void {
+    for (const name of names) for (const watcher of this.#named.get(name) ?? []) watcher.privateChanged();
+  }
+
+  #relay({ number, to, message, changesAt }: Relay): void {
+    // A failover lost messages that were sent: those to come have their numbers.
+    if (number <= this.#relayed) return this.end(closeCodes.wentBack, 'went back');
+    this.#relayed = number;
+    this.#changesAt = Math.max(this.#changesAt, changesAt);
+    const watchers = to === undefined ? undefined : new Set(to.flatMap((name) => [...(this.#named.get(name) ?? [])]));
+    const count = watchers?.size ?? this.#watchers.size;
+    if (count === 0 || this.#isFinished) return;
+    if (!this.#pays(message, count)) return this.#miss(number);
+    if (watchers !== undefined) for (const watcher of watchers) watcher.relay(message, number, number);
+    else {
+      this.#parts.publish(this.channel, message);
+      for (const watcher of this.#joining.keys()) watcher.relay(message, number, number);
+    }
+  }
+
+  /** Counts the message against the topic's bytes a second. Those of up to a second may go out at once. */
+  #pays(message: string, count: number): boolean {
+    const now = performance.now();
+    const paidUntil = Math.max(this.#relayPaidUntil, now) + this.#millisecondsPaidFor(message, count);
+    if (paidUntil > now + RELAYED_AT_ONCE_MS) return false;
+    this.#relayPaidUntil = paidUntil;
+    return true;
+  }
+
+  /** The message is lost for all watchers, and they are told once the topic may push again. */
+  #miss(number: number): void {
+    this.#missed = { from: this.#missed?.from ?? number, to: number };
+    this.#tellingMissed ??= setTimeout(() => {
+      this.#tellingMissed = undefined;
+      const missed = this.#missed;
+      this.#missed = undefined;
+      if (missed === undefined) return;
+      const message = JSON.stringify({ type: 'missed', ...missed });
+      for (const watcher of this.#watchers) watcher.relay(message, missed.from, missed.to);
+    }, RELAYED_AT_ONCE_MS);
   }
 
   /** Closes all watchers. A later watcher of the same thing gets a new topic, and so a fresh read from Redis. */
@@ -184,6 +282,8 @@ export class Topic {
   stop(): void {
     clearTimeout(this.#looking);
     this.#looksAt = Infinity;
+    clearTimeout(this.#tellingMissed);
+    this.#tellingMissed = undefined;
     this.#cancelPush();
   }
 
@@ -208,7 +308,7 @@ export class Topic {
     this.#cancelPush();
     this.#pushCount++;
     this.#encode();
-    this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, this.#millisecondsPaidFor());
+    this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, this.#millisecondsPaidFor(this.#message, this.#watchers.size));
     if (!this.#isFinal) {
       this.#parts.publish(this.channel, this.#message);
       return this.#join();
@@ -219,12 +319,11 @@ export class Topic {
     this.#finish(watchers);
   }
 
-  /** For how long the push of this message uses up the topic's bytes per second. */
-  #millisecondsPaidFor(): number {
+  /** For how long this message, to so many watchers, uses up the topic's bytes per second. */
+  #millisecondsPaidFor(message: string, watchers: number): number {
     const { bytesPerSecond } = this.#parts;
     if (bytesPerSecond === undefined) return 0;
-    const bytesEach = Buffer.byteLength(this.#message);
-    return (1000 * bytesEach * Math.min(this.#watchers.size, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
+    return (1000 * Buffer.byteLength(message) * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
   }
 
   #join(): void {
@@ -241,9 +340,9 @@ export class Topic {
   }
 
   #encode(): void {
-    if (this.#state === undefined) return;
+    if (this.#state === undefined || this.#isEncoded) return;
     const { message, isFinal, changesAt } = this.#state.encode();
-    this.#state = undefined;
+    this.#isEncoded = true;
     this.#message = message;
     this.#isFinal = isFinal;
     this.#changesAt = changesAt ?? Infinity;

@@ -37,6 +37,7 @@ export async function startServer(
     addresses: new ClientAddresses([]),
     admission: new Admission({
       requests: { perSecond, burst: perSecond },
+      actsPerSecond: 1000,
       keyedPerSecond: perSecond,
       uncountedPerSecond: 10_000,
       maxInFlight: 100,

@@ -7,6 +7,8 @@ export class FakeWatcher implements Watcher {
   /** What was sent until it subscribed. */
   sentBefore: string[] | undefined;
   ended: number | undefined;
+  readonly relayed: string[] = [];
+  privateChanges = 0;
   readonly #topic: Topic;
 
   constructor(topic: Topic) {
@@ -21,6 +23,14 @@ export class FakeWatcher implements Watcher {
     this.sent.push(message);
   }
 
+  relay(message: string): void {
+    this.relayed.push(message);
+  }
+
+  privateChanged(): void {
+    this.privateChanges++;
+  }
+
   end(code: number): void {
     this.ended = code;
     this.#topic.remove(this);
@@ -32,6 +42,8 @@ export function stateAt(position: number, more: { isFinal?: boolean; changesAt?:
   const { isFinal = false, changesAt, onEncode } = more;
   return {
     position,
+    stamp: '',
+    privateAt: 0,
     encode() {
       onEncode?.();
       return { message: `state ${position}`, isFinal, changesAt };

@@ -35,12 +35,12 @@ let fetches: number;
 
 const feed: Feed = {
   channel: (id) => `thing:${id}`,
-  parse: (message) => stateAt(Number(message)),
+  take: (message) => stateAt(Number(message)),
   async fetch(known) {
     fetches++;
     if (standing instanceof Error) throw standing;
     const found = standing;
-    return known.map(({ position }) => (found?.position === position ? 'same' : found));
+    return known.map(({ state }) => found && { state: found.position === state?.position ? 'same' : found, relayed: 0 });
   },
 };
 

@@ -8,7 +8,7 @@ import { FakeWatcher, stateAt } from './fake-watcher.ts';
 
 const feed: Feed = {
   channel: (id) => `thing:${id}`,
-  parse: (message) => stateAt(Number(message)),
+  take: (message) => stateAt(Number(message)),
   fetch: async () => [],
 };
 

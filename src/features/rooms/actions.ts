@@ -1,0 +1,244 @@
+import { z } from 'zod';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { MAX_NAME_LENGTH, PlayerName } from '../../accounts/player-name.ts';
+import { invalid, type Refusal } from '../../errors.ts';
+import {
+  DATA_LIMIT_BYTES,
+  jsonText,
+  MAX_PLAYERS,
+  Order,
+  PlayerCount,
+  PlayerId,
+  STATE_LIMIT_BYTES,
+  StateText,
+  Tab,
+  Tags,
+  Writers,
+} from './model.ts';
+
+const DataText = jsonText(DATA_LIMIT_BYTES);
+
+/** A patch that is longer than what it may give adds nothing that can stay. */
+const Merge = z
+  .unknown()
+  .meta({ description: 'A JSON merge patch (RFC 7396), applied deeply: `null` removes a member.', example: { x: 4 } });
+
+const Seats = z
+  .record(PlayerId, DataText)
+  .refine((seats) => Object.keys(seats).length <= MAX_PLAYERS, `Must be at most ${MAX_PLAYERS}`)
+  .meta({
+    description: `What each of these players alone sees, by player id: any JSON of at most ${DATA_LIMIT_BYTES} bytes each.`,
+    example: { p1: ['hearts-7'] },
+  });
+
+const To = z
+  .array(z.string().max(16))
+  .min(1)
+  .max(MAX_PLAYERS + 1)
+  .meta({
+    description: 'Player ids, or `server`: only their channels get the message. Default: every channel of the room.',
+    example: ['p2'],
+  });
+
+/** The body's fields of all actions, beside the caller's. Each action says which of them it needs. */
+export const actFields = {
+  name: PlayerName.optional().meta({ description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; defaults to "Player 2" and so on.` }),
+  playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`: the other player.' }),
+  state: StateText.optional().meta({
+    description: `For \`state\` and \`private\`: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 31 levels deep.`,
+    example: { round: 1 },
+  }),
+  merge: Merge.optional(),
+  ifStateSeq: z
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .meta({ description: 'With `state` or `merge`: the `stateSeq` that the room must have, else 409 `stale_state`.' }),
+  data: DataText.optional().meta({
+    description: `For \`data\` and \`message\`: any JSON of at most ${DATA_LIMIT_BYTES} bytes.`,
+    example: { x: 3, y: 4 },
+  }),
+  seats: Seats.optional(),
+  to: To.optional(),
+  public: z.boolean().optional(),
+  tags: Tags.optional(),
+  minPlayers: PlayerCount.optional(),
+  maxPlayers: PlayerCount.optional(),
+  writers: Writers.optional(),
+  order: Order.optional(),
+  tab: Tab.optional(),
+} as const;
+
+const ActBody = z.object(actFields);
+
+/** The checked fields of an act. */
+export type ActBody = z.output<typeof ActBody>;
+
+type Field = keyof typeof actFields;
+
+interface Action {
+  readonly operationId: string;
+  readonly summary: string;
+  /** The line of the endpoint's description: fields, who may, and the rule. */
+  readonly rule: string;
+  readonly fields?: readonly Field[];
+  readonly required?: readonly Field[];
+  readonly example?: object;
+  /** It acts on a seat of the caller's own, and a server with a key has none. */
+  readonly isOfPlayers?: true;
+  /** What is wrong with the fields together. */
+  readonly check?: (body: ActBody) => Refusal | undefined;
+}
+
+const otherPlayer = { fields: ['playerId'], required: ['playerId'], example: { playerId: 'p2' } } as const;
+const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers'] as const;
+
+/** Every action of a room. */
+export const actions = {
+  join: {
+    operationId: 'joinRoom',
+    summary: 'Takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat.',
+    rule:
+      'takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat; nothing changes. An account that was ' +
+      'kicked is refused (403 `kicked`).',
+    fields: ['name'],
+    example: { name: 'Bob' },
+    isOfPlayers: true,
+  },
+  leave: {
+    operationId: 'leaveRoom',
+    summary:
+      'Gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
+    rule: 'gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
+    isOfPlayers: true,
+  },
+  ready: {
+    operationId: 'readyInRoom',
+    summary: 'Tells the other players that the caller is ready.',
+    rule: 'tells the other players that the caller is ready. The host may start regardless.',
+    isOfPlayers: true,
+  },
+  unready: {
+    operationId: 'unreadyInRoom',
+    summary: 'Tells the other players that the caller is not ready.',
+    rule: 'takes `ready` back.',
+    isOfPlayers: true,
+  },
+  start: {
+    operationId: 'startRoom',
+    summary: 'The host moves the room from lobby to playing. Repeating it is 200.',
+    rule: '(host) moves the room from lobby to playing; needs at least `minPlayers` players. Repeating it is 200.',
+  },
+  end: {
+    operationId: 'endRoom',
+    summary: 'The host ends the room, in any phase. Repeating it is 200.',
+    rule: '(host) ends the room, in any phase. Repeating it is 200. After that only `leave` and `rematch` can change the room.',
+  },
+  kick: {
+    operationId: 'kickPlayer',
+    summary: 'The host removes another player, who cannot join again.',
+    rule: '(host) removes another player, whose account cannot join this room again.',
+    ...otherPlayer,
+  },
+  transfer: {
+    operationId: 'transferRoom',
+    summary: 'The host makes another player the host.',
+    rule: '(host) makes another player the host.',
+    ...otherPlayer,
+  },
+  lock: { operationId: 'lockRoom', summary: 'The host lets the room refuse new players.', rule: '(host) refuses new players.' },
+  unlock: { operationId: 'unlockRoom', summary: 'The host lets the room take new players again.', rule: '(host) takes new players again.' },
+  settings: {
+    operationId: 'changeRoomSettings',
+    summary: 'The host changes the settings of the lobby.',
+    rule: '(host) changes settings of the lobby; those left out stay. `maxPlayers` is never below the players that have seats.',
+    fields: settings,
+    example: { maxPlayers: 6, tags: { mode: 'duel' } },
+    check: (body) =>
+      settings.some((name) => body[name] !== undefined) ? undefined : invalid(settings[0], `Is needed, or ${settings.slice(1).join(', ')}`),
+  },
+  state: {
+    operationId: 'setRoomState',
+    summary: "Replaces the game's public state, or merges into it.",
+    rule:
+      "replaces the game's public state, or changes it by a merge patch (RFC 7396); by whom `writers` of the room says: its host (403 " +
+      '`not_host` for others), every player, or only a server with a key (403 `not_writer`). With `ifStateSeq` only if the room has that ' +
+      '`stateSeq`, else 409 `stale_state` with the state as it is.',
+    fields: ['state', 'merge', 'ifStateSeq'],
+    example: { state: { round: 1 } },
+    check: (body) => exactlyOne(body, 'state', 'merge'),
+  },
+  data: {
+    operationId: 'setPlayerData',
+    summary: "Sets the caller's own public data, or merges into it.",
+    rule:
+      "sets the caller's own public data, `players[].data`, or changes it by a merge patch; in every phase but `ended`. Nobody else can " +
+      `write it. At most ${DATA_LIMIT_BYTES} bytes, in a room with more than 16 seats 16 KiB / \`maxPlayers\`.`,
+    fields: ['data', 'merge'],
+    example: { data: { x: 3, y: 4 } },
+    isOfPlayers: true,
+    check: (body) => exactlyOne(body, 'data', 'merge'),
+  },
+  private: {
+    operationId: 'setPrivateData',
+    summary: 'The host gives single players what only they see, such as a hand of cards.',
+    rule:
+      '(host) gives players what only they see; with `state` or `merge` the state changes in the same step. The player gets it as ' +
+      '`you.private` in answers, and on its channel.',
+    fields: ['seats', 'state', 'merge', 'ifStateSeq'],
+    required: ['seats'],
+    example: { seats: { p1: ['hearts-7'] } },
+    check: (body) => (body.state !== undefined && body.merge !== undefined ? invalid('merge', 'Must not be sent with state') : undefined),
+  },
+  message: {
+    operationId: 'sendMessage',
+    summary: 'Sends a message to the channels of the room.',
+    rule:
+      'sends a message to every channel of the room, or with `to` only to those of these players. All get messages in one order, each at ' +
+      'most once. Nothing keeps them: who has no channel misses them. A seat sends 20 a second, 40 at once.',
+    fields: ['data', 'to'],
+    required: ['data'],
+    example: { data: { text: 'hello' } },
+  },
+  rematch: {
+    operationId: 'rematchRoom',
+    summary: 'The host opens a lobby with the same game and settings, named by `nextCode`. Repeating it gives the same `nextCode`.',
+    rule:
+      '(host) ends the room if it has not ended, and opens a lobby with the same game and settings, named by `nextCode`. The caller is the ' +
+      'host and first player of the lobby; the other players join it. Repeating it gives the same `nextCode`.',
+  },
+} as const satisfies Record<string, Action>;
+
+export type ActionName = keyof typeof actions;
+
+export const actionNames = Object.keys(actions) as ActionName[];
+
+export function isAction(text: string): text is ActionName {
+  return Object.hasOwn(actions, text);
+}
+
+export function actionOf(name: ActionName): Action {
+  return actions[name];
+}
+
+/** What is wrong with the body of an action. Its fields have passed their shapes. */
+export function checkAct(name: ActionName, body: ActBody): Refusal | undefined {
+  const { required = [], check } = actionOf(name);
+  const missing = required.find((field) => body[field] === undefined);
+  if (missing !== undefined) return invalid(missing, `Is needed to ${name}`);
+  return check?.(body);
+}
+
+function exactlyOne(body: ActBody, field: 'state' | 'data', other: 'merge'): Refusal | undefined {
+  if (body[field] === undefined && body[other] === undefined) return invalid(field, `Is needed, or ${other}`);
+  return body[field] !== undefined && body[other] !== undefined ? invalid(other, `Must not be sent with ${field}`) : undefined;
+}
+
+/** The body of one action, for the description. */
+export function bodyOf(name: ActionName) {
+  const { fields = [], required = [] } = actionOf(name);
+  const own = fields.map((field) => [field, required.includes(field) ? actFields[field].unwrap() : actFields[field]] as const);
+  const ordered = name === 'join' ? {} : { order: actFields.order, tab: actFields.tab };
+  return z.object({ installId: OptionalInstallId, ...Object.fromEntries(own), ...ordered });
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { SessionEnded } from '../../accounts/caller-scripts.ts';
+import { rateLimited, refuse, Refusal } from '../../errors.ts';
+import { redisFailure } from '../../redis/script-runner.ts';
+import { invalidBearer, redisUnavailable } from '../../server/http/refusals.ts';
+import { check } from '../../server/http/request-data.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import { refuseBadKey } from '../../server/identity/key-check.ts';
+import type { ServerKey } from '../../server/identity/server-keys.ts';
+import type { ActMessages, ChannelSocket } from '../../server/live/channel.ts';
+import type { Services } from '../../declare.ts';
+import { actFields, isAction, type ActBody } from './actions.ts';
+import { Order } from './model.ts';
+import type { Done } from './room-acts.ts';
+
+/** The fields of an act beside type, order and action: those of the body of the same action over HTTP. */
+const { name: _, order: __, ...fields } = actFields;
+const Fields = z.object(fields);
+
+/** An act as it is described. */
+export const ActMessage = z.object({
+  type: z.literal('act'),
+  order: Order,
+  action: z.string().meta({ description: 'Any action of `POST /v1/rooms/{code}/{action}` but `join`.', example: 'data' }),
+  ...fields,
+});
+
+/** The frames of a seat that uses up its acts and its messages, both at once, and some pings. */
+const FRAMES_PER_SECOND = 120;
+
+export const roomActMessages: ActMessages = {
+  type: 'act',
+  shape: z.looseObject({ type: z.literal('act'), order: Order, action: z.string() }),
+  framesPerSecond: FRAMES_PER_SECOND,
+  refused(head, refusal) {
+    const [, order] = /"order":(\d{1,16})[,}]/.exec(head) ?? [];
+    return order === undefined
+      ? { type: 'error', error: errorOf(refusal) }
+      : { type: 'acted', order: Number(order), error: errorOf(refusal) };
+  },
+};
+
+/** Who a channel was welcomed as. */
+export type Welcomed =
+  | { readonly by: Caller; readonly playerId: string; readonly tab: string | undefined }
+  | { readonly by: ServerKey; readonly playerId: 'server'; readonly tab: string | undefined };
+
+export type ActServices = Pick<Services, 'roomActs' | 'seatBudgets' | 'serverKeys' | 'log'>;
+
+/** Performs an act of the channel, and answers it. */
+export async function answerAct(
+  socket: ChannelSocket,
+  welcomed: Welcomed | undefined,
+  message: { readonly order: number; readonly action: string },
+  services: ActServices,
+): Promise<void> {
+  const { order } = message;
+  try {
+    const { seq, isReplayed } = await perform(socket, welcomed, message, services);
+    socket.send(`{"type":"acted","order":${order},"seq":${seq}${isReplayed ? ',"replayed":true' : ''}}`);
+  } catch (error) {
+    socket.send({ type: 'acted', order, error: errorOf(refusalOf(error, services)) });
+  }
+}
+
+async function perform(
+  { id: code, address }: ChannelSocket,
+  welcomed: Welcomed | undefined,
+  message: { readonly order: number; readonly action: string; readonly tab?: string },
+  { roomActs, seatBudgets, serverKeys }: ActServices,
+): Promise<Done> {
+  if (welcomed === undefined) throw refuse('not_in_room', { message: 'Send hello first, and act after its welcome.' });
+  const { by, playerId } = welcomed;
+  if ('scopes' in by) {
+    const ended = serverKeys.problemOf(by);
+    if (ended !== undefined) throw refuseBadKey(ended);
+  } else {
+    const waitMs = seatBudgets.chargeAct(code, by.accountId);
+    if (waitMs > 0) throw rateLimited(waitMs, 'Too many acts from this seat.');
+  }
+  const { order, action, tab = welcomed.tab } = message;
+  if (!isAction(action) || action === 'join') throw refuse('unknown_action', { field: 'action' });
+  if (tab === undefined) throw refuse('invalid_request', { message: 'tab: Is needed, here or in hello', field: 'tab' });
+  const body = { ...(check(Fields, message) as Omit<ActBody, 'order'>), order, tab };
+  return roomActs.perform({ code, action, body, by, seatId: playerId === 'server' ? '' : playerId, isWhole: false, address });
+}
+
+function refusalOf(error: unknown, { log }: Pick<Services, 'log'>): Refusal {
+  if (error instanceof Refusal) return error;
+  if (error instanceof SessionEnded) return invalidBearer();
+  const outcome = redisFailure(error);
+  if (outcome !== undefined) return redisUnavailable(outcome === 'unknown', error);
+  log.error({ err: error }, 'an act over a channel failed');
+  return refuse('internal', {}, error);
+}
+
+function errorOf(refusal: Refusal): object {
+  return { code: refusal.code, message: refusal.message, ...refusal.details };
+}

@@ -1,0 +1,368 @@
+import { checksCaller, opensAccount } from '../../accounts/prologues.ts';
+import { settled } from '../../accounts/standing-look.ts';
+import { invalid, rateLimited, refuse } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import { LruCache } from '../../server/lru-cache.ts';
+import { Turns } from '../../server/turns.ts';
+import { callerFrom, type Caller } from '../../server/identity/caller.ts';
+import type { ServerKey } from '../../server/identity/server-keys.ts';
+import { actionOf, checkAct, type ActBody, type ActionName } from './actions.ts';
+import { openLobby, settingsOf, type LobbyServices } from './lobby.ts';
+import { mergeTexts } from './merge.ts';
+import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, ttlMsOf, type OwnSeat } from './model.ts';
+import { fieldsOf, privateOf, type RoomFields } from './record.ts';
+import type { SeatBudgets } from './seat-budgets.ts';
+
+/** The words with which every act of a room may be refused. */
+const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
+const lobbyRefusals = ['kicked', 'room_started', 'room_locked', 'room_full', 'not_enough_players'] as const;
+
+/** The codes of the errors that acts may give, beside those of every request. */
+export const actCodes = [...refusals, ...lobbyRefusals, 'not_writer', 'stale_state', 'invalid_request'] as const;
+
+/** What every act names: who acts, in which seat, and which of the tab's acts it is. */
+const ofAct = ['accountId', 'seatId', 'order', 'tab', 'isWhole'] as const;
+
+const lobbyScript = defineScript({
+  file: new URL('act.lua', import.meta.url),
+  keys: ['room', 'seats'],
+  args: ['action', 'code', ...ofAct, 'name', 'playerId', 'nextCode', 'settings', 'nowText', 'ttlMs'],
+  shared: ['keyGame', 'seatsKeptSeconds'],
+  answers: [
+    'done',
+    'replayed',
+    'lobby_wanted',
+    'wrong_settings',
+    'room_not_found',
+    'forbidden',
+    'not_in_room',
+    'not_host',
+    ...lobbyRefusals.slice(0, 1),
+    'room_ended',
+    ...lobbyRefusals.slice(1),
+    'invalid_request',
+  ],
+  prologue: opensAccount,
+  slotOf: 'room',
+  lists: { index: 'seats', member: 'code', keptSeconds: SEATS_KEPT_SECONDS },
+  library: roomLibraries,
+  durable: true,
+});
+
+const writeScript = defineScript({
+  file: new URL('write.lua', import.meta.url),
+  keys: ['room'],
+  args: ['action', ...ofAct, 'from', 'text', 'ifStateSeq', 'private', 'ttlMs'],
+  shared: ['keyGame'],
+  answers: [
+    'done',
+    'replayed',
+    'contended',
+    'merge_from',
+    'too_long',
+    'unknown_seat',
+    'stale_state',
+    'room_not_found',
+    'forbidden',
+    'not_in_room',
+    'not_host',
+    'not_writer',
+    'room_ended',
+  ],
+  prologue: checksCaller,
+  slotOf: 'room',
+  library: roomLibraries,
+  durable: true,
+});
+
+const messageScript = defineScript({
+  file: new URL('message.lua', import.meta.url),
+  keys: ['room'],
+  args: [...ofAct, 'to', 'data', 'ttlMs'],
+  shared: ['keyGame'],
+  answers: ['done', 'replayed', 'unknown_seat', 'room_not_found', 'forbidden', 'not_in_room', 'room_ended'],
+  prologue: checksCaller,
+  slotOf: 'room',
+  library: roomLibraries,
+  durable: true,
+});
+
+/** An act in a room. Its body has passed the shapes of its fields. */
+export interface Act {
+  readonly code: string;
+  readonly action: ActionName;
+  readonly body: ActBody;
+  /** A player, or a server that acts as the host. */
+  readonly by: Caller | ServerKey;
+  /** The seat that the channel of the caller was welcomed in. Without one the script looks for it. */
+  readonly seatId?: string;
+  /** Whether the answer has the whole room. */
+  readonly isWhole: boolean;
+  readonly address: string;
+}
+
+export interface Done {
+  readonly isReplayed: boolean;
+  readonly seq: number;
+  readonly you: OwnSeat;
+  /** With `isWhole`. */
+  readonly fields: RoomFields;
+}
+
+interface Written extends Done {
+  /** The merge of another process lost against one of this process, or of a third one, a moment ago. */
+  readonly isContended?: true;
+}
+
+export interface RoomActsParts extends LobbyServices {
+  readonly budgets: SeatBudgets;
+}
+
+/** Performs the acts of players and servers, over HTTP and over the channel. */
+export class RoomActs {
+  readonly #parts: RoomActsParts;
+  /** Merges of one room one after the other: those of this process do not overtake each other. */
+  readonly #turns = new Turns();
+  /** The state of a room after this process's last merge. */
+  readonly #states = new LruCache<string, string>(STATES_REMEMBERED);
+
+  constructor(parts: RoomActsParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws Refusal with one of `actCodes`, or of a caller who may not act */
+  async perform(act: Act): Promise<Done> {
+    const { action, body, by, code } = act;
+    if (isKey(by) && actionOf(action).isOfPlayers === true)
+      throw refuse('forbidden', { message: 'A server key has no seat in a room: it acts as the host.', field: 'action' });
+    if (!isRoomCode(code)) throw refuse('room_not_found');
+    const wrong = checkAct(action, body);
+    if (wrong !== undefined) throw wrong;
+    if (action === 'message') return this.#send(act);
+    return action === 'state' || action === 'data' || action === 'private' ? this.#write(act) : this.#change(act);
+  }
+
+  async #change(act: Act, nextCode = ''): Promise<Done> {
+    const { action, body, by, code } = act;
+    const { scripts, config, now } = this.#parts;
+    // A server takes no seat.
+    const keys = { room: roomKeys.room(code), seats: isKey(by) ? '' : roomKeys.seats(by.accountId, now()) };
+    const args = {
+      ...argsOf(act),
+      action,
+      code,
+      seatsKeptSeconds: SEATS_KEPT_SECONDS,
+      name: body.name === undefined ? '' : JSON.stringify(body.name),
+      playerId: body.playerId ?? '',
+      nextCode,
+      settings: settingLines(body),
+      nowText: new Date(now()).toISOString(),
+      ttlMs: ttlMsOf(config),
+    };
+    const [word, ...words] = await (isKey(by)
+      ? scripts.runWithoutAccount(lobbyScript, keys, args)
+      : scripts.runAs(by, lobbyScript, keys, args));
+    switch (word) {
+      case 'done':
+      case 'replayed':
+        return doneOf(word, words);
+      case 'lobby_wanted':
+        if (nextCode !== '') throw new Error('act.lua answered lobby_wanted to a call with a nextCode');
+        return this.#change(act, await this.#openNextLobby(act, words));
+      case 'wrong_settings':
+        throw invalid(
+          words[0]!,
+          words[0] === 'minPlayers'
+            ? 'Must not be above maxPlayers'
+            : 'Must not be below the players with seats, nor leave them less data than they have',
+        );
+      case 'invalid_request':
+        throw invalid('playerId', action === 'kick' && !isKey(by) ? 'Must be another player in the room' : 'Must be a player in the room');
+      case 'forbidden':
+        throw ofOtherGame(by);
+      default:
+        throw refuse(word);
+    }
+  }
+
+  /** A merge that another process overtook is made again, from the text that stands. */
+  async #write(act: Act): Promise<Done> {
+    const { body, action, code } = act;
+    const isOfState = action !== 'data';
+    if (body.merge === undefined) {
+      const written = await this.#writeText(act, '', (isOfState ? body.state : body.data) ?? '');
+      if (written instanceof MergeFrom) throw new Error('write.lua answered merge_from to an act without a merge');
+      return written;
+    }
+    return this.#turns.take(code, async () => {
+      let from = (isOfState ? this.#states.get(code) : undefined) ?? NOT_KNOWN;
+      for (let tries = 0; tries < MERGE_TRIES; tries++) {
+        const text = from === NOT_KNOWN ? '' : mergedText(from, act);
+        const written = await this.#writeText(act, from, text);
+        if (written instanceof MergeFrom) from = written.text;
+        else {
+          // Who remembers the state writes in one trip, and would win against other processes again and again.
+          if (isOfState && !written.isReplayed) this.#states.set(code, written.isContended === true ? NOT_KNOWN : text);
+          return written;
+        }
+      }
+      throw refuse('overloaded', { retryAfterMs: 100 });
+    });
+  }
+
+  async #writeText(act: Act, from: string, text: string): Promise<Written | MergeFrom> {
+    const { action, body, by, code } = act;
+    const { scripts, config } = this.#parts;
+    const keys = { room: roomKeys.room(code) };
+    const hands = Object.entries(body.seats ?? {}).map(([id, hand]) => `${id}\n${hand}\n`);
+    const args = {
+      ...argsOf(act),
+      action,
+      from,
+      text,
+      ifStateSeq: body.ifStateSeq ?? '',
+      private: action === 'private' ? hands.join('') : '',
+      ttlMs: ttlMsOf(config),
+    };
+    const [word, ...words] = await (isKey(by)
+      ? scripts.runWithoutAccount(writeScript, keys, args)
+      : scripts.runAs(by, writeScript, keys, args));
+    const [first = '', second = ''] = words;
+    switch (word) {
+      case 'contended':
+        return { ...doneOf('done', words), isContended: true };
+      case 'done':
+      case 'replayed':
+        return doneOf(word, words);
+      case 'merge_from':
+        return new MergeFrom(first);
+      case 'too_long':
+        throw invalid(body.merge === undefined ? 'data' : 'merge', `The data must be at most ${first} bytes of JSON in this room`);
+      case 'unknown_seat':
+        throw invalid(`seats.${first}`, 'Must be a player in the room');
+      case 'stale_state':
+        throw refuse(word, { stateSeq: Number(first), state: JSON.parse(second) as unknown });
+      case 'forbidden':
+        throw ofOtherGame(by);
+      default:
+        throw refuse(word);
+    }
+  }
+
+  async #send(act: Act): Promise<Done> {
+    const { body, by, code } = act;
+    const { scripts, config, budgets } = this.#parts;
+    const waitMs = isKey(by) ? 0 : budgets.chargeMessage(code, by.accountId);
+    if (waitMs > 0) throw rateLimited(waitMs, 'Too many messages from this seat.');
+    const keys = { room: roomKeys.room(code) };
+    const args = { ...argsOf(act), to: (body.to ?? []).join(' '), data: body.data!, ttlMs: ttlMsOf(config) };
+    const [word, ...words] = await (isKey(by)
+      ? scripts.runWithoutAccount(messageScript, keys, args)
+      : scripts.runAs(by, messageScript, keys, args));
+    switch (word) {
+      case 'done':
+      case 'replayed':
+        return doneOf(word, words);
+      case 'unknown_seat':
+        throw invalid('to', 'Must be players in the room, or server');
+      case 'forbidden':
+        throw ofOtherGame(by);
+      default:
+        throw refuse(word);
+    }
+  }
+
+  /**
+   * Opens the lobby of a rematch.
+   *
+   * A new room has to be reserved as a creation, and `openLobby` draws random codes until one is free. The process does both, no
+   * script. So a rematch takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, `act.lua` links it.
+   * Of two rematches that race, the first link stands. A lobby whose link was lost expires by its TTL.
+   * @param words of `lobby_wanted`
+   * @returns the lobby's code
+   */
+  async #openNextLobby({ by, address }: Act, [hostId, seatedId, ...words]: readonly string[]): Promise<string> {
+    const fields = fieldsOf(words);
+    const host = isKey(by) ? await this.#hostOf(seatedId!, address) : by;
+    // A lobby counts as a creation, as any new room does. Otherwise rematches would bypass the limit on creations.
+    const waitMs = (await host?.reserveCreation()) ?? 0;
+    if (waitMs > 0) throw rateLimited(waitMs);
+    const record = fields.get(hostId!);
+    const name = record === undefined ? undefined : (JSON.parse(`{${record}}`) as { name: string }).name;
+    return (await openLobby(host, name, settingsOf(fields), this.#parts)).get('code')!;
+  }
+
+  /**
+   * The host as the caller of a server's rematch: the lobby is opened for the host's account. No creation of an address counts.
+   * @param seatedId the account in the host's seat. A guest that moved keeps the seats that it had. '' in a room without a host
+   */
+  async #hostOf(seatedId: string, address: string): Promise<Caller | undefined> {
+    if (seatedId === '') return undefined;
+    const { accountId } = await settled(seatedId, this.#parts.scripts);
+    return callerFrom({ address }, accountId, undefined, undefined);
+  }
+}
+
+/** Stands for a text that no room has, so that the script answers with the one that stands. */
+const NOT_KNOWN = '-';
+
+/** Another process overtakes a merge as long as it writes the same room at the same time. */
+const MERGE_TRIES = 20;
+
+/** Rooms whose state is remembered for the next merge, with at most 8 KiB each. */
+const STATES_REMEMBERED = 1000;
+
+/** The text that stands, where it is not the one that the merge began from. */
+class MergeFrom {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** @throws Refusal `invalid_request` if the result is longer than a state or a seat's data may be */
+function mergedText(from: string, { action, body }: Act): string {
+  const text = mergeTexts(from, body.merge);
+  if (action !== 'data' && Buffer.byteLength(text) > STATE_LIMIT_BYTES)
+    throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
+  return text;
+}
+
+function argsOf({ body, by, seatId = '', isWhole }: Act) {
+  return {
+    accountId: isKey(by) ? '' : by.accountId,
+    keyGame: isKey(by) ? (by.game ?? '*') : '',
+    seatId,
+    order: body.order ?? '',
+    tab: body.tab ?? '',
+    isWhole: isWhole ? '1' : '',
+  };
+}
+
+/** The settings that an act changes, as lines of a room's fields. */
+function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers }: ActBody): string {
+  const settings = { public: isPublic, tags: tags && JSON.stringify(tags), minPlayers, maxPlayers, writers };
+  return Object.entries(settings)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}\n${value}`)
+    .join('\n');
+}
+
+/** @param words after `done` or `replayed` */
+function doneOf(word: 'done' | 'replayed', [seq, playerId, isHost, own, ...fields]: readonly string[]): Done {
+  return {
+    isReplayed: word === 'replayed',
+    seq: Number(seq),
+    you: { playerId: playerId!, host: isHost === '1', private: privateOf(own!) },
+    fields: fieldsOf(fields),
+  };
+}
+
+function isKey(by: Caller | ServerKey): by is ServerKey {
+  return 'scopes' in by;
+}
+
+function ofOtherGame(by: Caller | ServerKey) {
+  return refuse('forbidden', { message: `This server key is for the game ${isKey(by) ? by.game : ''}.`, field: 'code' });
+}

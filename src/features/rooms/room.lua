@@ -1,0 +1,223 @@
+-- A room, shared by every script that reads or changes one. Takes `now` of the batch.
+-- Gives find_room(), data_limit(), seated_ids(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
+-- keep(), drop(), last_order(), is_done(), note_order(), end_room(), set_host(), vacate(), flags_of(), record_of(), settle() and reply().
+--
+-- A room is a hash. A change publishes the public fields that it set: each process that watches the room keeps the same fields, and makes
+-- the room's JSON of them (`record.ts`). So a change costs what it changes, however much else the room holds.
+--
+-- Public:
+--   FIELDS       the room's own, below; times in milliseconds since 1970; `state` and `tags` are JSON text, which no script decodes,
+--                because cjson loses digits and turns [] into {}
+--   players      ids of the seated players, longest seated first: 'p1 p3'
+--   p2           a player: '"ready":false,"connected":true,"joinedAt":"…","name":"…"'
+--   p2.data      the player's own public data, JSON text; not there at first
+-- Not public:
+--   given        number of seats given out so far
+--   messages     number of the last message
+--   contended    when a merge last lost against that of another process, in milliseconds since 1970
+--   kicked       accounts that were kicked: ' id id '
+--   p2:account   account in the seat
+--   p2:away      when the last connection of the player ended, in milliseconds since 1970
+--   p2:private   what only the player sees: '<seq of its change> <JSON>'
+--   p2:tabs      last order of each of the newest tabs: lines of '<order> <tab>'; `server:tabs` has those of servers
+local FIELDS = {
+  'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'code', 'game', 'minPlayers', 'maxPlayers', 'locked', 'writers',
+  'public', 'tags', 'state', 'stateSeq', 'privateSeq', 'createdAt', 'startedAt', 'endedAt', 'nextCode',
+}
+local MOST_TABS = 8
+
+-- The fields of a room that scripts decide by; nil if the room does not exist or has expired. Further names are read with them.
+local function find_room(key, ...)
+  local seq, updated_at, expires_at, phase, host, players, game, most, writers, more = unpack(redis.call('HMGET', key,
+    'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...))
+  if not expires_at then
+    -- A room of data version 3, which the upgrade has not reached yet (`upgrade-rooms.ts`).
+    if redis.call('HEXISTS', key, 'doc') == 1 then error({err = 'LOADING The room is being upgraded'}) end
+    return nil
+  end
+  if tonumber(expires_at) <= tonumber(now) then return nil end
+  return {
+    key = key, seq = tonumber(seq), updated_at = updated_at, phase = phase, host = host, players = players, game = game,
+    most = tonumber(most), writers = writers, more = more, public = {}, kept = {}, dropped = {},
+  }
+end
+
+-- Bytes that a seat's public data may have in a room with so many seats: 16 KiB for all of them together.
+local function data_limit(seats) return math.min(1024, math.floor(16384 / seats)) end
+
+local function is_seated(room, id) return string.find(' ' .. room.players .. ' ', ' ' .. id .. ' ', 1, true) ~= nil end
+local function count_seated(room) return select(2, string.gsub(room.players, '%S+', '')) end
+
+local function seated_ids(players)
+  local ids = {}
+  for id in string.gmatch(players, '%S+') do ids[#ids + 1] = id end
+  return ids
+end
+
+-- Values of the fields "<player id><suffix>", in the order of `ids`; false for a field that does not exist.
+local function seat_fields(key, ids, suffix)
+  if #ids == 0 then return {} end
+  local fields = {}
+  for place, id in ipairs(ids) do fields[place] = id .. suffix end
+  return redis.call('HMGET', key, unpack(fields))
+end
+
+-- All public fields of a room, as name, value, name, value …, after the words of `answer`.
+local function public_fields(key, answer)
+  local values = redis.call('HMGET', key, unpack(FIELDS))
+  local count, players = #answer, ''
+  for place, name in ipairs(FIELDS) do
+    if values[place] then
+      answer[count + 1], answer[count + 2] = name, values[place]
+      count = count + 2
+      if name == 'players' then players = values[place] end
+    end
+  end
+  local ids = seated_ids(players)
+  local records, data = seat_fields(key, ids, ''), seat_fields(key, ids, '.data')
+  for place, id in ipairs(ids) do
+    answer[count + 1], answer[count + 2] = id, records[place]
+    count = count + 2
+    if data[place] then
+      answer[count + 1], answer[count + 2] = id .. '.data', data[place]
+      count = count + 2
+    end
+  end
+  return answer
+end
+
+-- An account's player, and whether the seat still names a guest that moved into the account. An account holds several seats if guests
+-- of it took seats before they moved. The host's seat is preferred, because otherwise no account could act as host; then the
+-- account's own seat; then the first one.
+local function seat_of(room, account_id, moved_in)
+  local ids = seated_ids(room.players)
+  local is_guest, own, guests, host = guest_set(moved_in), nil, nil, nil
+  local owners = seat_fields(room.key, ids, ':account')
+  for place, owner in ipairs(owners) do
+    local is_own, is_guests = owner == account_id, is_guest[owner]
+    if is_own then own = own or place end
+    if is_guests then guests = guests or place end
+    if (is_own or is_guests) and ids[place] == room.host then host = place end
+  end
+  local place = host or own or guests
+  if place then return ids[place], owners[place] ~= account_id end
+end
+
+-- Who acts: the seat's id, or 'server' for a key; and whether the seat still names a guest. Otherwise nil and the word that refuses.
+-- key_game   '' for a player; for a server key its game, or '*' for all games
+-- player_id  the seat that the caller was welcomed in on its channel, or ''. It saves the search through all seats
+local function actor_in(room, account_id, moved_in, key_game, player_id)
+  if key_game ~= '' then
+    if key_game ~= '*' and room.game ~= key_game then return nil, 'forbidden' end
+    return 'server', false
+  end
+  if player_id ~= '' and redis.call('HGET', room.key, player_id .. ':account') == account_id then return player_id, false end
+  local id, is_guests = seat_of(room, account_id, moved_in)
+  if not id then return nil, 'not_in_room' end
+  return id, is_guests
+end
+
+-- Sets a public field. The change raises seq and is published.
+local function set(room, name, value)
+  local public = room.public
+  public[#public + 1], public[#public + 2] = name, value
+end
+
+-- Sets a field that is not public.
+local function keep(room, name, value)
+  local kept = room.kept
+  kept[#kept + 1], kept[#kept + 2] = name, value
+end
+
+local function drop(room, ...)
+  for _, name in ipairs({...}) do room.dropped[#room.dropped + 1] = name end
+end
+
+-- The last order of a seat's tab, '0' at first; and the lines of the other tabs that are kept beside it.
+local function last_order(room, actor, tab)
+  local last, others, count = '0', {}, 0
+  for line in string.gmatch(redis.call('HGET', room.key, actor .. ':tabs') or '', '[^\n]+') do
+    local order, name = string.match(line, '^(%d+) (.*)$')
+    if name == tab then last = order
+    elseif count < MOST_TABS - 1 then
+      count = count + 1
+      others[count] = line
+    end
+  end
+  return last, table.concat(others, '\n')
+end
+
+-- Whether the seat's tab has done this order, or a later one.
+local function is_done(room, actor, order, tab)
+  if order == '' then return false end
+  local last
+  last, room.other_tabs = last_order(room, actor, tab)
+  return tonumber(order) <= tonumber(last)
+end
+
+-- The act counts as done. Follows is_done().
+local function note_order(room, actor, order, tab)
+  if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
+end
+
+local function end_room(room)
+  if room.phase == 'ended' then return end
+  room.phase = 'ended'
+  set(room, 'phase', 'ended')
+  set(room, 'endedAt', now)
+end
+
+local function set_host(room, id)
+  room.host = id
+  set(room, 'hostId', id)
+end
+
+-- Frees seats. A host among them hands over to the longest-seated player who stays, and a room without players ends. A seatless room
+-- has no host, and stays.
+local function vacate(room, is_leaving)
+  local staying = {}
+  for _, id in ipairs(seated_ids(room.players)) do
+    if is_leaving[id] then drop(room, id, id .. '.data', id .. ':account', id .. ':away', id .. ':private', id .. ':tabs')
+    else staying[#staying + 1] = id end
+  end
+  room.players = table.concat(staying, ' ')
+  set(room, 'players', room.players)
+  if not room.host then return end
+  if #staying == 0 then end_room(room)
+  elseif is_leaving[room.host] then set_host(room, staying[1]) end
+end
+
+local function flags_of(record) return string.match(record, '^"ready":(%a+),"connected":(%a+)(.*)$') end
+local function record_of(ready, connected, rest) return '"ready":' .. ready .. ',"connected":' .. connected .. rest end
+
+-- Writes what was set, kept and dropped. A change of public fields raises seq and is published: on lines, its seq, when the room was
+-- changed before it, and names and values of fields. A process that does not have the room as it was then reads all fields. Of what single
+-- players see the message names the players alone (`private_of`): their processes read it.
+local function settle(room, ttl_ms)
+  local public, kept, dropped = room.public, room.kept, room.dropped
+  if #public > 0 then
+    local before = room.updated_at
+    room.seq = room.seq + 1
+    room.updated_at = now
+    set(room, 'seq', string.format('%d', room.seq))
+    set(room, 'updatedAt', now)
+    set(room, 'expiresAt', string.format('%d', tonumber(now) + tonumber(ttl_ms)))
+    redis.call('HSET', room.key, unpack(public))
+    redis.call('PEXPIRE', room.key, ttl_ms)
+    local private_of = room.private_of and '\nprivateOf\n' .. room.private_of or ''
+    publish(room.key, string.format('%d\n', room.seq) .. before .. '\n' .. table.concat(public, '\n') .. private_of)
+  end
+  if #kept > 0 then redis.call('HSET', room.key, unpack(kept)) end
+  if #dropped > 0 then redis.call('HDEL', room.key, unpack(dropped)) end
+end
+
+-- The answer to an act: word, seq, the actor's player id, 1 if that is the host, what only the player sees or '', and with `is_whole`
+-- '1' the room's public fields. A server has no seat: in a room with a host it gets the host's, as it is after the act.
+local function reply(word, room, actor, is_whole)
+  local id, private = actor, ''
+  if actor == 'server' then id = room.host or actor
+  elseif is_whole ~= '' then private = redis.call('HGET', room.key, actor .. ':private') or '' end
+  local is_host = id == 'server' or id == room.host and is_seated(room, id)
+  local words = {word, string.format('%d', room.seq), id, is_host and '1' or '0', private}
+  return is_whole == '' and words or public_fields(room.key, words)
+end

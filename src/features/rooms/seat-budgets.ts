@@ -1,0 +1,31 @@
+import { RateLimit } from '../../server/rate-limit.ts';
+
+/** Acts over the channel, of one seat. */
+const ACTS_PER_SECOND = 30;
+const ACTS_AT_ONCE = 60;
+
+/** Messages of one seat, over the channel and over HTTP. */
+const MESSAGES_PER_SECOND = 20;
+const MESSAGES_AT_ONCE = 40;
+
+/** What one seat may do, on this process. These limits hold with RATE_LIMIT=off too: they protect the other players. */
+export class SeatBudgets {
+  readonly #acts = new RateLimit(ACTS_PER_SECOND, 1000, ACTS_AT_ONCE);
+  readonly #messages = new RateLimit(MESSAGES_PER_SECOND, 1000, MESSAGES_AT_ONCE);
+  readonly #monotonic: () => number;
+
+  /** @param monotonic milliseconds of a clock that nobody sets */
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  /** Counts an act over the channel. 0 if it may pass, else milliseconds to wait. */
+  chargeAct(code: string, accountId: string): number {
+    return this.#acts.take(`${code} ${accountId}`, this.#monotonic());
+  }
+
+  /** Counts a message. 0 if it may pass, else milliseconds to wait. */
+  chargeMessage(code: string, accountId: string): number {
+    return this.#messages.take(`${code} ${accountId}`, this.#monotonic());
+  }
+}

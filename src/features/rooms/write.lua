@@ -1,0 +1,57 @@
+-- Writes what games keep in a room: the game's state, the caller's own data, what only single players see. The three take effect together.
+-- KEYS room
+-- ARGV action, account_id, seat_id, order, tab, is_whole, from, text, if_state_seq, private, ttl_ms
+-- Shared key_game
+-- Prologue prologue-check.lua
+-- Library standing.lua: guest_set
+-- Library room.lua: find_room, is_seated, actor_in, is_done, note_order, set, keep, settle, reply
+-- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
+--
+-- action   state, data or private
+-- from     '' to set `text`. Otherwise the text that `text` was merged from, or '-' where that is not known yet: the script writes only if
+--          it still stands, and answers with the one that stands. `contended`: written, and lately the merge of another process was not
+-- text     the new state, or for `data` the player's own; '' for none
+-- private  lines of player id and text
+local CONTENDED_MS = 1000
+local found = find_room(room, 'stateSeq')
+if not found then return {'room_not_found'} end
+local actor, refusal = actor_in(found, account_id, moved_in, key_game, seat_id)
+if not actor then return {refusal} end
+local is_guests = refusal
+if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
+
+local is_server, is_host = key_game ~= '', actor == found.host
+if action == 'private' and not is_server and not is_host then return {'not_host'} end
+if action ~= 'data' and text ~= '' and not is_server then
+  if found.writers == 'server' then return {'not_writer'} end
+  if found.writers ~= 'players' and not is_host then return {'not_host'} end
+end
+if found.phase == 'ended' then return {'room_ended'} end
+
+local target = action == 'data' and actor .. '.data' or 'state'
+local standing_text
+if if_state_seq ~= '' and if_state_seq ~= found.more then return {'stale_state', found.more, redis.call('HGET', room, 'state')} end
+if text ~= '' or from ~= '' then standing_text = redis.call('HGET', room, target) or 'null' end
+if from ~= '' and from ~= standing_text then
+  if from ~= '-' then redis.call('HSET', room, 'contended', now) end
+  return {'merge_from', standing_text}
+end
+if action == 'data' and #text > data_limit(found.most) then return {'too_long', string.format('%d', data_limit(found.most))} end
+
+local seq = string.format('%d', found.seq + 1)
+for id, hand in string.gmatch(private, '([^\n]+)\n([^\n]+)\n') do
+  if not is_seated(found, id) then return {'unknown_seat', id} end
+  keep(found, id .. ':private', seq .. ' ' .. hand)
+  found.private_of = found.private_of and found.private_of .. ' ' .. id or id
+end
+if found.private_of then set(found, 'privateSeq', seq) end
+if text ~= '' and text ~= standing_text then
+  set(found, target, text)
+  if target == 'state' then set(found, 'stateSeq', seq) end
+end
+if is_guests then keep(found, actor .. ':account', account_id) end
+note_order(found, actor, order, tab)
+settle(found, ttl_ms)
+local contended = from ~= '' and redis.call('HGET', room, 'contended')
+local word = contended and tonumber(contended) > tonumber(now) - CONTENDED_MS and 'contended' or 'done'
+return reply(word, found, actor, is_whole)

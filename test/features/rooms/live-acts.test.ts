@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { watchRoom, type Message, type Watcher } from '../../realtime/watcher.ts';
+import { makeServerKey, keyChangesOf } from '../../server-keys.ts';
+import { open, type TestRoom } from './room.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** A welcomed channel of a player. */
+async function seated(room: TestRoom, installId: string, tab = 'tab'): Promise<Watcher> {
+  const watcher = await watchRoom(service, room.code);
+  watcher.send({ type: 'hello', installId, tab });
+  await watcher.until(({ type }) => type === 'welcome');
+  return watcher;
+}
+
+const acted = (watcher: Watcher, order: number): Promise<Message> =>
+  watcher.until((message) => message.type === 'acted' && message.order === order);
+
+function act(watcher: Watcher, order: number, action: string, more: object = {}): Promise<Message> {
+  const before = watcher.messages.length;
+  watcher.send({ type: 'act', order, action, ...more });
+  return watcher.until((message) => message.type === 'acted' && watcher.messages.indexOf(message) >= before);
+}
+
+describe('an act over the channel', () => {
+  test('changes the room, and is answered with its seq', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const [ofHost, ofGuest] = [await seated(room, room.host), await seated(room, guest)];
+    const { seq } = await act(ofGuest, 1, 'data', { data: { x: 1 } });
+    expect((await ofHost.reaches(seq)).players[1].data).toEqual({ x: 1 });
+    expect(await act(ofHost, 1, 'state', { merge: { round: 1 } })).toEqual({ type: 'acted', order: 1, seq: seq + 1 });
+    expect((await ofGuest.reaches(seq + 1)).state).toEqual({ round: 1 });
+    await Promise.all([ofHost.close(), ofGuest.close()]);
+  });
+
+  test('sent again is replayed, also on a new connection, whose welcome tells the last order', async () => {
+    const room = await open(service);
+    const first = await seated(room, room.host, 'a');
+    await act(first, 7, 'state', { state: 'seven' });
+    await first.close();
+    const second = await watchRoom(service, room.code);
+    second.send({ type: 'hello', installId: room.host, tab: 'a' });
+    expect(await second.until(({ type }) => type === 'welcome')).toEqual({
+      type: 'welcome',
+      you: { playerId: 'p1', host: true, order: 7 },
+      order: 7,
+    });
+    expect(await act(second, 7, 'state', { state: 'again' })).toMatchObject({ replayed: true });
+    expect((await room.read()).state).toBe('seven');
+    await second.close();
+  });
+
+  test.each([
+    ['start', {}, 'not_host'],
+    ['dance', {}, 'unknown_action'],
+    ['join', {}, 'unknown_action'],
+    ['state', { state: 1 }, 'not_host'],
+    ['data', {}, 'invalid_request'],
+    ['data', { data: 'x'.repeat(1100) }, 'invalid_request'],
+    ['kick', { playerId: 7 }, 'invalid_request'],
+    ['private', { seats: { p1: 1 } }, 'not_host'],
+    ['message', { data: 1, to: ['p9'] }, 'invalid_request'],
+  ])('%s %j of a guest is acted with the error %s', async (action, more, code) => {
+    const room = await open(service);
+    const watcher = await seated(room, await room.join());
+    const { error } = await act(watcher, 1, action, more);
+    expect(error.code).toBe(code);
+    expect(error.message).not.toBe('');
+    expect(await act(watcher, 1, 'data', { data: 1 })).toMatchObject({ order: 1, seq: expect.any(Number) });
+    await watcher.close();
+  });
+
+  test('of a stale state brings the state as it is', async () => {
+    const room = await open(service);
+    const watcher = await seated(room, room.host);
+    const { error } = await act(watcher, 1, 'state', { state: 1, ifStateSeq: 9 });
+    expect(error).toMatchObject({ code: 'stale_state', stateSeq: 1, state: {} });
+    await watcher.close();
+  });
+
+  test('before the welcome is not_in_room, and without a tab invalid', async () => {
+    const room = await open(service);
+    const watcher = await watchRoom(service, room.code);
+    expect((await act(watcher, 1, 'ready')).error.code).toBe('not_in_room');
+    await watcher.hello(room.host);
+    expect((await act(watcher, 2, 'ready')).error.field).toBe('tab');
+    expect((await act(watcher, 3, 'ready', { tab: 'x' })).seq).toBeGreaterThan(1);
+    await watcher.close();
+  });
+
+  test('keeps the order in which a tab sends', async () => {
+    const room = await open(service);
+    const watcher = await seated(room, room.host);
+    for (let order = 1; order <= 50; order++) watcher.send({ type: 'act', order, action: 'state', state: order });
+    await acted(watcher, 50);
+    const answers = watcher.messages.filter(({ type }) => type === 'acted');
+    expect(answers.map(({ order }) => order)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+    expect(answers.filter(({ error, replayed }) => error !== undefined || replayed === true)).toEqual([]);
+    expect((await room.read()).state).toBe(50);
+    await watcher.close();
+  });
+
+  test('past sixty at once is rate_limited, and counts for its seat alone', async () => {
+    const room = await open(service);
+    const [one, other] = [await seated(room, room.host), await seated(room, await room.join())];
+    for (let order = 1; order <= 80; order++) one.send({ type: 'act', order, action: 'data', data: order });
+    await acted(one, 80);
+    const refused = one.messages.filter(({ type, error }) => type === 'acted' && error !== undefined);
+    expect(refused.length).toBeGreaterThan(5);
+    expect(refused.length).toBeLessThanOrEqual(20);
+    expect(refused[0].error).toMatchObject({ code: 'rate_limited', retryAfterMs: expect.any(Number) });
+    expect((await act(other, 1, 'data', { data: 1 })).error).toBeUndefined();
+    await Promise.all([one.close(), other.close()]);
+  });
+
+  test('of a kicked player is not_in_room', async () => {
+    const room = await open(service);
+    const watcher = await seated(room, await room.join());
+    await room.act('kick', room.host, { playerId: 'p2' });
+    expect((await act(watcher, 1, 'data', { data: 1 })).error.code).toBe('not_in_room');
+    await watcher.close();
+  });
+});
+
+describe('a message', () => {
+  test('reaches every channel of the room in one order, on every process', async () => {
+    await using other = await start();
+    const room = await open(service);
+    const guest = await room.join();
+    const [ofHost, ofGuest] = [await seated(room, room.host), await seated(room, guest)];
+    const far = await watchRoom(other, room.code);
+    await far.reaches(1);
+    for (let order = 1; order <= 10; order++) {
+      ofHost.send({ type: 'act', order, action: 'message', data: `host ${order}` });
+      ofGuest.send({ type: 'act', order, action: 'message', data: `guest ${order}` });
+    }
+    const heard = await Promise.all(
+      [ofHost, ofGuest, far].map(async (watcher) => {
+        await watcher.until(({ type, n }) => type === 'message' && n === 20);
+        return watcher.messages.filter(({ type }) => type === 'message');
+      }),
+    );
+    expect(heard[0]).toHaveLength(20);
+    expect(heard[0]!.map(({ n }) => n)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    expect(heard[1]).toEqual(heard[0]);
+    expect(heard[2]).toEqual(heard[0]);
+    expect(heard[0]!.filter(({ from }) => from === 'p2').map(({ data }) => data)).toEqual(
+      Array.from({ length: 10 }, (_, index) => `guest ${index + 1}`),
+    );
+    expect((await room.read()).seq).toBe(4);
+    for (const watcher of [ofHost, ofGuest, far]) await watcher.close();
+  });
+
+  test('to one player reaches the channels of that player alone', async () => {
+    const room = await open(service);
+    const [bob, cleo] = [await room.join(), await room.join()];
+    const [ofHost, ofBob, ofCleo] = [await seated(room, room.host), await seated(room, bob), await seated(room, cleo)];
+    await act(ofHost, 1, 'message', { data: 'for bob', to: ['p2'] });
+    await act(ofHost, 2, 'message', { data: 'for all' });
+    expect((await ofBob.until(({ type }) => type === 'message')).data).toBe('for bob');
+    for (const watcher of [ofCleo, ofHost]) expect((await watcher.until(({ type }) => type === 'message')).data).toBe('for all');
+    for (const watcher of [ofHost, ofBob, ofCleo]) await watcher.close();
+  });
+
+  test('past forty at once is rate_limited, over HTTP and over the channel together', async () => {
+    const room = await open(service);
+    const watcher = await seated(room, room.host);
+    const sent = await Promise.all(Array.from({ length: 30 }, () => room.act('message', room.host, { data: 1 })));
+    expect(sent.filter(({ status }) => status !== 200)).toEqual([]);
+    for (let order = 1; order <= 20; order++) watcher.send({ type: 'act', order, action: 'message', data: order });
+    await acted(watcher, 20);
+    const refused = watcher.messages.filter(({ error }) => error?.code === 'rate_limited');
+    expect(refused.length).toBeGreaterThan(3);
+    await watcher.close();
+  });
+
+  test('counts as a change for the life of the room, and not for its seq', async () => {
+    const room = await open(service);
+    const before = await room.read();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await room.act('message', room.host, { data: 1 });
+    const after = await room.read();
+    expect([after.seq, Date.parse(after.expiresAt) > Date.parse(before.expiresAt)]).toEqual([before.seq, true]);
+  });
+});
+
+describe("a server's room", () => {
+  const seatless = async (token: string, more: object = {}) =>
+    service.post('/v1/rooms', { seatless: true, game: 'chess', ...more }, { bearer: token });
+
+  test('has no host, and stays when its players leave', async () => {
+    const { token } = await makeServerKey(service, ['rooms']);
+    const { status, body } = await seatless(token);
+    expect([status, body.room.hostId, body.room.players, body.you]).toEqual([200, null, [], { playerId: 'server', host: true }]);
+    const { code } = body.room;
+    const player = freshId();
+    expect((await service.post(`/v1/rooms/${code}/join`, { installId: player })).body.you).toEqual({ playerId: 'p1', host: false });
+    expect((await service.post(`/v1/rooms/${code}/start`, { installId: player })).body.error.code).toBe('not_host');
+    await service.post(`/v1/rooms/${code}/leave`, { installId: player });
+    const { room } = (await service.get(`/v1/rooms/${code}`)).body;
+    expect([room.phase, room.hostId, room.players]).toEqual(['lobby', null, []]);
+    const ended = await service.post(`/v1/rooms/${code}/end`, {}, { bearer: token });
+    expect([ended.status, ended.body.room?.phase, ended.body.you]).toEqual([200, 'ended', { playerId: 'server', host: true }]);
+  });
+
+  test('is refused to a player as server_only', async () => {
+    const { status, body } = await service.post('/v1/rooms', { installId: freshId(), seatless: true });
+    expect([status, body.error.code]).toEqual([403, 'server_only']);
+  });
+
+  test('has a server that acts over its channel, and alone hears messages to the server', async () => {
+    const { token } = await makeServerKey(service, ['rooms'], { game: 'chess' });
+    const { code } = (await seatless(token, { writers: 'server' })).body.room;
+    const player = freshId();
+    await service.post(`/v1/rooms/${code}/join`, { installId: player });
+    const server = await watchRoom(service, code);
+    server.send({ type: 'hello', serverKey: token, tab: 's' });
+    expect(await server.until(({ type }) => type === 'welcome')).toEqual({
+      type: 'welcome',
+      you: { playerId: 'server', host: true, order: 0 },
+      order: 0,
+    });
+    const watcher = await watchRoom(service, code);
+    watcher.send({ type: 'hello', installId: player, tab: 't' });
+    await watcher.until(({ type }) => type === 'welcome');
+    await act(watcher, 1, 'message', { data: 'move', to: ['server'] });
+    expect(await server.until(({ type }) => type === 'message')).toMatchObject({ from: 'p1', data: 'move' });
+    await act(server, 1, 'private', { seats: { p1: 'hand' }, state: { turn: 1 } });
+    expect((await watcher.until(({ type }) => type === 'you')).private).toBe('hand');
+    await act(server, 2, 'message', { data: 'go' });
+    expect(await watcher.until(({ type }) => type === 'message')).toMatchObject({ from: 'server', data: 'go' });
+    expect((await act(watcher, 2, 'state', { state: 1 })).error.code).toBe('not_writer');
+    expect((await act(server, 3, 'data', { data: 1 })).error.code).toBe('forbidden');
+    await Promise.all([server.close(), watcher.close()]);
+  });
+
+  test('refuses a key of another game, a wrong one, and one that was revoked', async () => {
+    const { token } = await makeServerKey(service, ['rooms']);
+    const other = await makeServerKey(service, ['rooms'], { game: 'go' });
+    const unscoped = await makeServerKey(service, ['coins']);
+    const { code } = (await seatless(token)).body.room;
+    const watcher = await watchRoom(service, code);
+    const hello = async (serverKey: string): Promise<string> => {
+      const before = watcher.messages.length;
+      watcher.send({ type: 'hello', serverKey, tab: 's' });
+      const answer = await watcher.until((message) => watcher.messages.indexOf(message) >= before && message.type !== 'room');
+      return answer.error?.code ?? answer.type;
+    };
+    expect(await hello(other.token)).toBe('forbidden');
+    expect(await hello(unscoped.token)).toBe('forbidden');
+    expect(await hello('coinop_sk_nothing')).toBe('bad_key');
+    expect(await hello(token)).toBe('welcome');
+    await watcher.close();
+    const fleeting = await makeServerKey(service, ['rooms']);
+    const revoked = await watchRoom(service, code);
+    revoked.send({ type: 'hello', serverKey: fleeting.token, tab: 's' });
+    await revoked.until(({ type }) => type === 'welcome');
+    await keyChangesOf(service).revoke(fleeting.id);
+    expect((await revoked.until(({ type }) => type === 'error')).error.code).toBe('bad_key');
+    expect((await act(revoked, 1, 'start')).error.code).toMatch(/bad_key|not_in_room/);
+    await revoked.close();
+  });
+});

@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { start, type TestService } from '../../harness.ts';
+import { watchRoom } from '../../realtime/watcher.ts';
+import { open, refusal, type TestRoom } from './room.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const dataOf = (room: { players: { id: string; data: unknown }[] }, id: string) => room.players.find((player) => player.id === id)!.data;
+const ofSize = (bytes: number): string => 'x'.repeat(bytes - 2);
+const statusAndField = ({ status, body }: Awaited<ReturnType<TestRoom['act']>>) => [status, body.error?.code, body.error?.field];
+
+describe('data', () => {
+  test('is null at first, set by its own player, and shown to all', async () => {
+    const room = await open(service);
+    const guest = await room.join('Bob');
+    expect((await room.read()).players.map((player: { data: unknown }) => player.data)).toEqual([null, null]);
+    const { status, body } = await room.act('data', guest, { data: { x: 1, list: [], big: 1e21 } });
+    expect([status, body.you]).toEqual([200, { playerId: 'p2', host: false }]);
+    expect(dataOf(await room.read(), 'p2')).toEqual({ x: 1, list: [], big: 1e21 });
+    expect((await room.read()).seq).toBe(3);
+    expect((await room.read()).stateSeq).toBe(1);
+  });
+
+  test('merges deeply, null removes, and a list is replaced whole', async () => {
+    const room = await open(service);
+    await room.act('data', room.host, { data: { a: { b: 1, c: 2 }, list: [1, 2] } });
+    await room.act('data', room.host, { merge: { a: { c: null, d: [] }, list: [3] } });
+    expect(dataOf(await room.read(), 'p1')).toEqual({ a: { b: 1, d: [] }, list: [3] });
+  });
+
+  test('merges from null', async () => {
+    const room = await open(service);
+    const { body } = await room.act('data', room.host, { merge: { x: 1 } });
+    expect(dataOf(body.room, 'p1')).toEqual({ x: 1 });
+  });
+
+  test('equal to the one that stands changes nothing', async () => {
+    const room = await open(service);
+    await room.act('data', room.host, { data: [1] });
+    const { body } = await room.act('data', room.host, { data: [1] });
+    expect(body.room.seq).toBe(2);
+  });
+
+  test.each([
+    [8, 1024],
+    [16, 1024],
+    [17, 963],
+    [64, 256],
+  ])('in a room of %i seats may have %i bytes, and not one more', async (maxPlayers, limit) => {
+    const room = await open(service, { maxPlayers });
+    expect((await room.act('data', room.host, { data: ofSize(limit) })).status).toBe(200);
+    expect(statusAndField(await room.act('data', room.host, { data: ofSize(limit + 1) }))).toEqual([400, 'invalid_request', 'data']);
+    expect(dataOf(await room.read(), 'p1')).toBe(ofSize(limit));
+  });
+
+  test('that grows beyond the limit by a merge is refused, and nothing changes', async () => {
+    const room = await open(service);
+    await room.act('data', room.host, { data: { a: ofSize(600) } });
+    expect(statusAndField(await room.act('data', room.host, { merge: { b: ofSize(600) } }))).toEqual([400, 'invalid_request', 'merge']);
+    expect(dataOf(await room.read(), 'p1')).toEqual({ a: ofSize(600) });
+  });
+
+  test.each([{}, { data: 1, merge: {} }])('with %j is refused', async (more) => {
+    const room = await open(service);
+    expect(refusal(await room.act('data', room.host, more))).toEqual([400, 'invalid_request']);
+  });
+
+  test('stays while the game plays, and goes with its player', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    await room.act('start', room.host);
+    await room.act('data', guest, { data: 'mine' });
+    await room.act('leave', guest);
+    expect((await room.read()).players).toHaveLength(1);
+    const keys = await service.service.redis.hkeys(`{room:${room.code}}`);
+    expect(keys.filter((key) => key.startsWith('p2'))).toEqual([]);
+  });
+
+  test('a member named __proto__ is data like any other', async () => {
+    const room = await open(service);
+    const merge: unknown = JSON.parse('{"__proto__":{"a":1},"b":2}');
+    expect((await room.act('data', room.host, { merge })).status).toBe(200);
+    expect(JSON.stringify(dataOf(await room.read(), 'p1'))).toBe('{"__proto__":{"a":1},"b":2}');
+  });
+});
+
+describe('state', () => {
+  test('of a room of players is written by every player', async () => {
+    const room = await open(service, { writers: 'players' });
+    const guest = await room.join();
+    expect((await room.act('state', guest, { state: { by: 'guest' } })).status).toBe(200);
+    expect((await room.act('state', guest, { merge: { also: [] } })).body.room).toMatchObject({
+      state: { by: 'guest', also: [] },
+      writers: 'players',
+    });
+  });
+
+  test('of a server room is written by no player, the host neither', async () => {
+    const room = await open(service, { writers: 'server' });
+    const guest = await room.join();
+    expect(refusal(await room.act('state', room.host, { state: 1 }))).toEqual([403, 'not_writer']);
+    expect(refusal(await room.act('state', guest, { merge: {} }))).toEqual([403, 'not_writer']);
+    expect(refusal(await room.act('private', room.host, { seats: {}, state: 1 }))).toEqual([403, 'not_writer']);
+    expect((await room.read()).state).toEqual({});
+  });
+
+  test('with an ifStateSeq that does not stand is stale_state, with the state as it is', async () => {
+    const room = await open(service);
+    const first = await room.act('state', room.host, { state: { n: 1 }, ifStateSeq: 1 });
+    expect([first.status, first.body.room.stateSeq]).toEqual([200, 2]);
+    const second = await room.act('state', room.host, { state: { n: 2 }, ifStateSeq: 1 });
+    expect([second.status, second.body.error]).toMatchObject([409, { code: 'stale_state', stateSeq: 2, state: { n: 1 } }]);
+    expect((await room.act('state', room.host, { merge: { m: 1 }, ifStateSeq: 2 })).body.room.state).toEqual({ n: 1, m: 1 });
+    await room.act('data', room.host, { data: 1 });
+    expect((await room.read()).stateSeq).toBe(3);
+  });
+
+  test('forty merges of two tabs at once all stand', async () => {
+    const room = await open(service, { writers: 'players' });
+    const guest = await room.join();
+    const merges = Array.from({ length: 40 }, (_, index) =>
+      room.act('state', index % 2 === 0 ? room.host : guest, { merge: { [`k${index}`]: index } }),
+    );
+    expect((await Promise.all(merges)).map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+    expect(Object.keys((await room.read()).state)).toHaveLength(40);
+  });
+
+  test('twenty merges on each of two processes all stand', async () => {
+    await using other = await start();
+    const room = await open(service);
+    const merge = (at: TestService, name: string) =>
+      at.post(`/v1/rooms/${room.code}/state`, { installId: room.host, merge: { [name]: 1 } });
+    const all = Array.from({ length: 20 }, (_, index) => [merge(service, `a${index}`), merge(other, `b${index}`)]).flat();
+    expect((await Promise.all(all)).filter(({ status }) => status !== 200).map(({ body }) => body)).toEqual([]);
+    expect(Object.keys((await room.read()).state)).toHaveLength(40);
+  });
+
+  test('that grows above 8 KiB by a merge is refused, and nothing changes', async () => {
+    const room = await open(service);
+    await room.act('state', room.host, { state: { a: ofSize(5000) } });
+    expect(statusAndField(await room.act('state', room.host, { merge: { b: ofSize(5000) } }))).toEqual([400, 'invalid_request', 'merge']);
+    expect((await room.read()).seq).toBe(2);
+  });
+});
+
+describe('private', () => {
+  test('reaches its player alone: in answers, in the welcome and on the channel', async () => {
+    const room = await open(service);
+    const [bob, cleo] = [await room.join('Bob'), await room.join('Cleo')];
+    const ofBob = await watchRoom(service, room.code);
+    const ofCleo = await watchRoom(service, room.code);
+    const nobody = await watchRoom(service, room.code);
+    await ofBob.hello(bob);
+    await ofCleo.hello(cleo);
+    const { body } = await room.act('private', room.host, { seats: { p1: ['king'], p2: ['ace-of-bob'] }, state: { deck: 50 } });
+    expect([body.you, body.room.state]).toEqual([{ playerId: 'p1', host: true, private: ['king'] }, { deck: 50 }]);
+    const { seq } = body.room;
+    expect(await ofBob.until(({ type }) => type === 'you')).toEqual({ type: 'you', seq, playerId: 'p2', private: ['ace-of-bob'] });
+    await nobody.reaches(seq);
+    await ofCleo.reaches(seq);
+    expect((await room.act('ready', bob)).body.you).toEqual({ playerId: 'p2', host: false, private: ['ace-of-bob'] });
+    expect((await room.act('ready', cleo)).body.you).toEqual({ playerId: 'p3', host: false });
+    const again = await watchRoom(service, room.code);
+    expect((await again.hello(bob)).you.private).toEqual(['ace-of-bob']);
+    expect(JSON.stringify([nobody.messages, ofCleo.messages, await room.read()])).not.toContain('ace-of-bob');
+    for (const watcher of [ofBob, ofCleo, nobody, again]) await watcher.close();
+  });
+
+  test('reaches its player on another process', async () => {
+    await using other = await start();
+    const room = await open(service);
+    const bob = await room.join();
+    const watcher = await watchRoom(other, room.code);
+    await watcher.hello(bob);
+    for (let hand = 1; hand <= 3; hand++) await room.act('private', room.host, { seats: { p2: { hand } } });
+    await watcher.until(({ type, private: own }) => type === 'you' && own.hand === 3);
+    await watcher.close();
+  });
+
+  test('is refused to a guest, for a seat that nobody has, and above 1 KiB a seat', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    expect(refusal(await room.act('private', guest, { seats: { p2: 1 } }))).toEqual([403, 'not_host']);
+    expect(statusAndField(await room.act('private', room.host, { seats: { p1: 1, p9: 1 } }))).toEqual([400, 'invalid_request', 'seats.p9']);
+    expect(statusAndField(await room.act('private', room.host, { seats: { p2: ofSize(1025) } }))).toEqual([
+      400,
+      'invalid_request',
+      'seats.p2',
+    ]);
+    expect(statusAndField(await room.act('private', room.host, {}))).toEqual([400, 'invalid_request', 'seats']);
+    expect((await room.read()).seq).toBe(2);
+  });
+});
+
+describe('settings', () => {
+  test('change the lobby, and those left out stay', async () => {
+    const room = await open(service, { tags: { mode: 'duel' } });
+    const { body } = await room.act('settings', room.host, { maxPlayers: 3, public: true, writers: 'players' });
+    expect(body.room).toMatchObject({ minPlayers: 1, maxPlayers: 3, public: true, writers: 'players', tags: { mode: 'duel' } });
+  });
+
+  test.each([
+    [{ minPlayers: 9 }, 'minPlayers'],
+    [{ maxPlayers: 1 }, 'maxPlayers'],
+    [{}, 'public'],
+    [{ tags: { Bad: 1 } }, 'tags.Bad'],
+    [{ tags: { a: 'x'.repeat(65) } }, 'tags.a'],
+    [{ writers: 'me' }, 'writers'],
+  ])('%j is refused', async (settings, field) => {
+    const room = await open(service);
+    await room.join();
+    expect(statusAndField(await room.act('settings', room.host, settings))).toEqual([400, 'invalid_request', field]);
+    expect((await room.read()).seq).toBe(2);
+  });
+
+  test('do not leave a player less data than it has', async () => {
+    const room = await open(service);
+    await room.act('data', room.host, { data: ofSize(1000) });
+    expect(statusAndField(await room.act('settings', room.host, { maxPlayers: 64 }))).toEqual([400, 'invalid_request', 'maxPlayers']);
+  });
+
+  test('are those of the lobby alone', async () => {
+    const room = await open(service);
+    await room.act('start', room.host);
+    expect(refusal(await room.act('settings', room.host, { public: true }))).toEqual([409, 'room_started']);
+  });
+});
+
+describe('order', () => {
+  test('does an act once, and a late one not at all', async () => {
+    const room = await open(service);
+    const act = (order: number, state: unknown, tab = 'tab-a') => room.act('state', room.host, { state, order, tab });
+    expect((await act(1, 'one')).body.replayed).toBeUndefined();
+    expect((await act(3, 'three')).body.room.state).toBe('three');
+    const late = await act(2, 'two');
+    expect([late.status, late.body.replayed, late.body.room.state]).toEqual([200, true, 'three']);
+    expect((await act(3, 'again')).body.replayed).toBe(true);
+    expect((await act(1, 'other tab', 'tab-b')).body.room.state).toBe('other tab');
+    expect((await room.act('state', room.host, { state: 'no tab', order: 1 })).body.room.state).toBe('no tab');
+    expect((await room.act('state', room.host, { state: 'again', order: 1 })).body.replayed).toBe(true);
+  });
+
+  test('is not used up by a refused act, and is by one that changes nothing', async () => {
+    const room = await open(service);
+    const stale = await room.act('state', room.host, { state: 1, ifStateSeq: 99, order: 1, tab: 't' });
+    expect(stale.status).toBe(409);
+    expect((await room.act('state', room.host, { state: 1, order: 1, tab: 't' })).body.room.state).toBe(1);
+    await room.act('ready', room.host, { order: 2, tab: 't' });
+    expect((await room.act('ready', room.host, { order: 3, tab: 't' })).body.replayed).toBeUndefined();
+    await room.act('unready', room.host, { order: 4, tab: 't' });
+    expect((await room.act('ready', room.host, { order: 3, tab: 't' })).body.replayed).toBe(true);
+  });
+
+  test('is remembered for the newest eight tabs of a seat', async () => {
+    const room = await open(service);
+    for (let tab = 0; tab < 9; tab++) await room.act('data', room.host, { data: tab, order: 5, tab: `t${tab}` });
+    expect((await room.act('data', room.host, { data: 'late', order: 5, tab: 't1' })).body.replayed).toBe(true);
+    expect((await room.act('data', room.host, { data: 'forgotten', order: 5, tab: 't0' })).body.replayed).toBeUndefined();
+  });
+
+  test.each([0, 1.5, -1, '1', 2 ** 53])('%j is refused', async (order) => {
+    const room = await open(service);
+    expect(statusAndField(await room.act('ready', room.host, { order, tab: 't' }))).toEqual([400, 'invalid_request', 'order']);
+  });
+});
