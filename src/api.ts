@@ -32,6 +32,8 @@ import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
 import { liveRoom } from './features/rooms/live.ts';
 import { readRoom } from './features/rooms/read.ts';
+import { roomTicket } from './features/rooms/ticket.ts';
+import { verifyTicket } from './features/rooms/verify-ticket.ts';
 import { googleNotifications } from './stores/google/notifications.ts';
 import { sandboxAcknowledge } from './stores/sandbox/acknowledge.ts';
 import { sandboxDecodeIntegrityToken } from './stores/sandbox/decode-integrity-token.ts';
@@ -74,7 +76,7 @@ export const features = {
   highscores: [topScores, submitScore],
   catalogue: [catalogue],
   pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
-  rooms: [createRoom, readRoom, actInRoom],
+  rooms: [createRoom, readRoom, actInRoom, roomTicket, verifyTicket],
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, purchaseSubscription],
   entitlement: [entitlement, firstRun, jwks],

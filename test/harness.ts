@@ -213,11 +213,14 @@ function checkAgainstDeclaration({ method = 'GET', bearer = '' }: RequestOptions
 
 export function endpointAt(method: string, path: string): Endpoint<Services> | undefined {
   const bare = path.split('?')[0]!;
-  return [...api, ...operatorApi].find(
+  const pathsOf = (endpoint: Endpoint<Services>) => [endpoint.path, ...(endpoint.aliases ?? [])];
+  const matching = [...api, ...operatorApi].filter(
     (endpoint) =>
-      endpoint.method === method &&
-      [endpoint.path, ...(endpoint.aliases ?? [])].some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),
+      endpoint.method === method && pathsOf(endpoint).some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),
   );
+  // As uWS does: a segment that is written out comes before a parameter.
+  const parameters = (endpoint: Endpoint<Services>): number => endpoint.path.split('{').length;
+  return matching.toSorted((one, other) => parameters(one) - parameters(other))[0];
 }
 
 /** Records a provoked error code for test/closing/errors.test.ts. */

@@ -48,6 +48,8 @@ export const validRequests: { readonly [Route in keyof Wire]: Wire[Route]['input
   'POST /v1/rooms': {},
   'GET /v1/rooms/{code}': { code: 'BCDFG' },
   'POST /v1/rooms/{code}/{action}': { code: 'BCDFG', action: 'state', state: 1 },
+  'POST /v1/rooms/{code}/ticket': { code: 'BCDFG' },
+  'POST /v1/rooms/{code}/ticket/verify': { code: 'BCDFG', ticket: 'a.b.c' },
   'POST /v1/trial/touch': { deviceId: 'device-0001' },
   'GET /v1/trial/status': {},
   'POST /v1/trial/link': {},

@@ -71,6 +71,8 @@ export const roomKeys = {
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
+  /** The mark of a ticket that was used. Expires. */
+  usedTicket: (code: string, id: string) => `{room:${code}}:ticket:${id}`,
   /** A set: the codes of rooms in which the account took a seat in the week of `at`. It may have left them. */
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
   /** The queue of rooms: codes by the time at which `presence.lua` has to run for them. */

@@ -15,6 +15,7 @@ export const roomAuditor: Auditor = {
     queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
     { pattern: /^\{room:[^}]*\}$/, counted: 'rooms' },
+    { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/ },
   ],
 };
 

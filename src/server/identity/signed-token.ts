@@ -4,7 +4,7 @@ import type { SessionKind } from '../../accounts/session-list.ts';
 import type { SessionKey } from '../../config.ts';
 
 /** The kinds of signed tokens. The audience in the token keeps one kind from passing for the other. */
-export type TokenAudience = 'session' | 'device' | 'deletion';
+export type TokenAudience = 'session' | 'device' | 'deletion' | 'ticket';
 
 export interface TokenClaims {
   subject: string;

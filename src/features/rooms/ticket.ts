@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
+import { refuse } from '../../errors.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { defineScript } from '../../redis/script.ts';
+import { isRoomCode, PlayerId, RoomCode, roomKeys, roomLibraries } from './model.ts';
+
+const findSeat = defineScript({
+  file: new URL('find-seat.lua', import.meta.url),
+  keys: ['room'],
+  args: ['accountId'],
+  answers: ['seated', 'room_not_found', 'not_in_room', 'room_ended'],
+  prologue: checksCaller,
+  slotOf: 'room',
+  library: roomLibraries,
+  readOnly: true,
+});
+
+/** How long a ticket is valid. */
+export const TICKET_SECONDS = 60;
+
+/** What a ticket's subject names. None of the three holds a blank. */
+export function ticketSubject(code: string, playerId: string, accountId: string): string {
+  return `${code} ${playerId} ${accountId}`;
+}
+
+export const roomTicket = endpoint({
+  method: 'POST',
+  path: '/v1/rooms/{code}/ticket',
+  operationId: 'roomTicket',
+  caller: 'required',
+  summary: "Gives a player a ticket that proves the seat to the game's own server.",
+  description:
+    `The ticket names the room, the player and the account of the seat, is signed, and is valid for ${TICKET_SECONDS} seconds and for one ` +
+    '`POST /v1/rooms/{code}/ticket/verify`. A game sends it to its own server when it connects there.',
+  params: z.object({ code: RoomCode }),
+  body: z.object({ installId: OptionalInstallId }),
+  emptyBody: true,
+  reply: z.object({ ticket: z.string(), playerId: PlayerId, expiresIn: z.number().int().meta({ description: 'Seconds.' }) }),
+  errors: ['room_not_found', 'not_in_room', 'room_ended'],
+  misses: ['room_not_found'],
+  example:
+    `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
+    `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code/ticket -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
+  async handle({ params: { code }, caller }, { scripts, tokens, now }: Pick<Services, 'scripts' | 'tokens' | 'now'>) {
+    if (!isRoomCode(code)) return refuse('room_not_found');
+    const [word, playerId = '', seatedId = ''] = await scripts.runAs(
+      caller,
+      findSeat,
+      { room: roomKeys.room(code) },
+      { accountId: caller.accountId },
+    );
+    if (word !== 'seated') return refuse(word);
+    const issuedAt = now();
+    const ticket = await tokens.sign('ticket', {
+      subject: ticketSubject(code, playerId, seatedId),
+      id: randomBytes(12).toString('base64url'),
+      issuedAt,
+      expiresAt: issuedAt + TICKET_SECONDS * 1000,
+    });
+    return { ticket, playerId, expiresIn: TICKET_SECONDS };
+  },
+});

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { AccountId } from '../../accounts/ids.ts';
+import { settled } from '../../accounts/standing-look.ts';
+import { refuse } from '../../errors.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { defineScript } from '../../redis/script.ts';
+import { PlayerId, RoomCode, roomKeys, roomLibrary } from './model.ts';
+import { TICKET_SECONDS } from './ticket.ts';
+
+const useTicket = defineScript({
+  file: new URL('use-ticket.lua', import.meta.url),
+  keys: ['room', 'used'],
+  args: ['playerId', 'accountId', 'keyGame', 'keptMs'],
+  answers: ['used', 'bad_token', 'forbidden'],
+  library: roomLibrary,
+  durable: true,
+});
+
+/** The mark of a used ticket outlasts the ticket, whatever the clocks of the processes say. */
+const USED_KEPT_MS = 2 * TICKET_SECONDS * 1000;
+
+export const verifyTicket = endpoint({
+  method: 'POST',
+  path: '/v1/rooms/{code}/ticket/verify',
+  operationId: 'verifyRoomTicket',
+  caller: 'none',
+  keyScope: 'rooms',
+  summary: "Tells a game's own server whose ticket this is, once.",
+  description:
+    'For a server key of the scope `rooms`; without one it is 403 `server_only`. A ticket that was used, has expired, is of another room, or ' +
+    'whose player has no seat any more is 401 `bad_token`. `accountId` is the account in the seat: the one to give coins to.',
+  params: z.object({ code: RoomCode }),
+  body: z.object({ ticket: z.string() }),
+  reply: z.object({ playerId: PlayerId, accountId: AccountId }),
+  errors: ['server_only', 'forbidden', 'bad_token'],
+  example: `curl -s $base/v1/rooms/BCDFG/ticket/verify -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"ticket":"ticket-of-a-player"}'`,
+  async handle(
+    { params: { code }, body: { ticket }, key },
+    { tokens, scripts, now }: Pick<Services, 'tokens' | 'scripts' | 'now'>,
+  ) {
+    if (key === undefined) return refuse('server_only', { message: 'This needs a server key with the scope rooms.' });
+    const claims = await tokens.verify('ticket', ticket, now());
+    const [ofCode, playerId = '', seatedId = ''] = claims?.subject.split(' ') ?? [];
+    if (claims === undefined || ofCode !== code) return refuse('bad_token', { message: 'The ticket is not valid.', field: 'ticket' });
+    const keys = { room: roomKeys.room(code), used: roomKeys.usedTicket(code, claims.id) };
+    const [word] = await scripts.run(useTicket, keys, { playerId, accountId: seatedId, keyGame: key.game ?? '*', keptMs: USED_KEPT_MS });
+    if (word === 'forbidden') return refuse(word, { message: `This server key is for the game ${key.game}.`, field: 'code' });
+    if (word === 'bad_token') return refuse(word, { message: 'The ticket was used, or its player has no seat any more.', field: 'ticket' });
+    // A guest that moved keeps the seats that it had.
+    return { playerId, accountId: (await settled(seatedId, scripts)).accountId };
+  },
+});
