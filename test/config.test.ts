@@ -282,6 +282,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['0', '1000001', '0.5', '-5'],
   },
+  RATE_LIMIT_ACTS_PER_SECOND: {
+    unset: 300,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '0.5', '-5'],
+  },
   RATE_LIMIT_SERVER_KEY_PER_SECOND: {
     unset: 1000,
     good: [

@@ -316,8 +316,8 @@ describe('presence', () => {
   test('a hello is answered again once its player has lost the seat, and once the player has another', async () => {
     const { room, installs, players } = await seated(1);
     const [host, guest] = players as [Watcher, Watcher];
-    for (const loseSeat of [() => room.act('leave', installs[1]!), () => room.act('kick', room.host, { playerId: 'p3' })]) {
-      await loseSeat();
+    for (let times = 0; times < 2; times++) {
+      await room.act('leave', installs[1]!);
       await guest.until(() => guest.last.room.players.length === 1);
       expect((await guest.hello(installs[1]!)).error.code).toBe('not_in_room');
       const { you } = (await room.act('join', installs[1]!)).body;

@@ -171,7 +171,7 @@ async function takeSeats(
     await post(filled, `/v1/rooms/${room.code}/join`, { installId: `${installId}-player-${player}`, name });
   await post(filled, `/v1/rooms/${room.code}/join`, { installId, name });
   const { redis } = filled;
-  const { doc, ...fields } = (await redis.hgetall(roomKeys.room(room.code))) as Record<string, string> & { doc: string };
+  const fields = await redis.hgetall(roomKeys.room(room.code));
   const ttlMs = await redis.pttl(roomKeys.room(room.code));
   // Code number 1 and the following are as likely as any others to be the room's own.
   const codes = Array.from({ length: count + 1 }, (_, index) => codeOf(1_000_000 + 13 * index)).filter((code) => code !== room.code);
@@ -179,8 +179,7 @@ async function takeSeats(
   const pipeline = redis.pipeline();
   for (const [index, code] of codes.entries()) {
     const owner = index % 2 === 0 ? accountId : accountIdOf(`${installId}-other`);
-    const text = doc.replace(`"code":"${room.code}"`, `"code":"${code}"`);
-    pipeline.hset(roomKeys.room(code), { ...fields, doc: text, [`p${MAX_PLAYERS}`]: owner }).pexpire(roomKeys.room(code), ttlMs);
+    pipeline.hset(roomKeys.room(code), { ...fields, code, [`p${MAX_PLAYERS}:account`]: owner }).pexpire(roomKeys.room(code), ttlMs);
   }
   const sets = [{ id: accountId, entered: codes }, ...guestIds.map((id, index) => ({ id, entered: threeFrom(codes, index) }))];
   for (const { id, entered } of sets) {

@@ -15,10 +15,10 @@ local is_server = key_game ~= ''
 local actor, refusal, is_guests
 
 if action == 'join' then
-  actor, is_guests = seat_of(found, account_id, moved_in)
+  actor, is_guests = seat_of(found, account_id, guest_set(moved_in))
   if actor then return reply('done', found, actor, is_whole) end
 else
-  actor, refusal = actor_in(found, account_id, moved_in, key_game, seat_id)
+  actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game, seat_id)
   if not actor then return {refusal} end
   is_guests = refusal
   if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
@@ -26,7 +26,7 @@ end
 
 local function set_ready(ready)
   local before, connected, rest = flags_of(redis.call('HGET', room, actor))
-  if before ~= ready then set(found, actor, record_of(ready, connected, rest)) end
+  if before ~= ready then set(found, actor, player_text(ready, connected, rest)) end
 end
 
 local function set_locked(locked)
@@ -61,7 +61,7 @@ function actions.join()
   found.players = found.players == '' and actor or found.players .. ' ' .. actor
   set(found, 'players', found.players)
   local shown = name ~= '' and name or '"Player ' .. given .. '"'
-  set(found, actor, record_of('false', 'false', ',"joinedAt":"' .. now_text .. '","name":' .. shown))
+  set(found, actor, player_text('false', 'false', ',"joinedAt":"' .. now_text .. '","name":' .. shown))
   keep(found, 'given', given)
   keep(found, actor .. ':account', account_id)
 end

@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import type { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import type { Config } from '../../config.ts';
 import { refuse } from '../../errors.ts';
 import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import type { Services } from '../../declare.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibrary, SEATS_KEPT_SECONDS, Tags, ttlMsOf, Writers } from './model.ts';
 import { fieldLines, playerRecord, type RoomFields } from './record.ts';
 
@@ -34,7 +35,11 @@ export interface LobbySettings {
   stateText: string;
 }
 
-export type LobbyServices = Pick<Services, 'scripts' | 'config' | 'now'>;
+export interface LobbyServices {
+  readonly scripts: CallerScripts;
+  readonly config: Pick<Config, 'ROOM_TTL_SECONDS'>;
+  readonly now: () => number;
+}
 
 /** The settings of a room, for the next lobby of the same players. */
 export function settingsOf(fields: RoomFields): LobbySettings {

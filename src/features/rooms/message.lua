@@ -10,7 +10,7 @@
 -- to  player ids, or 'server', separated by blanks; '' for everybody
 local found = find_room(room, 'messages')
 if not found then return {'room_not_found'} end
-local actor, refusal = actor_in(found, account_id, moved_in, key_game, seat_id)
+local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game, seat_id)
 if not actor then return {refusal} end
 if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
 if found.phase == 'ended' then return {'room_ended'} end

@@ -3,7 +3,7 @@
 -- ARGV event, account_id, tab, members, lease_ms, grace_ms, ttl_ms
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, flags_of, record_of, settle
+-- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, flags_of, player_text, settle
 -- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) looked(next look or '', hand-over at or '') room_not_found not_in_room
 --
 -- Each connection has a lease that its process renews, so the leases of a process that died run out. `leases` holds
@@ -18,7 +18,7 @@ end
 
 local you, is_guests
 if event == 'hello' then
-  you, is_guests = seat_of(found, account_id, moved_in)
+  you, is_guests = seat_of(found, account_id, guest_set(moved_in))
   if not you then return {'not_in_room'} end
   if is_guests then keep(found, you .. ':account', account_id) end
 end
@@ -48,7 +48,7 @@ for place, id in ipairs(ids) do
   local here = is_here[owner] == true
   local ready, connected, rest = flags_of(records[place])
   if here ~= (connected == 'true') then
-    set(found, id, record_of(ready, tostring(here), rest))
+    set(found, id, player_text(ready, tostring(here), rest))
     away_since = not here and string.format('%d', went_at[owner] or at)
     if away_since then keep(found, id .. ':away', away_since)
     else drop(found, id .. ':away') end

@@ -1,6 +1,6 @@
 -- A room, shared by every script that reads or changes one. Takes `now` of the batch.
 -- Gives find_room(), data_limit(), seated_ids(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
--- keep(), drop(), last_order(), is_done(), note_order(), end_room(), set_host(), vacate(), flags_of(), record_of(), settle() and reply().
+-- keep(), drop(), last_order(), is_done(), note_order(), end_room(), set_host(), vacate(), flags_of(), player_text(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set: each process that watches the room keeps the same fields, and makes
 -- the room's JSON of them (`record.ts`). So a change costs what it changes, however much else the room holds.
@@ -86,12 +86,12 @@ local function public_fields(key, answer)
   return answer
 end
 
--- An account's player, and whether the seat still names a guest that moved into the account. An account holds several seats if guests
+-- An account's player, and whether the seat still names a guest that moved into the account (`is_guest` of guest_set()). An account holds several seats if guests
 -- of it took seats before they moved. The host's seat is preferred, because otherwise no account could act as host; then the
 -- account's own seat; then the first one.
-local function seat_of(room, account_id, moved_in)
+local function seat_of(room, account_id, is_guest)
   local ids = seated_ids(room.players)
-  local is_guest, own, guests, host = guest_set(moved_in), nil, nil, nil
+  local own, guests, host
   local owners = seat_fields(room.key, ids, ':account')
   for place, owner in ipairs(owners) do
     local is_own, is_guests = owner == account_id, is_guest[owner]
@@ -104,15 +104,16 @@ local function seat_of(room, account_id, moved_in)
 end
 
 -- Who acts: the seat's id, or 'server' for a key; and whether the seat still names a guest. Otherwise nil and the word that refuses.
+-- is_guest   guests that moved into the account, as of guest_set()
 -- key_game   '' for a player; for a server key its game, or '*' for all games
 -- player_id  the seat that the caller was welcomed in on its channel, or ''. It saves the search through all seats
-local function actor_in(room, account_id, moved_in, key_game, player_id)
+local function actor_in(room, account_id, is_guest, key_game, player_id)
   if key_game ~= '' then
     if key_game ~= '*' and room.game ~= key_game then return nil, 'forbidden' end
     return 'server', false
   end
   if player_id ~= '' and redis.call('HGET', room.key, player_id .. ':account') == account_id then return player_id, false end
-  local id, is_guests = seat_of(room, account_id, moved_in)
+  local id, is_guests = seat_of(room, account_id, is_guest)
   if not id then return nil, 'not_in_room' end
   return id, is_guests
 end
@@ -188,7 +189,7 @@ local function vacate(room, is_leaving)
 end
 
 local function flags_of(record) return string.match(record, '^"ready":(%a+),"connected":(%a+)(.*)$') end
-local function record_of(ready, connected, rest) return '"ready":' .. ready .. ',"connected":' .. connected .. rest end
+local function player_text(ready, connected, rest) return '"ready":' .. ready .. ',"connected":' .. connected .. rest end
 
 -- Writes what was set, kept and dropped. A change of public fields raises seq and is published: on lines, its seq, when the room was
 -- changed before it, and names and values of fields. A process that does not have the room as it was then reads all fields. Of what single

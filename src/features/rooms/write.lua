@@ -15,7 +15,7 @@
 local CONTENDED_MS = 1000
 local found = find_room(room, 'stateSeq')
 if not found then return {'room_not_found'} end
-local actor, refusal = actor_in(found, account_id, moved_in, key_game, seat_id)
+local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game, seat_id)
 if not actor then return {refusal} end
 local is_guests = refusal
 if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end

@@ -100,7 +100,10 @@ describe('the channels of /asyncapi.json', () => {
         [...Object.keys(channel.sends), ...Object.keys(channel.receives), 'error'].toSorted(),
       );
     }
-    expect(Object.keys(document.channels.roomsByCodeLive.messages)).toEqual(['room', 'welcome', 'hello', 'error']);
+    expect(Object.keys(document.channels.roomsByCodeLive.messages)).toEqual([
+      ...['room', 'welcome', 'you', 'acted', 'message', 'missed'],
+      ...['hello', 'act', 'error'],
+    ]);
     expect(Object.keys(document.channels.pairLive.messages)).toEqual(['pair', 'error']);
   });
 
@@ -113,8 +116,8 @@ describe('the channels of /asyncapi.json', () => {
       return [id, action, at(channel.$ref).address, messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1))];
     });
     expect(operations).toEqual([
-      ['sendRoomsByCodeLive', 'send', '/v1/rooms/{code}/live', ['room', 'welcome', 'error']],
-      ['receiveRoomsByCodeLive', 'receive', '/v1/rooms/{code}/live', ['hello']],
+      ['sendRoomsByCodeLive', 'send', '/v1/rooms/{code}/live', ['room', 'welcome', 'you', 'acted', 'message', 'missed', 'error']],
+      ['receiveRoomsByCodeLive', 'receive', '/v1/rooms/{code}/live', ['hello', 'act']],
       ['sendPairLive', 'send', '/v1/pair/live', ['pair', 'error']],
     ]);
   });

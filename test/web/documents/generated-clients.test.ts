@@ -33,9 +33,11 @@ describe('generated clients', () => {
     ];
   }
 
-  test('get integers for whole numbers: only scores and times of the sandbox have a fraction', () => {
+  test('get integers for whole numbers: only scores, times of the sandbox and the tags of a room have a fraction', () => {
     const fractional = fieldsOf({ paths: document.paths, components: document.components }).filter(([, { type }]) => type === 'number');
-    expect([...new Set(fractional.map(([name]) => name))].toSorted()).toEqual(['ageSeconds', 'best', 'graceMinutes', 'minutes', 'score']);
+    // The second kind of value of a tag, which has no name.
+    const ofTags = '1';
+    expect([...new Set(fractional.map(([name]) => name))].toSorted()).toEqual([ofTags, 'ageSeconds', 'best', 'graceMinutes', 'minutes', 'score']);
     const parameter = (path: string, name: string) =>
       document.paths[path].get.parameters.find((each: { name: string }) => each.name === name).schema;
     expect(parameter('/v1/rooms/{code}', 'since')).toEqual({ type: 'integer', minimum: 0, maximum: 999_999_999_999_999, format: 'int64' });
@@ -123,20 +125,28 @@ describe('generated clients', () => {
       const { properties, required } = requestBody.content['application/json'].schema;
       return [Object.keys(properties), required, requestBody.required];
     };
+    const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers'];
+    /** The own fields of an action, and the one that a request without fields lacks. */
+    const own = new Map<string, [fields: string[], missing?: string]>([
+      ['join', [['name']]],
+      ['kick', [['playerId'], 'playerId']],
+      ['transfer', [['playerId'], 'playerId']],
+      ['settings', [settings, 'public']],
+      ['state', [['state', 'merge', 'ifStateSeq'], 'state']],
+      ['data', [['data', 'merge'], 'data']],
+      ['private', [['seats', 'state', 'merge', 'ifStateSeq'], 'seats']],
+      ['message', [['data', 'to'], 'data']],
+    ]);
     for (const action of ROOM_ACTIONS) {
-      const needed = new Map([
-        ['kick', 'playerId'],
-        ['transfer', 'playerId'],
-        ['state', 'state'],
-      ]).get(action);
-      const optional = action === 'join' ? ['installId', 'name'] : ['installId'];
+      const [fieldsOfAction, missing] = own.get(action) ?? [[]];
+      const isRequired = ['kick', 'transfer', 'private', 'message'].includes(action);
       expect([action, fields(action)]).toEqual([
         action,
-        needed === undefined ? [optional, undefined, false] : [['installId', needed], [needed], true],
+        [['installId', ...fieldsOfAction, ...(action === 'join' ? [] : ['order', 'tab'])], isRequired ? [missing] : undefined, isRequired],
       ]);
       const { status, body } = await service.post(`/v1/rooms/${code}/${action}`, { installId: host });
-      if (needed === undefined) expect([action, status]).not.toEqual([action, 400]);
-      else expect([action, status, body.error.field]).toEqual([action, 400, needed]);
+      if (missing === undefined) expect([action, status]).not.toEqual([action, 400]);
+      else expect([action, status, body.error.field]).toEqual([action, 400, missing]);
     }
     expect(document.paths['/v1/rooms/{code}/{action}'].post.operationId).toBe('actInRoom');
   });

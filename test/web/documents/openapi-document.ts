@@ -78,4 +78,5 @@ function withoutExamples(value: Any, isMap = false): Any {
 }
 
 /** The actions of `POST /v1/rooms/{code}/{action}`. */
-export const ROOM_ACTIONS: readonly string[] = 'join leave ready unready start end kick transfer lock unlock state rematch'.split(' ');
+export const ROOM_ACTIONS: readonly string[] =
+  'join leave ready unready start end kick transfer lock unlock settings state data private message rematch'.split(' ');
