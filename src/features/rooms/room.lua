@@ -30,12 +30,7 @@ local MOST_TABS = 8
 local function find_room(key, ...)
   local seq, updated_at, expires_at, phase, host, players, game, most, writers, more = unpack(redis.call('HMGET', key,
     'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...))
-  if not expires_at then
-    -- A room of data version 3, which the upgrade has not reached yet (`upgrade-rooms.ts`).
-    if redis.call('HEXISTS', key, 'doc') == 1 then error({err = 'LOADING The room is being upgraded'}) end
-    return nil
-  end
-  if tonumber(expires_at) <= tonumber(now) then return nil end
+  if not expires_at or tonumber(expires_at) <= tonumber(now) then return nil end
   return {
     key = key, seq = tonumber(seq), updated_at = updated_at, phase = phase, host = host, players = players, game = game,
     most = tonumber(most), writers = writers, more = more, public = {}, kept = {}, dropped = {},
