@@ -216,7 +216,8 @@ export function endpointAt(method: string, path: string): Endpoint<Services> | u
   const pathsOf = (endpoint: Endpoint<Services>) => [endpoint.path, ...(endpoint.aliases ?? [])];
   const matching = [...api, ...operatorApi].filter(
     (endpoint) =>
-      endpoint.method === method && pathsOf(endpoint).some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),
+      endpoint.method === method &&
+      pathsOf(endpoint).some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),
   );
   // As uWS does: a segment that is written out comes before a parameter.
   const parameters = (endpoint: Endpoint<Services>): number => endpoint.path.split('{').length;

@@ -2,6 +2,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Feed, Relay, State } from '../../server/live/feed.ts';
 import { roomKeys } from './model.ts';
 import { readScript } from './read.ts';
+import { patchOps } from './patch.ts';
 import { fieldsOf, roomJson, seatedIn, type RoomFields } from './record.ts';
 
 /** The feed of rooms: `settle` of `room.lua` publishes the fields that a change set, `message.lua` the messages. */
@@ -15,7 +16,7 @@ export function roomFeed(scripts: ScriptRunner): Feed {
           const args = { known: state === undefined ? '' : `${state.position} ${state.stamp}` };
           const [word, relayed, ...words] = await scripts.run(readScript, { room: roomKeys.room(id) }, args);
           if (word === 'room_not_found') return undefined;
-          return { state: word === 'same' ? word : new RoomState(fieldsOf(words), undefined), relayed: Number(relayed) };
+          return { state: word === 'same' ? word : new RoomState(fieldsOf(words)), relayed: Number(relayed) };
         }),
       ),
   };
@@ -24,6 +25,13 @@ export function roomFeed(scripts: ScriptRunner): Feed {
 /** Begins the text of a message to the room's sockets. That of a change begins with a number. */
 const RELAYED = 'message\n';
 
+/** What the watchers have: the room of the last push. */
+interface Pushed {
+  position: number;
+  /** The texts of the fields that changed since, as they were. */
+  readonly before: Map<string, string | undefined>;
+}
+
 /** A room as it is after a change. The state after the next change has the same fields, changed. */
 export class RoomState implements State {
   readonly position: number;
@@ -31,13 +39,15 @@ export class RoomState implements State {
   readonly privateAt: number;
   readonly privateOf: readonly string[] | undefined;
   readonly fields: RoomFields;
+  #pushed: Pushed;
 
-  constructor(fields: RoomFields, privateOf: readonly string[] | undefined) {
+  constructor(fields: RoomFields, privateOf?: readonly string[], pushed?: Pushed) {
     this.fields = fields;
     this.position = Number(fields.get('seq'));
     this.stamp = fields.get('updatedAt')!;
     this.privateAt = Number(fields.get('privateSeq') ?? 0);
     this.privateOf = privateOf;
+    this.#pushed = pushed ?? { position: this.position, before: new Map() };
   }
 
   encode() {
@@ -47,7 +57,59 @@ export class RoomState implements State {
       changesAt: Number(this.fields.get('expiresAt')),
     };
   }
+
+  encodePatch(): string {
+    const { position, before } = this.#pushed;
+    return `{"type":"patch","seq":${this.position},"from":${position},"ops":${patchOps(before, this.fields)}}`;
+  }
+
+  pushed(): void {
+    this.#pushed.position = this.position;
+    this.#pushed.before.clear();
+  }
+
+  follow(known: State): void {
+    const { fields } = known as RoomState;
+    this.#pushed = (known as RoomState).#pushed;
+    for (const name of new Set([...fields.keys(), ...this.fields.keys()]))
+      if (fields.get(name) !== this.fields.get(name)) this.#note(name, fields.get(name));
+  }
+
+  #note(name: string, text: string | undefined): void {
+    const { before } = this.#pushed;
+    if (!before.has(name)) before.set(name, text);
+  }
+
+  /** The state after a change. @param words names and texts of the fields that it set */
+  changed(words: readonly string[]): RoomState {
+    const { fields } = this;
+    let privateOf: string[] | undefined;
+    for (let index = 0; index < words.length; index += 2) {
+      const [name, text] = [words[index]!, words[index + 1]!];
+      if (name === PRIVATE_OF) privateOf = text.split(' ');
+      else {
+        this.#note(name, fields.get(name));
+        fields.set(name, text);
+      }
+      if (name === 'players') this.#forgetOthers();
+    }
+    return new RoomState(fields, privateOf, this.#pushed);
+  }
+
+  /** Ids of seats are not given twice. */
+  #forgetOthers(): void {
+    const seated = new Set(seatedIn(this.fields.get('players')!));
+    for (const [name, text] of this.fields) {
+      const [, id] = OF_PLAYER.exec(name) ?? [];
+      if (id === undefined || seated.has(id)) continue;
+      this.#note(name, text);
+      this.fields.delete(name);
+    }
+  }
 }
+
+const PRIVATE_OF = 'privateOf';
+const OF_PLAYER = /^(p\d+)(?:\.data)?$/;
 
 /** @param message lines: the change's seq, when the room was changed before it, then names and texts of fields */
 function changed(message: string, known: RoomState | undefined): State | number | undefined {
@@ -58,26 +120,7 @@ function changed(message: string, known: RoomState | undefined): State | number 
   // Another change at the known position: what was known was lost in a failover.
   if (position === known.position) return words[words.lastIndexOf('updatedAt') + 1] === known.stamp ? undefined : position;
   if (before !== known.stamp) return position;
-  const { fields } = known;
-  let privateOf: string[] | undefined;
-  for (let index = 0; index < words.length; index += 2) {
-    const name = words[index]!;
-    if (name === PRIVATE_OF) privateOf = words[index + 1]!.split(' ');
-    else fields.set(name, words[index + 1]!);
-    if (name === 'players') forgetOthers(fields);
-  }
-  return new RoomState(fields, privateOf);
-}
-
-const PRIVATE_OF = 'privateOf';
-
-/** Ids of seats are not given twice. */
-function forgetOthers(fields: RoomFields): void {
-  const seated = new Set(seatedIn(fields));
-  for (const name of fields.keys()) {
-    const [, id] = /^(p\d+)(?:\.data)?$/.exec(name) ?? [];
-    if (id !== undefined && !seated.has(id)) fields.delete(name);
-  }
+  return known.changed(words);
 }
 
 /** @param text lines: number, sender, when it was sent, player ids or nothing for all, the room's expiry, the data as JSON */

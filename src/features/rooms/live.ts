@@ -51,6 +51,10 @@ export const liveRoom = channel({
     'the error `account_banned` or `account_deleted`, and those of a session that ends with `session_required`.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
+  query: z.object({
+    patch: z.literal('1').optional().meta({ description: 'Changes come as `patch` where that is at most half as long as the whole room.' }),
+  }),
+  takesPatches: ({ patch }) => patch !== undefined,
   takesSession: true,
   headers: {
     authorization:
@@ -59,6 +63,16 @@ export const liveRoom = channel({
   },
   sends: {
     room: z.object({ type: z.literal('room'), seq: z.number().int(), room: Room }),
+    patch: z
+      .object({
+        type: z.literal('patch'),
+        seq: z.number().int(),
+        from: z.number().int().meta({ description: 'The `seq` of the room that the operations change: the one that the connection has.' }),
+        ops: z.array(z.object({ op: z.enum(['add', 'replace', 'remove']), path: z.string(), value: z.unknown().optional() })),
+      })
+      .meta({
+        description: 'With `patch=1`: what has changed, as a JSON Patch (RFC 6902). Applied in order it gives the room of `seq` exactly.',
+      }),
     welcome: z.object({ type: z.literal('welcome'), you: You, order: z.number().int().min(0).optional() }).meta({
       description: 'The answer to `hello`, sent to this connection only. `order` is the last one of the tab that the hello names.',
     }),
@@ -234,5 +248,5 @@ async function becomes(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcome
 
 /** A player who left or was kicked has no seat. Joining again gives a new player id. */
 function isSeated(playerId: string, { state }: ChannelSocket<ConnectedPlayer>): boolean {
-  return state !== undefined && seatedIn((state as RoomState).fields).includes(playerId);
+  return state !== undefined && seatedIn((state as RoomState).fields.get('players')!).includes(playerId);
 }

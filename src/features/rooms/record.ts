@@ -16,9 +16,8 @@ export function fieldLines(fields: RoomFields): string {
   return [...fields].map(([name, text]) => `${name}\n${text}\n`).join('');
 }
 
-/** Ids of the seated players, longest seated first. */
-export function seatedIn(fields: RoomFields): string[] {
-  const players = fields.get('players')!;
+/** Ids of the seated players, longest seated first. @param players the field of this name */
+export function seatedIn(players: string): string[] {
   return players === '' ? [] : players.split(' ');
 }
 
@@ -27,23 +26,61 @@ export function playerRecord(name: string, joinedAt: string): string {
   return `"ready":false,"connected":false,"joinedAt":${JSON.stringify(joinedAt)},"name":${JSON.stringify(name)}`;
 }
 
-/** The public room as JSON text. Texts of codes, ids and games need no escapes. */
+/** How a room's JSON shows a field, apart from its players. Texts of codes, ids and games need no escapes. */
+const members = {
+  code: 'text',
+  game: 'text',
+  phase: 'text',
+  seq: 'json',
+  hostId: 'text_or_null',
+  minPlayers: 'json',
+  maxPlayers: 'json',
+  locked: 'json',
+  writers: 'text',
+  public: 'json',
+  tags: 'json',
+  createdAt: 'time',
+  updatedAt: 'time',
+  startedAt: 'time',
+  endedAt: 'time',
+  expiresAt: 'time',
+  nextCode: 'text',
+  stateSeq: 'json',
+  // The last one: the state is the longest text.
+  state: 'json',
+} as const;
+
+type Member = keyof typeof members;
+
+export const memberNames = Object.keys(members) as readonly Member[];
+
+/** The JSON of a member of a room, of its field's text. Undefined where the room has no such member. */
+export function memberText(name: Member, text: string | undefined): string | undefined {
+  const kind = members[name];
+  if (text === undefined) return kind === 'text_or_null' ? 'null' : undefined;
+  if (kind === 'json') return text;
+  return kind === 'time' ? `"${new Date(Number(text)).toISOString()}"` : `"${text}"`;
+}
+
+/** @param host id of the host, if the room has one */
+export function playerJson(id: string, record: string | undefined, data: string | undefined, host: string | undefined): string {
+  return `{"id":"${id}",${record},"host":${id === host},"data":${data ?? 'null'}}`;
+}
+
+/** The public room as JSON text. */
 export function roomJson(fields: RoomFields): string {
   const host = fields.get('hostId');
   let players = '';
-  for (const id of seatedIn(fields)) {
-    const player = `{"id":"${id}",${fields.get(id)},"host":${id === host},"data":${fields.get(`${id}.data`) ?? 'null'}}`;
+  for (const id of seatedIn(fields.get('players')!)) {
+    const player = playerJson(id, fields.get(id), fields.get(`${id}.data`), host);
     players = players === '' ? player : `${players},${player}`;
   }
-  const text = (name: string): string => (fields.has(name) ? `"${name}":"${fields.get(name)}",` : '');
-  const time = (name: string): string => (fields.has(name) ? `"${name}":"${new Date(Number(fields.get(name))).toISOString()}",` : '');
-  return (
-    `{${text('code')}${text('game')}${text('phase')}"seq":${fields.get('seq')},"hostId":${host === undefined ? 'null' : `"${host}"`},` +
-    `"minPlayers":${fields.get('minPlayers')},"maxPlayers":${fields.get('maxPlayers')},"locked":${fields.get('locked')},` +
-    `${text('writers')}"public":${fields.get('public')},"tags":${fields.get('tags')},"players":[${players}],` +
-    `${time('createdAt')}${time('updatedAt')}${time('startedAt')}${time('endedAt')}${time('expiresAt')}${text('nextCode')}` +
-    `"stateSeq":${fields.get('stateSeq')},"state":${fields.get('state')}}`
-  );
+  let text = `{"players":[${players}]`;
+  for (const name of memberNames) {
+    const member = memberText(name, fields.get(name));
+    if (member !== undefined) text = `${text},"${name}":${member}`;
+  }
+  return `${text}}`;
 }
 
 /** A player's own part in an answer or a message: what only that player sees. */

@@ -34,10 +34,7 @@ export const verifyTicket = endpoint({
   reply: z.object({ playerId: PlayerId, accountId: AccountId }),
   errors: ['server_only', 'forbidden', 'bad_token'],
   example: `curl -s $base/v1/rooms/BCDFG/ticket/verify -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"ticket":"ticket-of-a-player"}'`,
-  async handle(
-    { params: { code }, body: { ticket }, key },
-    { tokens, scripts, now }: Pick<Services, 'tokens' | 'scripts' | 'now'>,
-  ) {
+  async handle({ params: { code }, body: { ticket }, key }, { tokens, scripts, now }: Pick<Services, 'tokens' | 'scripts' | 'now'>) {
     if (key === undefined) return refuse('server_only', { message: 'This needs a server key with the scope rooms.' });
     const claims = await tokens.verify('ticket', ticket, now());
     const [ofCode, playerId = '', seatedId = ''] = claims?.subject.split(' ') ?? [];

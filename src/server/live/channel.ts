@@ -103,6 +103,8 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
   /** The id of the thing to watch, or the refusal of the upgrade. */
   readonly subject: (call: UpgradeCall<never, never>) => string | Refusal;
   readonly feed: (services: Taken) => Feed;
+  /** Whether the client asks for patches in place of whole states. */
+  readonly takesPatches?: (query: never) => boolean;
   /** The code that refuses the upgrade if the feed does not have the thing. */
   readonly notFound: ErrorCode;
   /** Makes the memory of a new connection. */
@@ -130,9 +132,10 @@ export function channel<
   Memory = undefined,
   Taken extends object = object,
 >(
-  declaration: Omit<Channel<Taken, Memory>, 'params' | 'query' | 'subject'> & {
+  declaration: Omit<Channel<Taken, Memory>, 'params' | 'query' | 'subject' | 'takesPatches'> & {
     params?: Params;
     query?: Query;
+    takesPatches?: (query: Output<Query, undefined>) => boolean;
     subject: (call: UpgradeCall<Output<Params, undefined>, Output<Query, undefined>>) => string | Refusal;
   },
 ): Channel<Taken> {

@@ -37,6 +37,12 @@ export interface State {
     /** When the state changes without a message, in milliseconds since 1970. */
     changesAt?: number;
   };
+  /** The message for watchers that take patches: what changed since the last push. Undefined: they get the whole state too. */
+  encodePatch?(): string;
+  /** Called when all watchers have this state. */
+  pushed?(): void;
+  /** Called for a state that was read, and not made by a change of the known one. */
+  follow?(known: State): void;
   /** The position of the last change of what only named watchers see. 0 for none. */
   readonly privateAt: number;
   /** The names whose part this very change set. Undefined where that is not known. */

@@ -109,7 +109,8 @@ export class OpenSockets<Services> {
     if (socketWaitMs > 0) return rateLimited(socketWaitMs, 'Too many channels from this address.');
     const missWaitMs = channel.misses === undefined || key !== undefined ? 0 : await held.reserve('misses');
     if (missWaitMs > 0) return rateLimited(missWaitMs);
-    const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
+    const query = checkQuery(channel.query, exchange);
+    const id = channel.subject({ params: checkParams(channel.params, params), query } as never);
     if (id instanceof Refusal) return id;
     const session = await this.#sessionOf(channel, exchange);
     if (session instanceof Refusal) return session;
@@ -138,6 +139,7 @@ export class OpenSockets<Services> {
       log,
       sessionCaller: () => session && callerOf(session.accountId, session),
       callerOf: callerOfMessage,
+      takesPatches: channel.takesPatches?.(query as never) === true,
       hasBearer: bearer !== undefined,
       address,
       charge: (own = key) => (own === undefined ? admission.charge(group) : admission.chargeKey(own.id)),

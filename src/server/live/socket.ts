@@ -51,6 +51,7 @@ export interface LiveSocketParts<Services> {
   readonly topic: Topic;
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (credentials: MessageCredentials) => Promise<Caller>;
+  readonly takesPatches: boolean;
   /** Whether the session of `sessionCaller` came as a bearer. If that session has ended, the client gets the error; one with a cookie only watches. */
   readonly hasBearer: boolean;
   /**
@@ -112,6 +113,10 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   get topic(): Topic {
     return this.#parts.topic;
+  }
+
+  get takesPatches(): boolean {
+    return this.#parts.takesPatches;
   }
 
   get state(): State | undefined {

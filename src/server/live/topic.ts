@@ -3,6 +3,8 @@ import type { Feed, Relay, State } from './feed.ts';
 
 /** A socket, as a topic sees it. */
 export interface Watcher {
+  /** Whether the watcher takes patches in place of whole states. */
+  readonly takesPatches: boolean;
   /** From now on the socket receives what is published on the topic. */
   subscribe(topic: string): void;
   sendState(message: string): void;
@@ -22,6 +24,9 @@ const PUSH_INTERVAL_MS = 17;
  * the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS, 200 by default), so its traffic stays bounded.
  */
 const WATCHERS_WITHIN_BOUND = 1024;
+
+/** Ends the name of the topic, within the process, of the watchers that take patches. */
+const PATCHES = '#patches';
 
 /** So much of the bytes per second may go out at once as messages. Beyond it they are missed. */
 const RELAYED_AT_ONCE_MS = 1000;
@@ -49,6 +54,8 @@ export class Topic {
   readonly #watchers = new Set<Watcher>();
   /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
   readonly #joining = new Map<Watcher, number>();
+  /** How many of the watchers take patches. */
+  #patchedCount = 0;
   readonly #waiting = new Set<() => void>();
   /** The watchers that messages and private parts are for, by name. */
   readonly #named = new Map<string, Set<Watcher>>();
@@ -133,7 +140,8 @@ export class Topic {
     // A push that is due would send this watcher the same state a second time.
     if (this.#pushing === 'now') this.#push();
     this.#watchers.add(watcher);
-    if (this.#pushing === undefined) watcher.subscribe(this.channel);
+    if (watcher.takesPatches) this.#patchedCount++;
+    if (this.#pushing === undefined) watcher.subscribe(this.#channelOf(watcher));
     else this.#joining.set(watcher, this.position);
     watcher.sendState(this.message);
     if (this.#isFinal) this.#finish([watcher]);
@@ -166,7 +174,13 @@ export class Topic {
 
   remove(watcher: Watcher): void {
     this.#joining.delete(watcher);
-    if (this.#watchers.delete(watcher)) this.release();
+    if (!this.#watchers.delete(watcher)) return;
+    if (watcher.takesPatches) this.#patchedCount--;
+    this.release();
+  }
+
+  #channelOf({ takesPatches }: Watcher): string {
+    return takesPatches ? this.channel + PATCHES : this.channel;
   }
 
   /** Resolves when the position is past `position`, when the topic ends, after `waitMs`, or when `onGone` calls back. */
@@ -193,7 +207,7 @@ export class Topic {
       // Before its first state the topic is being read anyway.
       if (this.isKnown) this.#parts.refresh(this);
     } else if ('number' in news) this.#relay(news);
-    else this.advance(news);
+    else this.#advance(news);
   }
 
   /** Whether the topic lacks a change that was published. */
@@ -210,15 +224,24 @@ export class Topic {
     return this.#relayed;
   }
 
-  /** Takes a state, unless the topic has it or a newer one. */
+  /** Takes a state that was read, unless the topic has it or a newer one. */
   advance(state: State): void {
+    if (this.#state !== undefined && state.position > this.position) state.follow?.(this.#state);
+    this.#advance(state);
+  }
+
+  #advance(state: State): void {
     if (state.position <= this.position || this.#holds === 0) return;
-    const privateBefore = this.#state?.privateAt ?? 0;
+    const known = this.#state;
+    const privateBefore = known?.privateAt ?? 0;
     this.#position = state.position;
     this.#state = state;
     this.#isEncoded = false;
     if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
-    else this.#encode();
+    else {
+      this.#encode();
+      state.pushed?.();
+    }
     this.wake();
     if (state.privateAt > privateBefore) this.#tellPrivate(state.privateOf ?? [...this.#named.keys()]);
   }
@@ -238,7 +261,7 @@ export class Topic {
     if (!this.#pays(message, count)) return this.#miss(number);
     if (watchers !== undefined) for (const watcher of watchers) watcher.relay(message, number, number);
     else {
-      this.#parts.publish(this.channel, message);
+      for (const channel of [this.channel, this.channel + PATCHES]) this.#parts.publish(channel, message);
       for (const watcher of this.#joining.keys()) watcher.relay(message, number, number);
     }
   }
@@ -308,15 +331,28 @@ export class Topic {
     this.#cancelPush();
     this.#pushCount++;
     this.#encode();
-    this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, this.#millisecondsPaidFor(this.#message, this.#watchers.size));
+    const patch = this.#patchedCount > 0 ? this.#patchOf(this.#state) : undefined;
+    this.#state?.pushed?.();
+    const patched = patch === undefined ? 0 : this.#patchedCount;
+    const paidMs =
+      this.#millisecondsPaidFor(this.#message, this.#watchers.size - patched) +
+      (patch === undefined ? 0 : this.#millisecondsPaidFor(patch, patched));
+    this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, paidMs);
     if (!this.#isFinal) {
-      this.#parts.publish(this.channel, this.#message);
+      if (this.#watchers.size > this.#patchedCount) this.#parts.publish(this.channel, this.#message);
+      if (this.#patchedCount > 0) this.#parts.publish(this.channel + PATCHES, patch ?? this.#message);
       return this.#join();
     }
     // `add` has already sent the final state to watchers that joined at it.
     const watchers = [...this.#watchers].filter((watcher) => this.#joining.get(watcher) !== this.position);
     for (const watcher of watchers) watcher.sendState(this.#message);
     this.#finish(watchers);
+  }
+
+  /** A patch that is longer than half the state saves too little. */
+  #patchOf(state: State | undefined): string | undefined {
+    const patch = state?.encodePatch?.();
+    return patch === undefined || patch.length > this.#message.length / 2 ? undefined : patch;
   }
 
   /** For how long this message, to so many watchers, uses up the topic's bytes per second. */
@@ -329,7 +365,7 @@ export class Topic {
   #join(): void {
     for (const [watcher, position] of this.#joining) {
       if (position < this.position) watcher.sendState(this.#message);
-      watcher.subscribe(this.channel);
+      watcher.subscribe(this.#channelOf(watcher));
     }
     this.#joining.clear();
   }

@@ -7,6 +7,7 @@ export class FakeWatcher implements Watcher {
   /** What was sent until it subscribed. */
   sentBefore: string[] | undefined;
   ended: number | undefined;
+  readonly takesPatches = false;
   readonly relayed: string[] = [];
   privateChanges = 0;
   readonly #topic: Topic;

@@ -101,7 +101,7 @@ describe('the channels of /asyncapi.json', () => {
       );
     }
     expect(Object.keys(document.channels.roomsByCodeLive.messages)).toEqual([
-      ...['room', 'welcome', 'you', 'acted', 'message', 'missed'],
+      ...['room', 'patch', 'welcome', 'you', 'acted', 'message', 'missed'],
       ...['hello', 'act', 'error'],
     ]);
     expect(Object.keys(document.channels.pairLive.messages)).toEqual(['pair', 'error']);
@@ -116,7 +116,7 @@ describe('the channels of /asyncapi.json', () => {
       return [id, action, at(channel.$ref).address, messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1))];
     });
     expect(operations).toEqual([
-      ['sendRoomsByCodeLive', 'send', '/v1/rooms/{code}/live', ['room', 'welcome', 'you', 'acted', 'message', 'missed', 'error']],
+      ['sendRoomsByCodeLive', 'send', '/v1/rooms/{code}/live', ['room', 'patch', 'welcome', 'you', 'acted', 'message', 'missed', 'error']],
       ['receiveRoomsByCodeLive', 'receive', '/v1/rooms/{code}/live', ['hello', 'act']],
       ['sendPairLive', 'send', '/v1/pair/live', ['pair', 'error']],
     ]);

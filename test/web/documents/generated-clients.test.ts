@@ -37,7 +37,14 @@ describe('generated clients', () => {
     const fractional = fieldsOf({ paths: document.paths, components: document.components }).filter(([, { type }]) => type === 'number');
     // The second kind of value of a tag, which has no name.
     const ofTags = '1';
-    expect([...new Set(fractional.map(([name]) => name))].toSorted()).toEqual([ofTags, 'ageSeconds', 'best', 'graceMinutes', 'minutes', 'score']);
+    expect([...new Set(fractional.map(([name]) => name))].toSorted()).toEqual([
+      ofTags,
+      'ageSeconds',
+      'best',
+      'graceMinutes',
+      'minutes',
+      'score',
+    ]);
     const parameter = (path: string, name: string) =>
       document.paths[path].get.parameters.find((each: { name: string }) => each.name === name).schema;
     expect(parameter('/v1/rooms/{code}', 'since')).toEqual({ type: 'integer', minimum: 0, maximum: 999_999_999_999_999, format: 'int64' });
