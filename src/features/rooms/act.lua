@@ -4,12 +4,12 @@
 -- Shared key_game, seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
--- Library room.lua: find_room, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, vacate, settle, reply
+-- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, vacate, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
 --
--- key_game, seat_id: see actor_in of room.lua. A server with a key acts as the host, whoever that is.
+-- key_game, seat_id: see actor_in and find_room_of of room.lua. A server with a key acts as the host, whoever that is.
 -- settings  lines of name and value
-local found = find_room(room, 'locked')
+local found = find_room_of(room, seat_id, 'locked')
 if not found then return {'room_not_found'} end
 local is_server = key_game ~= ''
 local actor, refusal, is_guests
@@ -18,7 +18,7 @@ if action == 'join' then
   actor, is_guests = seat_of(found, account_id, guest_set(moved_in))
   if actor then return reply('done', found, actor, is_whole) end
 else
-  actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game, seat_id)
+  actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)
   if not actor then return {refusal} end
   is_guests = refusal
   if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
@@ -30,7 +30,7 @@ local function set_ready(ready)
 end
 
 local function set_locked(locked)
-  if found.more ~= locked then set(found, 'locked', locked) end
+  if found.third ~= locked then set(found, 'locked', locked) end
 end
 
 local function kicked_accounts() return redis.call('HGET', room, 'kicked') or ' ' end
@@ -54,7 +54,7 @@ local actions = {}
 function actions.join()
   if was_kicked() then return 'kicked' end
   if found.phase == 'playing' then return 'room_started' end
-  if found.more == 'true' then return 'room_locked' end
+  if found.third == 'true' then return 'room_locked' end
   if count_seated(found) >= found.most then return 'room_full' end
   local given = string.format('%d', redis.call('HGET', room, 'given') + 1)
   actor = 'p' .. given

@@ -4,20 +4,20 @@
 -- Shared key_game
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: find_room, is_seated, actor_in, is_done, note_order, keep, settle, reply
+-- Library room.lua: find_room_of, is_seated, actor_in, is_done, note_order, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) unknown_seat(player id) room_not_found forbidden not_in_room room_ended
 --
 -- to  player ids, or 'server', separated by blanks; '' for everybody
-local found = find_room(room, 'messages')
+local found = find_room_of(room, seat_id, 'messages')
 if not found then return {'room_not_found'} end
-local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game, seat_id)
+local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)
 if not actor then return {refusal} end
 if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
 if found.phase == 'ended' then return {'room_ended'} end
 for id in string.gmatch(to, '%S+') do
   if id ~= 'server' and not is_seated(found, id) then return {'unknown_seat', id} end
 end
-local number = string.format('%d', (found.more or 0) + 1)
+local number = string.format('%d', (found.third or 0) + 1)
 local expires_at = string.format('%d', tonumber(now) + tonumber(ttl_ms))
 keep(found, 'messages', number)
 keep(found, 'expiresAt', expires_at)

@@ -7,6 +7,6 @@
 -- known  '<seq> <updatedAt>' of that change
 local found = find_room(room, 'messages')
 if not found then return {'room_not_found'} end
-local messages = found.more or '0'
+local messages = found.first or '0'
 if string.format('%d ', found.seq) .. found.updated_at == known then return {'same', messages} end
 return public_fields(room, {'found', messages})

@@ -1,5 +1,5 @@
 -- A room, shared by every script that reads or changes one. Takes `now` of the batch.
--- Gives find_room(), data_limit(), seated_ids(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
+-- Gives find_room(), find_room_of(), data_limit(), seated_ids(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
 -- keep(), drop(), last_order(), is_done(), note_order(), end_room(), set_host(), vacate(), flags_of(), player_text(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set: each process that watches the room keeps the same fields, and makes
@@ -26,15 +26,25 @@ local FIELDS = {
 }
 local MOST_TABS = 8
 
--- The fields of a room that scripts decide by; nil if the room does not exist or has expired. Further names are read with them.
+-- The fields of a room that scripts decide by; nil if the room does not exist or has expired. Up to four further fields are read with
+-- them: `first`, `second`, `third` and `fourth`.
 local function find_room(key, ...)
-  local seq, updated_at, expires_at, phase, host, players, game, most, writers, more = unpack(redis.call('HMGET', key,
-    'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...))
+  local seq, updated_at, expires_at, phase, host, players, game, most, writers, first, second, third, fourth = unpack(redis.call('HMGET',
+    key, 'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...))
   if not expires_at or tonumber(expires_at) <= tonumber(now) then return nil end
   return {
     key = key, seq = tonumber(seq), updated_at = updated_at, phase = phase, host = host, players = players, game = game,
-    most = tonumber(most), writers = writers, more = more, public = {}, kept = {}, dropped = {},
+    most = tonumber(most), writers = writers, first = first, second = second, third = third, fourth = fourth,
+    public = {}, kept = {}, dropped = {},
   }
+end
+
+-- find_room() for an act: `seat_id` is the seat that the caller was welcomed in on its channel, or ''. What the act needs of that seat is
+-- read with the room: `first` is its account, `second` its tabs.
+local function find_room_of(key, seat_id, ...)
+  local found = find_room(key, seat_id .. ':account', seat_id .. ':tabs', ...)
+  if found then found.seat_id = seat_id end
+  return found
 end
 
 -- Bytes that a seat's public data may have in a room with so many seats: 16 KiB for all of them together.
@@ -101,13 +111,12 @@ end
 -- Who acts: the seat's id, or 'server' for a key; and whether the seat still names a guest. Otherwise nil and the word that refuses.
 -- is_guest   guests that moved into the account, as of guest_set()
 -- key_game   '' for a player; for a server key its game, or '*' for all games
--- player_id  the seat that the caller was welcomed in on its channel, or ''. It saves the search through all seats
-local function actor_in(room, account_id, is_guest, key_game, player_id)
+local function actor_in(room, account_id, is_guest, key_game)
   if key_game ~= '' then
     if key_game ~= '*' and room.game ~= key_game then return nil, 'forbidden' end
     return 'server', false
   end
-  if player_id ~= '' and redis.call('HGET', room.key, player_id .. ':account') == account_id then return player_id, false end
+  if room.first == account_id then return room.seat_id, false end
   local id, is_guests = seat_of(room, account_id, is_guest)
   if not id then return nil, 'not_in_room' end
   return id, is_guests
@@ -132,7 +141,9 @@ end
 -- The last order of a seat's tab, '0' at first; and the lines of the other tabs that are kept beside it.
 local function last_order(room, actor, tab)
   local last, others, count = '0', {}, 0
-  for line in string.gmatch(redis.call('HGET', room.key, actor .. ':tabs') or '', '[^\n]+') do
+  local tabs = room.second
+  if actor ~= room.seat_id then tabs = redis.call('HGET', room.key, actor .. ':tabs') end
+  for line in string.gmatch(tabs or '', '[^\n]+') do
     local order, name = string.match(line, '^(%d+) (.*)$')
     if name == tab then last = order
     elseif count < MOST_TABS - 1 then
@@ -198,10 +209,11 @@ local function settle(room, ttl_ms)
     set(room, 'seq', string.format('%d', room.seq))
     set(room, 'updatedAt', now)
     set(room, 'expiresAt', string.format('%d', tonumber(now) + tonumber(ttl_ms)))
-    redis.call('HSET', room.key, unpack(public))
-    redis.call('PEXPIRE', room.key, ttl_ms)
     local private_of = room.private_of and '\nprivateOf\n' .. room.private_of or ''
     publish(room.key, string.format('%d\n', room.seq) .. before .. '\n' .. table.concat(public, '\n') .. private_of)
+    redis.call('PEXPIRE', room.key, ttl_ms)
+    for place = 1, #kept do public[#public + 1] = kept[place] end
+    kept = public
   end
   if #kept > 0 then redis.call('HSET', room.key, unpack(kept)) end
   if #dropped > 0 then redis.call('HDEL', room.key, unpack(dropped)) end

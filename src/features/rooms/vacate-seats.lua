@@ -8,7 +8,7 @@ if not found then return {'none'} end
 local is_gone = {}
 for owner in string.gmatch(owners, '%S+') do is_gone[owner] = true end
 
-local kicked = found.more
+local kicked = found.first
 for owner in pairs(is_gone) do
   if kicked and string.find(kicked, ' ' .. owner .. ' ', 1, true) then
     kicked = string.gsub(kicked, '(%S+) ', function(id) if id == owner then return '' end end)

@@ -4,7 +4,7 @@
 -- Shared key_game
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: find_room, is_seated, actor_in, is_done, note_order, set, keep, settle, reply
+-- Library room.lua: find_room_of, is_seated, actor_in, is_done, note_order, set, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
@@ -13,9 +13,10 @@
 -- text     the new state, or for `data` the player's own; '' for none
 -- private  lines of player id and text
 local CONTENDED_MS = 1000
-local found = find_room(room, 'stateSeq')
+local target = action == 'data' and seat_id .. '.data' or 'state'
+local found = find_room_of(room, seat_id, 'stateSeq', target)
 if not found then return {'room_not_found'} end
-local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game, seat_id)
+local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game)
 if not actor then return {refusal} end
 local is_guests = refusal
 if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
@@ -28,10 +29,13 @@ if action ~= 'data' and text ~= '' and not is_server then
 end
 if found.phase == 'ended' then return {'room_ended'} end
 
-local target = action == 'data' and actor .. '.data' or 'state'
-local standing_text
-if if_state_seq ~= '' and if_state_seq ~= found.more then return {'stale_state', found.more, redis.call('HGET', room, 'state')} end
-if text ~= '' or from ~= '' then standing_text = redis.call('HGET', room, target) or 'null' end
+local standing_text = found.fourth
+if action == 'data' and actor ~= seat_id then
+  target = actor .. '.data'
+  standing_text = redis.call('HGET', room, target)
+end
+standing_text = standing_text or 'null'
+if if_state_seq ~= '' and if_state_seq ~= found.third then return {'stale_state', found.third, standing_text} end
 if from ~= '' and from ~= standing_text then
   if from ~= '-' then redis.call('HSET', room, 'contended', now) end
   return {'merge_from', standing_text}
