@@ -235,6 +235,12 @@ function exactlyOne(body: ActBody, field: 'state' | 'data', other: 'merge'): Ref
   return body[field] !== undefined && body[other] !== undefined ? invalid(other, `Must not be sent with ${field}`) : undefined;
 }
 
+/** The fields that an action takes, each checked alone; `required` ones as optional, because `checkAct` names the missing one. */
+export function fieldsShapeOf(name: ActionName): z.ZodObject {
+  const { fields = [] } = actionOf(name);
+  return z.object({ ...Object.fromEntries(fields.map((field) => [field, actFields[field]])), tab: actFields.tab });
+}
+
 /** The body of one action, for the description. */
 export function bodyOf(name: ActionName) {
   const { fields = [], required = [] } = actionOf(name);

@@ -13,6 +13,7 @@ import type { RoomState } from './feed.ts';
 import { ActMessage, answerAct, roomActMessages, type ActServices, type Welcomed } from './live-acts.ts';
 import { isRoomCode, Order, Room, RoomCode, roomKeys, roomLibrary, Tab, You, youJson } from './model.ts';
 import { privateOf, seatedIn } from './record.ts';
+import { budgetOf } from './seat-budgets.ts';
 
 const Hello = z
   .object({
@@ -206,7 +207,7 @@ async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab
   const outcome = await presence.hello(id, caller, connectionId, lost, tab);
   if (typeof outcome === 'string') return outcome;
   const { playerId, private: own, order } = outcome;
-  await becomes(socket, { by: caller, playerId, tab }, presence);
+  await becomes(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, presence);
   memory.privateAt = own?.seq ?? 0;
   socket.send(`{"type":"welcome","you":${youJson(outcome)}${order === undefined ? '' : `,"order":${order}`}}`);
   // What was dealt between the script of the hello and the name is not in the welcome.

@@ -11,7 +11,7 @@ import { openLobby, settingsOf, type LobbyServices } from './lobby.ts';
 import { mergeTexts } from './merge.ts';
 import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, ttlMsOf, type OwnSeat } from './model.ts';
 import { fieldsOf, privateOf, type RoomFields } from './record.ts';
-import type { SeatBudgets } from './seat-budgets.ts';
+import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
 /** The words with which every act of a room may be refused. */
 const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
@@ -252,7 +252,7 @@ export class RoomActs {
   async #send(act: Act): Promise<Done> {
     const { body, by, code } = act;
     const { scripts, config, budgets } = this.#parts;
-    const waitMs = isKey(by) ? 0 : budgets.chargeMessage(code, by.accountId);
+    const waitMs = isKey(by) ? 0 : budgets.chargeMessage(budgetOf(code, by.accountId));
     if (waitMs > 0) throw rateLimited(waitMs, 'Too many messages from this seat.');
     const keys = { room: roomKeys.room(code) };
     const args = { ...argsOf(act), to: (body.to ?? []).join(' '), data: body.data!, ttlMs: ttlMsOf(config) };

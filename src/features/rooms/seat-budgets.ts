@@ -8,6 +8,11 @@ const ACTS_AT_ONCE = 60;
 const MESSAGES_PER_SECOND = 20;
 const MESSAGES_AT_ONCE = 40;
 
+/** The name of the budgets of an account in a room. */
+export function budgetOf(code: string, accountId: string): string {
+  return `${code} ${accountId}`;
+}
+
 /** What one seat may do, on this process. These limits hold with RATE_LIMIT=off too: they protect the other players. */
 export class SeatBudgets {
   readonly #acts = new RateLimit(ACTS_PER_SECOND, 1000, ACTS_AT_ONCE);
@@ -19,13 +24,13 @@ export class SeatBudgets {
     this.#monotonic = monotonic;
   }
 
-  /** Counts an act over the channel. 0 if it may pass, else milliseconds to wait. */
-  chargeAct(code: string, accountId: string): number {
-    return this.#acts.take(`${code} ${accountId}`, this.#monotonic());
+  /** Counts an act over the channel. @param budget of `budgetOf` @returns 0 if it may pass, else milliseconds to wait. */
+  chargeAct(budget: string): number {
+    return this.#acts.take(budget, this.#monotonic());
   }
 
-  /** Counts a message. 0 if it may pass, else milliseconds to wait. */
-  chargeMessage(code: string, accountId: string): number {
-    return this.#messages.take(`${code} ${accountId}`, this.#monotonic());
+  /** Counts a message. @param budget of `budgetOf` @returns 0 if it may pass, else milliseconds to wait. */
+  chargeMessage(budget: string): number {
+    return this.#messages.take(budget, this.#monotonic());
   }
 }

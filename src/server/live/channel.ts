@@ -38,8 +38,8 @@ export interface ChannelDeclaration {
 export interface ActMessages {
   /** Their `type`. It comes first in the message: it is looked at before the message is parsed. */
   readonly type: string;
-  /** What an act must have to be answered as one. The channel checks the rest, and `receives` describes all of it. */
-  readonly shape: z.ZodObject;
+  /** What an act must have to be answered as one; the message that says what it lacks. The channel checks the rest. */
+  lacks(message: { readonly [field: string]: unknown }): string | undefined;
   /** Most frames a second of a socket that has a name. */
   readonly framesPerSecond: number;
   /**
@@ -84,6 +84,8 @@ export interface ChannelSocket<Memory = unknown> {
   privateChanged(): void;
   /** @param message to be encoded, or JSON text */
   send(message: object | string): void;
+  /** As `send`, together with the next push of the thing where one is due: that saves a write to the connection. */
+  sendWithPush(message: string): void;
   /** Sends the error of a refusal. */
   refuse(refusal: Refusal): void;
   readonly isOpen: boolean;

@@ -39,6 +39,9 @@ const CUT_AFTER_MS = 5000;
 /** Above this, uWS cuts the connection without a close frame. Messages between the two limits close it with 1009. */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
 
+/** Begins an answer to an act. */
+const ACTED = '{"type":"acted"';
+
 /** Begins a message that a feed relays. */
 const RELAYED = /^\{"type":"message","n":(\d+)/;
 
@@ -131,7 +134,10 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     const { topic } = this.#parts;
     if (this.#name !== undefined) topic.unname(this, this.#name);
     this.#name = name;
-    if (name !== undefined && this.isOpen) topic.name(this, name);
+    if (name === undefined || !this.isOpen) return;
+    topic.name(this, name);
+    // The answers to acts are published to this socket alone: uWS writes what is published in one turn at once.
+    this.#socket!.subscribe(this.connectionId);
   }
 
   keyOf(token: string): ServerKey {
@@ -180,16 +186,15 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
       return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
     // An act in another form would pass by the budget of acts.
     if (message.type === channel.acts?.type && !isAct) return this.#bad('invalid_request', 'type: Must come first in an act.');
-    const checked = (isAct ? channel.acts!.shape : shape).safeParse(message);
-    if (!checked.success)
-      return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
+    const checked = isAct ? { problem: channel.acts!.lacks(message), data: message } : checkedBy(shape, message);
+    if (checked.problem !== undefined) return this.#bad('invalid_request', checked.problem);
     if (channel.received === undefined) return;
     const actBytes = isAct ? bytes.byteLength : 0;
     this.#messagesInWork++;
     this.#actBytesInWork += actBytes;
     this.#enqueue(async () => {
       try {
-        if (this.isOpen) await channel.received!(this, checked.data as { type: string }, services);
+        if (this.isOpen) await channel.received!(this, checked.data, services);
       } finally {
         this.#messagesInWork--;
         this.#actBytesInWork -= actBytes;
@@ -229,8 +234,10 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
    */
   dropped(message: ArrayBuffer): void {
     this.#behindSince ??= performance.now();
-    const [, number] = RELAYED.exec(Buffer.from(message, 0, Math.min(message.byteLength, HEAD_LENGTH)).toString('latin1')) ?? [];
-    if (number === undefined) this.#missedPush = this.#parts.topic.pushCount;
+    const text = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
+    const [, number] = RELAYED.exec(text) ?? [];
+    if (text.startsWith(ACTED)) this.#answers.push(Buffer.from(message).toString());
+    else if (number === undefined) this.#missedPush = this.#parts.topic.pushCount;
     else this.#miss(Number(number), Number(number));
   }
 
@@ -323,6 +330,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     else this.#wait(() => this.#answers.push(text));
   }
 
+  /** Sends an answer to an act, in one write with the next push of the topic where one is due. */
+  sendWithPush(message: string): void {
+    if (!this.isOpen) return;
+    if (this.#name === undefined || this.#answers.length > 0 || this.#isFull) this.send(message);
+    else this.#parts.topic.publishWithPush(this.connectionId, message);
+  }
+
   /** Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. */
   end(code: number, reason: string): void {
     if (!this.isOpen) return;
@@ -402,6 +416,12 @@ function retryAfter(waitMs: number): number {
 
 const RETRY_MS = 1000;
 const RETRY_SPREAD_MS = 2000;
+
+function checkedBy(shape: z.ZodObject, message: { type: string }): { problem: string | undefined; data: { type: string } } {
+  const { error, data } = shape.safeParse(message);
+  const issue = error?.issues[0];
+  return { problem: issue && `${issue.path.join('.')}: ${issue.message}`, data: data as { type: string } };
+}
 
 function parse(bytes: Buffer): { type: string } | undefined {
   if (tooNestedField(bytes) !== undefined) return undefined;

@@ -54,6 +54,8 @@ export class Topic {
   readonly #watchers = new Set<Watcher>();
   /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
   readonly #joining = new Map<Watcher, number>();
+  /** What goes out with the push that is due. */
+  readonly #withPush: [topic: string, message: string][] = [];
   /** How many of the watchers take patches. */
   #patchedCount = 0;
   readonly #waiting = new Set<() => void>();
@@ -269,7 +271,7 @@ export class Topic {
   /** Counts the message against the topic's bytes a second. Those of up to a second may go out at once. */
   #pays(message: string, count: number): boolean {
     const now = performance.now();
-    const paidUntil = Math.max(this.#relayPaidUntil, now) + this.#millisecondsPaidFor(message, count);
+    const paidUntil = Math.max(this.#relayPaidUntil, now) + this.#millisecondsPaidFor(Buffer.byteLength(message), count);
     if (paidUntil > now + RELAYED_AT_ONCE_MS) return false;
     this.#relayPaidUntil = paidUntil;
     return true;
@@ -286,6 +288,17 @@ export class Topic {
       const message = JSON.stringify({ type: 'missed', ...missed });
       for (const watcher of this.#watchers) watcher.relay(message, missed.from, missed.to);
     }, RELAYED_AT_ONCE_MS);
+  }
+
+  /** Publishes a message on another topic of the process: with the push that is due, or at once. */
+  publishWithPush(topic: string, message: string): void {
+    const isSoon = this.#pushing === 'now' || this.#mayPushAt - performance.now() <= PUSH_INTERVAL_MS;
+    if (this.#pushing === undefined || !isSoon) this.#parts.publish(topic, message);
+    else this.#withPush.push([topic, message]);
+  }
+
+  #publishWaiting(): void {
+    for (const [topic, message] of this.#withPush.splice(0)) this.#parts.publish(topic, message);
   }
 
   /** Closes all watchers. A later watcher of the same thing gets a new topic, and so a fresh read from Redis. */
@@ -313,6 +326,7 @@ export class Topic {
   #cancelPush(): void {
     if (this.#pushing !== 'now') clearTimeout(this.#pushing);
     this.#pushing = undefined;
+    this.#publishWaiting();
   }
 
   /**
@@ -334,9 +348,7 @@ export class Topic {
     const patch = this.#patchedCount > 0 ? this.#patchOf(this.#state) : undefined;
     this.#state?.pushed?.();
     const patched = patch === undefined ? 0 : this.#patchedCount;
-    const paidMs =
-      this.#millisecondsPaidFor(this.#message, this.#watchers.size - patched) +
-      (patch === undefined ? 0 : this.#millisecondsPaidFor(patch, patched));
+    const paidMs = this.#millisecondsOf(this.#message, this.#watchers.size - patched) + this.#millisecondsOf(patch ?? '', patched);
     this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, paidMs);
     if (!this.#isFinal) {
       if (this.#watchers.size > this.#patchedCount) this.#parts.publish(this.channel, this.#message);
@@ -355,11 +367,16 @@ export class Topic {
     return patch === undefined || patch.length > this.#message.length / 2 ? undefined : patch;
   }
 
-  /** For how long this message, to so many watchers, uses up the topic's bytes per second. */
-  #millisecondsPaidFor(message: string, watchers: number): number {
+  /** For how long a message of so many bytes, to so many watchers, uses up the topic's bytes per second. */
+  #millisecondsPaidFor(bytes: number, watchers: number): number {
     const { bytesPerSecond } = this.#parts;
-    if (bytesPerSecond === undefined) return 0;
-    return (1000 * Buffer.byteLength(message) * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
+    return bytesPerSecond === undefined ? 0 : (1000 * bytes * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
+  }
+
+  /** As `#millisecondsPaidFor`. A message that is paid for before the next push is allowed anyhow is not measured. */
+  #millisecondsOf(message: string, watchers: number): number {
+    const mostMs = this.#millisecondsPaidFor(3 * message.length, watchers);
+    return mostMs < PUSH_INTERVAL_MS ? mostMs : this.#millisecondsPaidFor(Buffer.byteLength(message), watchers);
   }
 
   #join(): void {
