@@ -3,14 +3,14 @@ import type { Measured } from '../measure/measured.ts';
 import { inParallel } from './api.ts';
 import type { RoomChanges } from './room-changes.ts';
 import { roomDoc, stampedState } from './room-message.ts';
-import { changed, type PlainRoom, type RoomChange } from './room-schema.ts';
+import { changed, plainRoom, type PlainRoom, type RoomChange } from './room-schema.ts';
 
 /**
  * Creates rooms in a Colyseus server through its matchmaker, as a host's client does. Colyseus disposes of a room when its
  * last watcher leaves, or after 15 s without one.
  */
 export async function createColyseusRooms({ url }: Measured, count: number): Promise<Map<string, PlainRoom>> {
-  const rooms = Array.from({ length: count }, (_, index) => ({ ...roomDoc(codeOf(index), 0), state: stampedState() }));
+  const rooms = Array.from({ length: count }, (_, index) => plainRoom(roomDoc(codeOf(index), 0), stampedState()));
   await inParallel(rooms, async (room) => {
     const response = await fetch(new URL('/matchmake/create/game', url), {
       method: 'POST',
@@ -32,9 +32,9 @@ export function byPresence({ redis }: Measured, rooms: ReadonlyMap<string, Plain
   return {
     async change(code, dueMs) {
       const room = standing.get(code)!;
-      const { updatedAt, expiresAt } = roomDoc(code, room.seq + 1);
+      const { updatedAt, expiresAt, stateSeq } = roomDoc(code, room.seq + 1);
       const { turn, at } = stampedState(dueMs);
-      const change: RoomChange = { seq: room.seq + 1, updatedAt, expiresAt, state: { turn, at } };
+      const change: RoomChange = { seq: room.seq + 1, updatedAt, expiresAt, stateSeq, state: { turn, at } };
       const next = changed(room, change);
       standing.set(code, next);
       await redis!.multi().hset(`kept:${code}`, 'room', JSON.stringify(next)).publish(`room:${code}`, JSON.stringify(change)).exec();

@@ -1,4 +1,4 @@
-import { ArraySchema, schema, t } from '@colyseus/schema';
+import { ArraySchema, MapSchema, schema, t } from '@colyseus/schema';
 import type { RoomDoc, stampedState } from './room-message.ts';
 
 /**
@@ -30,19 +30,24 @@ export const RoomState = schema(
     minPlayers: t.uint8(),
     maxPlayers: t.uint8(),
     locked: t.boolean(),
+    writers: t.string(),
+    public: t.boolean(),
+    tags: t.map('string'),
     players: t.array(Player),
     createdAt: t.string(),
     updatedAt: t.string(),
     startedAt: t.string(),
     expiresAt: t.string(),
+    stateSeq: t.number(),
     state: GameState,
   },
   'RoomState',
 );
 export type RoomState = InstanceType<typeof RoomState>;
 
-/** A whole room as plain data. */
-export interface PlainRoom extends RoomDoc {
+/** A whole room as plain data. A schema leaves out a field that is null, and the data of its players is. */
+export interface PlainRoom extends Omit<RoomDoc, 'players'> {
+  readonly players: readonly Omit<RoomDoc['players'][number], 'data'>[];
   readonly state: ReturnType<typeof stampedState>;
 }
 
@@ -51,21 +56,28 @@ export interface RoomChange {
   readonly seq: number;
   readonly updatedAt: string;
   readonly expiresAt: string;
+  readonly stateSeq: number;
   readonly state: { readonly turn: number; readonly at: string };
 }
 
-export function roomState({ players, state, tags: _, writers: __, public: ___, stateSeq: ____, ...room }: PlainRoom): RoomState {
+export function plainRoom(doc: RoomDoc, state: ReturnType<typeof stampedState>): PlainRoom {
+  return { ...doc, players: doc.players.map(({ data: _, ...player }) => player), state };
+}
+
+export function roomState({ players, state, tags, ...room }: PlainRoom): RoomState {
   return new RoomState().assign({
     ...room,
+    tags: new MapSchema(tags),
     players: new ArraySchema(...players.map((player) => new Player().assign(player))),
     state: new GameState().assign({ ...state, board: new ArraySchema(...state.board) }),
   } as never);
 }
 
-export function applyChange(room: RoomState, { seq, updatedAt, expiresAt, state }: RoomChange): void {
+export function applyChange(room: RoomState, { seq, updatedAt, expiresAt, stateSeq, state }: RoomChange): void {
   room.seq = seq;
   room.updatedAt = updatedAt;
   room.expiresAt = expiresAt;
+  room.stateSeq = stateSeq;
   room.state.turn = state.turn;
   room.state.at = state.at;
 }

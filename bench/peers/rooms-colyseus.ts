@@ -21,7 +21,8 @@ class GameRoom extends Room<{ state: RoomState }> {
       const now = Date.now();
       const updatedAt = new Date(now).toISOString();
       const expiresAt = new Date(now + ROOM_TTL_MS).toISOString();
-      applyChange(this.state, { seq: this.state.seq + 1, updatedAt, expiresAt, state });
+      const seq = this.state.seq + 1;
+      applyChange(this.state, { seq, updatedAt, expiresAt, stateSeq: seq, state });
       return true;
     },
     standing: (): string => JSON.stringify(this.state),

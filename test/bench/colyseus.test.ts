@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from 'vitest';
 import { createColyseusRooms } from '../../bench/load/colyseus-rooms.ts';
 import { roomDoc, stampedState } from '../../bench/load/room-message.ts';
-import { applyChange, changed, roomState } from '../../bench/load/room-schema.ts';
+import { applyChange, changed, plainRoom, roomState } from '../../bench/load/room-schema.ts';
 import type { Measured } from '../../bench/measure/measured.ts';
 import { fetchPackage, uwsTransportPackage } from '../../bench/peers/colyseus-uws-package.ts';
 import { Processes } from '../../bench/processes/processes.ts';
@@ -39,8 +39,8 @@ function watchedBench(): { bench: Bench; peer: () => Measured } {
 const sideOf = ({ sides }: Scenario, id: string): Side => sides.find((side) => side.id === id)!;
 
 test('a room in schemas equals the room that the service sends, before and after a change', () => {
-  const room = { ...roomDoc('BCDFG', 1), state: stampedState(1) };
-  const change = { seq: 2, updatedAt: 'later', expiresAt: 'last', state: { turn: 2, at: '0000000000000009' } };
+  const room = plainRoom(roomDoc('BCDFG', 1), stampedState(1));
+  const change = { seq: 2, updatedAt: 'later', expiresAt: 'last', stateSeq: 2, state: { turn: 2, at: '0000000000000009' } };
   const state = roomState(room);
   expect(JSON.stringify(state)).toBe(JSON.stringify(room));
   applyChange(state, change);
@@ -49,6 +49,7 @@ test('a room in schemas equals the room that the service sends, before and after
     seq: 2,
     updatedAt: 'later',
     expiresAt: 'last',
+    stateSeq: 2,
     state: { turn: 2, at: '0000000000000009' },
   });
 });
@@ -64,8 +65,8 @@ test.for(['colyseus', 'colyseus-uws'])('%s: every watcher has the last state of 
   // Publishes a change without storing it. It keeps the stamp, so only the comparison of the whole rooms can find it.
   const { redis } = peer();
   const [key] = await redis!.keys('kept:*');
-  const { seq, updatedAt, expiresAt, state } = JSON.parse((await redis!.hget(key!, 'room'))!);
-  const change = { seq: seq + 1, updatedAt, expiresAt, state: { turn: state.turn + 1, at: state.at } };
+  const { seq, updatedAt, expiresAt, stateSeq, state } = JSON.parse((await redis!.hget(key!, 'room'))!);
+  const change = { seq: seq + 1, updatedAt, expiresAt, stateSeq, state: { turn: state.turn + 1, at: state.at } };
   await redis!.publish(`room:${key!.slice('kept:'.length)}`, JSON.stringify(change));
   await expect.poll(() => contestant.audit!(), { timeout: 10_000 }).toEqual(['watchers of 1 rooms do not have the current room']);
   await contestant.close!();
