@@ -31,6 +31,8 @@ export const figures = {
   topCpu: { label: 'Redis, top ten', unit: 'µs', digits: 1 },
   /** Messages that the busiest watcher received in its busiest second. */
   watcherMessages: { label: 'messages per watcher', unit: '/s', digits: 1 },
+  /** States or patches that each player received. */
+  pushes: { label: 'pushes a player', unit: '/s', digits: 1 },
   /** Requests a second that were due in an open-loop load. */
   offered: { label: 'offered', unit: '/s', digits: 0 },
   /** Requests a second that were answered 200 within a second of their due time. */

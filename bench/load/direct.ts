@@ -3,6 +3,8 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
 import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
+import { RoomActs } from '../../src/features/rooms/room-acts.ts';
+import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import type { Cluster } from '../../src/redis/cluster-client.ts';
 import type { ScriptConnection, ShardMap } from '../../src/redis/script-runner.ts';
@@ -47,10 +49,15 @@ export async function directCaller(
   keySecret.close();
   /** The version of each board's top ten as the last answer gave it. */
   const versions = new Map<string, string>();
+  const scripts = new CallerScripts(connection, { now, observe });
+  const budgets = new SeatBudgets(() => 0);
+  // No call is over the budget of its seat.
+  budgets.chargeMessage = () => 0;
   const services = {
     config,
-    scripts: new CallerScripts(connection, { now, observe }),
+    scripts,
     now,
+    roomActs: new RoomActs({ scripts, config, now, budgets }),
     keySecret,
     metrics: { coinsReplayed: { inc() {} } },
     boards: {

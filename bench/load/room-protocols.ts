@@ -13,6 +13,8 @@ export interface Packing {
   answer(message: string, code: string): string | undefined;
   /** Whether this message ends the handshake. Left out when the server sends states without a handshake. */
   isWelcome?(message: string): boolean;
+  /** Gets each state, whose bytes the next one overwrites. */
+  keep?(bytes: Buffer, start: number, end: number): void;
 }
 
 const plain: Packing = { offsets: plainOffsets, isState: () => true, answer: () => undefined };

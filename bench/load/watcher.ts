@@ -132,7 +132,12 @@ export class Watcher implements Watching {
     this.seq = seq;
     this.at = now;
     this.stampMs = stampIn(bytes, end, offsets);
+    this.#packing.keep?.(bytes, start, end);
     this.#tally.arrived(this, now);
+  }
+
+  send(message: string): void {
+    this.#write(TEXT, message);
   }
 
   #heard(message: string): void {
@@ -143,8 +148,18 @@ export class Watcher implements Watching {
 
   /** A client must mask its frames. The mask is zero, because masks only protect proxies, and the bench uses none. */
   #write(opcode: number, payload: string | Buffer): void {
-    const bytes = Buffer.from(payload as string);
-    this.#socket.write(Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]));
+    const length = Buffer.byteLength(payload);
+    const head = length < 126 ? 2 : 4;
+    const frame = Buffer.alloc(head + 4 + length);
+    frame[0] = 0x80 | opcode;
+    if (length < 126) frame[1] = 0x80 | length;
+    else {
+      frame[1] = 0x80 | 126;
+      frame.writeUInt16BE(length, 2);
+    }
+    if (typeof payload === 'string') frame.write(payload, head + 4);
+    else payload.copy(frame, head + 4);
+    this.#socket.write(frame);
   }
 }
 

@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
+import { Refusal } from '../../src/errors.ts';
 import { resolve } from '../../src/features/accounts/resolve.ts';
 import { balance } from '../../src/features/coins/balance.ts';
 import { credit } from '../../src/features/coins/credit.ts';
@@ -48,6 +49,7 @@ interface Fixture {
   readonly token: string;
 }
 
+const newRoom = { minPlayers: 1, maxPlayers: 8, state: '{}', writers: 'host', public: false, tags: {} };
 const host = 'bench-host-0001';
 const player = (number: number): string => `bench-player-${number % 500}`;
 
@@ -78,10 +80,19 @@ function casesFor({ code, token }: Fixture): Record<string, Case> {
     'highscores/submit (top ten unchanged and known)': (call, number) =>
       call(submitScore, { installId: player(number), params: { game: 'bench' }, body: { score: 0, name: 'Ada' } }),
     'highscores/top': (call) => call(topScores, { installId: host, params: { game: 'bench' } }),
-    'rooms/create': (call) => call(createRoom, { installId: host, body: { minPlayers: 1, maxPlayers: 8, state: '{}' } }),
-    'rooms/act (state)': (call, number) =>
+    'rooms/create': (call) => call(createRoom, { installId: host, body: newRoom }),
+    'rooms/write (state)': (call, number) =>
       call(actInRoom, { installId: host, params: { code, action: 'state' }, body: { state: `{"turn":${number}}` } }),
-    'rooms/act (not in the room)': (call, number) => call(actInRoom, { installId: player(number), params: { code, action: 'ready' } }),
+    'rooms/write (data)': (call, number) =>
+      call(actInRoom, { installId: host, params: { code, action: 'data' }, body: { data: `{"x":${number}}` } }),
+    'rooms/write (private)': (call, number) =>
+      call(actInRoom, { installId: host, params: { code, action: 'private' }, body: { seats: { p1: `[${number}]` } } }),
+    'rooms/message': (call, number) =>
+      call(actInRoom, { installId: host, params: { code, action: 'message' }, body: { data: `[${number}]` } }),
+    'rooms/act (ready)': (call, number) =>
+      call(actInRoom, { installId: host, params: { code, action: number % 2 === 0 ? 'ready' : 'unready' } }),
+    'rooms/act (not in the room)': (call, number) =>
+      call(actInRoom, { installId: player(number), params: { code, action: 'ready' } }).catch(expectNotInRoom),
     'rooms/read': (call) => call(readRoom, { installId: host, params: { code } }),
     'rooms/presence (hello)': (call, number) => call(hello(code, number), { installId: host }),
     'pairing/new': (call) => call(newPairing, { installId: host, body: { session: 'cookie' } }),
@@ -99,6 +110,10 @@ function casesFor({ code, token }: Fixture): Record<string, Case> {
 
 function coins(number: number, key: string): { installId: string; body: object } {
   return { installId: player(number), body: { coins: 1 + (number % 9), key } };
+}
+
+function expectNotInRoom(error: unknown): void {
+  if (!(error instanceof Refusal) || error.code !== 'not_in_room') throw error;
 }
 
 /** Wraps the `hello` of a room's channel, which is not an endpoint, as a handler. */
@@ -170,10 +185,10 @@ export async function measureScripts(
 }
 
 /** Lua files that are prepended to scripts and are not scripts themselves. */
-const SHARED = new Set(['coins/erase-part', 'coins/ledger', 'rooms/doc', 'rooms/head', 'subscription/purchases']);
+const SHARED = new Set(['coins/erase-part', 'coins/ledger', 'rooms/room', 'subscription/purchases']);
 
 async function createFixture(call: DirectCaller): Promise<Fixture> {
-  const room = (await call(createRoom, { installId: host, body: { name: 'Ada', minPlayers: 1, maxPlayers: 8, state: '{}' } })) as Encoded;
+  const room = (await call(createRoom, { installId: host, body: { ...newRoom, name: 'Ada' } })) as Encoded;
   const { code } = (JSON.parse(room.text) as { room: { code: string } }).room;
   for (const [index, name] of ['Bob', 'Cleo', 'Dan'].entries()) {
     await call(actInRoom, { installId: `bench-guest-${index}`, params: { code, action: 'join' }, body: { name } });

@@ -1,8 +1,6 @@
-import { createEndpoint, createRouter, defineRoom, defineServer, matchMaker, Room } from '@colyseus/core';
-import { RedisPresence } from '@colyseus/redis-presence';
+import { defineRoom, Room } from '@colyseus/core';
 import { applyChange, roomState, type PlainRoom, type RoomChange, type RoomState } from '../load/room-schema.ts';
-import { ready } from '../processes/parent.ts';
-import { transports, type TransportName } from './colyseus-transports.ts';
+import { listen } from './colyseus-listen.ts';
 
 /**
  * Colyseus 0.18, set up as its documentation says (docs.colyseus.io: /state, /room, /room/messages, /presence,
@@ -11,7 +9,7 @@ import { transports, type TransportName } from './colyseus-transports.ts';
  * Redis with the Presence API, a client with a message. Only this process reserves seats, so the matchmaker stays local.
  */
 
-const { REDIS_SOCKET, TRANSPORT = 'ws', PATCHES_PER_SECOND } = process.env;
+const { PATCHES_PER_SECOND } = process.env;
 const DEFAULT_PATCHES_PER_SECOND = 20;
 
 class GameRoom extends Room<{ state: RoomState }> {
@@ -37,21 +35,4 @@ class GameRoom extends Room<{ state: RoomState }> {
 
 const ROOM_TTL_MS = 7_200_000;
 
-/** Reserves a seat for each room code in the body. One request for many seats is faster, as watchers join by the thousand. */
-const seats = createEndpoint('/seats', { method: 'POST' }, async ({ body }) => {
-  const reserved = [];
-  for (const code of body as string[]) reserved.push(await matchMaker.joinById(code));
-  return reserved;
-});
-
-const { transport, port } = await transports[TRANSPORT as TransportName]();
-const server = defineServer({
-  transport,
-  presence: new RedisPresence({ path: REDIS_SOCKET! }),
-  rooms: { game: defineRoom(GameRoom) },
-  routes: createRouter({ seats }),
-  greet: false,
-  gracefullyShutdown: false,
-});
-await server.listen(0, '127.0.0.1', 10_000);
-ready({ port: port() });
+await listen({ game: defineRoom(GameRoom) });

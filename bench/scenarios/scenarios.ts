@@ -11,6 +11,7 @@ import { idle } from './idle.ts';
 import { ledgerMemory } from './ledger-memory.ts';
 import { overload } from './overload.ts';
 import { pairing } from './pairing.ts';
+import { seatData } from './seat-data.ts';
 import { tails } from './tail.ts';
 import { workersCredit, workersRooms } from './workers.ts';
 
@@ -28,6 +29,7 @@ export const scenarios: readonly Scenario[] = [
   fanOutRoom,
   fanOutRooms,
   burst,
+  seatData,
   pairing,
   idle,
   growthAccounts,
