@@ -1,5 +1,5 @@
 import type { Client, Room, SeatReservation } from '@colyseus/sdk';
-import { playerId, PLAYERS_A_ROOM, type Move, type OnPush, type Playing } from './player-moves.ts';
+import { placeOf, playerId, standingText, type Move, type OnPush, type Playing } from './player-moves.ts';
 import { SeatsState } from './seats-schema.ts';
 
 /** A player that uses Colyseus's own client, which decodes every patch into its copy of the room. */
@@ -23,18 +23,19 @@ export class ColyseusPlayer implements Playing {
   }
 
   seen(): number[] {
-    const seen = Array.from({ length: PLAYERS_A_ROOM }, () => 0);
-    for (const { id, n = 0 } of this.#room!.state.players.values()) seen[Number(id.slice(1)) - 1] = n;
-    return seen;
+    return this.#seats().map(({ n }) => n);
   }
 
   standing(): string {
-    const players = [...this.#room!.state.players.values()].map(({ id, x, y, n }) => [id, { x, y, n }] as const);
-    return JSON.stringify(players.toSorted(([one], [other]) => one.localeCompare(other)));
+    return standingText(this.#seats().map(({ id, x, y, n }) => [id, n === 0 ? null : { x, y, n }]));
   }
 
   close(): void {
     this.#room?.connection.close();
+  }
+
+  #seats() {
+    return [...this.#room!.state.players.values()].toSorted((one, other) => placeOf(one.id) - placeOf(other.id));
   }
 
   async #join(client: Client, seat: SeatReservation, onPush: OnPush): Promise<void> {
@@ -54,17 +55,17 @@ export class ColyseusPlayer implements Playing {
 }
 
 /** Joins all players of rooms. `ws` costs the load less than Node's own WebSocket, which Colyseus's client prefers. */
-export async function joinColyseus(url: string, codes: readonly string[], onPush: OnPush): Promise<ColyseusPlayer[][]> {
+export async function joinColyseus(url: string, codes: readonly string[], players: number, onPush: OnPush): Promise<ColyseusPlayer[][]> {
   Reflect.deleteProperty(globalThis, 'WebSocket');
   const { Client } = await import('@colyseus/sdk');
   const client = new Client(url);
   const rooms: ColyseusPlayer[][] = [];
   for (const code of codes) {
-    const wanted = Array.from({ length: PLAYERS_A_ROOM }, (_, place) => ({ code, id: playerId(place) }));
+    const wanted = Array.from({ length: players }, (_, place) => ({ code, id: playerId(place) }));
     const { data } = await client.http.post('/seats', { body: wanted });
-    const players = (data as SeatReservation[]).map((seat) => new ColyseusPlayer(client, seat, onPush));
-    await Promise.all(players.map(({ opened }) => opened));
-    rooms.push(players);
+    const joined = (data as SeatReservation[]).map((seat) => new ColyseusPlayer(client, seat, onPush));
+    await Promise.all(joined.map(({ opened }) => opened));
+    rooms.push(joined);
   }
   return rooms;
 }

@@ -1,4 +1,4 @@
-/** What a player of the scenario `seat-data` says about itself with each of its changes. */
+/** What a player says about itself with each of its changes. */
 export interface Move {
   readonly x: number;
   readonly y: number;
@@ -6,11 +6,9 @@ export interface Move {
   readonly n: number;
 }
 
-export const PLAYERS_A_ROOM = 8;
-
 /** The change with this number: a place on a track, in quarters, which a float of 32 bits holds exactly. */
-export function moveOf(player: number, n: number): Move {
-  return { x: Math.round(4000 * Math.cos(n / 50 + player)) / 4, y: Math.round(4000 * Math.sin(n / 50 + player)) / 4, n };
+export function moveOf(place: number, n: number): Move {
+  return { x: Math.round(4000 * Math.cos(n / 50 + place)) / 4, y: Math.round(4000 * Math.sin(n / 50 + place)) / 4, n };
 }
 
 /** The id of a room's player, by its place. */
@@ -31,18 +29,28 @@ export interface Playing {
   readonly answered: number;
   /** The errors that the server answered acts with. */
   readonly refusals: readonly string[];
+  readonly localPort?: number | undefined;
   move(move: Move): void;
-  /** The last change of each player that this client has seen, in the order of their places; 0 for none. */
+  /** The number of the last change of each player that this client has seen, in the order of their places; 0 for none. */
   seen(): number[];
-  /** Every change of every player that this client has seen last, as JSON, for comparison with what was sent. */
+  /** The data of all players as this client has seen them last, for comparison with `standingOf`. */
   standing(): string;
   close(): void;
 }
 
-/** Calls back with every push, with the client that got it. */
+/** Called with each push, with the client that got it. */
 export type OnPush = (player: Playing) => void;
 
-/** What all clients of a room must have at the end: the last change of each player. */
+/** What all clients of a room must have at the end: the last change of each player. `last` holds the numbers, 0 for none. */
 export function standingOf(last: readonly number[]): string {
-  return JSON.stringify(last.map((n, place) => [playerId(place), moveOf(place, n)]));
+  return standingText(last.map((n, place) => [playerId(place), n === 0 ? null : moveOf(place, n)]));
+}
+
+/** The players by id with their data, in the order of their places. */
+export function standingText(players: readonly (readonly [id: string, data: Move | null])[]): string {
+  return JSON.stringify(players);
+}
+
+export function placeOf(id: string): number {
+  return Number(id.slice(1)) - 1;
 }

@@ -1,21 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicMs } from '../measure/clock.ts';
 import { ready } from '../processes/parent.ts';
+import { joinBare } from './bare-player.ts';
 import { joinColyseus } from './colyseus-player.ts';
-import { moveOf, PLAYERS_A_ROOM, standingOf, type Playing } from './player-moves.ts';
+import type { FullRoom } from './full-rooms.ts';
+import { moveOf, standingOf, type Playing } from './player-moves.ts';
+import { Posts } from './posts.ts';
 import { ServicePlayer } from './service-player.ts';
 
-/** A child process with the players of some rooms, who all change their data at a steady rate and see each other's. */
+/** A child process with the players of some rooms. They change their data at a steady rate and see each other's. */
 
 export interface SeatsToTake {
+  /** The server's address, or for `bare` the path of Redis's socket. */
   readonly url: string;
-  readonly dialect: 'plain' | 'colyseus';
-  /** The rooms, with the installs of their players in the service. */
-  readonly rooms: readonly { readonly code: string; readonly installIds: readonly string[] }[];
+  /** `http`: players of the service who act over HTTP and watch over their channels. `bare`: no server, only the service's script. */
+  readonly dialect: 'plain' | 'http' | 'colyseus' | 'bare';
+  readonly rooms: readonly FullRoom[];
+  /** Connections of the players who act over HTTP. */
+  readonly connections: number;
 }
 
 export interface Game {
-  /** Changes of each player a second. */
+  /** The players of each room who change their data: those of the first places. */
+  readonly movers: number;
+  /** Changes of all of them in this process, a second. */
   readonly rate: number;
   readonly seconds: number;
 }
@@ -23,7 +31,7 @@ export interface Game {
 export interface Played {
   readonly changes: number;
   readonly pushes: number;
-  /** From the due time of a change until the first player of its room has a state with it or a newer one of the same player, in ms. */
+  /** From the due time of a change until the last player of its room has it or a newer one of the same player, in ms. */
   readonly latencies: Float32Array;
   readonly problems: readonly string[];
 }
@@ -34,13 +42,18 @@ const SETTLED_WITHIN_MS = 10_000;
 const DUE_TIMES = 1024;
 
 class Room {
+  readonly code: string;
   readonly players: readonly Playing[];
-  readonly #last = Array.from({ length: PLAYERS_A_ROOM }, () => 0);
-  readonly #seen = Array.from({ length: PLAYERS_A_ROOM }, () => 0);
-  readonly #due = Array.from({ length: PLAYERS_A_ROOM }, () => new Float64Array(DUE_TIMES));
+  readonly #last: number[];
+  readonly #seen: number[];
+  readonly #due: Float64Array[];
 
-  constructor(players: readonly Playing[]) {
+  constructor(code: string, players: readonly Playing[]) {
+    this.code = code;
     this.players = players;
+    this.#last = players.map(() => 0);
+    this.#seen = players.map(() => 0);
+    this.#due = players.map(() => new Float64Array(DUE_TIMES));
   }
 
   move(place: number, dueMs: number): void {
@@ -49,16 +62,16 @@ class Room {
     this.players[place]!.move(moveOf(place, n));
   }
 
-  /** The first player has a newer state. */
+  /** The last player has a newer state. */
   arrived(latencies: number[]): void {
     const now = monotonicMs();
-    for (const [place, n] of this.players[0]!.seen().entries()) {
+    for (const [place, n] of this.players.at(-1)!.seen().entries()) {
       if (n > this.#seen[place]!) latencies.push(now - this.#due[place]![n % DUE_TIMES]!);
       this.#seen[place] = n;
     }
   }
 
-  /** The players who do not have the last change of each player. */
+  /** Number of players who do not have the last change of each player. */
   behind(): number {
     const standing = standingOf(this.#last);
     return this.players.filter((player) => player.standing() !== standing).length;
@@ -67,56 +80,57 @@ class Room {
 
 let rooms: Room[] = [];
 let latencies: number[] = [];
+let posts: Posts | undefined;
 const roomOf = new Map<Playing, Room>();
 
 function arrived(player: Playing): void {
   roomOf.get(player)?.arrived(latencies);
 }
 
-async function take({ url, dialect, rooms: wanted }: SeatsToTake): Promise<void> {
-  const address = new URL(url);
-  const players =
-    dialect === 'colyseus'
-      ? await joinColyseus(
-          url,
-          wanted.map(({ code }) => code),
-          arrived,
-        )
-      : wanted.map(({ code, installIds }) => installIds.map((installId) => new ServicePlayer(address, code, installId, arrived)));
+async function take(wanted: SeatsToTake): Promise<void> {
+  const players = await join(wanted);
   await Promise.all(players.flat().map(({ opened }) => opened));
-  rooms = players.map((ofRoom) => new Room(ofRoom));
-  for (const room of rooms) roomOf.set(room.players[0]!, room);
+  rooms = players.map((ofRoom, index) => new Room(wanted.rooms[index]!.code, ofRoom));
+  for (const room of rooms) roomOf.set(room.players.at(-1)!, room);
+}
+
+async function join({ url, dialect, rooms: wanted, connections }: SeatsToTake): Promise<Playing[][]> {
+  const codes = wanted.map(({ code }) => code);
+  if (dialect === 'colyseus') return joinColyseus(url, codes, wanted[0]!.installIds.length, arrived);
+  if (dialect === 'bare') return joinBare(url, wanted, arrived);
+  if (dialect === 'http') posts = await Posts.open(url, connections);
+  const address = new URL(url);
+  return wanted.map(({ code, installIds }) => installIds.map((installId) => new ServicePlayer(address, code, installId, arrived, posts)));
 }
 
 /** Each tick sends the changes that are due. A player's changes come evenly, and those of all players are spread evenly. */
-async function play({ rate, seconds }: Game): Promise<Played> {
+async function play({ rate, seconds, movers }: Game): Promise<Played> {
   const all = rooms.flatMap(({ players }) => players);
-  const before = all.reduce((sum, { pushes, answered }) => ({ pushes: sum.pushes + pushes, answered: sum.answered + answered }), {
-    pushes: 0,
-    answered: 0,
-  });
+  const sumOf = (figure: (player: Playing) => number): number => all.reduce((sum, player) => sum + figure(player), 0);
+  const [pushesBefore, answeredBefore] = [sumOf(({ pushes }) => pushes), sumOf(({ answered }) => answered)];
   latencies = [];
-  const seats = rooms.length * PLAYERS_A_ROOM;
-  const count = Math.round(seats * rate * seconds);
+  const count = Math.round(rate * seconds);
   const startedAt = monotonicMs();
   for (let number = 0; number < count;) {
-    for (const due = Math.min(count, ((monotonicMs() - startedAt) * seats * rate) / 1000); number < due; number++) {
-      const seat = number % seats;
-      rooms[seat % rooms.length]!.move(Math.floor(seat / rooms.length), startedAt + (number * 1000) / (seats * rate));
+    for (const due = Math.min(count, ((monotonicMs() - startedAt) * rate) / 1000); number < due; number++) {
+      const seat = moved++ % (rooms.length * movers);
+      rooms[seat % rooms.length]!.move(Math.floor(seat / rooms.length), startedAt + (number * 1000) / rate);
     }
     await delay(1);
   }
-  const pushes = all.reduce((sum, player) => sum + player.pushes, -before.pushes);
-  const problems = await settled(before.answered + count);
+  const pushes = sumOf((player) => player.pushes) - pushesBefore;
+  const problems = await settled(answeredBefore + count);
   return { changes: count, pushes, latencies: Float32Array.from(latencies), problems };
 }
+
+let moved = 0;
 
 /** Waits until every player has the last change of each other player, and every act its answer. */
 async function settled(answers: number): Promise<string[]> {
   const all = rooms.flatMap(({ players }) => players);
   const missing = (): number => answers - all.reduce((sum, { answered }) => sum + answered, 0);
-  const giveUpAt = monotonicMs() + SETTLED_WITHIN_MS;
   const behind = (): number => rooms.reduce((sum, room) => sum + room.behind(), 0);
+  const giveUpAt = monotonicMs() + SETTLED_WITHIN_MS;
   while ((missing() > 0 || behind() > 0) && monotonicMs() < giveUpAt) await delay(20);
   const refusals = all.flatMap((player) => player.refusals);
   const counts = {
@@ -131,9 +145,16 @@ async function settled(answers: number): Promise<string[]> {
   ];
 }
 
-function leave(): void {
-  for (const { players } of rooms.splice(0)) for (const player of players) player.close();
-  roomOf.clear();
+/** Leaves all rooms but these. */
+function keep(codes: readonly string[]): void {
+  const kept = new Set(codes);
+  for (const { code, players } of rooms) if (!kept.has(code)) for (const player of players) player.close();
+  rooms = rooms.filter(({ code }) => kept.has(code));
 }
 
-ready({}, { take, play, leave });
+/** The ports of each room's players, by code. Only for plain sockets. */
+function ports(): [code: string, ports: (number | undefined)[]][] {
+  return rooms.map(({ code, players }) => [code, players.map(({ localPort }) => localPort)]);
+}
+
+ready({}, { take, play, keep, ports });

@@ -1,25 +1,30 @@
-import { playerId, PLAYERS_A_ROOM, type Move, type OnPush, type Playing } from './player-moves.ts';
+import { placeOf, standingText, type Move, type OnPush, type Playing } from './player-moves.ts';
+import type { Posts } from './posts.ts';
 import { plainOffsets } from './room-message.ts';
 import type { Packing } from './room-protocols.ts';
 import { Watcher } from './watcher.ts';
 
-/** A player of the service, who acts over the room's channel. */
+type Players = readonly { readonly id: string; readonly data: Move | null }[];
+
+/** A player of the service with a channel, who acts over the channel or over HTTP. */
 export class ServicePlayer implements Playing {
   readonly opened: Promise<void>;
   pushes = 0;
   answered = 0;
   readonly refusals: string[] = [];
   readonly #watcher: Watcher;
+  readonly #http: { readonly posts: Posts; readonly path: string; readonly installId: string } | undefined;
   /** The last state. It is parsed only when somebody asks: parsing each would cost more than the service does. */
   #state = Buffer.alloc(8 * 1024);
   #length = 0;
   #order = 0;
 
-  /** @param onPush called with every state */
-  constructor(url: URL, code: string, installId: string, onPush: OnPush) {
+  /** @param posts the player acts over HTTP, on these connections */
+  constructor(url: URL, code: string, installId: string, onPush: OnPush, posts?: Posts) {
+    this.#http = posts && { posts, path: `/v1/rooms/${code}/data`, installId };
     const packing: Packing = {
       offsets: plainOffsets,
-      greeting: JSON.stringify({ type: 'hello', installId, tab: 'bench' }),
+      greeting: JSON.stringify({ type: 'hello', installId, tab: TAB }),
       isState: (bytes, start) => bytes[start + TYPE_AT] === ROOM,
       answer: (message) => this.#heard(message),
       isWelcome: (message) => message.startsWith('{"type":"welcome"'),
@@ -46,27 +51,31 @@ export class ServicePlayer implements Playing {
   }
 
   move(data: Move): void {
-    this.#watcher.send(`{"type":"act","order":${++this.#order},"action":"data","data":${JSON.stringify(data)}}`);
+    const order = ++this.#order;
+    if (this.#http === undefined)
+      return this.#watcher.send(`{"type":"act","order":${order},"action":"data","data":${JSON.stringify(data)}}`);
+    const { posts, path, installId } = this.#http;
+    posts.post(path, { installId, order, tab: TAB, data }).then(
+      () => this.answered++,
+      (error: Error) => this.refusals.push(error.message),
+    );
   }
 
   seen(): number[] {
-    const players = new Map(this.#players().map(({ id, data }) => [id, data?.n ?? 0]));
-    return Array.from({ length: PLAYERS_A_ROOM }, (_, place) => players.get(playerId(place)) ?? 0);
+    return this.#players().map(({ data }) => data?.n ?? 0);
   }
 
   standing(): string {
-    return JSON.stringify(this.#players().map(({ id, data }) => [id, data]));
+    return standingText(this.#players().map(({ id, data }) => [id, data]));
   }
 
   close(): void {
     this.#watcher.close();
   }
 
-  #players(): { id: string; data: Move | null }[] {
-    const { room } = JSON.parse(this.#state.toString('utf8', 0, this.#length)) as {
-      room: { players: { id: string; data: Move | null }[] };
-    };
-    return room.players;
+  #players(): Players {
+    const { room } = JSON.parse(this.#state.toString('utf8', 0, this.#length)) as { room: { players: Players } };
+    return room.players.toSorted((one, other) => placeOf(one.id) - placeOf(other.id));
   }
 
   #keep(bytes: Buffer, start: number, end: number): void {
@@ -75,11 +84,13 @@ export class ServicePlayer implements Playing {
   }
 
   #heard(message: string): undefined {
-    if (!message.startsWith('{"type":"acted"')) return void (message.startsWith('{"type":"welcome"') || this.refusals.push(message));
-    this.answered++;
-    if (message.includes('"error"') || message.includes('"replayed"')) this.refusals.push(message);
+    if (message.startsWith('{"type":"welcome"')) return;
+    if (message.startsWith('{"type":"acted"')) this.answered++;
+    if (!message.startsWith('{"type":"acted"') || message.includes('"error"') || message.includes('"replayed"'))
+      this.refusals.push(message);
   }
 }
 
+const TAB = 'bench';
 const TYPE_AT = '{"type":"'.length;
 const ROOM = 'r'.charCodeAt(0);

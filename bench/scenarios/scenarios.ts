@@ -1,4 +1,6 @@
 import type { Scenario } from '../scenario.ts';
+import { actLatency } from './act-latency.ts';
+import { actTransports } from './act-transports.ts';
 import { submit, top } from './boards.ts';
 import { bigBoard } from './big-board.ts';
 import { burst } from './burst.ts';
@@ -30,6 +32,8 @@ export const scenarios: readonly Scenario[] = [
   fanOutRooms,
   burst,
   seatData,
+  actTransports,
+  actLatency,
   pairing,
   idle,
   growthAccounts,

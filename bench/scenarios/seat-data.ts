@@ -1,36 +1,32 @@
 import { codeOf } from '../../src/features/rooms/model.ts';
-import { Api, inParallel } from '../load/api.ts';
-import { PLAYERS_A_ROOM } from '../load/player-moves.ts';
-import type { Game, Played, SeatsToTake } from '../load/players.ts';
+import { inParallel } from '../load/api.ts';
+import { fullRooms, type FullRoom } from '../load/full-rooms.ts';
+import { Party } from '../load/party.ts';
+import type { SeatsToTake } from '../load/players.ts';
 import type { Measured } from '../measure/measured.ts';
 import { Meter } from '../measure/meter.ts';
 import { percentile } from '../measure/statistics.ts';
 import { startColyseus } from '../peers/colyseus-server.ts';
 import type { TransportName } from '../peers/colyseus-transports.ts';
-import type { Child } from '../processes/child.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
  * Rooms whose players all change their own data at a steady rate and see each other's: positions in a race. The service gets each
  * change as an act over the channel, writes it to Redis and answers it; Colyseus gets it as a message and keeps it in memory alone.
- * Both send what has changed about as often: Colyseus's patch rate is set to the interval at which the service pushes.
+ * Both push equally often: Colyseus's patch rate is set to the interval at which the service pushes. Afterwards every player must have the
+ * last change of each player.
  */
 
+const PLAYERS = 8;
 const full = { rooms: 50, changesPerSecond: 20 };
 const quick = { rooms: 6, changesPerSecond: 20 };
 
-/** A shorter round has too few patches of a room. */
+/** In a shorter round a room gets too few pushes to tell their rate. */
 const SECONDS = 1;
 const QUICK_SECONDS = 0.3;
 
-/**
- * The service sends a state at most every 17 ms, and then waits for a timer that fires up to a millisecond late. Node's interval of
- * Colyseus does so less often.
- */
+/** A room of the service pushes at most as often (PUSH_INTERVAL_MS in topic.ts). */
 const PATCH_MILLISECONDS = 17;
-
-/** The pushes of two sides differ by less where they are as many. */
-const PROCESSES = 2;
 
 export const seatData: Scenario = {
   name: 'seat-data',
@@ -58,7 +54,7 @@ function sizeOf({ settings }: Bench): typeof full {
 
 async function openService(bench: Bench): Promise<Contestant> {
   const service = await bench.service();
-  return playing(bench, service, 'plain', await fullRooms(service, sizeOf(bench).rooms));
+  return playing(bench, service, 'plain', await fullRooms(service, sizeOf(bench).rooms, PLAYERS));
 }
 
 function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transport: TransportName }): Side {
@@ -69,14 +65,7 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
       const module = new URL('../peers/seats-colyseus.ts', import.meta.url);
       const settings = { PATCH_MILLISECONDS: String(PATCH_MILLISECONDS) };
       const server = await startColyseus(bench, transport, { fresh: true, settings }, module);
-      const codes = Array.from({ length: sizeOf(bench).rooms }, (_, index) => codeOf(index));
-      await inParallel(codes, (code) => createSeats(server, code));
-      const contestant = await playing(
-        bench,
-        server,
-        'colyseus',
-        codes.map((code) => ({ code, installIds: [] })),
-      );
+      const contestant = await playing(bench, server, 'colyseus', await colyseusRooms(server, sizeOf(bench).rooms));
       return {
         ...contestant,
         async close() {
@@ -88,74 +77,46 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
   };
 }
 
-async function createSeats({ url }: Measured, code: string): Promise<void> {
-  const response = await fetch(new URL('/matchmake/create/seats', url), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ code }),
-  });
-  if (!response.ok) throw new Error(`Colyseus created no room: ${response.status} ${await response.text()}`);
-  await response.body?.cancel();
-}
-
-/** Opens rooms in which all seats are taken, and starts their games. */
-export async function fullRooms({ url }: Measured, count: number, players = PLAYERS_A_ROOM): Promise<SeatsToTake['rooms']> {
-  const api = new Api(url);
-  const run = crypto.randomUUID();
-  try {
-    return await inParallel(Array.from({ length: count }).keys().toArray(), async (room) => {
-      const installIds = Array.from({ length: players }, (_, place) => `bench-${run}-${room}-${place}`);
-      const [host] = installIds as [string];
-      const { body } = await api.expectOk(api.post('/v1/rooms', { installId: host, maxPlayers: players }));
-      const { code } = (body as { room: { code: string } }).room;
-      for (const installId of installIds.slice(1)) await api.expectOk(api.post(`/v1/rooms/${code}/join`, { installId }));
-      await api.expectOk(api.post(`/v1/rooms/${code}/start`, { installId: host }));
-      return { code, installIds };
+async function colyseusRooms({ url }: Measured, count: number): Promise<FullRoom[]> {
+  const installIds = Array.from({ length: PLAYERS }, (_, place) => `player ${place + 1}`);
+  const codes = Array.from({ length: count }, (_, index) => codeOf(index));
+  return inParallel(codes, async (code) => {
+    const response = await fetch(new URL('/matchmake/create/seats', url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ code }),
     });
-  } finally {
-    api.close();
-  }
+    if (!response.ok) throw new Error(`Colyseus created no room: ${response.status} ${await response.text()}`);
+    await response.body?.cancel();
+    return { code, installIds };
+  });
 }
 
-async function playing(bench: Bench, server: Measured, dialect: SeatsToTake['dialect'], rooms: SeatsToTake['rooms']): Promise<Contestant> {
-  const module = new URL('../load/players.ts', import.meta.url);
-  const children: Child[] = await Promise.all(Array.from({ length: PROCESSES }, () => bench.child(module)));
-  const askAll = <Answer>(question: string, value: (index: number) => unknown): Promise<Answer[]> =>
-    Promise.all(children.map((child, index) => child.ask<Answer>(question, value(index))));
-  await askAll('take', (process): SeatsToTake => ({
-    url: server.url,
-    dialect,
-    rooms: rooms.filter((_, index) => index % PROCESSES === process),
-  }));
+async function playing(bench: Bench, server: Measured, dialect: SeatsToTake['dialect'], rooms: readonly FullRoom[]): Promise<Contestant> {
+  const party = await Party.gather(bench, { url: server.url, dialect, rooms });
   const problems = new Set<string>();
-  const players = rooms.length * PLAYERS_A_ROOM;
-
+  const rate = rooms.length * PLAYERS * sizeOf(bench).changesPerSecond;
   return {
     async round(given) {
       const { quick: isQuick, url } = bench.settings;
       const seconds = url !== undefined ? given : isQuick ? QUICK_SECONDS : SECONDS;
       const meter = new Meter(server);
       await meter.begin();
-      const parts = await askAll<Played>('play', (): Game => ({ rate: sizeOf(bench).changesPerSecond, seconds }));
+      const { changes, pushes, latencies, problems: found } = await party.play({ movers: PLAYERS, rate, seconds });
       await meter.end();
-      for (const part of parts) for (const problem of part.problems) problems.add(problem);
-      const changes = parts.reduce((sum, part) => sum + part.changes, 0);
-      const pushes = parts.reduce((sum, part) => sum + part.pushes, 0);
-      const latencies = parts.flatMap((part) => [...part.latencies]).sort((one, other) => one - other);
+      for (const problem of found) problems.add(problem);
       const { serverCpu, redisCpu } = meter.each(changes);
       return {
         serverCpu,
         ...(dialect === 'plain' ? { redisCpu } : {}),
-        pushes: pushes / players / seconds,
-        atRate: players * sizeOf(bench).changesPerSecond,
+        pushes: pushes / (rooms.length * PLAYERS) / seconds,
+        atRate: rate,
         p50: percentile(latencies, 0.5),
         p99: percentile(latencies, 0.99),
         p999: percentile(latencies, 0.999),
       };
     },
     audit: async () => [...problems],
-    async close() {
-      await Promise.all(children.map((child) => child.stop()));
-    },
+    close: () => party.end(),
   };
 }

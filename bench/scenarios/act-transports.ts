@@ -1,0 +1,63 @@
+import { fullRooms } from '../load/full-rooms.ts';
+import { Party } from '../load/party.ts';
+import type { SeatsToTake } from '../load/players.ts';
+import { Meter } from '../measure/meter.ts';
+import { percentile } from '../measure/statistics.ts';
+import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
+
+/**
+ * The same acts over a room's channel and over HTTP. On both sides both players of a room watch over their channels, so the pushes are as
+ * many, and the rooms change so seldom that each change is pushed. Acts over HTTP are answered with the whole room, those over the channel
+ * with `acted`, as clients use them.
+ */
+
+const full = { rooms: 200, actsPerSecond: 3000 };
+const quick = { rooms: 20, actsPerSecond: 300 };
+
+const MOST_SECONDS = 1;
+
+export const actTransports: Scenario = {
+  name: 'act-transports',
+  family: 'room-acts',
+  title: 'Acts over the channel and over HTTP',
+  summary:
+    '3,000 changes of players’ data a second in 200 rooms of two players, who both watch. The CPU is that of an act and of its two pushes. Latency counts from the due time of an act until the other player has the change.',
+  operation: 'act',
+  sides: [side({ id: 'channel', name: 'over the channel' }, 'plain'), side({ id: 'http', name: 'over HTTP' }, 'http')],
+  targets: [{ what: 'server CPU against the same act over HTTP', figure: 'serverCpu', side: 'channel', against: 'http', most: 0.6 }],
+  anywhere: true,
+  mostSeconds: MOST_SECONDS,
+  warmUpSeconds: 2,
+};
+
+function side(who: Pick<Side, 'id' | 'name'>, dialect: SeatsToTake['dialect']): Side {
+  return { ...who, kind: 'service', open: (bench) => acting(bench, dialect) };
+}
+
+async function acting(bench: Bench, dialect: SeatsToTake['dialect']): Promise<Contestant> {
+  const { rooms, actsPerSecond } = bench.settings.quick ? quick : full;
+  const service = await bench.service();
+  const party = await Party.gather(bench, { url: service.url, dialect, rooms: await fullRooms(service, rooms, 2) });
+  const problems = new Set<string>();
+  return {
+    async round(seconds) {
+      const meter = new Meter(service);
+      await meter.begin();
+      const { changes, pushes, latencies, problems: found } = await party.play({ movers: 2, rate: actsPerSecond, seconds });
+      await meter.end();
+      for (const problem of found) problems.add(problem);
+      const { serverCpu, redisCpu } = meter.each(changes);
+      return {
+        serverCpu,
+        redisCpu,
+        pushes: pushes / (2 * rooms) / seconds,
+        atRate: actsPerSecond,
+        p50: percentile(latencies, 0.5),
+        p99: percentile(latencies, 0.99),
+        p999: percentile(latencies, 0.999),
+      };
+    },
+    audit: async () => [...problems],
+    close: () => party.end(),
+  };
+}
