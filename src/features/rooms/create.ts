@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint, type Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';

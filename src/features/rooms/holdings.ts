@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
 import { isSetsCursor } from '../../redis/set-pages.ts';
-import { codesEntered, leaveRooms, roomKeys, Seat, seatsIn, seatsPage, weeksWithSeats } from './model.ts';
+import { roomKeys, Seat, weeksWithSeats } from './model.ts';
+import { codesEntered, leaveRooms, seatsIn, seatsPage } from './seats.ts';
 
 /** An operator sees seats in so many rooms at most, of the account and of so many of its guests. */
 const MOST_ROOMS = 50;

@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import { standingLibrary } from '../../accounts/standing.ts';
 import type { Config } from '../../config.ts';
-import { defineScript } from '../../redis/script.ts';
-import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { pageOfSets } from '../../redis/set-pages.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
-import { fieldsOf, roomJson, type Private, type RoomFields } from './record.ts';
+import { roomJson, type Private, type RoomFields } from './record.ts';
 
 export const MAX_PLAYERS = 64;
 
@@ -61,7 +58,7 @@ export function weeksWithSeats(at: number): number[] {
 }
 
 /** The same times in an order in which each week keeps its place when the next one begins: a cursor names the place. */
-function weeksInPlace(at: number): number[] {
+export function weeksInPlace(at: number): number[] {
   const weeks = weeksWithSeats(at);
   return weeks.toSorted((one, other) => (weekOf(one) % weeks.length) - (weekOf(other) % weeks.length));
 }
@@ -85,133 +82,6 @@ export const roomLibrary = new URL('room.lua', import.meta.url);
 /** What a script of a room needs that acts for a caller. */
 export const roomLibraries = [standingLibrary, roomLibrary];
 
-const listSeats = defineScript({
-  file: new URL('list-seats.lua', import.meta.url),
-  keys: ['seats'],
-  args: ['cursor', 'count'],
-  answers: ['codes'],
-  readOnly: true,
-});
-
-const countSeats = defineScript({
-  file: new URL('count-seats.lua', import.meta.url),
-  keys: ['seats'],
-  args: [],
-  answers: ['count'],
-  readOnly: true,
-});
-
-const vacateSeats = defineScript({
-  file: new URL('vacate-seats.lua', import.meta.url),
-  keys: ['room'],
-  args: ['owners', 'ttlMs'],
-  answers: ['vacated', 'none'],
-  library: roomLibrary,
-});
-
-interface RoomParts {
-  readonly scripts: ScriptRunner;
-  readonly now: () => number;
-}
-
-/** Codes that one call of `list-seats.lua` reads, about. */
-const CODES_A_PAGE = 100;
-
-/**
- * Frees the seats of a deleted account in all rooms that its sets name. The sets stay, so that the call may be repeated.
- * @param owners the account and, for a guest, the account that it moved into: the guest's seat may have become that one's
- */
-export async function leaveRooms(
-  accountId: string,
-  owners: readonly string[],
-  { scripts, now, config }: RoomParts & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
-): Promise<void> {
-  for (const at of weeksWithSeats(now())) {
-    let cursor = '0';
-    do {
-      const [, next, ...codes] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
-      const args = { owners: owners.join(' '), ttlMs: ttlMsOf(config) };
-      // One after the other: a full room takes half a millisecond of Redis's time, and a deletion does this for twenty guests at a time.
-      for (const code of codes) await scripts.run(vacateSeats, { room: roomKeys.room(code) }, args);
-      cursor = next!;
-    } while (cursor !== '0');
-  }
-}
-
-/** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left them. */
-export async function codesEntered(accountId: string, most: number, { scripts, now }: RoomParts): Promise<string[]> {
-  const codes = new Set<string>();
-  for (const at of weeksWithSeats(now()).toReversed()) {
-    let cursor = '0';
-    do {
-      const [, next, ...found] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
-      for (const code of found) codes.add(code);
-      cursor = next!;
-    } while (cursor !== '0' && codes.size < most);
-  }
-  return [...codes].slice(0, most);
-}
-
-const readSeats = defineScript({
-  file: new URL('read-seats.lua', import.meta.url),
-  keys: ['room'],
-  args: ['owners'],
-  answers: ['seats', 'none'],
-  library: roomLibrary,
-  readOnly: true,
-});
-
-/** The seats that some accounts have in a room. None if there is no such room. */
-export async function seatsIn(
-  code: string,
-  owners: readonly string[],
-  { scripts }: Pick<RoomParts, 'scripts'>,
-): Promise<z.output<typeof Seat>[]> {
-  const [, game = '', phase = '', ...words] = await scripts.run(readSeats, { room: roomKeys.room(code) }, { owners: owners.join(' ') });
-  return [...fieldsOf(words)].map(([playerId, record]) => {
-    const { name, joinedAt } = JSON.parse(`{${record}}`) as Pick<z.output<typeof Player>, 'name' | 'joinedAt'>;
-    return { code, ...(game === '' ? {} : { game }), phase, playerId, name, joinedAt };
-  });
-}
-
-/** Rooms that one call of `seatsPage` reads. */
-const ROOMS_A_CALL = 5;
-
-/**
- * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
- * @param owners the account, then its guests
- * @param cursor of `pageOfSets`
- * @returns `looks`: what it cost, in looks at one thing
- */
-export async function seatsPage(
-  owners: readonly [accountId: string, ...guests: string[]],
-  cursor: string,
-  parts: RoomParts,
-): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined; looks: number }> {
-  const { scripts, now } = parts;
-  const weeks = weeksInPlace(now());
-  const sets = {
-    length: owners.length * weeks.length,
-    at: (place: number) => {
-      const owner = owners[Math.floor(place / weeks.length)]!;
-      return { owner, seats: roomKeys.seats(owner, weeks[place % weeks.length]!) };
-    },
-  };
-  const page = await pageOfSets(sets, cursor, ROOMS_A_CALL, {
-    size: async ({ seats }) => Number((await scripts.run(countSeats, { seats }, {}))[1]),
-    async part({ seats }, scan, count) {
-      const [, after, ...members] = await scripts.run(listSeats, { seats }, { cursor: scan, count });
-      return { cursor: after!, members };
-    },
-  });
-  // The seat of a guest may have become the account's.
-  const ownersOf = new Map<string, Set<string>>();
-  for (const [{ owner }, codes] of page.found)
-    for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));
-  const found = await Promise.all([...ownersOf].map(([code, each]) => seatsIn(code, [...each], parts)));
-  return { seats: found.flat(), cursor: page.cursor, looks: page.looks + found.length };
-}
-
 /** Any JSON comes in; its text is kept and sent. */
 export function jsonText(limitBytes: number) {
   return z.unknown().transform((value, context) => {
@@ -234,7 +104,7 @@ export const PlayerId = z
   .string()
   .meta({ description: "The player's id in this room: p1, p2, … in the order of joining. No id is given twice.", example: 'p2' });
 
-const Player = z
+export const Player = z
   .object({
     id: PlayerId,
     name: z.string(),
