@@ -1,4 +1,5 @@
 import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
+import { pairsOf } from '../redis/pairs.ts';
 import { accountKey, standingKey } from './account-keys.ts';
 import { leadsTo, parseStanding, type Standing } from './standing.ts';
 import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
@@ -57,9 +58,8 @@ async function checkSessions(id: string, look: Look): Promise<Finding[]> {
   const count = (await look.ask('HLEN', sessionsKey(id))) as number;
   if (count > MOST_SESSIONS)
     return [{ kind: 'too_many_sessions', subject, text: `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.` }];
-  const parts = (await look.ask('HGETALL', sessionsKey(id))) as string[];
-  const isBad = (place: number): boolean => place % 2 === 1 && parseSession(parts[place - 1]!, parts[place]!) === undefined;
-  const unreadable = parts.filter((_, place) => isBad(place)).length;
+  const sessions = pairsOf((await look.ask('HGETALL', sessionsKey(id))) as string[]);
+  const unreadable = sessions.filter(([session, text]) => parseSession(session, text) === undefined).length;
   return unreadable === 0
     ? []
     : [{ kind: 'unreadable_record', subject, text: `Its list of sessions has ${unreadable} unreadable entries.` }];

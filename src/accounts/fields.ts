@@ -1,3 +1,5 @@
+
+import { pairsOf } from '../redis/pairs.ts';
 /**
  * What an account keeps of a field when a guest that has the field too moves into it:
  * - `own`: its own value, or none. The guest's value goes with the guest.
@@ -22,7 +24,7 @@ export type FieldValues = Readonly<Record<string, string>>;
 
 /** @param words name, value, name, value … */
 export function fieldValues(words: readonly string[]): FieldValues {
-  return Object.fromEntries(Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]));
+  return Object.fromEntries(pairsOf(words));
 }
 
 /** The values of some fields, by name. A field that was never set is ''. */

@@ -1,3 +1,4 @@
+import { pairsOf } from '../redis/pairs.ts';
 import { standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
@@ -144,13 +145,8 @@ export async function listedSessions(
   caller: ScriptCaller & { readonly accountId: string },
   { scripts }: { readonly scripts: CallerScripts },
 ): Promise<ListedSession[]> {
-  const [, ...parts] = await scripts.runAs(caller, readScript, { sessions: sessionsKey(caller.accountId) }, {});
-  const sessions: ListedSession[] = [];
-  for (let index = 0; index < parts.length; index += 2) {
-    const session = parseSession(parts[index]!, parts[index + 1]!);
-    if (session !== undefined) sessions.push(session);
-  }
-  return sessions;
+  const [, ...words] = await scripts.runAs(caller, readScript, { sessions: sessionsKey(caller.accountId) }, {});
+  return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 
 /** An entry of the list, as `session-list.lua` writes it. Undefined: it is none. */

@@ -1,3 +1,4 @@
+import { pairsOf } from '../redis/pairs.ts';
 import { entryOf, memberOf, queueKeyOf, queueKeys } from '../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../redis/slots.ts';
 import type { Reply } from '../redis/resp.ts';
@@ -30,7 +31,7 @@ async function checkQueue(queue: string, look: Look, wrongOf: (entry: string) =>
   let more = 0;
   const find = (text: string): void => void findings.push({ kind: 'queue_without_document', subject: `queue ${queue}`, text });
   for await (const page of pages(look, 'ZSCAN', queue)) {
-    const entries = page.filter((_, index) => index % 2 === 0);
+    const entries = pairsOf(page).map(([entry]) => entry);
     look.count('queue entries', entries.length);
     for (const text of await Promise.all(entries.map(wrongOf))) {
       if (text === undefined) continue;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ban as banAccount, unban as unbanAccount } from '../accounts/bans.ts';
+import { isoTime } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { banAt } from '../accounts/standing.ts';
@@ -47,7 +48,7 @@ export const ban = operation({
       async act() {
         const outcome = await banAccount(accountId, { until, reason }, parts);
         if (outcome.word === 'deleted') return refuse('account_deleted');
-        return { accountId: outcome.accountId, until: until === undefined ? undefined : new Date(until).toISOString() };
+        return { accountId: outcome.accountId, until: isoTime(until) };
       },
     };
   },

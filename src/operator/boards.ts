@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { isoTime } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { boardKeys, parseTop, readEntry } from '../features/highscores/model.ts';
+import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
@@ -263,13 +265,11 @@ function archiveKeys(game: string, number: number) {
 
 /** The newest first. */
 async function archivesOf(game: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<z.input<typeof Archive>[]> {
-  const [, ...pairs] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
-  const archives: z.input<typeof Archive>[] = [];
-  for (let index = 0; index < pairs.length; index += 2) {
-    const { at, by, reason, entries, droppedAt } = parseArchive(pairs[index + 1]!) ?? UNREADABLE;
-    const times = { at: new Date(at).toISOString(), droppedAt: droppedAt === undefined ? undefined : new Date(droppedAt).toISOString() };
-    archives.push({ archive: Number(pairs[index]), by, reason, entries, ...times });
-  }
+  const [, ...words] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
+  const archives = pairsOf(words).map(([number, record]) => {
+    const { at, by, reason, entries, droppedAt } = parseArchive(record) ?? UNREADABLE;
+    return { archive: Number(number), by, reason, entries, at: new Date(at).toISOString(), droppedAt: isoTime(droppedAt) };
+  });
   return archives.toSorted((one, other) => other.archive - one.archive);
 }
 
@@ -307,8 +307,8 @@ async function accountsOf(playerIds: readonly string[], players: string, { scrip
     const missing = playerIds.filter((id) => !accounts.has(id));
     if (missing.length === 0) break;
     const args = { playerIds: missing.join(' '), cursor, count: PLAYERS_A_STEP };
-    const [, next = '0', ...pairs] = await scripts.run(findPlayers, { players }, args);
-    for (let index = 0; index < pairs.length; index += 2) accounts.set(pairs[index]!, pairs[index + 1]!);
+    const [, next = '0', ...found] = await scripts.run(findPlayers, { players }, args);
+    for (const [playerId, accountId] of pairsOf(found)) accounts.set(playerId, accountId);
     cursor = next;
   } while (cursor !== '0');
   return accounts;

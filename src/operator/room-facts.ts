@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { isoTime } from '../accounts/fields.ts';
 import { roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
 import { fieldsOf, privateOf, roomJson } from '../features/rooms/record.ts';
 import { defineScript } from '../redis/script.ts';
@@ -23,12 +24,7 @@ export async function readRoom(code: string, { scripts }: Pick<OperatorParts, 's
   const end = seatsEnd(words);
   const seats = Array.from({ length: end / WORDS_A_SEAT }, (_, place) => {
     const [playerId, accountId, away, own] = words.slice(place * WORDS_A_SEAT) as [string, string, string, string];
-    return {
-      playerId,
-      accountId,
-      awaySince: away === '' ? undefined : new Date(Number(away)).toISOString(),
-      private: parsed(privateOf(own)?.text),
-    };
+    return { playerId, accountId, awaySince: isoTime(away), private: parsed(privateOf(own)?.text) };
   });
   return { room: roomOf(words.slice(end + 1)), seats, connections: Number(connections) };
 }

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { defineScript } from './script.ts';
 import { redisFailure, type ScriptRunner } from './script-runner.ts';
+import { pairsOf } from './pairs.ts';
 
 const leaseDue = defineScript({
   file: new URL('lease-due.lua', import.meta.url),
@@ -194,9 +195,7 @@ export class Queue {
   /** Takes entries that are due, at most `limit`, from one of the queue's sorted sets. */
   async take(key: string, { now, leaseMs, limit }: { now: number; leaseMs: number; limit: number }): Promise<Taken[]> {
     const [, leaseEnd, ...words] = await this.#scripts.run(leaseDue, { due: key }, { now, leaseMs, limit });
-    return words.flatMap((entry, index) =>
-      index % 2 === 0 ? { key, entry, member: memberOf(entry), leaseEnd: Number(leaseEnd), seenAt: words[index + 1]! } : [],
-    );
+    return pairsOf(words).map(([entry, seenAt]) => ({ key, entry, member: memberOf(entry), leaseEnd: Number(leaseEnd), seenAt }));
   }
 
   async #settle(due: string, args: Seen & { readonly nextAt: number | '' }): Promise<void> {

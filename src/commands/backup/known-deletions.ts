@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding } from '../../accounts/standing.ts';
 import { applyTombstones, DELETIONS_DUE, tombstoneKeys, type Tombstone } from '../../accounts/tombstones.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 
@@ -25,7 +26,7 @@ export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
   const found = new Map<string, number>();
   for (let from = 0; ; from += PAGE) {
     const page = await redis.zrange(INDEX, `${from}`, `${from + PAGE - 1}`, 'WITHSCORES');
-    for (let index = 0; index < page.length; index += 2) found.set(page[index]!, Number(page[index + 1]));
+    for (const [accountId, at] of pairsOf(page)) found.set(accountId, Number(at));
     if (page.length < 2 * PAGE) break;
   }
   for (const { accountId, at } of await readMarks(redis)) if (!found.has(accountId)) found.set(accountId, at);

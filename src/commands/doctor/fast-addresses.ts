@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from '../../config.ts';
 import { addressGrowthKey } from '../../features/coins/address-growth.ts';
 import { dayOf } from '../../features/coins/model.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
 /** Addresses that are named of a day. */
@@ -21,7 +22,7 @@ export async function examineAddresses(
     ['yesterday', now - DAY_MS],
   ] as const) {
     const words = await redis.zrevrange(addressGrowthKey(dayOf(at)), 0, NAMED - 1, 'WITHSCORES');
-    const rows = Array.from({ length: words.length / 2 }, (_, index) => [shown(words[2 * index]!), Number(words[2 * index + 1])] as const);
+    const rows = pairsOf(words).map(([group, entries]) => [shown(group), Number(entries)] as const);
     if (rows.length === 0) continue;
     diagnosis.fact(`fastest addresses ${name}`, rows.map(([address, entries]) => `${address} (${entries} entries)`).join(', '));
     for (const [address, entries] of rows)

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { OPTIONS } from '../../redis/connect.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { refusalOfWrites } from '../../redis/write-probe.ts';
 import type { Diagnosis, Level } from './diagnosis.ts';
 
@@ -82,10 +83,7 @@ export async function factsOf(redis: Redis, client: string): Promise<NodeFacts> 
       }),
   );
   const settings = await redis.config('GET', '*').then(
-    (pairs) => {
-      const list = pairs as string[];
-      return new Map(list.flatMap((name, index): [string, string][] => (index % 2 === 0 ? [[name, list[index + 1]!]] : [])));
-    },
+    (words) => new Map(pairsOf(words as string[])),
     () => undefined,
   );
   return { info, settings, client };

@@ -5,6 +5,7 @@ import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 
@@ -52,7 +53,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], look: Lo
 async function checkIndex(key: string, look: Look): Promise<Finding[]> {
   const findings: Finding[] = [];
   for await (const page of pages(look, 'ZSCAN', key)) {
-    const ids = page.filter((_, place) => place % 2 === 0);
+    const ids = pairsOf(page).map(([id]) => id);
     look.count('tombstones', ids.length);
     const standings = await Promise.all(ids.map((id) => standingIn(id, look)));
     for (const [place, { deleted }] of standings.entries())

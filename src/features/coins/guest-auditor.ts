@@ -3,6 +3,7 @@ import { pages } from '../../consistency/scan-pages.ts';
 import { accountPatterns } from '../../accounts/account-auditor.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding, type MovedGuest } from '../../accounts/standing.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries, parseEntry, type LedgerEntry } from './ledger-layout.ts';
 import { coinKeys, entryLetters } from './model.ts';
 
@@ -132,8 +133,7 @@ class GuestsCheck {
 
   async #scanned(command: 'HSCAN' | 'ZSCAN', key: string): Promise<Map<string, string>> {
     const found = new Map<string, string>();
-    for await (const fields of pages(this.#look, command, key))
-      for (let index = 0; index + 1 < fields.length; index += 2) found.set(fields[index]!, fields[index + 1]!);
+    for await (const fields of pages(this.#look, command, key)) for (const [name, value] of pairsOf(fields)) found.set(name, value);
     return found;
   }
 

@@ -1,6 +1,7 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { Command, Finding, Look } from '../../consistency/auditor.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { mayHaveOrigin } from './entry-origin.ts';
 import type { KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './secret-keys.ts';
@@ -216,7 +217,7 @@ export class LedgerCheck {
     const bucket = bucketName(this.#ledger, number);
     let [cursor, fields] = first ?? ((await this.#look.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
     for (;;) {
-      for (let index = 0; index + 1 < fields.length; index += 2) this.#meet(number, fields[index]!, fields[index + 1]!);
+      for (const [hash, text] of pairsOf(fields)) this.#meet(number, hash, text);
       if (cursor === '0') return;
       [cursor, fields] = (await this.#look.ask('HSCAN', bucket, cursor, 'COUNT', FIELDS)) as [string, string[]];
     }

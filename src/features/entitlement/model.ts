@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { heldFields, timeOf } from '../../accounts/fields.ts';
+import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
 import { subscriptionFactsOf, subscriptionFields, subscriptionOf, type SubscriptionFacts } from '../subscription/model.ts';
 import { trialFields, trialOf } from '../trial/model.ts';
 
@@ -26,7 +26,7 @@ export const Entitlement = z.object({
 export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: number): z.output<typeof Entitlement> {
   const subscription = subscriptionOf(facts, now);
   const trial = trialOf(facts.trialStartedAt, now, trialDays);
-  const firstRunAt = facts.firstRunAt === undefined ? undefined : new Date(facts.firstRunAt).toISOString();
+  const firstRunAt = isoTime(facts.firstRunAt);
   if (subscription.subscribed) {
     return { state: subscription.state === 'grace' ? 'grace' : 'subscribed', access: true, expiresAt: subscription.expiresAt, firstRunAt };
   }

@@ -1,3 +1,4 @@
+import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
@@ -42,9 +43,7 @@ export const readArchives = defineScript({
 
 /** The numbers of a board's archives that still have their entries. */
 export async function archivesKept(game: string, scripts: ScriptRunner): Promise<number[]> {
-  const [, ...pairs] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
-  const numbers: number[] = [];
-  for (let index = 0; index < pairs.length; index += 2)
-    if (parseArchive(pairs[index + 1]!)?.droppedAt === undefined) numbers.push(Number(pairs[index]));
-  return numbers;
+  const [, ...words] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
+  const kept = pairsOf(words).filter(([, record]) => parseArchive(record)?.droppedAt === undefined);
+  return kept.map(([number]) => Number(number));
 }

@@ -3,6 +3,7 @@ import { standingIn } from '../../accounts/account-auditor.ts';
 import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { boardKeys } from './model.ts';
 
@@ -90,27 +91,25 @@ async function wasTakenOff(id: string, game: string, look: Look): Promise<boolea
   const { removed, archives, archivedPlayers } = operatedBoardKeys;
   const [isRemoved, records] = await look.together(['SISMEMBER', removed(game), id], ['HGETALL', archives(game)]);
   if (isRemoved === 1) return true;
-  const words = records as string[];
-  const numbers = words.filter((_, index) => index % 2 === 0);
-  if (words.some((text, index) => index % 2 === 1 && parseArchive(text)?.droppedAt !== undefined)) return true;
-  const found = await Promise.all(numbers.map((number) => look.ask('HEXISTS', archivedPlayers(game, Number(number)), id)));
+  const kept = pairsOf(records as string[]);
+  if (kept.some(([, record]) => parseArchive(record)?.droppedAt !== undefined)) return true;
+  const found = await Promise.all(kept.map(([number]) => look.ask('HEXISTS', archivedPlayers(game, Number(number)), id)));
   return found.includes(1);
 }
 
 async function checkArchives(game: string, look: Look): Promise<Finding[]> {
   const words = (await look.ask('HGETALL', operatedBoardKeys.archives(game))) as string[];
   const findings: Finding[] = [];
-  for (let index = 0; index < words.length; index += 2) {
-    const number = Number(words[index]);
-    const record = parseArchive(words[index + 1]!);
+  for (const [number, text] of pairsOf(words)) {
+    const record = parseArchive(text);
     const subject = `board ${game}`;
     if (record === undefined)
       findings.push({ kind: 'unreadable_archive', subject, text: `The record of its archive ${number} cannot be read.` });
     if (record === undefined || record.droppedAt !== undefined) continue;
-    const entries = (await look.ask('ZCARD', operatedBoardKeys.archivedScores(game, number))) as number;
-    const text = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
+    const entries = (await look.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
+    const differs = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
     // Moves of guests and deletions of accounts take entries out.
-    if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject, text });
+    if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject, text: differs });
   }
   return findings;
 }
@@ -153,23 +152,23 @@ class BoardCheck {
   }
 
   async #readPlayers(): Promise<void> {
-    const { scores, players, ofAccount } = boardKeys;
+    const { scores, ofAccount } = boardKeys;
     const unreadable: string[] = [];
     let count = 0;
-    for await (const fields of pages(this.#look, 'HSCAN', players(this.#game))) {
-      const [ids, entries] = [fields.filter((_, index) => index % 2 === 0), fields.filter((_, index) => index % 2 === 1)];
-      if (ids.length === 0) continue;
-      count += ids.length;
-      for (const [index, entry] of entries.entries()) {
+    for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game))) {
+      const players = pairsOf(fields);
+      if (players.length === 0) continue;
+      count += players.length;
+      for (const [id, entry] of players) {
         this.#entries.add(entry);
         if (unreadable.length < SUSPECTS && !ENTRY.test(entry))
-          unreadable.push(`The entry of the account ${ids[index]} cannot be read: "${entry}".`);
+          unreadable.push(`The entry of the account ${id} cannot be read: "${entry}".`);
       }
       // Other clients may write in between: each suspect is looked at again.
-      const isNamed = ids.map((id): Command => ['SISMEMBER', ofAccount(id), this.#game]);
-      const commands: Command[] = [['ZMSCORE', scores(this.#game), ...entries], ...isNamed];
+      const isNamed = players.map(([id]): Command => ['SISMEMBER', ofAccount(id), this.#game]);
+      const commands: Command[] = [['ZMSCORE', scores(this.#game), ...players.map(([, entry]) => entry)], ...isNamed];
       const [standing, ...named] = await Promise.all(commands.map((command) => this.#look.ask(...command)));
-      for (const [index, id] of ids.entries())
+      for (const [index, [id]] of players.entries())
         if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
     }
     this.#look.count('board players', count);
@@ -178,8 +177,7 @@ class BoardCheck {
 
   async #readScores(): Promise<void> {
     for await (const members of pages(this.#look, 'ZSCAN', boardKeys.scores(this.#game))) {
-      for (let index = 0; index < members.length; index += 2) {
-        const entry = members[index]!;
+      for (const [entry] of pairsOf(members)) {
         const place = Number(entry.slice(0, PLACE_LENGTH));
         if (Number.isInteger(place)) this.#highestArrival = Math.max(this.#highestArrival, Math.min(place, HIGHEST_PLACE - place));
         if (!this.#entries.has(entry) && this.#strangers.size < SUSPECTS) this.#strangers.add(entry);
@@ -219,7 +217,7 @@ class BoardCheck {
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
     for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game)))
-      for (let index = 1; index < fields.length; index += 2) this.#strangers.delete(fields[index]!);
+      for (const [, entry] of pairsOf(fields)) this.#strangers.delete(entry);
     const entries = [...this.#strangers];
     const standing = await Promise.all(entries.map((entry) => this.#look.ask('ZSCORE', boardKeys.scores(this.#game), entry)));
     this.#find(

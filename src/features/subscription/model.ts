@@ -96,7 +96,7 @@ export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, no
       source: 'store',
       verified: true,
       productId,
-      expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
+      expiresAt: isoTime(expiresAt),
       willRenew: willRenew === undefined ? undefined : willRenew && state !== 'expired',
     };
   }

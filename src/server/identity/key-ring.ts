@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
+import { pairsOf } from '../../redis/pairs.ts';
 import { redisFailure, type ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import {
@@ -161,8 +162,7 @@ export class KeyRing {
   #take(words: readonly string[]): void {
     const keys = new Map<string, Held>();
     const forgotten: Change[] = [];
-    for (let index = 0; index < words.length; index += 2) {
-      const [id, text] = words.slice(index, index + 2) as [string, string];
+    for (const [id, text] of pairsOf(words)) {
       const known = this.#keys?.get(id);
       const held = known?.text === text ? known : this.#held(id, text);
       if (held === undefined) continue;

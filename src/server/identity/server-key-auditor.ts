@@ -1,4 +1,5 @@
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-key-record.ts';
 
 /** Checks that each server key can be read, and that only keys that exist were used. */
@@ -28,6 +29,5 @@ async function checkUses(look: Look): Promise<Finding[]> {
 }
 
 function fieldsOf(reply: unknown): Map<string, string> {
-  const words = reply as string[];
-  return new Map(Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]));
+  return new Map(pairsOf(reply as string[]));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pairsOf } from '../../redis/pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import {
   changeServerKeys,
@@ -167,8 +168,4 @@ type Change = readonly [id: string, before: string, after: string];
 /** What a later version added to the record stays. */
 function changed(text: string, fields: Partial<ServerKeyRecord>): string {
   return JSON.stringify({ ...(JSON.parse(text) as object), ...fields });
-}
-
-function pairsOf(words: readonly string[]): [string, string][] {
-  return Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]);
 }
