@@ -1,5 +1,6 @@
 import { accountAuditor } from './accounts/account-auditor.ts';
-import { accountKeyPattern, type Holding } from './accounts/holdings.ts';
+import { accountKeyPattern } from './accounts/account-keys.ts';
+import type { Holding } from './accounts/holdings.ts';
 import type { Auditor } from './consistency/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './consistency/background.ts';
 import { versionAuditor } from './consistency/version.ts';

@@ -1,14 +1,14 @@
 import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
 import { pairsOf } from '../redis/pairs.ts';
-import { accountKey, standingKey } from './account-keys.ts';
+import { accountKey, accountKeyPattern, standingKey } from './account-keys.ts';
 import { leadsTo, parseStanding, type Standing } from './standing.ts';
 import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
 
 /** The keys of an account. The first group is the account's id. */
 export const accountPatterns = {
-  account: /^\{([^}:]+)\}:account$/,
-  standing: /^\{([^}:]+)\}:moves$/,
-  sessions: /^\{([^}:]+)\}:sessions$/,
+  account: accountKeyPattern('account'),
+  standing: accountKeyPattern('moves'),
+  sessions: accountKeyPattern('sessions'),
 };
 
 /** Checks the standings: both sides of a move tell of it, and the guest's account is gone. Checks the lists of sessions. The tombstones: `deletionAuditor`. */

@@ -1,4 +1,14 @@
-/** Key of the account's fields. All keys of an account share its hash tag: a Redis Cluster would keep them in one slot. */
+/** Any key of the account. All of them share its hash tag, so that a Redis Cluster keeps them in one slot. @param name `ledger` */
+export function keyOfAccount(accountId: string, name: string): string {
+  return `{${accountId}}:${name}`;
+}
+
+/** Matches the whole key of an account. Its first group is the account's id. @param name such as `ledger`, or a pattern of names */
+export function accountKeyPattern(name: string | RegExp): RegExp {
+  return new RegExp(`^\\{([^}:]+)\\}:${typeof name === 'string' ? name : name.source}$`);
+}
+
+/** Key of the account's fields. */
 export function accountKey(accountId: string): string {
   return `{${accountId}}:account`;
 }

@@ -1,4 +1,3 @@
-
 import { pairsOf } from '../redis/pairs.ts';
 /**
  * What an account keeps of a field when a guest that has the field too moves into it:
@@ -30,6 +29,11 @@ export function fieldValues(words: readonly string[]): FieldValues {
 /** The values of some fields, by name. A field that was never set is ''. */
 export function valuesOf<const Name extends string>(values: FieldValues, names: readonly Name[]): Record<Name, string> {
   return Object.fromEntries(names.map((name) => [name, values[name] ?? ''])) as Record<Name, string>;
+}
+
+/** Only the account of an app store's user has the field `store`. */
+export function kindOf(fields: FieldValues): 'guest' | 'store' {
+  return (fields['store'] ?? '') === '' ? 'guest' : 'store';
 }
 
 /** Parses milliseconds since 1970 in a field of an account. Undefined for a field that was never set. */

@@ -1,6 +1,6 @@
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
-import { standingKey } from './account-keys.ts';
+import { keyOfAccount, standingKey } from './account-keys.ts';
 import { standingLibrary } from './standing.ts';
 
 const readHeld = defineScript({
@@ -29,11 +29,6 @@ const dropHeld = defineScript({
   durable: true,
 });
 
-/** A key that an account holds. @param name as of `HeldKey` */
-function heldKey(accountId: string, name: string): string {
-  return `{${accountId}}:${name}`;
-}
-
 /**
  * What a set or a hash of an account has, in parts: small ones come whole. A part is empty now and then.
  * @param name of the key, as of `HeldKey`
@@ -41,7 +36,7 @@ function heldKey(accountId: string, name: string): string {
  */
 export async function* heldParts(accountId: string, name: string, scripts: ScriptRunner) {
   for (let cursor = '0'; ;) {
-    const [kind, next = '0', ...words] = await scripts.run(readHeld, { held: heldKey(accountId, name) }, { cursor });
+    const [kind, next = '0', ...words] = await scripts.run(readHeld, { held: keyOfAccount(accountId, name) }, { cursor });
     if (kind === 'none') return;
     yield { kind, words };
     if (next === '0') return;
@@ -51,12 +46,12 @@ export async function* heldParts(accountId: string, name: string, scripts: Scrip
 
 /** Joins a set or a hash of a guest that moved with that of the account. May be repeated, and stop anywhere. */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
-  const keys = { held: heldKey(accountId, name), standing: standingKey(accountId) };
+  const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {
     if (words.length === 0) continue;
     const [word] = await scripts.run(joinHeld, keys, { words: JSON.stringify(words), kind });
     // The deletion of the account deletes the guest too.
     if (word === 'account_deleted') return;
   }
-  await scripts.run(dropHeld, { held: heldKey(guestId, name), standing: standingKey(guestId) }, {});
+  await scripts.run(dropHeld, { held: keyOfAccount(guestId, name), standing: standingKey(guestId) }, {});
 }

@@ -147,13 +147,8 @@ export type ExportedShape<Held> = Intersected<Held extends { readonly exported: 
 /** The fields that operators see of them, all together. */
 export type ShownShape<Held> = Intersected<Held extends { readonly shown: { readonly shape: infer Shape } } ? Shape : never>;
 
-/** Matches the whole key of an account. Its first group is the account's id. @param name as of `HeldKey` */
-export function accountKeyPattern(name: string | RegExp): RegExp {
-  return new RegExp(`^\\{([^}:]+)\\}:${typeof name === 'string' ? name : name.source}$`);
-}
-
 /** The names by which keys of an account are looked up or deleted now. @param which chooses the keys */
-export function keyNames(holdings: readonly Holding[], now: number, which: (key: HeldKey) => boolean = () => true): string[] {
+export function keyNames(holdings: readonly Holding[], now: number, which: (key: HeldKey) => boolean): string[] {
   return holdings
     .flatMap(({ keys = [] }) => keys.filter(which))
     .flatMap(({ name, namesAt }) => (typeof name === 'string' ? name : (namesAt?.(now) ?? [])));

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { isoTime, kindOf } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { STORE_NAMES } from '../config.ts';
 import { refuse } from '../errors.ts';
 import { factsOf, isKnown } from './account-facts.ts';
-import { isoTime } from '../accounts/fields.ts';
 import { operation, type OperatorParts } from './operation.ts';
 
 export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
@@ -63,7 +63,7 @@ async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>)
         {
           accountId,
           foundBy,
-          kind: (facts.fields['store'] ?? '') === '' ? 'guest' : 'store',
+          kind: kindOf(facts.fields),
           movedTo: target,
           deletedAt: isoTime(deleted?.at),
           createdAt: isoTime(facts.fields['createdAt']),

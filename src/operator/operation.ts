@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { HoldingParts } from '../accounts/holdings.ts';
 import { MAX_REASON_LENGTH, plainText } from '../accounts/plain-text.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
@@ -49,9 +50,9 @@ export interface Change<Reply> {
 }
 
 /** What operations work with. Of the settings only those that an operator sets for the tool too. */
-export type OperatorParts = Pick<Services, 'scripts' | 'keySecret' | 'now'> & {
-  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
-  readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
+export type OperatorParts = HoldingParts & {
+  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS'>;
+  readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
 };
 

@@ -4,6 +4,7 @@ import type { ShownShape, Holding } from '../accounts/holdings.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { banAt, type Ban } from '../accounts/standing.ts';
 import { Refusal } from '../errors.ts';
+import { LedgerCursor } from '../features/coins/model.ts';
 import { operatorHistory, OperatorLedgerEntry } from '../features/coins/operator-history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields } from '../features/entitlement/model.ts';
@@ -27,10 +28,7 @@ export const showHistory = operation({
   input: z.object({
     accountId: Account,
     limit: Limit,
-    cursor: z
-      .string()
-      .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}(~(\d{18})?~\d{1,3})?$/, 'Must be the nextCursor of an earlier page')
-      .optional(),
+    cursor: LedgerCursor.optional(),
   }),
   reply: z.object({ ...Asked, entries: z.array(OperatorLedgerEntry), nextCursor: z.string().optional() }),
   errors: ['account_not_found', 'account_deleted'],

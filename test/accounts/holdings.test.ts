@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { accountKey, accountKeyPattern } from '../../src/accounts/account-keys.ts';
 import { heldFields, isoTime } from '../../src/accounts/fields.ts';
 import { heldParts } from '../../src/accounts/held-keys.ts';
-import { accountKeyPattern, type Holding } from '../../src/accounts/holdings.ts';
+import type { Holding } from '../../src/accounts/holdings.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey } from '../../src/accounts/account-keys.ts';
 import { allAuditors } from '../../src/auditors.ts';
 import { Refusal } from '../../src/errors.ts';
 import { holdings as listed } from '../../src/holdings.ts';

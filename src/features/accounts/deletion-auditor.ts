@@ -1,4 +1,5 @@
 import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
+import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { keyNames, type Holding } from '../../accounts/holdings.ts';
 import { LATE_MS } from '../../accounts/standing-look.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
@@ -34,7 +35,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], look: Lo
     if (Date.now() < dueMs) return [];
     return [{ kind: 'document_without_queue', subject, text: `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.` }];
   }
-  const kept = keyNames(holdings, Date.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => `{${id}}:${name}`);
+  const kept = keyNames(holdings, Date.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
   const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
   const findings = kept
     .filter((_, place) => isThere[place] === 1)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { heldFields, isoTime } from '../../accounts/fields.ts';
+import { heldFields, isoTime, kindOf } from '../../accounts/fields.ts';
 import type { ShownAccount, Holding } from '../../accounts/holdings.ts';
 import { AccountId } from '../../accounts/ids.ts';
 import { banAt } from '../../accounts/standing.ts';
@@ -30,7 +30,7 @@ export const accountHolding = {
     },
     first: ({ fields, owners: [, ...guests], generation }) => ({
       account: {
-        kind: (fields['store'] ?? '') === '' ? 'guest' : 'store',
+        kind: kindOf(fields),
         createdAt: isoTime(fields['createdAt']),
         installVerifiedAt: isoTime(fields['installVerifiedAt']),
         firstRunAt: isoTime(fields['firstRunAt']),

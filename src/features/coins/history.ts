@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
-import { BalanceCoins, coinKeys, entryLetters, ledgerLibrary, type EntryType } from './model.ts';
+import { BalanceCoins, coinKeys, entryLetters, LedgerCursor, ledgerLibrary, type EntryType } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -50,10 +50,7 @@ export const history = endpoint({
       .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
       .optional()
       .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'Entries per page, 1 to 100. The default is 50.' }),
-    cursor: z
-      .string()
-      .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}(~(\d{18})?~\d{1,3})?$/, 'Must be the nextCursor of an earlier page')
-      .optional(),
+    cursor: LedgerCursor.optional(),
   }),
   reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional().meta({ example: '16' }) }),
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s "$base/v1/coins/history?limit=2" -b cookies.txt`,

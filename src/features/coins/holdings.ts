@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import { guestAuditor } from './guest-auditor.ts';
 import { ledgerAuditor } from './ledger-auditor.ts';
 import { historyPage } from './history.ts';
-import { BalanceCoins, coinKeys, dayOf, erasePrelude, ledgerLibrary } from './model.ts';
+import { BalanceCoins, coinKeys, dayOf, erasePrelude, LedgerCursor, ledgerLibrary } from './model.ts';
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
 
 const cleanLedger = defineScript({
@@ -44,8 +44,6 @@ const ENTRIES_A_LOOK = 10;
 
 /** Entries that an operator sees with the account. */
 const NEWEST = 10;
-
-const LEDGER_CURSOR = /^(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?$/;
 
 const ExportedEntry = z
   .object({
@@ -110,7 +108,7 @@ export const coinHolding = {
     pages: {
       letter: 'e',
       first: '',
-      isPlace: (text) => LEDGER_CURSOR.test(text),
+      isPlace: (text) => text === '' || LedgerCursor.safeParse(text).success,
       async read({ caller, owners }, cursor, { scripts }) {
         const limit = owners.length > MANY_GUESTS + 1 ? ENTRIES_WITH_GUESTS : ENTRIES_A_PAGE;
         const { entries, nextCursor } = await historyPage(caller, { cursor, limit }, scripts);

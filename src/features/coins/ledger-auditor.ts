@@ -1,11 +1,11 @@
+import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { standingIn } from '../../accounts/account-auditor.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import { checkBucket, checkGuestBucket, LedgerCheck } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
-
-const CREDITED = /^\{([^}:]+)\}:credited:(\d{4}-\d\d-\d\d)$/;
+import { coinKeys } from './model.ts';
 
 /** Checks each account's ledger against itself and its index, and each bucket's account. */
 export function ledgerAuditor(): Auditor {
@@ -34,7 +34,7 @@ export function ledgerAuditor(): Auditor {
         counted: 'buckets',
         check: ([id, guest, bucket], look) => checkGuestBucket(id!, guest!, bucket!, look),
       },
-      { pattern: CREDITED, check: ([id, day], look) => checkCredited(id!, day!, look) },
+      { pattern: accountKeyPattern(/credited:(\d{4}-\d\d-\d\d)/), check: ([id, day], look) => checkCredited(id!, day!, look) },
       { pattern: new RegExp(`^${KEY_SECRET}$`) },
     ],
   };
@@ -55,7 +55,7 @@ async function checkGuestLedger(id: string, guest: string, look: Look, hash: Key
 
 /** The counter of a day's credits is a whole number and expires. */
 async function checkCredited(id: string, day: string, look: Look): Promise<Finding[]> {
-  const key = `{${id}}:credited:${day}`;
+  const key = coinKeys.creditedOn(id, day);
   const [coins, ttl] = (await look.together(['GET', key], ['PTTL', key])) as [string | null, number];
   if (coins === null || (/^\d+$/.test(coins) && ttl !== -1)) return [];
   const text = ttl === -1 ? `The counter of its credits on ${day} never expires.` : `The counter of its credits on ${day} is "${coins}".`;

@@ -1,3 +1,4 @@
+import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import type { Look } from '../../consistency/auditor.ts';
 import { coinKeys, ENTRIES_PER_BUCKET } from './model.ts';
 
@@ -88,12 +89,12 @@ export const ledgerKeys = {
 
 /** The keys of an account's ledger. The first group is the account's id. */
 export const ledgerPatterns = {
-  ledger: /^\{([^}:]+)\}:ledger$/,
-  bucket: /^\{([^}:]+)\}:index:(.*)$/,
+  ledger: accountKeyPattern('ledger'),
+  bucket: accountKeyPattern(/index:(.*)/),
   /** The second group is the id of a guest that moved into the account. */
-  ofGuest: /^\{([^}:]+)\}:guest:([^}:]+):ledger$/,
-  bucketOfGuest: /^\{([^}:]+)\}:guest:([^}:]+):index:(.*)$/,
-  filed: /^\{([^}:]+)\}:(?:keys:guests|ledger:guests|ledger:guests:ids)$/,
+  ofGuest: accountKeyPattern(/guest:([^}:]+):ledger/),
+  bucketOfGuest: accountKeyPattern(/guest:([^}:]+):index:(.*)/),
+  filed: accountKeyPattern(/(?:keys:guests|ledger:guests|ledger:guests:ids)/),
 };
 
 /** Entries that one command reads: some 20 µs of Redis's time. */

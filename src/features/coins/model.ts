@@ -22,6 +22,11 @@ export const CoinKey = z
   .regex(/^[\x20-\x7e]{1,255}$/, 'Must be 1 to 255 printable ASCII characters')
   .meta({ description: 'Idempotency key of the operation, unique in the account across credit, purchase and debit.', example: 'level-7' });
 
+/** The `nextCursor` of a page of a ledger, as `history.lua` writes it. */
+export const LedgerCursor = z
+  .string()
+  .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}(~(\d{18})?~\d{1,3})?$/, 'Must be the nextCursor of an earlier page');
+
 export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE).meta({ example: 110 });
 
 export const CoinOperationBody = z.object({ installId: OptionalInstallId, coins: Coins, key: CoinKey });

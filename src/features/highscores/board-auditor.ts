@@ -1,4 +1,4 @@
-import { accountKey, standingKey } from '../../accounts/account-keys.ts';
+import { accountKey, accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/scan-pages.ts';
@@ -30,7 +30,7 @@ export const boardAuditor: Auditor = {
       check: ([game, number], look) => checkArchived(game!, Number(number), look),
     },
     { pattern: /^\{board:(.*)\}:removed$/ },
-    { pattern: /^\{([^}:]+)\}:boards$/, check: ([id], look) => checkAccount(id!, look) },
+    { pattern: accountKeyPattern('boards'), check: ([id], look) => checkAccount(id!, look) },
   ],
 };
 

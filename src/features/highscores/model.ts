@@ -2,6 +2,7 @@ import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
+import type { HoldingParts } from '../../accounts/holdings.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -221,11 +222,6 @@ async function ownScores(
   return parseTop(figures).map(({ rank: _, ...entry }) => ({ game, ...(archive === undefined ? {} : { archive }), ...entry }));
 }
 
-/** Tells for each game whether the lower (`asc`) or the higher (`desc`) score is the better one. */
-export interface Orders {
-  orderOf(game: string): 'asc' | 'desc';
-}
-
 /**
  * Hands a guest's entries over to the account that the guest moved into, in archives too. If both have an entry on a board, the better
  * one stays.
@@ -238,7 +234,7 @@ export async function moveScores(
   guestId: string,
   accountId: string,
   isLast: boolean,
-  { scripts, catalogue }: { scripts: ScriptRunner; catalogue: Orders },
+  { scripts, catalogue }: Pick<HoldingParts, 'catalogue'> & { readonly scripts: ScriptRunner },
 ): Promise<boolean> {
   const guestBoards = { boards: boardKeys.ofAccount(guestId), standing: standingKey(guestId) };
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { heldFields, isoTime } from '../../accounts/fields.ts';
+import { heldFields, isoTime, kindOf } from '../../accounts/fields.ts';
 import { moveAuditor } from './move-auditor.ts';
 
 /** The app store of a store account, the proof of an install, and the words about moves into the account. */
@@ -14,7 +14,7 @@ export const storeHolding = {
   shown: {
     shape: { kind: z.enum(['guest', 'store']), installVerifiedAt: z.iso.datetime().optional() },
     show: ({ fields }) => ({
-      kind: (fields['store'] ?? '') === '' ? 'guest' : 'store',
+      kind: kindOf(fields),
       installVerifiedAt: isoTime(fields['installVerifiedAt']),
     }),
   },

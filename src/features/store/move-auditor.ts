@@ -1,5 +1,5 @@
 import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
-import { standingKey } from '../../accounts/account-keys.ts';
+import { accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
@@ -18,8 +18,8 @@ export const moveAuditor: Auditor = {
   keys: [
     queueCheck(storeKeys.unfinishedMoves, wrongOf),
     { pattern: accountPatterns.standing, check: ([id], look) => checkIsQueued(id!, look) },
-    { pattern: /^\{([^}:]+)\}:move:([^:]+)$/, check: ([id, move], look) => checkRecord(id!, move!, look) },
-    { pattern: /^\{([^}:]+)\}:move:([^:]+):(?:ledger|index:\d+)$/, check: ([id, move], look) => checkStaged(id!, move!, look) },
+    { pattern: accountKeyPattern(/move:([^:]+)/), check: ([id, move], look) => checkRecord(id!, move!, look) },
+    { pattern: accountKeyPattern(/move:([^:]+):(?:ledger|index:\d+)/), check: ([id, move], look) => checkStaged(id!, move!, look) },
   ],
 };
 
