@@ -1,9 +1,9 @@
--- Deletes the ledger and the index of a deleted account, or of a guest that moved into it, a part of them a call.
+-- Deletes a ledger and its index, a part of them a call: of a guest that moved, whose account has them, or of a deleted account.
 -- KEYS ledger, standing
--- ARGV from (the first bucket of this call)
+-- ARGV state (the account moved or was deleted: `moved` or `deleted`), from (the first bucket of this call)
 -- Library standing.lua: standing_of
 -- Library ledger.lua: tail
 -- Prelude erase-part.lua: erase_part
--- Answers erased(the next call's from, '' after the last call) not_deleted
-if standing_of(standing) ~= 'deleted' then return {'not_deleted'} end
+-- Answers erased(the next call's from, '' after the last call) kept
+if standing_of(standing) ~= state then return {'kept'} end
 return {'erased', erase_part(ledger, (tail(ledger)), from)}

@@ -3,27 +3,18 @@ import type { Holding } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { guestAuditor } from './guest-auditor.ts';
 import { ledgerAuditor } from './ledger-auditor.ts';
 import { historyPage } from './history.ts';
 import { BalanceCoins, coinKeys, dayOf, erasePrelude, LedgerCursor, ledgerLibrary } from './model.ts';
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
 
-const cleanLedger = defineScript({
-  file: new URL('clean-ledger.lua', import.meta.url),
-  keys: ['ledger', 'standing'],
-  args: ['from'],
-  answers: ['cleaned', 'not_moved'],
-  library: [standingLibrary, ledgerLibrary],
-  prelude: erasePrelude,
-  durable: true,
-});
-
-const eraseLedger = defineScript({
+const eraseScript = defineScript({
   file: new URL('erase-ledger.lua', import.meta.url),
   keys: ['ledger', 'standing'],
-  args: ['from'],
-  answers: ['erased', 'not_deleted'],
+  args: ['state', 'from'],
+  answers: ['erased', 'kept'],
   library: [standingLibrary, ledgerLibrary],
   prelude: erasePrelude,
   durable: true,
@@ -83,19 +74,12 @@ export const coinHolding = {
     },
   ],
   async handOver({ guestId }, { scripts }) {
-    const keys = { ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
-    for (let from = '0'; from !== '';) {
-      const [word, next] = await scripts.run(cleanLedger, keys, { from });
-      from = word === 'cleaned' ? next! : '';
-    }
+    await eraseLedger(coinKeys.ledger(guestId), guestId, 'moved', scripts);
     return false;
   },
   async erase({ accountId, guests }, { scripts }) {
     for (const ledger of [...guests.map((guest) => coinKeys.guestLedger(accountId, guest)), coinKeys.ledger(accountId)])
-      for (let from = '0'; from !== '';) {
-        const [word, next] = await scripts.run(eraseLedger, { ledger, standing: standingKey(accountId) }, { from });
-        from = word === 'erased' ? next! : '';
-      }
+      await eraseLedger(ledger, accountId, 'deleted', scripts);
   },
   exported: {
     shape: {
@@ -142,3 +126,12 @@ export const coinHolding = {
   },
   auditors: () => [ledgerAuditor(), guestAuditor],
 } satisfies Holding;
+
+/** @param state of the account, or else the ledger stays */
+async function eraseLedger(ledger: string, accountId: string, state: 'moved' | 'deleted', scripts: ScriptRunner): Promise<void> {
+  const keys = { ledger, standing: standingKey(accountId) };
+  for (let from = '0'; from !== '';) {
+    const [word, next] = await scripts.run(eraseScript, keys, { state, from });
+    from = word === 'erased' ? next! : '';
+  }
+}
