@@ -7,6 +7,7 @@ import { heldParts } from '../../src/accounts/held-keys.ts';
 import type { Holding } from '../../src/accounts/holdings.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { allAuditors } from '../../src/auditors.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
 import { Refusal } from '../../src/errors.ts';
 import { holdings as listed } from '../../src/holdings.ts';
 import { showWith } from '../../src/operator/show.ts';
@@ -149,6 +150,18 @@ describe('a made-up holding', () => {
     expect(await redis.hget(accountKey(body.accountId), 'petName')).toBe('Fido');
     expect((await redis.smembers(`{${body.accountId}}:toys`)).toSorted()).toEqual(['ball', 'bone', 'rope']);
     expect(await redis.exists(`{${accountIdOf(guest)}}:toys`, accountKey(accountIdOf(guest)))).toBe(0);
+  });
+
+  test('whose key cannot join keeps no other holding of a guest from being handed over', async () => {
+    const [subject, installId] = [freshId(), freshId()];
+    const [accountId, guestId] = [(await signInToStore(service, subject, {})).body.accountId, accountIdOf(installId)];
+    await service.post('/v1/coins/credit', { installId, coins: 1, key: 'k' });
+    await redis.sadd(`{${guestId}}:toys`, 'ball');
+    await redis.set(`{${accountId}}:toys`, 'no set');
+    expect((await provision(service, subject, { installId })).body).toMatchObject({ moved: true, movedCoins: 1 });
+    await expect.poll(() => redis.exists(coinKeys.ledger(guestId))).toBe(0);
+    expect(await redis.smembers(`{${guestId}}:toys`)).toEqual(['ball']);
+    await redis.del(`{${accountId}}:toys`, `{${guestId}}:toys`);
   });
 
   test('is exported, shown to an operator, and erased', async () => {

@@ -6,6 +6,7 @@ import { LATE_MS, runWhereItIs } from '../../accounts/standing-look.ts';
 import { parseGuests } from '../../accounts/standing.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import { refuse } from '../../errors.ts';
+import { Attempts } from '../../journal/attempts.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { within } from '../../server/within.ts';
@@ -101,14 +102,12 @@ export class Deletions {
     const at = Number(time);
     await indexTombstoneOf({ accountId, at }, scripts);
     const guests = parseGuests(movedIn).guests.map(({ id }) => id);
-    // A part that fails, such as a room on a primary that is away, must not keep the others. The next call repeats all of them.
-    const failures: unknown[] = [];
-    const part = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => failures.push(error));
+    const attempts = new Attempts();
     // The guests are erased before the account: a score that a move hands over meanwhile is then found with the guest, or with the account.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
-      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => part(this.#eraseGuest(id, accountId, at))));
-    for (const { erase } of holdings) if (erase !== undefined) await part(erase({ accountId, owners, guests }, this.#parts));
-    if (failures.length > 0) throw failures[0];
+      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => attempts.at(this.#eraseGuest(id, accountId, at))));
+    for (const { erase } of holdings) if (erase !== undefined) await attempts.at(erase({ accountId, owners, guests }, this.#parts));
+    attempts.end();
     // On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it.
     const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
     const isLast = now() >= lateAt;

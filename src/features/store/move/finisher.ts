@@ -4,6 +4,7 @@ import { joinHeldKey } from '../../../accounts/held-keys.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../../accounts/holdings.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import type { Refusal } from '../../../errors.ts';
+import { Attempts } from '../../../journal/attempts.ts';
 import { coinKeys } from '../../coins/model.ts';
 import { storeKeys } from '../model.ts';
 import { acceptGuest, clearStaged, closeGuest, copyChunk, lookAtMove, readChunk, thawGuest } from './steps.ts';
@@ -146,7 +147,8 @@ export class MoveFinisher {
     const names = keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'goes').join(' ');
     const args = { moveId, targetId: target.accountId, names };
     const [word] = await scripts.run(closeGuest, { standing: standingKey(guestId) }, args);
-    if (word === 'closed' || typeof (await this.#look(guestId)) === 'string') return;
+    if (word === 'closed') return;
+    if (typeof (await this.#look(guestId)) === 'string') return;
     // Redis lost the freeze. What the guest did since is nowhere else, so it stays.
     log.error(
       { guestId, accountId: target.accountId, moveId },
@@ -167,22 +169,19 @@ export class MoveFinisher {
   }
 
   /**
-   * Hands over all that `accept.lua` did not. A holding that fails, such as a board on a primary that is away, keeps no other one.
+   * Hands over all that `accept.lua` did not.
    * @param isLast nothing of the guest can arrive any more
    * @returns whether more may still arrive
    */
   async handOver(guestId: string, accountId: string, isLast: boolean): Promise<boolean> {
     const { holdings, scripts, now } = this.#parts;
+    const attempts = new Attempts();
     for (const name of keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'joins'))
-      await joinHeldKey(guestId, accountId, name, scripts);
+      await attempts.at(joinHeldKey(guestId, accountId, name, scripts));
     let mayArrive = false;
-    const failures: unknown[] = [];
     for (const { handOver } of holdings)
-      await handOver?.({ guestId, accountId, isLast }, this.#parts).then(
-        (may) => (mayArrive ||= may),
-        (error: unknown) => failures.push(error),
-      );
-    if (failures.length > 0) throw failures[0];
+      if (handOver !== undefined && (await attempts.at(handOver({ guestId, accountId, isLast }, this.#parts))) === true) mayArrive = true;
+    attempts.end();
     return mayArrive;
   }
 
