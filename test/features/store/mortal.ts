@@ -5,6 +5,7 @@ import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { readConfig } from '../../../src/config.ts';
+import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { applyScript } from '../../../src/features/coins/apply.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
@@ -46,7 +47,9 @@ export class Movers implements Disposable {
   readonly #redis: Redis;
   readonly #link: ScriptLink;
   readonly #secret: KeySecret;
-  readonly log = pino({ level: 'silent' });
+  /** What the movers have logged as errors. */
+  readonly errors: { readonly msg: string; readonly guestId?: string }[] = [];
+  readonly log = pino({ level: 'error' }, { write: (line: string) => void this.errors.push(JSON.parse(line)) });
 
   private constructor(redis: Redis, link: ScriptLink, secret: KeySecret) {
     this.#redis = redis;
@@ -70,11 +73,19 @@ export class Movers implements Disposable {
   mover(around?: Around): Mover {
     const scripts = new WatchedScripts(this.#link, { now: Date.now });
     if (around !== undefined) scripts.around = around;
-    const catalogue = { orderOf: () => 'desc' as const };
-    const config = readConfig({});
-    const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret: this.#secret, log: this.log, now: Date.now });
+    const moves = new MoveJournal({ ...this.#partsWith(scripts), keySecret: this.#secret });
     scripts.helpMove = (accountId) => moves.help(accountId);
     return { scripts, moves };
+  }
+
+  deletions(): Deletions {
+    const { scripts } = this.mover();
+    return new Deletions({ ...this.#partsWith(scripts), metrics: { accountDeleted() {} } });
+  }
+
+  #partsWith(scripts: WatchedScripts) {
+    const catalogue = { orderOf: () => 'desc' as const };
+    return { scripts, catalogue, config: readConfig({}), holdings, log: this.log, now: Date.now };
   }
 
   hashOf(key: string): number {

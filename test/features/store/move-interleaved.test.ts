@@ -286,6 +286,20 @@ describe('a late helper', () => {
   });
 });
 
+test('a late helper of a guest that was closed and then deleted with its account logs no error', async () => {
+  const [guestId, targetId] = [await guestWith(3), await storeAccount(1e6)];
+  const late = stoppingAt('move/close');
+  const moving = begin(late.mover, guestId, targetId);
+  await late.stopped;
+  await movers.work();
+  expect(await redis.get(standingKey(guestId))).toBe(`>${targetId}`);
+  await movers.deletions().delete(targetId, 'operator');
+  expect(await redis.get(standingKey(guestId))).toMatch(/^=\d+$/);
+  late.goOn();
+  await moving;
+  expect(movers.errors).toEqual([]);
+});
+
 describe('what a failover may lose', () => {
   test('the freeze, after the account accepted: the guest keeps what it did since, and the audit names the account', async () => {
     await using lossy = await startRedis();
@@ -303,6 +317,7 @@ describe('what a failover may lose', () => {
         return call();
       });
       await begin(failing, guestId, targetId);
+      expect(own.errors.map((error) => error.guestId)).toEqual([guestId]);
       expect(await own.recordOf(guestId)).toBeNull();
       expect(await client.lrange(coinKeys.ledger(guestId), 0, -1)).toHaveLength(2);
       const { findings } = await audited(lossy.location);

@@ -3,6 +3,7 @@ import type { HeldFields } from '../../../accounts/fields.ts';
 import { joinHeldKey } from '../../../accounts/held-keys.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../../accounts/holdings.ts';
 import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
+import { standingOf } from '../../../accounts/standing-look.ts';
 import type { Refusal } from '../../../errors.ts';
 import { Attempts } from '../../../journal/attempts.ts';
 import { coinKeys } from '../../coins/model.ts';
@@ -148,7 +149,9 @@ export class MoveFinisher {
     const args = { moveId, targetId: target.accountId, names };
     const [word] = await scripts.run(closeGuest, { standing: standingKey(guestId) }, args);
     if (word === 'closed') return;
-    if (typeof (await this.#look(guestId)) === 'string') return;
+    const { word: state } = await standingOf(guestId, scripts);
+    // Another helper closed the guest. By now its account may have been deleted, and the guest with it.
+    if (state === 'moved' || state === 'deleted') return;
     // Redis lost the freeze. What the guest did since is nowhere else, so it stays.
     log.error(
       { guestId, accountId: target.accountId, moveId },
