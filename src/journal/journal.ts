@@ -69,6 +69,6 @@ export class Journal {
    */
   takeOver(work: (member: string) => Promise<number | undefined>, leaseMs: number, log: Logger): DueQueue {
     const { name, scripts, now } = this.#parts;
-    return new DueQueue({ name, scripts, log, now, leaseMs, work });
+    return new DueQueue({ name, scripts, log, now, leaseMs, work, isDurable: true });
   }
 }

@@ -22,6 +22,8 @@ export interface DueQueueParts {
   readonly atOnce?: number;
   /** Members that a look takes in all, about. Default: all that are due. */
   readonly mostALook?: number;
+  /** As of `Queue`. */
+  readonly isDurable?: boolean;
   readonly scripts: ScriptRunner;
   readonly log: Logger;
   readonly now: () => number;
@@ -35,7 +37,7 @@ export class DueQueue extends Queue {
   #closed = false;
 
   constructor(parts: DueQueueParts) {
-    super(parts.name, parts.scripts);
+    super(parts.name, parts.scripts, parts.isDurable);
     this.#parts = parts;
     const look = (): void => void (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
     this.#timer = setInterval(look, parts.lookIntervalMs ?? 500);

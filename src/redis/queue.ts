@@ -113,14 +113,18 @@ export interface Taken {
  *
  * After a crash before (3) the entry comes due. The work then finds out from the document what there is to do. One entry for
  * all acts would not be enough: the work might take it between (1) and (2), find nothing to do, and remove it. So work
- * has to be idempotent; a lost `settle` only makes it run once more.
+ * has to be idempotent; a lost `settle` only makes it run once more. One script takes the entry out and sets the next time, so a failover
+ * loses both or none.
  */
 export class Queue {
   readonly name: string;
   readonly #scripts: ScriptRunner;
   readonly #aheadScript: typeof queueAhead;
 
-  /** @param isDurable with REDIS_WAIT_REPLICAS an entry is on replicas before the act begins: for acts that a WAIT acknowledges */
+  /**
+   * @param isDurable with REDIS_WAIT_REPLICAS an entry is on replicas before the act begins, and a next time before an entry in another
+   * sorted set goes: for acts that a WAIT acknowledges
+   */
   constructor(name: string, scripts: ScriptRunner, isDurable = false) {
     this.name = name;
     this.#scripts = scripts;
@@ -176,7 +180,8 @@ export class Queue {
   async #end(key: string, seen: Seen, nextAt: number | undefined): Promise<void> {
     const { member } = seen;
     if (key === this.#keyOf(member)) return this.#settle(key, { ...seen, nextAt: nextAt ?? '' });
-    // A member of imported data, and one whose set could not be reached, goes to the set of its tag.
+    // A member of imported data, and one whose set could not be reached, goes to the set of its tag, on another primary maybe. A failover
+    // there must not lose the next time once the entry is out.
     if (nextAt !== undefined) await this.bring(member, nextAt);
     await this.#settle(key, { ...seen, nextAt: '' });
   }
