@@ -6,9 +6,10 @@ import { Progress } from '../consistency/progress.ts';
 import { jsonReport, textReport, type Report } from '../consistency/report.ts';
 import { newCounts } from '../consistency/counts.ts';
 import { runAudit } from '../consistency/run.ts';
-import { readConfig, SettingError } from '../config.ts';
+import { SettingError } from '../config.ts';
 import { openAuditedRedis } from './audited-redis.ts';
-import { Failure, parseFlags, runCommand, stopSignal, wholeNumber } from '../process/command.ts';
+import { readPlace } from './opened-redis.ts';
+import { Failure, runCommand, stopSignal, wholeNumber, type FlagsOf } from '../process/command.ts';
 
 /** The command `npm run audit`. docs/operating.md describes it. */
 
@@ -44,34 +45,15 @@ const FLAGS = {
   'full-speed': { type: 'boolean', default: false },
   list: { type: 'string' },
   json: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
 } as const;
 
-interface Flags {
-  readonly sharePercent: number | undefined;
-  readonly mostListed: number;
-  readonly json: boolean;
-  readonly help: boolean;
-}
-
-/** @throws Failure for a flag that does not exist or a value that does not fit */
-function readFlags(words: readonly string[]): Flags {
-  const { share, 'full-speed': isFullSpeed, list, json, help } = parseFlags(words, FLAGS);
-  if (share !== undefined && isFullSpeed) throw new Failure('Give --share or --full-speed, not both.');
-  return {
-    sharePercent: isFullSpeed ? 100 : wholeNumber('--share', share, 1, 100),
-    mostListed: wholeNumber('--list', list, 0, 1_000_000) ?? MOST_LISTED,
-    json,
-    help,
-  };
-}
-
-async function audit({ sharePercent, mostListed, json }: Flags): Promise<number> {
+async function run({ share: shareText, 'full-speed': isFullSpeed, list, json }: FlagsOf<typeof FLAGS>): Promise<number> {
+  if (shareText !== undefined && isFullSpeed) throw new Failure('Give --share or --full-speed, not both.');
+  const sharePercent = isFullSpeed ? 100 : wholeNumber('--share', shareText, 1, 100);
+  const mostListed = wholeNumber('--list', list, 0, 1_000_000) ?? MOST_LISTED;
   const signal = stopSignal(' before the end: nothing is proven.');
   const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
-  // Other settings may be missing here: the audit needs none of them.
-  const { REDIS_URL, DATA_DIR } = process.env;
-  const opening = openAuditedRedis(readConfig({ REDIS_URL, DATA_DIR }), pino({ level: 'silent' }));
+  const opening = openAuditedRedis(readPlace(), pino({ level: 'silent' }));
   const { connect, isOwn, close } = await Promise.race([opening, stopped]).catch(async (error: unknown) => {
     await opening.then((opened) => opened.close()).catch(() => {});
     throw error;
@@ -109,11 +91,4 @@ function sentenceOf(error: Error): string {
   return /^[A-Z]{3,} /.test(error.message) ? `Redis refused to answer: ${error.message}` : String(error.stack);
 }
 
-async function run(): Promise<number> {
-  const flags = readFlags(process.argv.slice(2));
-  if (!flags.help) return audit(flags);
-  process.stdout.write(HELP);
-  return EXIT.clean;
-}
-
-await runCommand('audit', EXIT.failed, run, sentenceOf);
+await runCommand({ name: 'audit', help: HELP, flags: FLAGS, run, failed: EXIT.failed, sentenceOf });

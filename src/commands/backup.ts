@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { takeBackup } from './backup/take.ts';
-import { readConfig } from '../config.ts';
-import { Failure, parseFlags, runCommand, stopSignal } from '../process/command.ts';
+import { readPrivatePlace } from './opened-redis.ts';
+import { Failure, runCommand, stopSignal, type FlagsOf } from '../process/command.ts';
 
 /** The command `npm run backup`. docs/backup.md describes it. */
 
@@ -28,24 +28,12 @@ const FLAGS = {
   'no-session-keys': { type: 'boolean', default: false },
   'no-audit': { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
 } as const;
 
-async function run(): Promise<number> {
-  const flags = parseFlags(process.argv.slice(2), FLAGS);
-  if (flags.help) {
-    process.stdout.write(HELP);
-    return EXIT.good;
-  }
+async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   if (flags.to === undefined || flags.to === '') throw new Failure('Name the file or the folder: --to FILE|FOLDER. See --help.');
   const signal = stopSignal(': there is no backup.');
-  // Other settings may be missing here: a backup needs none of them.
-  const { REDIS_URL, DATA_DIR } = process.env;
-  const config = readConfig({ REDIS_URL, DATA_DIR });
-  if (config.REDIS_URL !== undefined)
-    throw new Failure(
-      'REDIS_URL names a Redis of your own: back it up with its own means (docs/backup.md). This command is for the private Redis.',
-    );
+  const config = readPrivatePlace('back it up');
   const { file, manifest, drift, hints } = await takeBackup({
     config,
     to: flags.to,
@@ -71,4 +59,4 @@ async function run(): Promise<number> {
   return EXIT.drift;
 }
 
-await runCommand('backup', EXIT.failed, run);
+await runCommand({ name: 'backup', help: HELP, flags: FLAGS, run, failed: EXIT.failed });

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig, SettingError } from '../config.ts';
-import { Failure, parseFlags, wholeNumber } from '../process/command.ts';
+import { Failure, runCommand, wholeNumber, type FlagsOf } from '../process/command.ts';
 import { holdDataDir, makeFolder } from '../process/data-dir.ts';
 import { LocalCluster } from '../process/local-cluster.ts';
 
@@ -27,29 +27,25 @@ const FIRST_PORT = 7001;
 const BUS_OFFSET = 10_000;
 const LAST_PORT = 65_535 - BUS_OFFSET - PRIMARIES * (1 + MOST_REPLICAS) + 1;
 
-interface Flags {
+interface Wanted {
   readonly port: number;
   readonly replicas: number | undefined;
   readonly appendfsync: 'always' | 'everysec';
-  readonly help: boolean;
 }
 
 const FLAGS = {
   port: { type: 'string' },
   replicas: { type: 'string' },
   appendfsync: { type: 'string', default: 'everysec' },
-  help: { type: 'boolean', default: false },
 } as const;
 
-/** @throws Failure for a flag that does not exist or a value that does not fit */
-function readFlags(words: readonly string[]): Flags {
-  const { port, replicas, appendfsync, help } = parseFlags(words, FLAGS);
+/** @throws Failure for a value that does not fit */
+function wantedBy({ port, replicas, appendfsync }: FlagsOf<typeof FLAGS>): Wanted {
   if (appendfsync !== 'always' && appendfsync !== 'everysec') throw new Failure('The flag --appendfsync takes always or everysec.');
   return {
     port: wholeNumber('--port', port, 1024, LAST_PORT) ?? FIRST_PORT,
     replicas: wholeNumber('--replicas', replicas, 0, MOST_REPLICAS),
     appendfsync,
-    help,
   };
 }
 
@@ -57,7 +53,7 @@ function readFlags(words: readonly string[]): Flags {
  * The number of replicas of each primary. A cluster that lacks nodes would lack the slots that they took over.
  * @throws SettingError when the data has more replicas than the flag
  */
-function replicasIn(folder: string, { port, replicas }: Flags): number {
+function replicasIn(folder: string, { port, replicas }: Wanted): number {
   const hasData = (index: number): boolean => existsSync(join(folder, String(port + index), 'nodes.conf'));
   const nodes = Array.from({ length: PRIMARIES * (1 + MOST_REPLICAS) }, (_, index) => (hasData(index) ? index + 1 : 0));
   const stored = Math.max(0, Math.ceil(Math.max(...nodes) / PRIMARIES) - 1);
@@ -68,24 +64,25 @@ function replicasIn(folder: string, { port, replicas }: Flags): number {
   return replicas ?? stored;
 }
 
-async function run(flags: Flags): Promise<void> {
+async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
+  const wanted = wantedBy(flags);
   const { DATA_DIR } = process.env;
   const config = readConfig({ DATA_DIR });
-  const wanted = join(config.DATA_DIR, 'cluster');
+  const path = join(config.DATA_DIR, 'cluster');
   try {
-    makeFolder(wanted);
+    makeFolder(path);
   } catch (error) {
     throw new SettingError(`DATA_DIR ${config.DATA_DIR} cannot be used: ${(error as Error).message}`);
   }
-  const { folder, isHeld } = await holdDataDir({ ...config, DATA_DIR: wanted });
+  const { folder, isHeld } = await holdDataDir({ ...config, DATA_DIR: path });
   if (!isHeld) throw new SettingError(`DATA_DIR ${config.DATA_DIR} is in use: another cluster keeps its data there.`);
 
-  const replicas = replicasIn(folder, flags);
-  const ports = Array.from({ length: PRIMARIES * (1 + replicas) }, (_, index) => flags.port + index);
+  const replicas = replicasIn(folder, wanted);
+  const ports = Array.from({ length: PRIMARIES * (1 + replicas) }, (_, index) => wanted.port + index);
   const places = ports.map((port) => ({ port, busPort: port + BUS_OFFSET }));
   const cluster = new LocalCluster(PRIMARIES, places, {
     folder,
-    appendfsync: flags.appendfsync,
+    appendfsync: wanted.appendfsync,
     complained: ({ port }, text) => console.error(`coinop cluster: the Redis of port ${port} says: ${text}`),
     ended: ({ port }, code, signal) =>
       console.error(`coinop cluster: the Redis of port ${port} ended (${signal ?? code}). The next npm run cluster starts it again.`),
@@ -96,12 +93,13 @@ async function run(flags: Flags): Promise<void> {
     await cluster.start();
   } catch (error) {
     if (!stopping.aborted) throw error;
-    return;
+    return 0;
   }
   for (const { port, pid } of cluster.nodes) console.log(`port ${port}: process ${pid}`);
   const hosts = ports.slice(0, PRIMARIES).map((port) => `127.0.0.1:${port}`);
   // A service remembers in DATA_DIR which data it has: that of this cluster, beside the nodes.
-  console.log(`DATA_DIR=${wanted} REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
+  console.log(`DATA_DIR=${path} REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
+  return 0;
 }
 
 /**
@@ -119,12 +117,6 @@ function onStop(stop: () => Promise<void>): AbortSignal {
   return controller.signal;
 }
 
-try {
-  const flags = readFlags(process.argv.slice(2));
-  if (flags.help) process.stdout.write(HELP);
-  else await run(flags);
-} catch (error) {
-  // These two are for the operator: their messages are enough. Any other error is a defect and needs its stack trace.
-  console.error(error instanceof Failure || error instanceof SettingError ? error.message.replace(/^/gm, 'coinop cluster: ') : error);
-  process.exit(1);
-}
+await runCommand({ name: 'cluster', help: HELP, flags: FLAGS, run, failed: 1 });
+// Nodes that started before another one failed would hold the process.
+if (process.exitCode === 1) process.exit();

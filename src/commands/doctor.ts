@@ -4,7 +4,7 @@ import { examineRedis } from './doctor/examine-redis.ts';
 import { examineDataDir } from './doctor/machine.ts';
 import { examineService } from './doctor/running-service.ts';
 import { examineSettings } from './doctor/settings.ts';
-import { Failure, parseFlags, runCommand } from '../process/command.ts';
+import { Failure, runCommand, type FlagsOf } from '../process/command.ts';
 import { settingProblems } from '../setting-checks.ts';
 
 /** The command `npm run doctor`. docs/operating.md describes it. */
@@ -27,15 +27,9 @@ const EXIT = { healthy: 0, danger: 1, failed: 2 };
 const FLAGS = {
   url: { type: 'string' },
   json: { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
 } as const;
 
-async function run(): Promise<number> {
-  const flags = parseFlags(process.argv.slice(2), FLAGS);
-  if (flags.help) {
-    process.stdout.write(HELP);
-    return EXIT.healthy;
-  }
+async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   const url = flags.url?.replace(/\/+$/, '');
   if (url !== undefined && (!/^https?:\/\//.test(url) || !URL.canParse(url)))
     throw new Failure('The flag --url takes an address such as http://127.0.0.1:3000.');
@@ -50,4 +44,4 @@ async function run(): Promise<number> {
   return diagnosis.count('danger') > 0 ? EXIT.danger : EXIT.healthy;
 }
 
-await runCommand('doctor', EXIT.failed, run);
+await runCommand({ name: 'doctor', help: HELP, flags: FLAGS, run, failed: EXIT.failed });

@@ -3,13 +3,14 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { SettingError, type Config } from '../config.ts';
+import { readConfig, SettingError, type Config } from '../config.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { Cluster } from '../redis/cluster-client.ts';
 import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
 import { checkDataAtStart, checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { nameOf, type NodeOptions } from '../redis/shard.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
+import { Failure } from '../process/command.ts';
 import { holdDataDir } from '../process/data-dir.ts';
 import { PrivateRedis } from '../process/private-redis.ts';
 import { finishRestore, hasData } from '../process/restored-data.ts';
@@ -40,6 +41,21 @@ export interface OpenOptions {
   readonly clusterMust?: 'be whole' | 'serve';
   /** Further arguments for a private Redis that this process starts. */
   readonly settings?: readonly string[];
+}
+
+/** The settings that name the data. Others may be missing where a command runs that needs none of them. */
+export function readPlace(): Config {
+  const { REDIS_URL, DATA_DIR } = process.env;
+  return readConfig({ REDIS_URL, DATA_DIR });
+}
+
+/** As `readPlace`, for a command on the private Redis. @param act what the operator wants: `back it up` */
+export function readPrivatePlace(act: string): Config {
+  const config = readPlace();
+  if (config.REDIS_URL === undefined) return config;
+  throw new Failure(
+    `REDIS_URL names a Redis of your own: ${act} with its own means (docs/backup.md). This command is for the private Redis.`,
+  );
 }
 
 /**

@@ -1,6 +1,6 @@
 import { restoreBackup } from './backup/put-back.ts';
-import { readConfig } from '../config.ts';
-import { Failure, parseFlags, runCommand, stopSignal } from '../process/command.ts';
+import { readPrivatePlace } from './opened-redis.ts';
+import { Failure, runCommand, stopSignal, type FlagsOf } from '../process/command.ts';
 
 /** The command `npm run restore`. docs/backup.md describes it. */
 
@@ -32,26 +32,13 @@ const FLAGS = {
   tombstones: { type: 'string', multiple: true },
   'forget-deletions': { type: 'boolean', default: false },
   'accept-drift': { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
 } as const;
 
-async function run(): Promise<number> {
-  const flags = parseFlags(process.argv.slice(2), FLAGS);
-  if (flags.help) {
-    process.stdout.write(HELP);
-    return EXIT.restored;
-  }
+async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   if (flags.from === undefined || flags.from === '') throw new Failure('Name the backup: --from FILE. See --help.');
   const signal = stopSignal(': nothing was restored.');
-  // Other settings may be missing here: a restore needs none of them.
-  const { REDIS_URL, DATA_DIR } = process.env;
-  const config = readConfig({ REDIS_URL, DATA_DIR });
-  if (config.REDIS_URL !== undefined)
-    throw new Failure(
-      'REDIS_URL names a Redis of your own: restore it with its own means (docs/backup.md). This command is for the private Redis.',
-    );
   const lines = await restoreBackup({
-    dataDir: config.DATA_DIR,
+    dataDir: readPrivatePlace('restore it').DATA_DIR,
     from: flags.from,
     isReplacing: flags.replace,
     tombstoneFiles: flags.tombstones ?? [],
@@ -63,4 +50,4 @@ async function run(): Promise<number> {
   return EXIT.restored;
 }
 
-await runCommand('restore', EXIT.failed, run);
+await runCommand({ name: 'restore', help: HELP, flags: FLAGS, run, failed: EXIT.failed });

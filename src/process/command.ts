@@ -4,15 +4,6 @@ import { SettingError } from '../config.ts';
 /** An error of a command whose message is enough for the operator. */
 export class Failure extends Error {}
 
-/** @throws Failure for a flag that does not exist, or without its value */
-export function parseFlags<const Options extends ParseArgsOptionsConfig>(words: readonly string[], options: Options) {
-  try {
-    return parseArgs({ args: [...words], options }).values;
-  } catch (error) {
-    throw new Failure(flagProblem(error as Error, '--help'));
-  }
-}
-
 /** What `parseArgs` says of a flag, without its advice. @param help where the flags are described */
 export function flagProblem({ message }: Error, help: string): string {
   return `${message.split(/\.(?:\s|$)/)[0]!}. See ${help}.`;
@@ -27,24 +18,44 @@ export function wholeNumber(flag: string, text: string | undefined, least: numbe
   return number;
 }
 
-/**
- * Runs a command to its end and sets the exit code: that of `run`, or `failed` if it throws. An error for the operator is printed as
- * its sentence, any other with its stack.
- * @param sentenceOf the sentence of an error, if there is one
- */
-export async function runCommand(
-  name: string,
-  failed: number,
-  run: () => Promise<number>,
-  sentenceOf: (error: Error) => string | undefined = messageForOperator,
-): Promise<void> {
+/** Values of flags, by name. */
+export type FlagsOf<Options extends ParseArgsOptionsConfig> = ReturnType<typeof parseArgs<{ options: Options }>>['values'];
+
+interface Command<Options extends ParseArgsOptionsConfig> {
+  readonly name: string;
+  /** What `--help` prints. */
+  readonly help: string;
+  /** All flags but `--help`. */
+  readonly flags: Options;
+  /** @returns the exit code */
+  readonly run: (flags: FlagsOf<Options>) => Promise<number>;
+  /** The exit code if `run` throws. */
+  readonly failed: number;
+  /** The sentence of an error for the operator. Any other error is printed with its stack. */
+  readonly sentenceOf?: (error: Error) => string | undefined;
+}
+
+/** Runs a command to its end with the flags of this process, and sets the exit code. */
+export async function runCommand<const Options extends ParseArgsOptionsConfig>(command: Command<Options>): Promise<void> {
+  const { name, help, flags, run, failed, sentenceOf = messageForOperator } = command;
   try {
-    process.exitCode = await run();
+    const { help: isHelp, ...values } = parseFlags({ ...flags, help: { type: 'boolean' } }) as { readonly help?: boolean };
+    if (isHelp === true) process.stdout.write(help);
+    else process.exitCode = await run(values as FlagsOf<Options>);
   } catch (error) {
     const sentence = sentenceOf(error as Error);
     // The lines of a stack begin with four blanks.
     console.error(sentence === undefined ? error : sentence.replace(/^(?! {4})/gm, `coinop ${name}: `));
     process.exitCode = failed;
+  }
+}
+
+/** @throws Failure for a flag that does not exist, or without its value */
+function parseFlags(options: ParseArgsOptionsConfig): object {
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    throw new Failure(flagProblem(error as Error, '--help'));
   }
 }
 
