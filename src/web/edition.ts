@@ -3,6 +3,9 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { gzip } from 'node:zlib';
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import { endpoint, type Services } from '../declare.ts';
 import { Encoded, EncodedBytes, Reply, type RequestMeta } from '../server/http/endpoint.ts';
 
 /** A text as the service sends it: plain, gzipped, and with the tag that says whether it changed. */
@@ -36,6 +39,30 @@ export function editionsFrom<Name extends string>(worker: URL, data?: () => unkn
   });
 }
 
+type Headers = readonly (readonly [name: string, value: string])[];
+
+interface ServedText {
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly mediaType: string;
+  readonly anyOrigin?: true;
+}
+
+/** An endpoint that answers with one text. @param headers such as how long caches may keep it */
+export function textEndpoint(text: ServedText, headers: Headers, edition: (config: Config) => Promise<Edition>) {
+  return endpoint({
+    method: 'GET',
+    caller: 'none',
+    ...SENDS_EDITION,
+    reply: z.object({}),
+    example: `curl -s $base${text.path}`,
+    ...text,
+    handle: async ({ meta }, { config }: Pick<Services, 'config'>) => sendEdition(await edition(config), meta, headers),
+  });
+}
+
 /** Part of the declaration of an endpoint that answers with `sendEdition`. */
 export const SENDS_EDITION = {
   headers: { 'if-none-match': 'The ETag of an earlier reply.' },
@@ -45,8 +72,6 @@ export const SENDS_EDITION = {
 
 /** `no-cache`: browsers keep a file and ask each time whether it changed, so that a page never mixes files of two versions. */
 export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
-
-type Headers = readonly (readonly [name: string, value: string])[];
 
 /**
  * The edition as the client takes it: gzipped or plain, or 304 if the client has it already.

@@ -1,12 +1,7 @@
-import { z } from 'zod';
 import type { Config } from '../../config.ts';
-import { endpoint, type Services } from '../../declare.ts';
-import type { Endpoint } from '../../server/http/endpoint.ts';
 import { CACHED, type Docs } from '../documents/documents.ts';
-import { sendEdition, SENDS_EDITION } from '../edition.ts';
+import { textEndpoint } from '../edition.ts';
 import { HTML, pageHeaders } from '../layout.ts';
-
-const PAGE = [CACHED, ...pageHeaders()];
 
 interface DocsPage {
   readonly path: string;
@@ -16,20 +11,9 @@ interface DocsPage {
 }
 
 /** A page below /docs. */
-function docsPage({ path, name, operationId, summary }: DocsPage): (docs: (config: Config) => Docs) => Endpoint<Pick<Services, 'config'>> {
-  return (docs) =>
-    endpoint({
-      method: 'GET',
-      path,
-      operationId,
-      caller: 'none',
-      summary,
-      ...SENDS_EDITION,
-      reply: z.object({}),
-      mediaType: HTML,
-      example: `curl -s $base${path}`,
-      handle: async ({ meta }, { config }: Pick<Services, 'config'>) => sendEdition((await docs(config).pages()).get(name)!, meta, PAGE),
-    });
+function docsPage({ name, ...page }: DocsPage) {
+  return (docs: (config: Config) => Docs) =>
+    textEndpoint({ ...page, mediaType: HTML }, [CACHED, ...pageHeaders()], async (config) => (await docs(config).pages()).get(name)!);
 }
 
 export const referenceDocs = docsPage({
