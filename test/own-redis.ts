@@ -1,22 +1,33 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import type { RedisLocation } from '../src/redis/connect.ts';
 import { PrivateRedis } from '../src/process/private-redis.ts';
+
+export interface OwnRedis extends AsyncDisposable {
+  readonly location: { readonly socketPath: string };
+  /** A client. It connects when a test first asks for it. */
+  readonly redis: Redis;
+}
 
 /**
  * A Redis for one test: for tests that change Redis's settings or observe every command with MONITOR.
  * @param settings further ones of redis-server: `'--port', '7000'`
  */
-export async function startRedis(...settings: string[]): Promise<AsyncDisposable & { location: RedisLocation }> {
+export async function startRedis(...settings: string[]): Promise<OwnRedis> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-own-redis-'));
-  const redis = new PrivateRedis(folder, pino({ level: 'silent' }), settings);
-  await redis.start();
+  const server = new PrivateRedis(folder, pino({ level: 'silent' }), settings);
+  await server.start();
+  let client: Redis | undefined;
   return {
-    location: { socketPath: redis.socketPath },
+    location: { socketPath: server.socketPath },
+    get redis() {
+      return (client ??= new Redis({ path: server.socketPath }));
+    },
     async [Symbol.asyncDispose]() {
-      await redis.stop();
+      client?.disconnect();
+      await server.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

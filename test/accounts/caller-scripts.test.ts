@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { CallerScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/caller-scripts.ts';
 import { opensAccount } from '../../src/accounts/prologues.ts';
@@ -6,7 +6,7 @@ import { Refusal } from '../../src/errors.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { lua } from '../lua-files.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 
 const acting = defineScript({
   file: lua(
@@ -19,14 +19,14 @@ const acting = defineScript({
   prologue: opensAccount,
 });
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let link: ScriptLink;
 let scripts: CallerScripts;
 
 beforeAll(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
   link = new ScriptLink(redis);
   await link.opened();
   scripts = new CallerScripts(link, { now: Date.now });
@@ -34,7 +34,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   link.disconnect();
-  redis.disconnect();
   await own[Symbol.asyncDispose]();
 });
 

@@ -14,7 +14,7 @@ import { showWith } from '../../src/operator/show.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { audited } from '../consistency/audited.ts';
 import { freshId, signIn, start, type TestService } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { identifying, prepare } from '../server/identity/requests.ts';
 import { provision, signInToStore } from '../store.ts';
 
@@ -58,7 +58,7 @@ async function toysOf(accountId: string, scripts: ScriptRunner): Promise<string[
   return toys;
 }
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let service: TestService;
 let redis: Redis;
 

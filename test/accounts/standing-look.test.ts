@@ -1,21 +1,18 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { standingKey } from '../../src/accounts/account-keys.ts';
 import { follow, MOST_FOLLOWED, runWhereItIs, settled, standingOf } from '../../src/accounts/standing-look.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let scripts: CallerScripts;
 beforeAll(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await own[Symbol.asyncDispose]();
-});
+afterAll(() => own[Symbol.asyncDispose]());
 beforeEach(async () => {
   await redis.flushall();
   scripts = new CallerScripts({ call: (command, words) => redis.call(command, ...words) }, { now: () => 5000 });

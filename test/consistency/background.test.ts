@@ -11,14 +11,14 @@ import { pino } from 'pino';
 import { auditInChild } from '../../src/commands/audit-child.ts';
 import { BACKGROUND_AUDIT_KEY, BackgroundAudit, type AuditResult, type LastAudit } from '../../src/consistency/background.ts';
 import { freshId, start, type TestService } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { selfSignedCertificate } from '../self-signed.ts';
 import { startTcpRedis } from '../realtime/child.ts';
 import { addAuditMetrics } from '../../src/server/audit-metrics.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: OwnRedis;
 let service: TestService;
 let audits: BackgroundAudit[];
 let logLines: string[];

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
@@ -14,7 +14,7 @@ import { purchaseHash } from '../../src/features/subscription/purchase-token.ts'
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { damageEntry } from '../damaged-entry.ts';
 import { freshId, start, type TestService } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { Watcher } from '../realtime/watcher.ts';
 import { issue, signInToStore } from '../store.ts';
 import { audited } from './audited.ts';
@@ -23,7 +23,7 @@ import { audited } from './audited.ts';
 
 const HOUR_MS = 3_600_000;
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let service: TestService;
 let redis: Redis;
 
@@ -649,10 +649,9 @@ const damages: Record<string, Damage> = {
 beforeAll(async () => {
   own = await startRedis();
   service = await start({ redis: own.location });
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
 });
 afterAll(async () => {
-  redis.disconnect();
   await service[Symbol.asyncDispose]();
   await own[Symbol.asyncDispose]();
 });

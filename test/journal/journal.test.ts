@@ -1,11 +1,11 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Journal } from '../../src/journal/journal.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let journal: Journal;
 const NOW = 1_790_000_000_000;
@@ -14,12 +14,9 @@ const lines: { reason: string; queue: string }[] = [];
 
 beforeAll(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await own[Symbol.asyncDispose]();
-});
+afterAll(() => own[Symbol.asyncDispose]());
 beforeEach(async () => {
   await redis.flushall();
   const scripts = new ScriptRunner({ call: (command, words) => redis.call(command, ...words) }, { now: Date.now, observe: () => {} });

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DueQueue, type DueQueueParts } from '../../src/redis/due-queue.ts';
@@ -6,11 +6,11 @@ import { Queue, queueKeyOf, queueKeys } from '../../src/redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { sleep } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 
 const LEASE_MS = 10_000;
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let scripts: ScriptRunner;
 let commands: number;
@@ -20,13 +20,10 @@ let queues: DueQueue[];
 
 beforeAll(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
 });
 
-afterAll(async () => {
-  redis.disconnect();
-  await own[Symbol.asyncDispose]();
-});
+afterAll(() => own[Symbol.asyncDispose]());
 
 beforeEach(async () => {
   await redis.flushall();

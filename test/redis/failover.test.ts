@@ -5,7 +5,7 @@ import { startRedis } from '../own-redis.ts';
 
 test('a write that meets a replica is refused, and the connection of the scripts opens again to find the new primary', async () => {
   await using own = await startRedis();
-  const { socketPath } = own.location as { socketPath: string };
+  const { socketPath } = own.location;
   const redis = new Redis({ path: socketPath });
   try {
     await using service = await start({ redis: own.location });

@@ -3,17 +3,17 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isUsable } from '../../src/redis/connect.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { sleep } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { RedisLink } from '../realtime/redis-link.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let way: RedisLink;
 let redis: Redis;
 let link: ScriptLink;
 
 beforeEach(async () => {
   own = await startRedis();
-  way = await RedisLink.open((own.location as { socketPath: string }).socketPath);
+  way = await RedisLink.open(own.location.socketPath);
   // As the service's own: nothing waits for a return, and nothing is sent twice.
   const options = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 };
   redis = new Redis({ path: way.location.socketPath, ...options });

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { opensAccount } from '../../src/accounts/prologues.ts';
@@ -9,7 +9,7 @@ import { slotOf } from '../../src/redis/slots.ts';
 import { afterWrites, redisFailure, ScriptRunner, type ShardMap } from '../../src/redis/script-runner.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
 import { lua } from '../lua-files.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 
 /** Counts in `count`. With a fault it raises an error, or gives no answer. */
 const counting = defineScript({
@@ -37,7 +37,7 @@ const opening = defineScript({
   prologue: opensAccount,
 });
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let link: ScriptLink;
 let scripts: ScriptRunner;
@@ -45,7 +45,7 @@ const observed: string[] = [];
 
 beforeAll(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
   link = new ScriptLink(redis);
   await link.opened();
   scripts = new ScriptRunner(link, { now: Date.now, observe: (script) => observed.push(script) });
@@ -53,7 +53,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   link.disconnect();
-  redis.disconnect();
   await own[Symbol.asyncDispose]();
 });
 

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Reply } from '../../src/redis/resp.ts';
 import { Subscriber } from '../../src/redis/subscriber.ts';
 import { sleep } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { RedisLink } from '../realtime/redis-link.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let way: RedisLink;
 let redis: Redis;
 let publisher: Redis;
@@ -16,7 +16,7 @@ let events: string[];
 
 beforeEach(async () => {
   own = await startRedis();
-  const { socketPath } = own.location as { socketPath: string };
+  const { socketPath } = own.location;
   way = await RedisLink.open(socketPath);
   publisher = new Redis({ path: socketPath });
   redis = new Redis({ path: way.location.socketPath, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 });

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Journal } from '../../src/journal/journal.ts';
@@ -9,11 +9,11 @@ import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freePort } from '../free-port.ts';
 import { start, type TestService } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { eventually } from '../realtime/watcher.ts';
 
-let primary: Awaited<ReturnType<typeof startRedis>>;
-let replica: Awaited<ReturnType<typeof startRedis>>;
+let primary: OwnRedis;
+let replica: OwnRedis;
 let replicaRedis: Redis;
 let service: TestService;
 let replicaPid: number;
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const port = await freePort();
   primary = await startRedis('--port', port, '--bind', '127.0.0.1', '--repl-diskless-sync-delay', '0');
   replica = await startRedis('--replicaof', `127.0.0.1 ${port}`);
-  replicaRedis = new Redis({ path: (replica.location as { socketPath: string }).socketPath });
+  ({ redis: replicaRedis } = replica);
   while (!/master_link_status:up/.test(await replicaRedis.info('replication'))) await pause(20);
   replicaPid = Number(/^process_id:(\d+)/m.exec(await replicaRedis.info('server'))![1]);
   service = await start({ redis: primary.location, settings: { REDIS_WAIT_REPLICAS: '1' } });
@@ -31,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   process.kill(replicaPid, 'SIGCONT');
   await service[Symbol.asyncDispose]();
-  replicaRedis.disconnect();
   await replica[Symbol.asyncDispose]();
   await primary[Symbol.asyncDispose]();
 });

@@ -7,21 +7,20 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freshId, start, type TestService } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { eventually } from '../realtime/watcher.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let service: TestService;
 const logLines: string[] = [];
 beforeAll(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
   service = await start({ redis: own.location, logLines });
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
-  redis.disconnect();
   await own[Symbol.asyncDispose]();
 });
 

@@ -4,7 +4,7 @@ import { storeAccountIdOf } from '../../src/accounts/ids.ts';
 import { refuse } from '../../src/errors.ts';
 import type { AppStore, StoreParts, StorePurchase } from '../../src/stores/store.ts';
 import { freshId, start, type StartOptions, type TestService } from '../harness.ts';
-import { startRedis } from '../own-redis.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { signInToStore } from '../store.ts';
 import { until } from '../features/subscription/shop.ts';
 
@@ -76,7 +76,7 @@ async function calledIn(folders: readonly string[], act: () => Promise<void>): P
 }
 
 describe('an app store that is not Google', () => {
-  let redis: Awaited<ReturnType<typeof startRedis>>;
+  let redis: OwnRedis;
   let moon: MoonStore;
   let service: TestService;
   const branch = (options: StartOptions) => start({ redis: redis.location, settings: { STORE: 'off' }, ...options });

@@ -104,7 +104,7 @@ test('data that cannot be read is replaced only if its deletions may be forgotte
 
 test('an account that was deleted by a process that died at once is among the tombstones', async () => {
   await using server = await startRedis();
-  const redis = new Redis({ path: (server.location as { socketPath: string }).socketPath });
+  const { redis } = server;
   await redis.zadd('tombstones', 1_795_000_000_000, 'indexed');
   // Marked and not in the index; asked for and not marked; in both.
   await redis.mset('{marked}:moves', '=1795000000001\n#3\n', '{open}:moves', '#1\n', '{indexed}:moves', '=1795000000000\n');
@@ -113,7 +113,6 @@ test('an account that was deleted by a process that died at once is among the to
     { accountId: 'indexed', at: 1_795_000_000_000 },
     { accountId: 'marked', at: 1_795_000_000_001 },
   ]);
-  redis.disconnect();
 });
 
 test('tombstones are lines of text, and other text is refused', () => {

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { Diagnosis } from '../../../src/commands/doctor/diagnosis.ts';
@@ -7,20 +7,17 @@ import { examineAddresses } from '../../../src/commands/doctor/fast-addresses.ts
 import { drawKeys } from '../../../src/commands/doctor/growth.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
 const DAY_MS = 86_400_000;
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 beforeAll(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await own[Symbol.asyncDispose]();
-});
+afterAll(() => own[Symbol.asyncDispose]());
 
 const findingsOf = (diagnosis: Diagnosis) => diagnosis.findings.map(({ kind, text }) => [kind, text]);
 const factsOf = (diagnosis: Diagnosis) => Object.fromEntries(diagnosis.facts.map(({ name, value }) => [name, value]));

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
@@ -8,20 +8,19 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { pair } from '../sessions/paired.ts';
 import { issue, signInToStore } from '../../store.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let service: TestService;
 let redis: Redis;
 beforeAll(async () => {
   own = await startRedis();
   service = await start({ redis: own.location });
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
 });
 afterAll(async () => {
-  redis.disconnect();
   await service[Symbol.asyncDispose]();
   await own[Symbol.asyncDispose]();
 });

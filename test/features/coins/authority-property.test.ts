@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, sleep, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { audited } from '../../consistency/audited.ts';
 import { anyCredential, anyRequest, type AnyRequest, type Credential, type Value } from './any-request.ts';
 import { Visitor } from './visitor.ts';
@@ -53,14 +53,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ daysPass: fc.constantFrom(1, 20) }) },
 );
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: OwnRedis;
 let direct: Redis;
 let open: TestService;
 let closed: TestService;
 let origin: WithOrigin;
 beforeAll(async () => {
   redis = await startRedis();
-  direct = new Redis({ path: (redis.location as { socketPath: string }).socketPath });
+  ({ redis: direct } = redis);
   const settings = { STORE: 'sandbox', LEDGER_RETENTION_DAYS: '30', TRIAL_DAYS: '1' };
   open = await start({ redis: redis.location, settings: { ...settings, COIN_AUTHORITY: 'client' } });
   origin = await withOrigin(open);
@@ -68,7 +68,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([open, closed].map((service) => service[Symbol.asyncDispose]()));
-  direct.disconnect();
   await redis[Symbol.asyncDispose]();
 });
 

@@ -1,24 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { historyOf } from '../../store.ts';
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: OwnRedis;
 let client: Redis;
 beforeAll(async () => {
   redis = await startRedis();
-  client = new Redis({ path: (redis.location as { socketPath: string }).socketPath });
+  ({ redis: client } = redis);
 });
-afterAll(async () => {
-  client.disconnect();
-  await redis[Symbol.asyncDispose]();
-});
+afterAll(() => redis[Symbol.asyncDispose]());
 
 const credit = (to: TestService, installId: string, coins: number, key: string) => to.post('/v1/coins/credit', { installId, coins, key });
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../free-port.ts';
 import { start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: OwnRedis;
 let service: TestService;
 beforeAll(async () => {
   redis = await startRedis();

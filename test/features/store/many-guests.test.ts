@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: OwnRedis;
 let service: TestService;
 beforeAll(async () => {
   redis = await startRedis();

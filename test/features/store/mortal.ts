@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
@@ -18,7 +18,7 @@ import type { Answer, PrologueCall } from '../../../src/redis/script-runner.ts';
 import { ScriptLink } from '../../../src/redis/script-link.ts';
 import { callerFrom, type Caller } from '../../../src/server/identity/caller.ts';
 import { start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
 /** Runs before each call of a script: `call` makes the call. */
 export type Around = (script: string, call: () => Promise<Answer<string>>) => Promise<Answer<string>>;
@@ -145,7 +145,7 @@ export function freshInstall(): { installId: string; accountId: string } {
 
 /** A service with its own Redis, and movers that use the same Redis. */
 export interface Moving extends AsyncDisposable {
-  readonly own: Awaited<ReturnType<typeof startRedis>>;
+  readonly own: OwnRedis;
   readonly service: TestService;
   readonly redis: Redis;
   readonly movers: Movers;
@@ -154,7 +154,7 @@ export interface Moving extends AsyncDisposable {
 export async function openMoving(): Promise<Moving> {
   const own = await startRedis();
   const service = await start({ redis: own.location });
-  const redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  const { redis } = own;
   const movers = await Movers.open(redis);
   return {
     own,
@@ -163,7 +163,6 @@ export async function openMoving(): Promise<Moving> {
     movers,
     async [Symbol.asyncDispose]() {
       movers[Symbol.dispose]();
-      redis.disconnect();
       await service[Symbol.asyncDispose]();
       await own[Symbol.asyncDispose]();
     },

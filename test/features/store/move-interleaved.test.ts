@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
@@ -304,29 +304,24 @@ describe('what a failover may lose', () => {
   test('the freeze, after the account accepted: the guest keeps what it did since, and the audit names the account', async () => {
     await using lossy = await startRedis();
     await using other = await start({ redis: lossy.location });
-    const client = new Redis({ path: (lossy.location as { socketPath: string }).socketPath });
-    const own = await Movers.open(client);
-    try {
-      const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
-      await own.apply(guestId, 'c2', 'first');
-      const failing = own.mover(async (script, call) => {
-        if (script === 'move/close') {
-          await client.del(standingKey(guestId));
-          await own.apply(guestId, 'c3', 'since');
-        }
-        return call();
-      });
-      await begin(failing, guestId, targetId);
-      expect(own.errors.map((error) => error.guestId)).toEqual([guestId]);
-      expect(await own.recordOf(guestId)).toBeNull();
-      expect(await client.lrange(coinKeys.ledger(guestId), 0, -1)).toHaveLength(2);
-      const { findings } = await audited(lossy.location);
-      expect(findings.map(({ kind, subject }) => [kind, subject])).toEqual([['half_move', `account ${targetId}`]]);
-      expect((await other.get('/ready')).status).toBe(200);
-    } finally {
-      own[Symbol.dispose]();
-      client.disconnect();
-    }
+    const { redis: client } = lossy;
+    using own = await Movers.open(client);
+    const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
+    await own.apply(guestId, 'c2', 'first');
+    const failing = own.mover(async (script, call) => {
+      if (script === 'move/close') {
+        await client.del(standingKey(guestId));
+        await own.apply(guestId, 'c3', 'since');
+      }
+      return call();
+    });
+    await begin(failing, guestId, targetId);
+    expect(own.errors.map((error) => error.guestId)).toEqual([guestId]);
+    expect(await own.recordOf(guestId)).toBeNull();
+    expect(await client.lrange(coinKeys.ledger(guestId), 0, -1)).toHaveLength(2);
+    const { findings } = await audited(lossy.location);
+    expect(findings.map(({ kind, subject }) => [kind, subject])).toEqual([['half_move', `account ${targetId}`]]);
+    expect((await other.get('/ready')).status).toBe(200);
   });
 
   test('the freeze, before the account accepted: the move ends, and the guest stays as it is', async () => {

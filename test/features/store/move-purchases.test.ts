@@ -3,11 +3,11 @@ import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { signInToStore } from '../../store.ts';
 
 // Its lines have no purchases behind them, which the audit of the other files' data would find.
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: OwnRedis;
 let service: TestService;
 beforeAll(async () => {
   redis = await startRedis();

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, sleep, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';
 import { historyOf } from '../../store.ts';
 
@@ -43,21 +43,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('cut' as const), at: place }) },
 );
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: OwnRedis;
 let links: RedisLink[];
 let services: TestService[];
 /** The test's own connection, which no step cuts. */
 let direct: Redis;
 beforeAll(async () => {
   redis = await startRedis();
-  direct = new Redis({ path: (redis.location as { socketPath: string }).socketPath });
-  links = await Promise.all([0, 1].map(() => RedisLink.open((redis.location as { socketPath: string }).socketPath)));
+  ({ redis: direct } = redis);
+  links = await Promise.all([0, 1].map(() => RedisLink.open(redis.location.socketPath)));
   services = await Promise.all(links.map((link) => start({ redis: link.location })));
 });
 afterAll(async () => {
   await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
   await Promise.all(links.map((link) => link[Symbol.asyncDispose]()));
-  direct.disconnect();
   await redis[Symbol.asyncDispose]();
 });
 

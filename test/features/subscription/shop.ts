@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
@@ -38,7 +38,7 @@ export async function openShop(packageNames: readonly string[] = [PACKAGE], sett
   const branch = (options: StartOptions = {}) => start({ redis: own.location, storeSettings: google.settings, settings, ...options });
   const service = await branch({ logLines });
   google.now = service.now;
-  const redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  const { redis } = own;
   return {
     google,
     redis,
@@ -69,7 +69,6 @@ export async function openShop(packageNames: readonly string[] = [PACKAGE], sett
     },
     makeStoreAccount: async (installId) => void (await redis.hset(accountKey(accountIdOf(installId)), { createdAt: 1, store: 'google' })),
     async [Symbol.asyncDispose]() {
-      redis.disconnect();
       await service[Symbol.asyncDispose]();
       await google[Symbol.asyncDispose]();
       await own[Symbol.asyncDispose]();

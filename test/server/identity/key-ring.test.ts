@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openConnections, type RedisConnections } from '../../../src/redis/redis-connections.ts';
@@ -6,14 +6,14 @@ import type { RedisLocation } from '../../../src/redis/connect.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { BadKey, KeyRing } from '../../../src/server/identity/key-ring.ts';
 import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 
 /** The keys of a process, on a Redis that goes away, is emptied, or is restored to an older state. */
 
 const RECORDS = '{server-keys}';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let open: RedisConnections[];
 let rings: KeyRing[];
@@ -21,13 +21,12 @@ let logLines: string[];
 let clock: number;
 beforeEach(async () => {
   own = await startRedis();
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
   [open, rings, logLines, clock] = [[], [], [], Date.now()];
 });
 afterEach(async () => {
   for (const ring of rings) ring.close();
   for (const connections of open) connections.disconnect();
-  redis.disconnect();
   await own[Symbol.asyncDispose]();
 });
 

@@ -1,26 +1,25 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptLink } from '../../../src/redis/script-link.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
 import { audited } from '../../consistency/audited.ts';
 import { start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let own: OwnRedis;
 let redis: Redis;
 let link: ScriptLink;
 let service: TestService;
 beforeAll(async () => {
   own = await startRedis();
   service = await start({ redis: own.location });
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  ({ redis } = own);
   link = new ScriptLink(redis);
   await link.opened();
 });
 afterAll(async () => {
   link.disconnect();
-  redis.disconnect();
   await service[Symbol.asyncDispose]();
   await own[Symbol.asyncDispose]();
 });
