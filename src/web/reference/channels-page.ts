@@ -2,7 +2,7 @@ import { html, type Html } from '../html.ts';
 import { exampleOf } from '../documents/examples.ts';
 import type { Schema } from '../documents/schemas.ts';
 import { fieldItem, fieldList, type Components } from './fields.ts';
-import { frame } from './frame.ts';
+import { docsLayout } from './docs-layout.ts';
 import { breakable, codeBlock, errorLink, json, paragraphs } from './prose.ts';
 import { methodMark } from './reference-page.ts';
 
@@ -49,7 +49,7 @@ export function channelsPage(asyncapi: AsyncapiParts): string {
   const channels = Object.entries(asyncapi.channels as Record<string, Channel>);
   // The list of close codes has a section of its own below.
   const [about = ''] = asyncapi.info.description.split(/\n\n(?=Close codes)/);
-  return frame({
+  return docsLayout({
     path: '/docs/channels',
     title: 'Live channels: coinop',
     description: 'The WebSocket channels of coinop: their messages, who may send them, and how they close.',

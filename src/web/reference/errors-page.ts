@@ -2,7 +2,7 @@ import { errors, type ErrorCode } from '../../errors.ts';
 import { html, type Html } from '../html.ts';
 import { errorExample } from '../documents/examples.ts';
 import type { ErrorGivers, Giver } from './error-givers.ts';
-import { frame } from './frame.ts';
+import { docsLayout } from './docs-layout.ts';
 import { codeBlock, json, prose } from './prose.ts';
 import { methodMark } from './reference-page.ts';
 
@@ -21,7 +21,7 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
 /** The page with every error code: its meaning, what a client does about it, and the endpoints and channels that give it. */
 export function errorsPage(givers: ErrorGivers): string {
   const statuses = [...Map.groupBy(codes, (code) => errors[code].status)].sort(([one], [other]) => one - other);
-  return frame({
+  return docsLayout({
     path: '/docs/errors',
     title: 'Error codes: coinop',
     description: 'Every error code of coinop: what it means, what to do about it, and which endpoints give it.',

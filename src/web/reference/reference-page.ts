@@ -2,7 +2,7 @@ import { html, type Html } from '../html.ts';
 import { exampleOf } from '../documents/examples.ts';
 import type { Schema } from '../documents/schemas.ts';
 import { fieldItem, fieldList, resolved, type Components } from './fields.ts';
-import { frame } from './frame.ts';
+import { docsLayout } from './docs-layout.ts';
 import { breakable, codeBlock, errorLink, json, paragraphs, prose } from './prose.ts';
 
 /** What this page reads of the OpenAPI document. */
@@ -57,7 +57,7 @@ export function referencePage({ info, tags, paths, components }: OpenapiParts): 
     listed: operations.filter(({ operation }) => operation.tags[0] === name),
   }));
   const first = operations.find(({ operation }) => operation.operationId === 'creditCoins');
-  return frame({
+  return docsLayout({
     path: '/docs',
     title: 'API reference: coinop',
     description: 'Every endpoint of coinop, with its fields, its errors and a form to try it.',

@@ -1,7 +1,7 @@
 import { html, type Html } from '../html.ts';
 import { layout } from '../layout.ts';
 
-/** A page of the documentation, before the frame of all of them is put around it. */
+/** A page of the documentation, without the layout that all of them share. */
 export interface PageParts {
   readonly path: '/docs' | '/docs/channels' | '/docs/errors';
   readonly title: string;
@@ -25,8 +25,8 @@ const PAGES = [
   ['/docs/errors', 'Errors'],
 ] as const;
 
-/** A whole page. */
-export function frame({ path, title, description, searched, contents, main }: PageParts): string {
+/** The whole page. */
+export function docsLayout({ path, title, description, searched, contents, main }: PageParts): string {
   const body = html`<header class="top">
       <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>
       <nav aria-label="Documentation">
