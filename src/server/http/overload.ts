@@ -1,10 +1,11 @@
 import { errors, refuse } from '../../errors.ts';
+import type { Admission } from '../admission.ts';
 import type { Origins } from '../identity/origin.ts';
 import type { Exchange } from './exchange.ts';
 import { headerLines, responseLines } from './response-headers.ts';
 
 /**
- * Sends the refusals beyond MAX_IN_FLIGHT, `overloaded`. `pipeline.ts` and `server.ts` ask `Admission` which requests get one.
+ * Decides which requests are beyond MAX_IN_FLIGHT, and refuses them: `overloaded`. `Admission` counts the requests in flight.
  *
  * A refusal costs a fifth of a credit (`npm run bench -- overload`), so a process that refused at once all that it cannot serve
  * would serve half as much as it can at four times its capacity. The process therefore sends REFUSALS_AT_ONCE in each interval
@@ -15,15 +16,31 @@ import { headerLines, responseLines } from './response-headers.ts';
  */
 export class Overload {
   readonly #origins: Origins;
+  readonly #admission: Admission;
   #left = REFUSALS_AT_ONCE;
   /** Exchanges whose refusals are held back, the oldest first, and until when on the clock of `performance.now()`. */
   #held: { readonly exchange: Exchange; readonly untilMs: number }[] = [];
 
-  constructor(origins: Origins) {
+  constructor(origins: Origins, admission: Admission) {
     this.#origins = origins;
+    this.#admission = admission;
   }
 
-  refuse(exchange: Exchange): void {
+  /** Refuses a request whose body is not read yet, if no place is left. @returns whether it was refused */
+  refusesUnread(exchange: Exchange): boolean {
+    const { isFull } = this.#admission;
+    if (isFull) this.#refuse(exchange);
+    return isFull;
+  }
+
+  /** Takes a place among the requests in flight, or refuses the request. @returns whether it was refused */
+  refuses(exchange: Exchange): boolean {
+    const hasPlace = exchange.takePlace();
+    if (!hasPlace) this.#refuse(exchange);
+    return !hasPlace;
+  }
+
+  #refuse(exchange: Exchange): void {
     if (this.#left > 0) return this.#send(exchange);
     // The request's own deadline would answer it 503 `store_unavailable`.
     exchange.setDeadline(Infinity);

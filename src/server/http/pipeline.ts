@@ -73,7 +73,7 @@ export class Pipeline<Services> {
     const bodyRefusal = refuseBodyOf(headers, this.#endpoint);
     if (bodyRefusal !== undefined) return this.#answers.reply(exchange, bodyRefusal);
     // Under overload most requests are refused here, before their bodies are read. uWS drops the body of an answered request.
-    if (this.#endpoint.probe !== true && this.#parts.admission.isFull) return this.#parts.overload.refuse(exchange);
+    if (this.#endpoint.probe !== true && this.#parts.overload.refusesUnread(exchange)) return;
     exchange.setDeadline(BODY_DEADLINE_MS);
     exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
       if (bytes === undefined) return this.#answers.reply(exchange, refuse('payload_too_large'));
@@ -87,7 +87,7 @@ export class Pipeline<Services> {
   #admit(request: Request): void {
     const { exchange } = request;
     exchange.setDeadline(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
-    if (this.#endpoint.probe !== true && !exchange.takePlace()) return this.#parts.overload.refuse(exchange);
+    if (this.#endpoint.probe !== true && this.#parts.overload.refuses(exchange)) return;
     const credential = this.#credentialOf(request);
     if (!(credential instanceof Promise)) return this.#attempt(request, credential);
     credential.then(

@@ -75,7 +75,7 @@ export class Server<Services> {
     options.metrics.gauge({ name: 'coinop_live_sockets', help: 'WebSockets open on live channels.', value: () => this.#live.count });
     this.#answerLog = new AnswerLog(options.log, options.slowRequestMs);
     this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), IGNORES_KEYS);
-    this.#overload = new Overload(options.origins);
+    this.#overload = new Overload(options.origins, options.admission);
     this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.monotonic);
     this.#keyCheck = new KeyCheck(options.serverKeys, options.log);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork, keyCheck: this.#keyCheck });
@@ -178,7 +178,7 @@ export class Server<Services> {
       closeOnBackpressureLimit: false,
       upgrade: (response, request, context) =>
         this.#receive(response, request, route, (exchange) => {
-          if (!exchange.takePlace()) return this.#overload.refuse(exchange);
+          if (this.#overload.refuses(exchange)) return;
           exchange.setDeadline(REDIS_DEADLINE_MS);
           void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
         }),

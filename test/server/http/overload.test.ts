@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Admission } from '../../../src/server/admission.ts';
 import { Origins } from '../../../src/server/identity/origin.ts';
 import type { Exchange } from '../../../src/server/http/exchange.ts';
 import { Overload } from '../../../src/server/http/overload.ts';
@@ -25,6 +26,7 @@ function fake(requestId: string, startedAt = 0): Fake {
     startedAt,
     requestId,
     headers: { origin: '' },
+    takePlace: () => false,
     setDeadline: (milliseconds: number) => deadlines.push(milliseconds),
     send(status: number, body: string, headers: string) {
       sent.push({ status, body, headers });
@@ -35,15 +37,16 @@ function fake(requestId: string, startedAt = 0): Fake {
 }
 
 describe('Overload', () => {
+  const full = { isFull: true } as Admission;
   const refused = (overload: Overload, count: number, startedAt = 0): Fake[] => {
     const fakes = Array.from({ length: count }, (_, index) => fake(`id-${index}`, startedAt));
-    for (const { exchange } of fakes) overload.refuse(exchange);
+    for (const { exchange } of fakes) expect(overload.refuses(exchange)).toBe(true);
     return fakes;
   };
   const answered = (fakes: readonly Fake[]): number => fakes.filter(({ sent }) => sent.length === 1).length;
 
   test('refuses with the error body of the contract', () => {
-    const [{ sent }] = refused(new Overload(new Origins([], undefined)), 1) as [Fake];
+    const [{ sent }] = refused(new Overload(new Origins([], undefined), full), 1) as [Fake];
     expect(sent[0]!.status).toBe(503);
     expect(JSON.parse(sent[0]!.body)).toEqual({
       ok: false,
@@ -54,7 +57,7 @@ describe('Overload', () => {
   });
 
   test('holds refusals back beyond a number in an interval, and sends the oldest in the next', () => {
-    const overload = new Overload(new Origins([], undefined));
+    const overload = new Overload(new Origins([], undefined), full);
     const fakes = refused(overload, AT_ONCE + 300);
     expect(answered(fakes)).toBe(AT_ONCE);
     expect(fakes.at(-1)!.deadlines).toEqual([Infinity]);
@@ -66,7 +69,7 @@ describe('Overload', () => {
   });
 
   test('holds no refusal back for longer than a second', () => {
-    const overload = new Overload(new Origins([], undefined));
+    const overload = new Overload(new Origins([], undefined), full);
     const fakes = refused(overload, 10 * AT_ONCE);
     overload.sweep(999);
     expect(answered(fakes)).toBe(2 * AT_ONCE);
@@ -78,7 +81,7 @@ describe('Overload', () => {
   });
 
   test('a client that has gone does not use up the share of an interval', () => {
-    const overload = new Overload(new Origins([], undefined));
+    const overload = new Overload(new Origins([], undefined), full);
     const fakes = refused(overload, 3 * AT_ONCE);
     for (const { end } of fakes.slice(AT_ONCE, 2 * AT_ONCE)) end();
     overload.sweep(100);
