@@ -9,9 +9,9 @@ local MOST_SESSIONS = 50
 -- "{<account>}:sessions" without "sessions", and "out:<session>" behind it.
 local function mark_of_session(sessions, id) return string.sub(sessions, 1, -9) .. 'out:' .. id end
 
--- Ends a session for every process at once. The channel `moves` tells each to take the caller from the session's room connections.
+-- Ends a session for every process at once. The channel `standings` tells each to take the caller from the session's room connections.
 local function end_session(mark, life_seconds)
-  if redis.call('SET', mark, '', 'EX', life_seconds, 'NX') then announce('moves', string.match(mark, '^{(.-)}')) end
+  if redis.call('SET', mark, '', 'EX', life_seconds, 'NX') then announce('standings', string.match(mark, '^{(.-)}')) end
 end
 
 -- kind, created at, last seen at, ends at, user agent

@@ -23,8 +23,8 @@ local function write_standing(standing, record)
   if record == '' then redis.call('DEL', standing) else redis.call('SET', standing, record) end
 end
 
--- Every process subscribes to `moves` and takes the caller from the account's room connections.
-local function tell_processes(standing) announce('moves', string.match(standing, '^{(.-)}')) end
+-- Every process subscribes to `standings` and takes the caller from the account's room connections (features/rooms/presence.ts).
+local function tell_processes(standing) announce('standings', string.match(standing, '^{(.-)}')) end
 
 -- Returns the line of the ban, '' without one, and what follows it.
 local function split_ban(record)

@@ -1,6 +1,6 @@
 /**
  * Redis's Pub/Sub knows no databases: a message that is published in database 1 reaches a subscriber in database 0. Two services in two
- * databases of one Redis use the same names (`moves`, rooms with the same code), so the names of their channels begin with the number
+ * databases of one Redis use the same names (`standings`, rooms with the same code), so the names of their channels begin with the number
  * of the database. Scripts and subscriptions add it; no other code sees it. A Cluster has database 0 alone, and there the name decides
  * the slot: its channels have no prefix.
  * @param database 0 if the connection names none

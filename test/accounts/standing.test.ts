@@ -228,13 +228,13 @@ describe('what Lua writes, TypeScript reads', () => {
     const listener = redis.duplicate();
     const heard: string[] = [];
     // The prefix is that of database 0.
-    await listener.subscribe('0:moves');
+    await listener.subscribe('0:standings');
     listener.on('message', (_, id) => id === accountId && heard.push(id));
     const key = standingKey(accountId);
     for (const quiet of [freeze, thaw, addFiled, unban]) await quiet(key);
     for (const loud of [ban, endSessions, markMoved, markDeleted]) await loud(key);
     await keepTombstone(key);
-    await redis.publish('0:moves', 'the end');
+    await redis.publish('0:standings', 'the end');
     await expect.poll(() => heard).toHaveLength(4);
     listener.disconnect();
   });

@@ -107,15 +107,15 @@ test('every channel that is subscribed to or published on carries the number of 
   await inOne.post('/v1/login', { installId });
   const scripts = new CallerScripts(inOne.service.connections.scripts, { now: inOne.now });
   await ban(accountIdOf(installId), {}, { scripts, now: inOne.now });
-  await eventually(() => published.has('1:moves'));
+  await eventually(() => published.has('1:standings'));
   const kinds = [...published].map((channel) => channel.replace(/^(\d+:\{?[\w-]+).*/, '$1'));
   // The tests above published on the others.
   expect(new Set(kinds)).toEqual(
-    new Set(['0:{room', '1:{room', '0:{pair', '1:{pair', '0:{server-keys', '1:{server-keys', '0:{board', '1:{board', '1:moves']),
+    new Set(['0:{room', '1:{room', '0:{pair', '1:{pair', '0:{server-keys', '1:{server-keys', '0:{board', '1:{board', '1:standings']),
   );
   const subscribed = (await client.pubsub('CHANNELS', '*')) as string[];
   expect(subscribed.filter((channel) => !/^[01]:/.test(channel))).toEqual([]);
-  expect(subscribed).toEqual(expect.arrayContaining(['0:moves', '1:moves', '0:{server-keys}', '1:{server-keys}']));
+  expect(subscribed).toEqual(expect.arrayContaining(['0:standings', '1:standings', '0:{server-keys}', '1:{server-keys}']));
 });
 
 test('no script names a channel in a command of its own, which would lack the number', () => {

@@ -39,7 +39,7 @@ describe('a player on the live channel of a room', () => {
     const told: string[] = [];
     const subscriber = here.service.redis.duplicate({ enableOfflineQueue: true });
     subscriber.on('pmessage', (_pattern, _channel, accountId) => told.push(accountId));
-    await subscriber.psubscribe('*moves*');
+    await subscriber.psubscribe('*standings*');
     await happens({ phone, browser, id: await ownId(browser) });
     const { error } = await watcher.until(({ type }) => type === 'error');
     expect(error.code).toBe('session_required');

@@ -62,15 +62,15 @@ describe('on three primaries', () => {
 
   test('messages of sharded channels arrive from all primaries, and those of a channel without a tag', async () => {
     const channels = [0, 6000, 16_000].map((slot) => channelOf(slot));
-    await want(...channels, 'moves');
-    expect([...channels, 'moves'].map((channel) => subscriber.hears(channel))).toEqual([true, true, true, true]);
+    await want(...channels, 'standings');
+    expect([...channels, 'standings'].map((channel) => subscriber.hears(channel))).toEqual([true, true, true, true]);
     for (const channel of channels) expect(await publish(channel, 'x')).toBe(1);
-    for (const node of nodes.nodes) await node.call('PUBLISH', 'moves', String(node.index));
+    for (const node of nodes.nodes) await node.call('PUBLISH', 'standings', String(node.index));
     await vi.waitFor(
       () => expect(heard.toSorted()).toEqual([...channels.map((channel) => `${channel} x`), 'moves 0', 'moves 1', 'moves 2'].toSorted()),
       WAIT,
     );
-    await subscriber.unsubscribe(channels[0]!, 'moves');
+    await subscriber.unsubscribe(channels[0]!, 'standings');
     expect([subscriber.hears(channels[0]!), await publish(channels[0]!, 'y'), await publish(channels[1]!, 'y')]).toEqual([false, 0, 1]);
   });
 
@@ -127,17 +127,17 @@ describe('on three primaries', () => {
   });
 
   test('channels of the whole cluster go over to another node when theirs breaks', async () => {
-    await want('moves');
+    await want('standings');
     const common = cluster.shards.find(({ subscriber: link }) => link.isReady)!;
     const all = cluster.shards;
     for (const node of nodes.nodes) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await vi.waitFor(
-      () => expect([subscriber.hears('moves'), all.every(({ subscriber: link }) => link.isReady)]).toEqual([true, true]),
+      () => expect([subscriber.hears('standings'), all.every(({ subscriber: link }) => link.isReady)]).toEqual([true, true]),
       WAIT,
     );
     expect(common).toBeDefined();
     heard.length = 0;
-    await nodes.nodes[2]!.call('PUBLISH', 'moves', 'again');
+    await nodes.nodes[2]!.call('PUBLISH', 'standings', 'again');
     await vi.waitFor(() => expect(heard).toEqual(['moves again']), WAIT);
   });
 });

@@ -37,7 +37,7 @@ export const LOOK_LEASE_MS = 5000;
 const ROOMS_AT_ONCE = 100;
 
 /** The channel on which scripts publish the id of an account that moved, was banned or deleted, or of which a session ended. */
-const MOVES_CHANNEL = 'moves';
+const STANDINGS_CHANNEL = 'standings';
 
 export interface PresenceParts {
   readonly subscriber: Subscriptions;
@@ -93,8 +93,8 @@ export class Presence {
     this.#parts = parts;
     const { subscriber } = parts;
     // What is published takes effect at once. What was published while the subscriber was disconnected shows at the next renewal.
-    subscriber.on('message', (channel, accountId) => channel === MOVES_CHANNEL && this.#told(accountId));
-    subscriber.on('ready', () => void subscriber.subscribe(MOVES_CHANNEL).catch(() => {}));
+    subscriber.on('message', (channel, accountId) => channel === STANDINGS_CHANNEL && this.#told(accountId));
+    subscriber.on('ready', () => void subscriber.subscribe(STANDINGS_CHANNEL).catch(() => {}));
     this.#timer = setInterval(() => void this.#renew(), parts.renewalMs ?? RENEW_INTERVAL_MS);
     this.#queue = new DueQueue({
       ...parts,

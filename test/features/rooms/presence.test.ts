@@ -136,7 +136,7 @@ test('a move that was published ends the leases at once', async () => {
   const lost: string[] = [];
   await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
   await service.service.redis.set(standingKey(accountIdOf(room.host)), '>some-account');
-  other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+  other.subscriber.emit('message', 'standings', accountIdOf(room.host));
   await expect.poll(() => lost, { timeout: 1000 }).toEqual(['host']);
   await expect.poll(() => isConnected(room), { timeout: 1000 }).toEqual([false]);
 });
@@ -155,7 +155,7 @@ test('an account that is published a hundred times at once costs two looks', asy
     return answer as never;
   };
   await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
-  for (let count = 0; count < 100; count++) other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+  for (let count = 0; count < 100; count++) other.subscriber.emit('message', 'standings', accountIdOf(room.host));
   await expect.poll(() => lost, { timeout: 1000 }).toEqual(['host']);
   const looks = other.scripts.calls.slice(before).filter((name) => name === 'accounts/check-caller');
   expect(looks).toHaveLength(2);
@@ -169,7 +169,7 @@ test('a move that is published during a hello refuses the hello', async () => {
     const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
     if (script.name === 'rooms/presence' && (args as { event?: string }).event === 'hello') {
       await service.service.redis.set(standingKey(accountIdOf(room.host)), '>some-account');
-      other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+      other.subscriber.emit('message', 'standings', accountIdOf(room.host));
     }
     return answer as never;
   };
@@ -179,7 +179,7 @@ test('a move that is published during a hello refuses the hello', async () => {
   const next = await open(service);
   other.scripts.run = async (script, keys, args, prologue) => {
     const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
-    other.subscriber.emit('message', 'moves', accountIdOf(next.host));
+    other.subscriber.emit('message', 'standings', accountIdOf(next.host));
     if (script.name === 'accounts/check-caller') other.scripts.run = run;
     return answer as never;
   };
@@ -201,7 +201,7 @@ test('a connection that ends during a renewal gets no lease again', async () => 
   await expect.poll(() => ended !== undefined, { timeout: 10_000 }).toBe(true);
   await ended;
   expect(await hasLeases(room)).toBe(false);
-  other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+  other.subscriber.emit('message', 'standings', accountIdOf(room.host));
   expect(await isConnected(room)).toEqual([false]);
 });
 
