@@ -27,7 +27,8 @@ export { endpoint } from './server/http/endpoint.ts';
 export { channel } from './server/live/channel.ts';
 
 /**
- * The parts of a serving process that handlers may take. The type of a handler's second parameter names the parts that the handler takes. `api.ts` does not compile with an endpoint that needs anything else. None is global, so a test can run several services.
+ * The parts of a serving process that handlers may take. The type of a handler's second parameter names those that it takes: `api.ts` does
+ * not compile with an endpoint that takes anything else. None is global, so a test can run several services.
  */
 export interface Services {
   readonly config: Config;
@@ -52,7 +53,7 @@ export interface Services {
   readonly coinTotals: CoinTotals;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
-  /** Has a purchase looked at, because its store says that it may have changed. False: the token has no purchase here. */
+  /** Makes a purchase due for a check, because its store says that it may have changed. False: the token has no purchase here. */
   readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;

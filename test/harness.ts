@@ -69,7 +69,7 @@ export interface StartOptions {
   storeSettings?: GoogleSettings;
   /** Replaces the sandbox by the test's own app store. */
   store?: (parts: StoreParts) => AppStore;
-  /** What is kept of accounts, in place of what `holdings.ts` lists. */
+  /** Holdings in place of those that `holdings.ts` lists. */
   holdings?: readonly Holding[];
   /** Default: the service forgets the id of its data when it ends. */
   dataMemory?: DataMemory;

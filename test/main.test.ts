@@ -251,7 +251,7 @@ describe('in production', () => {
       .filter((line) => line.includes('"level":40'));
     expect(warnings.filter((line) => line.includes('sample'))).toHaveLength(1);
     expect(warnings.filter((line) => line.includes('GOOGLE_CLIENT_IDS') && line.includes('store_unconfigured'))).toHaveLength(1);
-    // And of nothing else: each worker has bounded the receive buffers of its connections, for one.
+    // Nothing else is warned about: each worker has bounded the receive buffers of its connections, for example.
     expect(warnings).toHaveLength(2);
   });
 });

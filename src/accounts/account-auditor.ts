@@ -11,7 +11,10 @@ export const accountPatterns = {
   sessions: accountKeyPattern('sessions'),
 };
 
-/** Checks the standings: both sides of a move tell of it, and the guest's account is gone. Checks the lists of sessions. The tombstones: `deletionAuditor`. */
+/**
+ * Checks that both sides of a move name each other, that a moved guest has no fields left, and that the lists of sessions can be read.
+ * `deletionAuditor` checks the tombstones.
+ */
 export const accountAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, counted: 'accounts' },

@@ -15,7 +15,7 @@ export function accountKey(accountId: string): string {
 
 /**
  * Key of the account's standing: whether it may act, the generation of its sessions, the guests that moved into it. `standing.lua` has the
- * format. Most accounts have none. The name is from when the record told of moves alone.
+ * format. Most accounts have none. Its name ends with `moves` because it once told of moves alone.
  */
 export function standingKey(accountId: string): string {
   return `{${accountId}}:moves`;

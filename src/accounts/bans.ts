@@ -32,7 +32,8 @@ export interface BanOptions {
 
 /**
  * Bans an account, also one that never was. From then on every call that acts for it is 403 `account_banned`, on every process, and its
- * connections in rooms lose their caller (`features/rooms/presence.ts`). Nothing of the account changes. A ban that the account has is replaced.
+ * connections in rooms lose their caller (`features/rooms/presence.ts`). Nothing of the account changes. A ban that the account has is
+ * replaced.
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export function ban(

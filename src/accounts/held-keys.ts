@@ -30,7 +30,7 @@ const dropHeld = defineScript({
 });
 
 /**
- * What a set or a hash of an account has, in parts: small ones come whole. A part is empty now and then.
+ * The content of a set or a hash of an account, in parts. A small one is one part. A part may be empty.
  * @param name of the key, as of `HeldKey`
  * @returns members, or field, value, field, value …
  */

@@ -98,26 +98,26 @@ export interface Exported {
   readonly shape: z.ZodRawShape;
   /** What the first page has. */
   readonly first?: (account: ExportedAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
-  /** What may be too much for one page. */
+  /** What may be too much for the first page. */
   readonly pages?: ExportPages;
 }
 
 export interface ExportPages {
-  /** Begins each cursor that leads here. No two holdings have the same. */
+  /** The first letter of cursors that lead to these pages. No two holdings have the same. */
   readonly letter: string;
   /** The place of the first page. */
   readonly first: string;
   isPlace(text: string): boolean;
-  /**
-   * Reads what stands at a place.
-   * @returns lists, which grow over the pages; the next place, undefined at the end; `looks`: what it cost, in looks at one thing; Infinity ends the page of the export
-   */
+  /** Reads the part at a place. */
   read(account: ExportedAccount, place: string, parts: HoldingParts): Promise<ExportPart>;
 }
 
 export interface ExportPart {
+  /** Items of lists in the reply, by the name of the list. */
   readonly lists: Readonly<Record<string, readonly unknown[]>>;
+  /** The place of the next part. Undefined: this is the last one. */
   readonly next: string | undefined;
+  /** What the part cost, in looks at one thing. A page of the export has a bound of them; Infinity ends it. */
   readonly looks: number;
 }
 
@@ -141,10 +141,10 @@ type Intersected<Union> = (Union extends unknown ? (each: Union) => void : never
   ? All
   : never;
 
-/** The fields that holdings of a type have in the export, all together. */
+/** The fields of all these holdings in the export. */
 export type ExportedShape<Held> = Intersected<Held extends { readonly exported: { readonly shape: infer Shape } } ? Shape : never>;
 
-/** The fields that operators see of them, all together. */
+/** The fields of all these holdings in the operator's view. */
 export type ShownShape<Held> = Intersected<Held extends { readonly shown: { readonly shape: infer Shape } } ? Shape : never>;
 
 /** The names by which keys of an account are looked up or deleted now. @param which chooses the keys */

@@ -24,7 +24,7 @@ local function is_live_session(sessions, id, text, generation)
 end
 
 -- Drops entries of sessions that have ended. If there are still too many, ends the oldest that a pairing passed on, else the oldest of
--- this kind, else the oldest of all. A thief who claims further pairings with the session of one pairing so pushes out the thief's own first.
+-- this kind, else the oldest of all. So a thief who claims one pairing with the session of another ends the thief's own sessions first.
 local function make_room(sessions, id, kind, generation, life_seconds)
   local entries, live, oldest, oldest_at = redis.call('HGETALL', sessions), 0, {}, {}
   local function meet(group, other, created_at)

@@ -1,5 +1,5 @@
--- Changes of an account's standing, whose record standing.lua describes, and what their scripts ask before. Apart from standing.lua:
--- each function costs every coin operation 45 ns a batch.
+-- Changes of an account's standing, and what scripts ask before such a change. standing.lua describes the record. These functions are
+-- no part of standing.lua, because each function there costs a batch of coin operations 45 ns.
 -- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
 -- keep_tombstone() and add_guest(). Those that write check nothing.
 
@@ -37,10 +37,10 @@ local function freeze(standing, move_id, target_id, store, day)
   redis.call('SET', standing, string.format('~%s %s %s %s\n', move_id, target_id, store, day) .. before)
 end
 
--- Gives a frozen guest the record back that it had.
+-- Gives a frozen guest its record from before the freeze.
 local function thaw(standing) write_standing(standing, string.match(redis.call('GET', standing), '^[^\n]*\n(.*)$')) end
 
--- In place of a ban that the account has.
+-- Replaces a ban that the account has.
 local function ban(standing, ban_end, since, reason)
   local _, behind = split_ban(record_of(standing))
   redis.call('SET', standing, string.format('!%s %s %s\n', ban_end, since, reason) .. behind)

@@ -15,7 +15,7 @@ const readStanding = defineScript({
   readOnly: true,
 });
 
-/** How an account stands: itself, on its way into another one, in it, or deleted. */
+/** Whether an account is open, banned, moving into another one, moved, or deleted. */
 export type StandingLook =
   | { readonly word: 'open' | 'moving' | 'deleted' }
   | { readonly word: 'banned'; readonly ban: BanEnd }
@@ -35,13 +35,15 @@ export async function standingOf(accountId: string, scripts: ScriptRunner): Prom
  */
 export const LATE_MS = 60_000;
 
-/** An account moves once, and each wait ends its move or takes it back. So more are no accident. */
+/**
+ * Looks after which an account counts as still moving. It moves once, and each wait ends its move or takes it back: more are no accident.
+ */
 export const MOST_FOLLOWED = 4;
 
 /**
  * Acts on an account where it is: a move under way is finished or taken back first, and one that is done is followed.
  * @param act does nothing to an account that is moving or has moved
- * @param whereIs what the act found of that: undefined if the account is itself
+ * @param whereIs tells from what the act found where the account is now. Undefined: it neither moves nor has moved
  * @returns what the act found, and the account: of a guest that moved, the one that it moved into
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
@@ -74,7 +76,7 @@ function stillMoving(cause?: unknown): Refusal {
   return refuse('store_unavailable', { message: 'The account is moving into another one: try again.', retryAfterMs: 1000 }, cause);
 }
 
-/** What became of a change of an account, and the account that it concerns: of a guest that moved, the one that it moved into. */
+/** The answer of a script, and the account on which it acted: for a guest that moved, the one that it moved into. */
 export interface ActedOn<Word> {
   readonly word: Word;
   /** What the script answered behind its word. */

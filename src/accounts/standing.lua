@@ -10,11 +10,11 @@
 --                        a guest on its way into the account. Nothing may write to the guest until the move is done or taken back
 --   !<end or 0> <since> <reason or ->\n
 --                        banned. After the end the line counts for nothing
---   #<generation>\n      all sessions were ever ended together: those of earlier generations have ended
+--   #<generation>\n      how often all sessions were ended together: those of earlier generations have ended
 --   <account id> <ledger entries>=\n
 --                        a guest that moved in, whose ledger is filed with the account's
 --   <account id> <ledger entries>*<number>\n
---                        one whose ledger is not
+--                        a guest that moved in, whose ledger is not
 -- No account id begins with one of these characters.
 
 -- Returns the state, its detail, the generation, and the lines of the guests. The states are 'open', 'banned' (its end, 0 without one),

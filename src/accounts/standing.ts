@@ -84,7 +84,7 @@ function reasonOf(text: string): string {
   return text === '-' ? '' : Buffer.from(text, 'base64url').toString();
 }
 
-/** The ban that counts now. The record keeps one that has ended until the next one. */
+/** The ban that counts now. The record keeps a ban that has ended until the next one replaces it. */
 export function banAt({ ban }: Pick<Standing, 'ban'>, now: number): Ban | undefined {
   return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
 }

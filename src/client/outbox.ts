@@ -20,7 +20,8 @@ const DEFINITE = [400, 403, 409, 410, 413, 422];
 export type Outbox = ReturnType<typeof outboxOf>;
 
 /**
- * The operations that are not finished. Each operation goes into the store before it is sent. Operations are sent one after the other, in the order of the calls, each under one idempotency key until the service has answered.
+ * The operations that are not finished. Each operation goes into the store before it is sent. Operations are sent one after the other, in
+ * the order of the calls, each under one idempotency key until the service has answered.
  * @param prefix the keys of the entries begin with it
  */
 export function outboxOf(

@@ -9,7 +9,7 @@ const SHARE_PERCENT = 2;
 const PASSED_ON = ['PATH', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 /**
- * Runs `npm run audit` in a process of its own, at the lowest priority: so the audit delays no request, and its memory goes when it ends.
+ * Runs `npm run audit` in a process of its own, at the lowest priority. The audit then delays no request, and its end frees its memory.
  * @param settings REDIS_URL or DATA_DIR
  */
 export async function auditInChild(settings: Record<string, string>, signal: AbortSignal): Promise<AuditResult> {

@@ -59,8 +59,8 @@ export function readPrivatePlace(act: string): Config {
 }
 
 /**
- * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis. If
- * not, this process locks DATA_DIR and starts a Redis on its data until `close`.
+ * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis.
+ * If not, this process locks DATA_DIR and starts a Redis on its data until `close`.
  * @throws SettingError if there is no Redis that answers, or no data
  */
 export async function openRedis(
@@ -122,7 +122,9 @@ export async function openPrivateRedis(
   }
 }
 
-/** @throws SettingError if no primary of the Cluster answers, or not all of them where all must; or if the data is newer than this coinop */
+/**
+ * @throws SettingError if no primary of the Cluster answers, or not all of them where all must; or if the data is newer than this coinop
+ */
 async function openCluster(url: string, must: 'be whole' | 'serve', log: Logger): Promise<OpenedRedis> {
   const { seeds, options } = clusterSeedsOf(url);
   const cluster = new Cluster(seeds, options, 0, log);

@@ -14,7 +14,8 @@ export interface OperatedRedis {
 }
 
 /**
- * As `openRedis`, with the connections of a service. An operator is asked most while a part of a Cluster is away, so the rest will do. A change waits for REDIS_WAIT_REPLICAS as one of a service does.
+ * As `openRedis`, with the connections of a service. A Cluster need not be whole: operators are needed most while a part of it is away. A
+ * change waits for REDIS_WAIT_REPLICAS as one of a service does.
  * @throws SettingError if there is no Redis that answers, no data, or a replica, which takes no change
  */
 export async function openOperatedRedis(config: Config, log: Logger): Promise<OperatedRedis> {

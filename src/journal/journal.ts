@@ -9,7 +9,7 @@ export interface JournalParts {
   /** Milliseconds after which the queue takes over what a process has begun: longer than the decision takes. */
   readonly takeOverMs: number;
   readonly scripts: ScriptRunner;
-  /** For what follows a decision and fails. */
+  /** Gets the failures of what follows a decision. */
   readonly log?: Logger | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -18,9 +18,9 @@ export interface JournalParts {
 /**
  * Work on keys of several slots, which no script can do at once: the deletion of an account, the move of a guest, a purchase.
  *
- * One script decides, in one slot; steps may lead to it. What follows is a row of steps, each of which may be repeated, stop anywhere, and find in Redis what is
- * left to do. Before the decision an entry goes into the queue, due `takeOverMs` later. So whoever dies in between leaves work that the
- * queue of any process finishes (`Queue` says why no entry gets lost).
+ * One script in one slot decides. The steps that follow may be repeated and may stop anywhere: each finds in Redis what is left to do.
+ * Before the decision an entry goes into the queue, due `takeOverMs` later. If this process dies, the queue of any process finishes the
+ * steps (`Queue` says why no entry gets lost).
  */
 export class Journal {
   readonly #parts: JournalParts;

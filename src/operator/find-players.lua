@@ -1,4 +1,5 @@
--- Looks through a part of a board's players for those of some ids. An entry has the player's id, and no key leads from there to the account.
+-- Looks through a part of a board's players for those of some ids. An entry has the player's id, and no key leads from the id to the
+-- account.
 -- KEYS players
 -- ARGV player_ids (separated by blanks), cursor (0 at first), count
 -- Answers players(next cursor, 0 after the last part; player id, account id …)

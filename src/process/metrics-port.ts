@@ -100,7 +100,7 @@ const HEAD_END = '\r\n\r\n';
  * Passes each request's head to `answered`, and reads on once that has resolved. A connection that sends more than a head is closed.
  *
  * Node's HTTP server would run all that it has read at once, 64 KiB: 1,800 requests, or 10,000 chunks of a body, of a connection that was
- * closed at its first. Sixty connections so held everybody else up for 4 s.
+ * closed at its first. Sixty such connections delayed everybody else by 4 s.
  */
 function readHeads(socket: Socket, answered: (head: string) => Promise<void> | void): void {
   let head = '';

@@ -19,7 +19,7 @@ export function watchPrivateRedis(dataDir: string): PrivateRedisWatch {
     trouble() {
       const { last } = record;
       if (last === undefined) return undefined;
-      // An end in the future is one before the clock was set back.
+      // An end that lies in the future was noted before the clock was set back.
       const ageMs = Date.now() - last.at.getTime();
       return (ageMs >= 0 && ageMs < STANDING_MS) || disk.isFullSince(last) ? last.trouble : undefined;
     },
@@ -35,7 +35,7 @@ export function watchPrivateRedis(dataDir: string): PrivateRedisWatch {
   };
 }
 
-/** Redis starts again after an end for want of disk, and ends at its next write: whether there is room again, only a write tells. */
+/** After an end for want of disk Redis starts again, and ends at its next write. Only a write tells whether there is room again. */
 class FullDisk {
   readonly #probe: string;
   /** The end after which a write succeeded. */

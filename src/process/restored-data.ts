@@ -4,8 +4,8 @@ import { DATA_ID_FILE } from './data-id-file.ts';
 
 /**
  * How restored data takes the place of the old. `npm run restore` makes the new data in DATA_DIR/restoring, and writes a journal once it is
- * whole, checked and on disk. From then on the restore counts as done: a process that finds the journal does the renames that are missing. So
- * a crash between two renames never lets a service start on an empty folder.
+ * whole, checked and on disk. From then on the restore counts as done: a process that finds the journal does the renames that are missing.
+ * So a crash between two renames never lets a service start on an empty folder.
  */
 
 /** The folder of data that is not in place yet, below DATA_DIR. */

@@ -6,8 +6,9 @@ type Part = readonly { readonly name: string; readonly type: string; readonly va
 const EVENT_LOOP_LAG = 'coinop_event_loop_lag_seconds';
 
 /**
- * The metrics of all workers together. Counters never fall: the last counts of an ended worker stay, and the last counts of a worker that does not answer stand in for its answer. A sum that fell would be taken for a restart, and all that the other
- * workers ever counted for new: coins that came in within the hour, for example.
+ * The metrics of all workers together. Counters never fall: the last counts of a worker stay when it ends, and count while it does not
+ * answer. Prometheus takes a sum that falls for a restart, and would count everything that the other workers ever counted once more: as
+ * coins of the last hour, for example.
  */
 export class WorkerMetrics {
   readonly #last = new Map<number, Part>();

@@ -23,7 +23,10 @@ export interface GuardOptions {
   readonly replicas?: number;
   /** Whether Redis would survive a write. Default: always. */
   readonly mayWrite?: () => boolean;
-  /** Of the connections, without which nothing is looked at: data that this coinop does not take gets no id. Default: they are open. */
+  /**
+   * Resolves when the connections are open, which have checked the version of the data. If it rejects, the guard looks at nothing, and data
+   * that this coinop does not take gets no id. Default: they are open.
+   */
   readonly opened?: Promise<void>;
 }
 

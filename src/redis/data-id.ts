@@ -37,7 +37,7 @@ export function succeeds(id: string, known: string): boolean {
   return false;
 }
 
-/** Whether a mark is of the data with the known id. An operator may be accepting it: slot by slot gets the next id. */
+/** Whether a mark is of the data with the known id. While an operator accepts it, the slots get the next id one by one. */
 export function isSameData(id: string | undefined, known: string): boolean {
   return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
 }

@@ -17,7 +17,7 @@ const REPLICA_MS = 5000;
 
 /** What a look found: times in milliseconds. */
 export interface Found {
-  /** False: there is no id, and the figures of one are 0. */
+  /** False: there is no id. Its figures are 0 then. */
   readonly hasId: boolean;
   readonly id: string;
   readonly heartbeat: number;
@@ -68,8 +68,8 @@ export class DataLook {
   }
 
   /**
-   * Where Redis refuses writes, or would end by one, the look only reads. So a process that starts while Redis is full, lacks replicas or is a
-   * replica answers reads.
+   * Where Redis refuses writes, or would end by one, the look only reads. So a process that starts while Redis is full, lacks replicas or
+   * is a replica answers reads.
    */
   async #see(keys: LookKeys, words: LookWords): Promise<Answer<'found' | 'missing'>> {
     const { scripts, mayWrite } = this.#parts;

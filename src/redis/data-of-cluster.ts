@@ -9,13 +9,13 @@ import type { ScriptShard } from './script-runner.ts';
 import type { Shard } from './shard.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';
 
-/** How long a look at a primary that failed waits for the next one. */
+/** Milliseconds from a look that failed to the next look at the primary. */
 const RETRY_MS = 100;
 
-/** How long a look waits for primaries that do not answer. Without an end one that hangs would keep the others from being looked at. */
+/** Milliseconds that a look waits for primaries. Without a bound a primary that hangs would keep the others from being looked at. */
 const LOOK_MS = 500;
 
-/** The shortest time between two reads of all marks that nothing but the guard asks for. */
+/** The guard asks for a read of all marks at most this often, in milliseconds. */
 const MARKS_INTERVAL_MS = 5000;
 
 /** What `DataGuard` gives its Cluster. */
@@ -161,8 +161,8 @@ export class DataOfCluster {
   }
 
   /**
-   * A slot may come without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the others. No script runs on a primary
-   * before the marks of its new slots were read.
+   * A slot may come without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the others. No script runs on a
+   * primary before the marks of its new slots were read.
    */
   #moved(isMoved: (slot: number) => boolean): void {
     for (const shard of this.#cluster.shards) {
@@ -174,7 +174,7 @@ export class DataOfCluster {
     this.#askForMarks();
   }
 
-  /** Looks at one primary at once, whatever the others do. */
+  /** Looks at one primary now, without waiting for the next look at all of them. */
   async #lookSoon(place: DataPlace): Promise<void> {
     if (this.#parts.known.id !== undefined) await place.lookAgain().catch(() => {});
     if (this.#isClosed) return;
@@ -200,7 +200,7 @@ export class DataOfCluster {
 }
 
 /**
- * The values of the data id in slots of a primary. Undefined for a slot that it is moving away.
+ * The values of the data id in slots of a primary, undefined for a slot that is moving to another primary.
  * @throws Error if it does not answer
  */
 function idsOf({ scripts }: Shard, slots: readonly number[]): Promise<(string | null | undefined)[]> {

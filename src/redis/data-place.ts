@@ -172,8 +172,8 @@ export class DataPlace {
   }
 
   /**
-   * Counts the heartbeat that the replicas have. What they did not have at a failover was not acknowledged either, so a replica that was cut
-   * off for a while is no older state.
+   * Counts the heartbeat that the replicas have. What they did not have at a failover was not acknowledged either, so a replica that was
+   * cut off for a while is no older state.
    */
   async #confirm(key: string, durable: Pick<ScriptRunner, 'run'>): Promise<void> {
     if (this.#isConfirming) return;

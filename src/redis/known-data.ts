@@ -5,7 +5,7 @@ import type { ScriptRunner, ScriptShard } from './script-runner.ts';
 export interface DataMemory {
   read(): { readonly id: string | undefined; readonly heartbeats: Readonly<Record<string, number>> };
   write(id: string): void;
-  /** The data was rolled back behind these heartbeats: after a restart the process must still know. */
+  /** Data was rolled back behind these heartbeats. After a restart the process must still know that. */
   writeHeartbeats(id: string, heartbeats: Readonly<Record<string, number>>): void;
 }
 
@@ -41,7 +41,10 @@ export interface PlaceParts {
   readonly known: KnownData;
   /** The keys of the id and of the secret. Undefined for a primary that serves no slots. */
   readonly keys: () => { readonly id: string; readonly secret: string } | undefined;
-  /** The values of the data id in slots of a Cluster. Undefined for a slot that is moving away. @throws Error if Redis does not answer */
+  /**
+   * The values of the data id in slots of a Cluster. Undefined for a slot that is moving to another primary.
+   * @throws Error if Redis does not answer
+   */
   readonly idsOf?: (slots: readonly number[]) => Promise<readonly (string | null | undefined)[]>;
   /** Whether a text is a secret. An operator may be mending a damaged one. */
   readonly isSecret: (text: string) => boolean;
@@ -51,5 +54,5 @@ export interface PlaceParts {
   readonly lost: () => void;
 }
 
-/** The parts of a place that each place has of its own. */
+/** What each place has of its own. */
 export type OwnParts = Pick<PlaceParts, 'name' | 'keys' | 'idsOf'> & Pick<ScriptShard, 'scripts'>;

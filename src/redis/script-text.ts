@@ -114,8 +114,8 @@ end`;
 }
 
 /**
- * Lua at the begin of a batch. It ends the batch on other data than the process knows (`data-id.ts`): Redis may have been emptied, swapped or
- * rolled back since the process last looked, and no call may see or change such data. A durable batch then writes, so that WAIT has to
+ * Lua at the begin of a batch. It ends the batch on other data than the process knows (`data-id.ts`): Redis may have been emptied, swapped
+ * or rolled back since the process last looked, and no call may see or change such data. A durable batch then writes, so that WAIT has to
  * wait even where all its calls are replays. In a Cluster the slot of `place` may be moving too: then no call runs.
  */
 function begin({ library, body, durable }: ScriptParts, { cluster, waits, checksData }: TextForm): string {

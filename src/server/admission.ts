@@ -22,8 +22,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * The limits on requests, requests in flight, creations, misses, sockets and ledger entries. HTTP and the live channels ask here before they do
- * any work. A `group` is an IPv4 address or an IPv6 /64 (`addressGroup`).
+ * The limits on requests, requests in flight, creations, misses, sockets and ledger entries. HTTP and the live channels ask here before
+ * they do any work. A `group` is an IPv4 address or an IPv6 /64 (`addressGroup`).
  *
  * Other files hold the limits on connections (`open-connections.ts`), bodies (`http/server.ts`), watchers of a room
  * (`live/open-sockets.ts`), messages a second (`live/socket.ts`) and bytes a second of a room (`live/topic.ts`).

@@ -24,7 +24,7 @@ export class EntryBudget {
   readonly #notableFrom: number;
   readonly #bundles: LruCache<string, Bundle>;
   readonly #notable = new Set<string>();
-  /** Bundles of addresses that the cache has forgotten. What they have left is still to be given back. */
+  /** Bundles that the cache has dropped. What is left of them has to be given back. */
   readonly #forgotten: Generator<[group: string, bundle: Bundle]>[] = [];
 
   constructor(entriesPerDay: number, reservations: Reservations) {
@@ -112,7 +112,10 @@ export class EntryBudget {
 /** Most addresses write a few entries a day, and are not worth a word. */
 const NOTABLE_PART = 0.01;
 
-/** With each entry that is taken. A taken entry and its return use two addresses at most, so the list is empty before the next drop. */
+/**
+ * Dropped bundles that each taken entry gives back. A taken entry and its return add two addresses to the cache at most, so all are given
+ * back before the cache drops the next ones.
+ */
 const FORGOTTEN_AT_ONCE = 4;
 
 /** About 10 MB. */

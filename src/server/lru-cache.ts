@@ -10,7 +10,7 @@ export class LruCache<Key, Value> {
 
   /**
    * Holds at most `capacity` entries.
-   * @param dropped is called with the entries that make room for others, up to half the capacity. It may go through them later, too
+   * @param dropped is called with the entries that make room for others, up to half the capacity. It may read them later
    */
   constructor(capacity: number, dropped?: (entries: Generator<[Key, Value]>) => void) {
     this.#generationSize = Math.ceil(capacity / 2);

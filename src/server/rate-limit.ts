@@ -86,7 +86,8 @@ export class RateLimit {
 
   /**
    * The time before which about as many addresses have their burst back as are forgotten at once. If a flood of addresses made the limit
-   * forget those that have used their burst up, their clients could begin anew. The sample is random: no client knows which addresses count.
+   * forget those that have used their burst up, their clients could begin anew. The sample is random: no client knows which addresses
+   * count.
    */
   #leastUsed(): number {
     const sample: number[] = [];

@@ -34,7 +34,7 @@ export interface ServiceOptions {
   metricsText?: () => Promise<string>;
   /** For tests: an app store in place of the one that STORE names. */
   store?: (parts: StoreParts) => AppStore;
-  /** For tests: what is kept of accounts, in place of what `holdings.ts` lists. */
+  /** For tests: holdings in place of those that `holdings.ts` lists. */
   holdings?: readonly Holding[];
   /** For tests: a script that touches keys of two slots fails. */
   checksTags?: boolean;

@@ -152,7 +152,7 @@ describe('a made-up holding', () => {
     expect(await redis.exists(`{${accountIdOf(guest)}}:toys`, accountKey(accountIdOf(guest)))).toBe(0);
   });
 
-  test('whose key cannot join keeps no other holding of a guest from being handed over', async () => {
+  test('does not keep the other holdings of a guest from being handed over when its own key cannot join', async () => {
     const [subject, installId] = [freshId(), freshId()];
     const [accountId, guestId] = [(await signInToStore(service, subject, {})).body.accountId, accountIdOf(installId)];
     await service.post('/v1/coins/credit', { installId, coins: 1, key: 'k' });

@@ -54,13 +54,13 @@ test('a move under way is finished or taken back before the answer', async () =>
   expect(helped).toEqual(['some-guest', 'some-guest']);
 });
 
-test('an account that moved is followed to its end, which may be deleted', async () => {
+test('an account that moved is followed to the last account, which may be deleted', async () => {
   await redis.set(key, '>some-account');
   await redis.set(standingKey('some-account'), '=4000');
   expect(await settled('some-guest', scripts)).toEqual({ accountId: 'some-account', word: 'deleted' });
 });
 
-test('a script that does nothing to a moved account runs again for its target, and its figures are of the target', async () => {
+test('a script that meets a moved account runs again for the account that it moved into, and answers for that one', async () => {
   const ran: string[] = [];
   const run = async (id: string): Promise<[word: 'done' | 'moved', ...figures: string[]]> => {
     ran.push(id);
@@ -93,7 +93,7 @@ test('a move that is not done in the time of a request is store_unavailable, wit
   });
 });
 
-test('a help that meets a Redis that is away fails as Redis does: what the request wrote before may be unknown', async () => {
+test('a request that helps a move while Redis is away fails with the error of Redis, whose outcome may be unknown', async () => {
   await redis.set(key, FROZEN);
   const away = Object.assign(new Error('gone'), { name: 'MaxRetriesPerRequestError' });
   scripts.helpMove = async () => {

@@ -179,7 +179,7 @@ describe('what Lua writes, TypeScript reads', () => {
     expect(await redis.exists(bare)).toBe(0);
   });
 
-  test('each end of all sessions begins a generation, behind a ban too', async () => {
+  test('each sign-out everywhere begins a new generation, also for a banned account', async () => {
     const key = standingKey(freshId());
     await addFiled(key);
     expect(await endSessions(key)).toBe('1');
@@ -223,7 +223,7 @@ describe('what Lua writes, TypeScript reads', () => {
     expect(await standingAt(key)).toEqual({ ...nothing, deleted: { at: 4500, isClosed: true } });
   });
 
-  test('every change that may close a connection tells the account to all processes, once', async () => {
+  test('every change that may close a connection publishes the account once', async () => {
     const accountId = freshId();
     const listener = redis.duplicate();
     const heard: string[] = [];
@@ -286,7 +286,7 @@ describe('nothing but the two libraries and standing.ts knows how Redis keeps it
     expect(faulty('**/*.ts', faultsOfTypeScript)).toEqual([['accounts/account-keys.ts', ['makes the name of the key']]]);
   });
 
-  test('no script has the key by another name than the check knows', () => {
+  test('every script gives the key of the standing a name that the checks know', () => {
     const named = files('**/*.ts').flatMap(([file, text]) =>
       [...text.matchAll(/(\w+): (?:\w+\.)?standingKey\b(?!:)/g)].map(([, name]) => `${file} ${name}`),
     );

@@ -29,7 +29,7 @@ test('--publish writes the page to the published folder, and the JSON elsewhere'
   expect(readdirSync(folders.other).toSorted()).toEqual(['cluster.json', 'latest.json']);
 });
 
-test('a run that was stopped early publishes nothing, and keeps what it has', () => {
+test('a run that was stopped early keeps its results, and publishes none of them', () => {
   const said = save({ ...run, partial: true }, { publish: true, out: undefined, folders });
   expect(said).toMatch(/^Not published: the run was stopped early\.\nWritten to /);
   expect(existsSync(folders.published)).toBe(false);

@@ -23,7 +23,7 @@ export interface AuditedOptions {
   before?: () => Promise<unknown>;
   /** Also checks the marks of a Cluster's 16,384 slots, which takes most of the time of an audit of a test's data. */
   marks?: boolean;
-  /** What is kept of accounts, in place of what `holdings.ts` lists. */
+  /** Holdings in place of those that `holdings.ts` lists. */
   holdings?: readonly Holding[];
 }
 

@@ -15,7 +15,7 @@ const WRITE_BYTES = 256 * 1024;
 let sentBytes = 0;
 let opened = 0;
 
-/** The bytes of one write: the unit many times, made anew each time, because some floods draw a random part. */
+/** The bytes of one write: many units. Each unit is made for itself, because a part of it is random in some floods. */
 function fill(): Buffer {
   const units: Buffer[] = [];
   let bytes = 0;

@@ -28,7 +28,7 @@ beforeEach(async () => {
 const queued = () => redis.zrange('work:due', '0', '-1', 'WITHSCORES');
 
 describe('Journal.begin', () => {
-  test('the queue holds the act before the decision and until what follows is done', async () => {
+  test('the queue holds the act from before the decision until the work behind it is done', async () => {
     const seen: string[][] = [];
     const { decision, done } = await journal.begin(
       'member',
@@ -48,7 +48,7 @@ describe('Journal.begin', () => {
     expect(await queued()).toEqual([]);
   });
 
-  test('the member is due again at the time with which what follows resolves', async () => {
+  test('the member is due again at the time that the work behind the decision resolves with', async () => {
     const { done } = await journal.begin(
       'member',
       async () => {},
@@ -66,7 +66,7 @@ describe('Journal.begin', () => {
     expect(lines).toEqual([]);
   });
 
-  test('what follows and fails is logged and left to the queue; the caller has the decision', async () => {
+  test('work behind a decision that fails is logged and left to the queue; the caller has the decision', async () => {
     const { decision, done } = await journal.begin(
       'member',
       async () => 'decided',

@@ -6,8 +6,8 @@ import type { Run } from './debian-root.ts';
 export type Versions = readonly [node: RegExp, server: RegExp];
 
 /**
- * Runs `npm start`, every line of the tour, a backup and the doctor beside credits, SIGTERM, the audit of the data that is left, and a restore
- * into another folder. Marker lines stand around the answers of the tour and the output of the commands.
+ * Runs `npm start`, every line of the tour, a backup and the doctor beside credits, SIGTERM, the audit of the data that is left, and a
+ * restore into another folder. Marker lines stand around the answers of the tour and the output of the commands.
  */
 export function startAndTour(): string {
   const settings = 'unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY';

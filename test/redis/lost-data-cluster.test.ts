@@ -304,7 +304,7 @@ async function marksOf(nodes: readonly TestNode[]): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-test('accepted data begins at a heartbeat of its own in a slot that comes back, too', async () => {
+test('a slot that was elsewhere while its data was accepted begins a heartbeat of its own when it comes back', async () => {
   cluster = await startCluster();
   await using service = await start({ redis: { url: cluster.url }, logLines });
   await isWhole(service);

@@ -96,7 +96,7 @@ describe('REDIS_WAIT_REPLICAS', () => {
     await service.service.redis.del('waits');
   });
 
-  test('the next time of journalled work is on the replica before the entry goes that another sorted set holds', async () => {
+  test('an entry in another sorted set than its member’s stays until the replica has the next time of its work', async () => {
     const { redis, link } = service.service;
     const scripts = new ScriptRunner(link, { now: Date.now, replicas: 1 });
     // As on a Cluster: the sorted set without a tag holds imported data, and entries whose own set could not be reached.

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-/** Releases a made-up project, with git's own commands and an npm that notes what it is asked to run. */
+/** Releases a made-up project with the real git. A script in place of npm writes down its arguments. */
 
 const project = new URL('../..', import.meta.url).pathname;
 const scripts = Object.keys((JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: object }).scripts);

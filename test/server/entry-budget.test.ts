@@ -88,7 +88,7 @@ describe('the budget of ledger entries', () => {
     expect(primary.questions).toBe(10);
   });
 
-  test('a process that forgets addresses gives the entries left of their bundles back, those of a few at a time', async () => {
+  test('a process that forgets addresses gives back what is left of their bundles, a few bundles at a time', async () => {
     const primary = new Primary(2000);
     const worker = primary.worker(2000);
     await worker.take('a');

@@ -45,7 +45,10 @@ export interface FullestAccount {
   readonly games: readonly string[];
 }
 
-/** Entries of a guest whose ledger is filed with the account's, at most (`is_small` of ledger.lua), and of one whose ledger is not. More entries only make more pages. */
+/**
+ * Entries of a guest whose ledger is filed with the account's, at most (`is_small` of ledger.lua), and of one whose ledger is not. More
+ * entries only make more pages.
+ */
 const FILED_ENTRIES = 10;
 const LARGE_ENTRIES = 101;
 const LARGE_GUESTS = 50;
@@ -156,7 +159,9 @@ async function fillPurchases(accountId: string, redis: Redis): Promise<void> {
   await pipeline.hset(accountKey(accountId), 'purchases', lines.join('\n')).exec();
 }
 
-/** Copies one full room many times. The account has the last seat in every second one, and has left the others; each guest has left three. */
+/**
+ * Copies one full room many times. The account has the last seat in every second one, and has left the others; each guest has left three.
+ */
 async function takeSeats(
   accountId: string,
   installId: string,

@@ -52,7 +52,7 @@ test('an entry that is dropped is told, once, with its last value, and a look at
   ]);
 });
 
-test('entries that were dropped can be gone through later, without those that were used before the drop', () => {
+test('dropped entries can be read later, without those that were used before the drop', () => {
   const drops: Generator<[string, number]>[] = [];
   const recent = new LruCache<string, number>(4, (entries) => drops.push(entries));
   for (const key of ['a', 'b', 'c']) recent.set(key, 1);

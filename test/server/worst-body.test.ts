@@ -348,8 +348,8 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
       cost = Math.min(cost, (await redisCpu(redis)) - before);
     }
     expect(cost).toBeLessThan(BOUND * slowness());
-    // Redis logs every command. A deletion frees the seats of twenty guests at a time, and each in one room at a time: 64 players are half a
-    // millisecond.
+    // Redis logs every command. A deletion frees the seats of twenty guests at a time, and each in one room at a time: 64 players are half
+    // a millisecond.
     await redis.config('SET', 'slowlog-max-len', '100000', 'slowlog-log-slower-than', '0');
     await redis.slowlog('RESET');
     const { body } = await request(child.url, '/v1/account/delete', { method: 'POST' }, JSON.stringify({ installId }));

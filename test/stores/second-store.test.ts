@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 
 type Sold = Pick<StorePurchase, 'state' | 'expiresAt' | 'acknowledged'>;
 
-/** An app store that has nothing of Google's: what its user or app says, its tokens say in plain words. */
+/** An app store without Google. Its tokens say in plain words what they prove. */
 class MoonStore implements AppStore {
   readonly name = 'moon';
   readonly sold = new Map<string, Sold>();
@@ -146,7 +146,7 @@ describe('an app store that is not Google', () => {
     expect(google).toContain('id-tokens.ts verifySignIn');
   });
 
-  test('lets the endpoints of what it lacks say so, and those of Google', async () => {
+  test('without a part answers store_unconfigured at the endpoints that need it, and at those of Google', async () => {
     const bare: AppStore = { name: 'bare', signIn: undefined, installs: undefined, subscriptions: undefined };
     await using without = await branch({ store: () => bare });
     const replies = [

@@ -34,7 +34,8 @@ export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
 }
 
 /**
- * The accounts that were deleted by a process that died before the index had them (docs/decisions/deletion.md: mark, then index). The queue has each.
+ * The accounts that are marked and not in the index, because the process that deleted them died in between
+ * (docs/decisions/deletion.md). The queue has each of them.
  */
 async function readMarks(redis: Redis): Promise<Tombstone[]> {
   const entries = await redis.zrange(QUEUE, '0', '-1');

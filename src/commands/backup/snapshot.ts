@@ -31,8 +31,8 @@ export async function* snapshotOf(socketPath: string, signal: AbortSignal): Asyn
 }
 
 /**
- * `eof`: Redis streams from the child's memory, in place of a file in its folder. `rdb-only`: no writes follow the snapshot. SYNC is refused
- * while an answer is on its way, so each command waits for the answer to the one before.
+ * `eof`: Redis streams from the child's memory, in place of a file in its folder. `rdb-only`: no writes follow the snapshot. SYNC is
+ * refused while an answer is on its way, so each command waits for the answer to the one before.
  */
 const COMMANDS = ['REPLCONF capa eof', 'REPLCONF rdb-only 1', 'SYNC'];
 

@@ -76,8 +76,8 @@ function checked(dataDir: string): string {
 }
 
 /**
- * The disk of the private Redis against the growth of its data. The append-only file is rewritten beside the old one, so the disk has to hold
- * the data of that day twice.
+ * The disk of the private Redis against the growth of its data. The append-only file is rewritten beside the old one, so the disk has to
+ * hold the data of that day twice.
  */
 export function examineDiskGrowth(dataDir: string, growth: Growth | undefined, diagnosis: Diagnosis): void {
   if (growth === undefined || growth.partADay <= 0) return;

@@ -23,7 +23,10 @@ export interface NodePlace {
   readonly node?: string | undefined;
 }
 
-/** Memory used, against maxmemory or the machine, and the time left at the growth of the last day. @returns the growth, where it was estimated */
+/**
+ * Memory used, against maxmemory or the machine, and the time left at the growth of the last day.
+ * @returns the growth, where it was estimated
+ */
 export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: Diagnosis, place: NodePlace): Promise<Growth | undefined> {
   const { isOnThisMachine, isPrivate, node } = place;
   const numberOf = (name: string): number => Number(facts.info.get(name) ?? 0);

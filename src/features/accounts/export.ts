@@ -28,7 +28,7 @@ const MOST_LOOKS = 50;
 /** A page that has taken so long ends, in milliseconds: a request has 2 s, and the next page goes on. */
 const MOST_MS = 1000;
 
-/** When to ask again for a page that another one of the account kept from beginning. Most take some milliseconds. */
+/** `Retry-After` while another page of the account is being made. Most take some milliseconds. */
 const BUSY_MS = 1000;
 
 /** The endpoint that exports what the holdings have. */
@@ -64,10 +64,10 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
   });
 }
 
-/** What an export walks. */
+/** The holdings whose data an export has. */
 interface Contents {
   readonly holdings: readonly Holding[];
-  /** Those of them that need pages, in order. */
+  /** Their pages, in order. */
   readonly paged: readonly ExportPages[];
 }
 

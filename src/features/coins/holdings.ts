@@ -127,7 +127,7 @@ export const coinHolding = {
   auditors: () => [ledgerAuditor(), guestAuditor],
 } satisfies Holding;
 
-/** @param state of the account, or else the ledger stays */
+/** @param state that the account has to have. If it has another one, nothing is erased */
 async function eraseLedger(ledger: string, accountId: string, state: 'moved' | 'deleted', scripts: ScriptRunner): Promise<void> {
   const keys = { ledger, standing: standingKey(accountId) };
   for (let from = '0'; from !== '';) {

@@ -76,7 +76,7 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
   const [word, entry = ''] = await scripts.run(balanceAtScript, { ledger: coinKeys.ledger(accountId) }, { at });
   if (word === 'none') return { at: time, balanceCoins: 0 };
   if (word === 'entry') return { at: time, balanceCoins: balanceAfter(entry) };
-  // Only of the first entry of all is it known that nothing was before it.
+  // Before any other entry than the first of all there may have been more, which retention has deleted.
   return entry.startsWith('1:') ? { at: time, balanceCoins: 0 } : { at: time };
 }
 

@@ -85,7 +85,8 @@ async function isHandedOver(id: string, game: string, look: Look): Promise<boole
 }
 
 /**
- * Whether an operator took the account's entry off the board: alone, or with the whole board. Once the entries of an archive are deleted, nobody knows which accounts had one.
+ * Whether an operator took the account's entry off the board: alone, or with the whole board. Once the entries of an archive are deleted,
+ * any account may have had one there.
  */
 async function wasTakenOff(id: string, game: string, look: Look): Promise<boolean> {
   const { removed, archives, archivedPlayers } = operatedBoardKeys;

@@ -134,8 +134,8 @@ export const removeEntry = defineScript({
 });
 
 /**
- * Removes the entries of a deleted account from all boards that its set names, and from their archives. The set stays: on a Cluster a score that was on its
- * way may arrive later, and the next call removes it.
+ * Removes the entries of a deleted account from all boards that its set names, and from their archives. The set stays: on a Cluster a score
+ * that was on its way may arrive later, and the next call removes it.
  */
 export async function removeScores(accountId: string, scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});

@@ -207,8 +207,9 @@ export class Presence {
   }
 
   /**
-   * Renews the leases of these members. It ends the connections of ended sessions, of banned and deleted accounts, and of guests that moved into a store account: a moved guest's installId and sessions are no longer valid. If the process dies
-   * before that, these leases run out.
+   * Renews the leases of these members. It ends the connections of ended sessions, of banned and deleted accounts, and of guests that
+   * moved into a store account: a moved guest's installId and sessions are no longer valid. If the process dies before that, these leases
+   * run out.
    */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
     const connected = new Map(members.flatMap((member) => this.#connected(code, member) ?? []));

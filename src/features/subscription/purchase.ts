@@ -91,7 +91,8 @@ type PurchaseServices = StateServices & Pick<Services, 'store' | 'log'>;
 type Parts = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
 
 /**
- * Whether the caller may claim a purchase. A guest's purchase goes to the next account that sends its token. A store account keeps its purchases. A replaced purchase stays where it is.
+ * Whether the caller may claim a purchase. A guest's purchase goes to the next account that sends its token. A store account keeps its
+ * purchases. A replaced purchase stays where it is.
  */
 async function claimOf(
   { accountId }: Caller,

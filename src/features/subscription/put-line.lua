@@ -1,5 +1,5 @@
--- Writes an account's line of a purchase, and lists the purchase among those of the account. An account has ten lines at most, and lists all
--- its purchases: its deletion has to find them.
+-- Writes an account's line of a purchase, and lists the purchase among those of the account. An account has ten lines at most, and lists
+-- all its purchases: its deletion has to find them.
 -- KEYS account, standing, revised, owned
 -- ARGV hash, revision, words ('': another purchase replaced it, so it has no line), now
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines

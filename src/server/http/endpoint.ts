@@ -304,7 +304,9 @@ export interface Endpoint<Taken> extends EndpointDeclaration {
   readonly handle: (call: Call<never, never, never, never>, services: Taken) => unknown;
 }
 
-/** Declares an endpoint. The declaration types the handler's data, reply and refusals. The handler's second parameter names its services. */
+/**
+ * Declares an endpoint. The declaration types the handler's data, reply and refusals. The handler's second parameter names its services.
+ */
 export function endpoint<
   const Rule extends CallerRule,
   ReplyShape extends z.ZodObject,

@@ -28,8 +28,8 @@ export interface LiveParts<Services> extends Omit<PipelineParts<Services>, 'over
 }
 
 /**
- * All WebSockets of this process: admits and counts them, closes those that do not read, and closes all at a drain. A player who is banned
- * or whose session ends loses the seat's connection by `features/rooms/presence.ts`.
+ * The WebSockets of this process. It admits and counts them, closes those that do not read, and closes all when the server drains.
+ * `features/rooms/presence.ts` ends the connections of players who are banned or whose session ends.
  */
 export class OpenSockets<Services> {
   readonly #parts: LiveParts<Services>;

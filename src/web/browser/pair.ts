@@ -143,7 +143,9 @@ async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
 
 const clientOf = (): Client => coinop({ url: location.origin, name: `playground-${MAIN_PLAYER}`, timeoutMs: 6000 });
 
-/** The player of the playground in this browser. A new player takes the place of one whose session has ended or whose account was deleted. */
+/**
+ * The player of the playground in this browser. A new player takes the place of one whose session has ended or whose account was deleted.
+ */
 function playgroundClaimant(): Claimant {
   const client = clientOf();
   return {

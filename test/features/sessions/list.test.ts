@@ -149,7 +149,7 @@ describe('GET /v1/sessions', () => {
     expect((await listOf(service, login.cookies)).length).toBeLessThanOrEqual(MOST_SESSIONS);
   });
 
-  test('pairings that the session of a pairing claims push out each other, and no browser of the owner', async () => {
+  test('pairings that were claimed with the session of a pairing end each other, and no session of the owner', async () => {
     const installId = freshId();
     const owned = await Promise.all(Array.from({ length: MOST_SESSIONS - 1 }, () => pair(service, { installId })));
     const thief = owned[0]!.cookies;

@@ -30,7 +30,7 @@ afterAll(async () => {
 const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
 const MOVED = '401 sign_in_required';
 
-/** Endpoints that take an installId. A `lenient` one takes that of a moved account for not sent. */
+/** Endpoints that take an installId. A `lenient` one treats the installId of a moved account as not sent. */
 const byInstallId = api.filter((endpoint) => takesInstallId(endpoint) && endpoint.caller !== 'lenient');
 const bySession = api.filter(({ caller }) => ['session', 'optional', 'required'].includes(caller));
 

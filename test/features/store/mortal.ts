@@ -106,7 +106,10 @@ export class Movers implements Disposable {
     }
   }
 
-  /** All keys of an account with hashes of their contents, but for its records of moves and its list of sessions, to which each sign-in adds. */
+  /**
+   * All keys of an account with hashes of their contents, but for its records of moves and its list of sessions, to which each sign-in
+   * adds.
+   */
   async contentOf(accountId: string): Promise<Record<string, string>> {
     const names = (await this.#redis.keys(`{${accountId}}:*`)).filter((name) => !/:move:[^:]+$|:sessions$/.test(name)).toSorted();
     return Object.fromEntries(await Promise.all(names.map(async (name) => [name, hash('sha1', (await this.#redis.dumpBuffer(name))!)])));

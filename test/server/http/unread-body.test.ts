@@ -21,7 +21,10 @@ afterAll(() => service[Symbol.asyncDispose]());
 /** Far more than a service may take, so that a flood which is not cut off ends. */
 const MOST_SENT_BYTES = 64 * 1024 * 1024;
 
-/** Sends a head, and then pieces of a body until the service cuts the connection. @returns bytes of body that were written, and the answer */
+/**
+ * Sends a head, and then pieces of a body until the service cuts the connection.
+ * @returns bytes of body that were written, and the answer
+ */
 function flood(head: string, piece: string): Promise<{ sentBytes: number; text: string }> {
   const block = Buffer.from(piece.repeat(Math.ceil(65_536 / piece.length)));
   return new Promise((resolve) => {

@@ -96,7 +96,7 @@ export const hostileTexts: [name: string, text: string][] = [
 export function urlCases(endpoint: Endpoint<Services>): Case[] {
   const send = (path: string): Buffer => (endpoint.method === 'GET' ? get(path) : post(path, '{}'));
   const { params, query } = endpoint;
-  // The path alone: each case has a query of its own.
+  // The query is left out: each case adds its own.
   const fields = validRequests[nameOf(endpoint)]!;
   const path = filled(endpoint.path, fields);
   const cases: Case[] = [{ name: 'a query of ampersands', request: send(`${path}?${fill('a&', HEADER_BYTES)}`) }];
