@@ -21,7 +21,6 @@ export function standingKey(accountId: string): string {
   return `{${accountId}}:moves`;
 }
 
-/** The account id in a key of the account. */
 export function accountOfKey(key: string): string {
   return key.slice(1, key.indexOf('}'));
 }

@@ -13,7 +13,6 @@ export interface HeldFields<Name extends string = string> {
   readonly merge: MergeRule;
 }
 
-/** Declares fields of the account's hash. */
 export function heldFields<const Name extends string>(merge: MergeRule, ...names: [Name, ...Name[]]): HeldFields<Name> {
   return { names, merge };
 }

@@ -57,7 +57,6 @@ export class Journal {
     return { decision, done };
   }
 
-  /** Makes a member due at a time, unless it is due earlier. */
   bring(member: string, dueAt: number): Promise<void> {
     return this.#queue.bring(member, dueAt);
   }

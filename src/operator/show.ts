@@ -78,7 +78,6 @@ const ShowInput = z.object({
     .meta({ description: 'For `balanceAt`.' }),
 });
 
-/** What an operator sees of the holdings of an account. */
 type ShownReply<Held> = z.ZodObject<typeof Asked & ShownShape<Held>>;
 
 /** The operation that shows what the holdings have of an account. */

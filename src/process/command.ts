@@ -18,7 +18,6 @@ export function wholeNumber(flag: string, text: string | undefined, least: numbe
   return number;
 }
 
-/** Values of flags, by name. */
 export type FlagsOf<Options extends ParseArgsOptionsConfig> = ReturnType<typeof parseArgs<{ options: Options }>>['values'];
 
 interface Command<Options extends ParseArgsOptionsConfig> {

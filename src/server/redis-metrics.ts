@@ -2,7 +2,6 @@ import { Gauge } from '@prometheus-io/client';
 import type { RedisFigures } from '../redis/figures.ts';
 import type { Metrics, ReadGauge } from './metrics.ts';
 
-/** What the metrics show of Redis. */
 export interface WatchedRedis {
   /** Whether the process can run scripts. */
   readonly isUp: () => boolean;

@@ -41,7 +41,6 @@ interface OfServer {
   readonly address: () => string;
 }
 
-/** Makes the services that handlers get. */
 export function servicesOf(
   config: Config,
   options: ServiceOptions,

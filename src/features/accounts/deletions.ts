@@ -3,14 +3,32 @@ import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { LATE_MS, runWhereItIs } from '../../accounts/standing-look.ts';
-import { parseGuests } from '../../accounts/standing.ts';
+import { parseGuests, standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import { refuse } from '../../errors.ts';
 import { Attempts } from '../../journal/attempts.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
+import { defineScript } from '../../redis/script.ts';
 import { within } from '../../server/within.ts';
-import { eraseAccount, readDeletion } from './deletion-steps.ts';
+
+const readDeletion = defineScript({
+  file: new URL('read-deletion.lua', import.meta.url),
+  keys: ['standing'],
+  args: [],
+  answers: ['left', 'closed', 'none'],
+  library: [standingLibrary, standingChanges],
+  readOnly: true,
+});
+
+const eraseAccount = defineScript({
+  file: new URL('erase-account.lua', import.meta.url),
+  keys: ['standing'],
+  args: ['names', 'lastNames', 'isLast'],
+  answers: ['erased', 'closed', 'not_deleted'],
+  library: [standingLibrary, standingChanges],
+  durable: true,
+});
 
 export interface DeletionParts extends HoldingParts {
   readonly holdings: readonly Holding[];

@@ -31,7 +31,6 @@ const MOST_MS = 1000;
 /** `Retry-After` while another page of the account is being made. Most take some milliseconds. */
 const BUSY_MS = 1000;
 
-/** The endpoint that exports what the holdings have. */
 export function exportAccount<const Held extends readonly Holding[]>(holdings: Held) {
   const shape = Object.assign({}, ...holdings.map(({ exported }) => exported?.shape)) as ExportedShape<Held[number]>;
   const paged = holdings.flatMap(({ exported }) => exported?.pages ?? []);

@@ -44,7 +44,6 @@ function latestPast(ends: readonly number[], now: number): string | undefined {
   return latest === -Infinity ? undefined : new Date(latest).toISOString();
 }
 
-/** The time of the app's first run. */
 export const firstRunFields = heldFields('earlier', 'firstRunAt');
 
 /** Fields of the account's hash that `entitlementFactsOf` needs. */

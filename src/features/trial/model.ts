@@ -56,7 +56,6 @@ export function deviceHash(deviceId: string): string {
   return hash('sha256', `coinop:device:${deviceId}`, 'base64url').slice(0, 22);
 }
 
-/** The trial that is linked to an account. */
 export const trialFields = heldFields('earlier', 'trialStartedAt', 'trialDevice');
 
 export const trialKeys = {

@@ -11,7 +11,6 @@ export interface AnswerParts {
   readonly log: Logger;
 }
 
-/** Sends the answers of an endpoint. */
 export class Answers {
   readonly #endpoint: EndpointDeclaration;
   readonly #parts: AnswerParts;

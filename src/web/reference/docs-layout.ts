@@ -25,7 +25,6 @@ const PAGES = [
   ['/docs/errors', 'Errors'],
 ] as const;
 
-/** The whole page. */
 export function docsLayout({ path, title, description, searched, contents, main }: PageParts): string {
   const body = html`<header class="top">
       <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>

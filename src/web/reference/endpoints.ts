@@ -10,7 +10,6 @@ interface DocsPage {
   readonly summary: string;
 }
 
-/** A page below /docs. */
 function docsPage({ name, ...page }: DocsPage) {
   return (docs: (config: Config) => Docs) =>
     textEndpoint({ ...page, mediaType: HTML }, [CACHED, ...pageHeaders()], async (config) => (await docs(config).pages()).get(name)!);
