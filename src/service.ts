@@ -5,12 +5,13 @@ import { openConnections, type RedisConnections } from './redis/redis-connection
 import { DataGuard } from './redis/data-guard.ts';
 import type { ScriptLink } from './redis/script-link.ts';
 import { isOfDisk } from './redis/trouble.ts';
+import { within } from './redis/within.ts';
 import { WriteRefusals } from './redis/write-refusals.ts';
+import { urlOnThisMachine } from './server/address.ts';
 import { admissionOf } from './server/limit-settings.ts';
 import type { Metrics } from './server/metrics.ts';
 import { addProcessMetrics } from './server/process-metrics.ts';
 import { addRedisMetrics } from './server/redis-metrics.ts';
-import { within } from './server/within.ts';
 import { startBackgroundWork } from './serving/background-work.ts';
 import { servicesOf } from './serving/handler-services.ts';
 import { serverOf } from './serving/http-server.ts';
@@ -73,7 +74,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     failed: refusals.refused,
     publish: (topic, message) => server.publish(topic, message),
     isDraining: () => server.draining,
-    address: () => ownAddress(config.HOST, port),
+    address: () => urlOnThisMachine(config.HOST, port),
   });
   const { keySecret, serverKeys, metrics, metricsText, hub } = services;
   addProcessMetrics(metrics, version);
@@ -88,9 +89,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // What was sent of lost data is no longer true: watchers connect again, and are refused until the data is accepted.
   data.on('lost', () => hub.endAll());
   await opened;
-  await within(SECRET_WAIT_MS, data.look());
+  await within(SECRET_WAIT_MS, data.look(), () => {});
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
-  await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
+  await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]), () => {});
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const background = startBackgroundWork(config, options.audit, admission, services);
   return {
@@ -113,10 +114,4 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       connections.disconnect();
     },
   };
-}
-
-/** URL at which the service reaches itself: the base of the sandbox's addresses. */
-function ownAddress(host: string, port: number): string {
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

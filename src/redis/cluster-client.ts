@@ -6,6 +6,7 @@ import { checkRedis, OPTIONS, type RedisHealth } from './connect.ts';
 import type { ShardMap } from './script-runner.ts';
 import { nameOf, Shard, type NodeAddress, type NodeOptions } from './shard.ts';
 import { SLOTS } from './slots.ts';
+import { within } from './within.ts';
 import { withWrites } from './write-probe.ts';
 
 /** How often the map is asked for where nothing urges. */
@@ -323,7 +324,7 @@ async function healthOf({ redis, scripts, durable, problem, wasConnected }: Shar
   }
   try {
     const asked = [withWrites(checkRedis(redis, true), redis), redis.call('CLUSTER', 'INFO'), redis.info('replication')] as const;
-    const [{ problem: found }, info, replication] = await within(ANSWER_MS, Promise.all(asked));
+    const [{ problem: found }, info, replication] = await answered(Promise.all(asked));
     if (found !== undefined) return { ok: false, problem: found };
     if (!/^cluster_state:ok/m.test(String(info))) return { ok: false, problem: await whyDown(redis) };
     const connected = Number(/^connected_slaves:(\d+)/m.exec(replication)?.[1] ?? 0);
@@ -344,7 +345,7 @@ async function whyDown(redis: Redis): Promise<string> {
 /** Whether one slot without a primary stops the whole Cluster. False where Redis does not tell its settings. */
 async function needsAllSlots(redis: Redis): Promise<boolean> {
   try {
-    const [, value] = (await within(ANSWER_MS, redis.config('GET', 'cluster-require-full-coverage'))) as string[];
+    const [, value] = (await answered(redis.config('GET', 'cluster-require-full-coverage'))) as string[];
     return value === 'yes';
   } catch {
     return false;
@@ -353,7 +354,7 @@ async function needsAllSlots(redis: Redis): Promise<boolean> {
 
 /** @throws Error if the node does not answer in time, is no node of a Cluster, or knows of no slot (it has not joined yet) */
 async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView> {
-  const [info, slots] = await within(ANSWER_MS, Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SLOTS')]));
+  const [info, slots] = await answered(Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SLOTS')]));
   // A node that does not know its own address leaves the host out: it is where it was asked.
   const addressOf = ([host, port]: [string | null, number]): NodeAddress => ({
     host: host === null || host === '' ? asked.host : host,
@@ -369,18 +370,10 @@ async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView> {
   };
 }
 
-async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
-  const limit = new AbortController();
-  try {
-    return await Promise.race([
-      work,
-      pause(milliseconds, undefined, { signal: limit.signal, ref: false }).then(() => {
-        throw new Error(`no answer in ${milliseconds} ms`);
-      }),
-    ]);
-  } finally {
-    limit.abort();
-  }
+function answered<Result>(work: Promise<Result>): Promise<Result> {
+  return within(ANSWER_MS, work, () => {
+    throw new Error(`no answer in ${ANSWER_MS} ms`);
+  });
 }
 
 function shuffled<Item>(items: readonly Item[]): Item[] {

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { acceptCluster, type DataSecret } from './accept-cluster.ts';
 import type { Cluster } from './cluster-client.ts';
 import { DATA_ID_KEY, dataIdValue, idIn, newDataId, succeeds } from './data-id.ts';
@@ -8,6 +7,7 @@ import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
 import type { ScriptShard } from './script-runner.ts';
 import type { Shard } from './shard.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';
+import { within } from './within.ts';
 
 /** Milliseconds from a look that failed to the next look at the primary. */
 const RETRY_MS = 100;
@@ -72,8 +72,7 @@ export class DataOfCluster {
     const ready = cluster.shards.filter(({ redis, scripts }) => redis.status === 'ready' && scripts.isReady);
     if (known.id === undefined) await this.#findId(ready);
     if (known.id === undefined) return;
-    const lookAtAll = () =>
-      Promise.race([Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.look())), pause(LOOK_MS, undefined, { ref: false })]);
+    const lookAtAll = () => within(LOOK_MS, Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.look())), () => {});
     await lookAtAll();
     // A primary without marks is judged by whether the data stands, and the others tell that.
     if (!known.stands && (await this.#standsNow())) await lookAtAll();

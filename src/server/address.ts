@@ -71,3 +71,9 @@ export function canonicalAddress(text: string): string | undefined {
 export function addressGroup(address: string): string {
   return address.includes(':') ? address.split(':', 4).join(':') : address;
 }
+
+/** The URL at which this machine reaches a server that listens on a host. */
+export function urlOnThisMachine(listening: string, port: number): string {
+  const host = listening === '0.0.0.0' ? '127.0.0.1' : listening === '::' ? '::1' : listening;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisConnections } from '../redis/redis-connections.ts';
 import { figuresOf, type RedisFigures } from '../redis/figures.ts';
+import { within } from '../redis/within.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
 import type { PrivateRedisWatch } from './options.ts';
 
@@ -14,9 +14,7 @@ export function redisFigures(
 ): () => Promise<readonly RedisFigures[]> {
   return oneAtATime(async () => {
     const asked = connections.nodes.map(({ name, redis }) =>
-      Promise.race([figuresOf(name, redis, privateRedis?.memoryBytes), pause(FIGURES_MS, undefined, { ref: false })]).catch(
-        () => undefined,
-      ),
+      within(FIGURES_MS, figuresOf(name, redis, privateRedis?.memoryBytes), () => undefined).catch(() => undefined),
     );
     return (await Promise.all(asked)).filter((node) => node !== undefined);
   });

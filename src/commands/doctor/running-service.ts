@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts';
 import { whoMintsCoins } from '../../features/coins/model.ts';
+import { urlOnThisMachine } from '../../server/address.ts';
 import { version } from '../../web/version.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
@@ -143,17 +144,12 @@ function hasPublicUrl({ PUBLIC_URL }: Config): boolean {
 }
 
 function ownAddress({ HOST, PORT }: Config): string | undefined {
-  return PORT === 0 ? undefined : addressOf(HOST, PORT);
+  return PORT === 0 ? undefined : urlOnThisMachine(HOST, PORT);
 }
 
 /** Where the figures are, if they have a port of their own. */
 function metricsAddress({ METRICS_HOST, METRICS_PORT }: Config): string | undefined {
-  return METRICS_PORT === undefined || METRICS_PORT === 0 ? undefined : addressOf(METRICS_HOST, METRICS_PORT);
-}
-
-function addressOf(listening: string, port: number): string {
-  const host = listening === '0.0.0.0' ? '127.0.0.1' : listening === '::' ? '::1' : listening;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return METRICS_PORT === undefined || METRICS_PORT === 0 ? undefined : urlOnThisMachine(METRICS_HOST, METRICS_PORT);
 }
 
 async function ask(url: string): Promise<Answer | Error> {

@@ -10,7 +10,7 @@ import { Attempts } from '../../journal/attempts.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
-import { within } from '../../server/within.ts';
+import { within } from '../../redis/within.ts';
 
 const readDeletion = defineScript({
   file: new URL('read-deletion.lua', import.meta.url),
@@ -75,7 +75,7 @@ export class Deletions {
       async (refused) => (refused === undefined || refused.code === 'account_deleted' ? this.#erase(accountId) : undefined),
     );
     if (refusal !== undefined) throw refusal;
-    await within(ERASE_MS, done);
+    await within(ERASE_MS, done, () => {});
   }
 
   /**

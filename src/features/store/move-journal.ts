@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { accountKey } from '../../accounts/account-keys.ts';
 import { LATE_MS } from '../../accounts/standing-look.ts';
@@ -7,6 +6,7 @@ import { refuse, Refusal } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
+import { within } from '../../redis/within.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
 import { storeKeys, type NotMovedReason } from './model.ts';
@@ -123,15 +123,11 @@ export class MoveJournal {
    * @throws Error if it is still under way after HELP_MS; it goes on
    */
   async help(guestId: string): Promise<void> {
-    const limit = new AbortController();
-    const late = pause(HELP_MS, 'late' as const, { signal: limit.signal, ref: false }).catch(() => 'late' as const);
-    try {
-      // Whoever joins work that looked at the guest too early finds it moving once more, and helps again.
-      const finishing = this.#finishing.get(guestId) ?? this.#finish(guestId);
-      if ((await Promise.race([finishing, late])) === 'late') throw new Error('the move of the guest takes longer');
-    } finally {
-      limit.abort();
-    }
+    // Whoever joins work that looked at the guest too early finds it moving once more, and helps again.
+    const finishing = this.#finishing.get(guestId) ?? this.#finish(guestId);
+    await within(HELP_MS, finishing, () => {
+      throw new Error('the move of the guest takes longer');
+    });
   }
 
   /**

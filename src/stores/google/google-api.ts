@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { refuse } from '../../errors.ts';
+import { within } from '../../redis/within.ts';
 import { AccessTokens, Misconfigured } from './access-tokens.ts';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import { Circuit } from './circuit.ts';
@@ -136,16 +137,10 @@ export class GoogleApi {
   }
 }
 
-async function withinTime<Result>(promise: Promise<Result>, endsAt: number): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Fault('timeout')), endsAt - performance.now());
+function withinTime<Result>(promise: Promise<Result>, endsAt: number): Promise<Result> {
+  return within(endsAt - performance.now(), promise, () => {
+    throw new Fault('timeout');
   });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function send({ method, url, body }: ApiRequest, token: string, endsAt: number): Promise<TextAnswer> {
