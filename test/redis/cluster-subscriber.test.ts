@@ -67,7 +67,10 @@ describe('on three primaries', () => {
     for (const channel of channels) expect(await publish(channel, 'x')).toBe(1);
     for (const node of nodes.nodes) await node.call('PUBLISH', 'standings', String(node.index));
     await vi.waitFor(
-      () => expect(heard.toSorted()).toEqual([...channels.map((channel) => `${channel} x`), 'moves 0', 'moves 1', 'moves 2'].toSorted()),
+      () =>
+        expect(heard.toSorted()).toEqual(
+          [...channels.map((channel) => `${channel} x`), 'standings 0', 'standings 1', 'standings 2'].toSorted(),
+        ),
       WAIT,
     );
     await subscriber.unsubscribe(channels[0]!, 'standings');
@@ -138,7 +141,7 @@ describe('on three primaries', () => {
     expect(common).toBeDefined();
     heard.length = 0;
     await nodes.nodes[2]!.call('PUBLISH', 'standings', 'again');
-    await vi.waitFor(() => expect(heard).toEqual(['moves again']), WAIT);
+    await vi.waitFor(() => expect(heard).toEqual(['standings again']), WAIT);
   });
 });
 
