@@ -32,7 +32,7 @@ const Seats = z
   });
 
 const To = z
-  .array(z.string().max(16))
+  .array(z.string().regex(/^(?:p[1-9]\d{0,14}|server)$/, 'Must be the id of a player, or server'))
   .min(1)
   .max(MAX_PLAYERS + 1)
   .meta({

@@ -102,6 +102,8 @@ export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 
 export const PlayerId = z
   .string()
+  // Scripts get ids on lines and between blanks.
+  .regex(/^p[1-9]\d{0,14}$/, 'Must be the id of a player')
   .meta({ description: "The player's id in this room: p1, p2, … in the order of joining. No id is given twice.", example: 'p2' });
 
 export const Player = z

@@ -220,7 +220,7 @@ export class RoomActs {
       action,
       from,
       text,
-      ifStateSeq: body.ifStateSeq ?? '',
+      ifStateSeq: (action === 'data' ? undefined : body.ifStateSeq) ?? '',
       private: action === 'private' ? hands.join('') : '',
       ttlMs: ttlMsOf(config),
     };
@@ -329,12 +329,13 @@ function mergedText(from: string, { action, body }: Act): string {
   return text;
 }
 
-function argsOf({ body, by, seatId = '', isWhole }: Act) {
+function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
   return {
     accountId: isKey(by) ? '' : by.accountId,
     keyGame: isKey(by) ? (by.game ?? '*') : '',
     seatId,
-    order: body.order ?? '',
+    // Who joins has no seat that could remember an order.
+    order: action === 'join' ? '' : (body.order ?? ''),
     tab: body.tab ?? '',
     isWhole: isWhole ? '1' : '',
   };

@@ -23,7 +23,7 @@ if is_done(found, actor, order, tab) then return reply('replayed', found, actor,
 
 local is_server, is_host = key_game ~= '', actor == found.host
 if action == 'private' and not is_server and not is_host then return {'not_host'} end
-if action ~= 'data' and text ~= '' and not is_server then
+if action ~= 'data' and (text ~= '' or from ~= '') and not is_server then
   if found.writers == 'server' then return {'not_writer'} end
   if found.writers ~= 'players' and not is_host then return {'not_host'} end
 end

@@ -255,6 +255,14 @@ describe('join', () => {
   });
 });
 
+describe('join with an order', () => {
+  test('takes a seat like any other: the seat that could remember the order is not there yet', async () => {
+    const room = await open(service);
+    const { status, body } = await room.act('join', freshId(), { order: 1, tab: 'a' });
+    expect([status, body.you]).toEqual([200, { playerId: 'p2', host: false }]);
+  });
+});
+
 describe('leave', () => {
   test('frees the seat, and a player who joins again gets a new player id', async () => {
     const room = await open(service);
@@ -391,7 +399,7 @@ describe('kick', () => {
     expect(refusal(await room.act('join', guest))).toEqual([403, 'kicked']);
   });
 
-  test.each([{}, { playerId: 'p9' }, { playerId: '' }, { playerId: 2 }, { playerId: 'p1' }])(
+  test.each([{}, { playerId: 'p9' }, { playerId: '' }, { playerId: 2 }, { playerId: 'p1' }, { playerId: 'p1 p2' }])(
     'with %j is refused, and the error names playerId',
     async (more) => {
       const room = await open(service);
@@ -412,11 +420,14 @@ describe('transfer', () => {
     expect((await room.act('lock', guest)).status).toBe(200);
   });
 
-  test.each([{}, { playerId: 'p9' }, { playerId: null }])('with %j is refused, and the error names playerId', async (more) => {
-    const room = await open(service);
-    const reply = await room.act('transfer', room.host, more);
-    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
-  });
+  test.each([{}, { playerId: 'p9' }, { playerId: null }, { playerId: 'p1 p2' }])(
+    'with %j is refused, and the error names playerId',
+    async (more) => {
+      const room = await open(service);
+      const reply = await room.act('transfer', room.host, more);
+      expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
+    },
+  );
 });
 
 describe('lock and unlock', () => {

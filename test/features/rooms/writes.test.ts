@@ -67,6 +67,11 @@ describe('data', () => {
     expect(refusal(await room.act('data', room.host, more))).toEqual([400, 'invalid_request']);
   });
 
+  test('ignores ifStateSeq, which is of the state', async () => {
+    const room = await open(service);
+    expect((await room.act('data', room.host, { data: 1, ifStateSeq: 99 })).status).toBe(200);
+  });
+
   test('stays while the game plays, and goes with its player', async () => {
     const room = await open(service);
     const guest = await room.join();
@@ -137,6 +142,12 @@ describe('state', () => {
     expect(Object.keys((await room.read()).state)).toHaveLength(40);
   });
 
+  test('is not merged for a caller who may not write it', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    expect(refusal(await room.act('state', guest, { merge: { a: ofSize(9000) } }))).toEqual([403, 'not_host']);
+  });
+
   test('that grows above 8 KiB by a merge is refused, and nothing changes', async () => {
     const room = await open(service);
     await room.act('state', room.host, { state: { a: ofSize(5000) } });
@@ -191,6 +202,24 @@ describe('private', () => {
     ]);
     expect(statusAndField(await room.act('private', room.host, {}))).toEqual([400, 'invalid_request', 'seats']);
     expect((await room.read()).seq).toBe(2);
+  });
+});
+
+// Scripts get player ids on lines and between blanks.
+describe('what is no player id', () => {
+  test.each(['p1\n"forged"\np2', 'p1 p2', '', 'server', 'p01'])('as the seat %j of private is refused', async (id) => {
+    const room = await open(service);
+    const guest = await room.join();
+    const reply = await room.act('private', room.host, { seats: { [id]: 'x' } });
+    expect(statusAndField(reply)).toEqual([400, 'invalid_request', `seats.${id}`]);
+    expect((await room.act('ready', guest)).body.you).toEqual({ playerId: 'p2', host: false });
+  });
+
+  test.each(['', ' ', 'p1 p2', 'p1\n', 'p1\np2', 'Server'])('as the receiver %j of a message is refused', async (id) => {
+    const room = await open(service);
+    await room.join();
+    const reply = await room.act('message', room.host, { data: 1, to: [id] });
+    expect(statusAndField(reply)).toEqual([400, 'invalid_request', 'to.0']);
   });
 });
 
