@@ -16,7 +16,11 @@ export function roomFeed(scripts: ScriptRunner): Feed {
           const args = { known: state === undefined ? '' : `${state.position} ${state.stamp}` };
           const [word, relayed, ...words] = await scripts.run(readScript, { room: roomKeys.room(id) }, args);
           if (word === 'room_not_found') return undefined;
-          return { state: word === 'same' ? word : new RoomState(fieldsOf(words)), relayed: Number(relayed) };
+          if (word === 'same') return { state: word, relayed: Number(relayed) };
+          const found = new RoomState(fieldsOf(words));
+          // Another room got the code of one that has expired: those who watch that one must not see this one.
+          if (state !== undefined && found.fields.get('createdAt') !== (state as RoomState).fields.get('createdAt')) return undefined;
+          return { state: found, relayed: Number(relayed) };
         }),
       ),
   };
@@ -83,7 +87,7 @@ export class RoomState implements State {
   /** The state after a change. @param words names and texts of the fields that it set */
   changed(words: readonly string[]): RoomState {
     const { fields } = this;
-    let privateOf: string[] | undefined;
+    let privateOf: string[] = [];
     for (let index = 0; index < words.length; index += 2) {
       const [name, text] = [words[index]!, words[index + 1]!];
       if (name === PRIVATE_OF) privateOf = text.split(' ');

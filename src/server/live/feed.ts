@@ -45,7 +45,7 @@ export interface State {
   follow?(known: State): void;
   /** The position of the last change of what only named watchers see. 0 for none. */
   readonly privateAt: number;
-  /** The names whose part this very change set. Undefined where that is not known. */
+  /** The names whose part this very change set. Undefined where that is not known: the state was read, and other changes may precede it. */
   readonly privateOf?: readonly string[] | undefined;
 }
 

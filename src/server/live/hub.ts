@@ -208,6 +208,8 @@ const READ_TRIES = 3;
 
 /** Whether a state that was read can follow the one that was known before. */
 function canFollow(state: State, known: State | undefined): boolean {
-  if (known === undefined || state.position > known.position) return true;
+  if (known === undefined) return true;
+  if (state.privateAt < known.privateAt) return false;
+  if (state.position > known.position) return true;
   return state.position === known.position && state.stamp === known.stamp;
 }

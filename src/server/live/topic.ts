@@ -31,6 +31,10 @@ const PATCHES = '#patches';
 /** So much of the bytes per second may go out at once as messages. Beyond it they are missed. */
 const RELAYED_AT_ONCE_MS = 1000;
 
+function noticeOf(missed: { from: number; to: number }): string {
+  return JSON.stringify({ type: 'missed', ...missed });
+}
+
 export interface TopicParts {
   readonly publish: (topic: string, message: string) => void;
   /**
@@ -234,8 +238,6 @@ export class Topic {
 
   #advance(state: State): void {
     if (state.position <= this.position || this.#holds === 0) return;
-    const known = this.#state;
-    const privateBefore = known?.privateAt ?? 0;
     this.#position = state.position;
     this.#state = state;
     this.#isEncoded = false;
@@ -245,7 +247,7 @@ export class Topic {
       state.pushed?.();
     }
     this.wake();
-    if (state.privateAt > privateBefore) this.#tellPrivate(state.privateOf ?? [...this.#named.keys()]);
+    this.#tellPrivate(state.privateOf ?? (state.privateAt > 0 ? [...this.#named.keys()] : []));
   }
 
   #tellPrivate(names: Iterable<string>): void {
@@ -255,12 +257,16 @@ export class Topic {
   #relay({ number, to, message, changesAt }: Relay): void {
     // A failover lost messages that were sent: those to come have their numbers.
     if (number <= this.#relayed) return this.end(closeCodes.wentBack, 'went back');
+    // Redis lost the messages between on their way to this process.
+    if (this.#relayed > 0 && number > this.#relayed + 1) this.#miss(this.#relayed + 1, number - 1);
     this.#relayed = number;
     this.#changesAt = Math.max(this.#changesAt, changesAt);
     const watchers = to === undefined ? undefined : new Set(to.flatMap((name) => [...(this.#named.get(name) ?? [])]));
     const count = watchers?.size ?? this.#watchers.size;
     if (count === 0 || this.#isFinished) return;
-    if (!this.#pays(message, count)) return this.#miss(number);
+    if (!this.#pays(message, count)) return this.#miss(number, number);
+    // First, so that no message lies between two that one notice names.
+    this.#tellMissed();
     if (watchers !== undefined) for (const watcher of watchers) watcher.relay(message, number, number);
     else {
       for (const channel of [this.channel, this.channel + PATCHES]) this.#parts.publish(channel, message);
@@ -271,23 +277,26 @@ export class Topic {
   /** Counts the message against the topic's bytes a second. Those of up to a second may go out at once. */
   #pays(message: string, count: number): boolean {
     const now = performance.now();
-    const paidUntil = Math.max(this.#relayPaidUntil, now) + this.#millisecondsPaidFor(Buffer.byteLength(message), count);
+    const noticeMs = this.#missed === undefined ? 0 : this.#millisecondsPaidFor(noticeOf(this.#missed).length, this.#watchers.size);
+    const paidUntil = Math.max(this.#relayPaidUntil, now) + noticeMs + this.#millisecondsPaidFor(Buffer.byteLength(message), count);
     if (paidUntil > now + RELAYED_AT_ONCE_MS) return false;
     this.#relayPaidUntil = paidUntil;
     return true;
   }
 
-  /** The message is lost for all watchers, and they are told once the topic may push again. */
-  #miss(number: number): void {
-    this.#missed = { from: this.#missed?.from ?? number, to: number };
-    this.#tellingMissed ??= setTimeout(() => {
-      this.#tellingMissed = undefined;
-      const missed = this.#missed;
-      this.#missed = undefined;
-      if (missed === undefined) return;
-      const message = JSON.stringify({ type: 'missed', ...missed });
-      for (const watcher of this.#watchers) watcher.relay(message, missed.from, missed.to);
-    }, RELAYED_AT_ONCE_MS);
+  /** The messages are lost for all watchers, who are told before the next message, or once the topic may push again. */
+  #miss(from: number, to: number): void {
+    this.#missed = { from: this.#missed?.from ?? from, to };
+    this.#tellingMissed ??= setTimeout(() => this.#tellMissed(), RELAYED_AT_ONCE_MS);
+  }
+
+  #tellMissed(): void {
+    clearTimeout(this.#tellingMissed);
+    this.#tellingMissed = undefined;
+    const missed = this.#missed;
+    this.#missed = undefined;
+    if (missed === undefined) return;
+    for (const watcher of this.#watchers) watcher.relay(noticeOf(missed), missed.from, missed.to);
   }
 
   /** Publishes a message on another topic of the process: with the push that is due, or at once. */

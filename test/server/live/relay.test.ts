@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Feed } from '../../../src/server/live/feed.ts';
+import { Topic } from '../../../src/server/live/topic.ts';
+import { FakeWatcher, stateAt } from './fake-watcher.ts';
+
+/** Reads "number names size" as a message to be relayed. */
+const feed: Feed = {
+  channel: (id) => `thing:${id}`,
+  take(text) {
+    const [number, to = '', size = '0'] = text.split(' ');
+    const message = `message ${number}`.padEnd(Number(size));
+    return { number: Number(number), to: to === '' ? undefined : to.split(','), message, changesAt: Infinity };
+  },
+  fetch: async () => [],
+};
+
+let topic: Topic;
+/** What the sockets that are subscribed get, in order. */
+let sent: string[];
+
+function open(bytesPerSecond?: number): void {
+  sent = [];
+  topic = new Topic(feed, '1', {
+    publish: (_, message) => void sent.push(message.trim()),
+    bytesPerSecond,
+    now: Date.now,
+    isDraining: () => false,
+    refresh: () => {},
+    closed: () => {},
+  });
+  topic.hold();
+  topic.advance(stateAt(1));
+}
+
+/** Adds a watcher. What a topic relays to it alone stands among what is published to all. */
+function watch(name?: string): FakeWatcher {
+  const watcher = new FakeWatcher(topic);
+  watcher.relay = (message) => void sent.push(message.trim());
+  topic.hold();
+  topic.add(watcher);
+  if (name !== undefined) topic.name(watcher, name);
+  return watcher;
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  open();
+});
+afterEach(() => void vi.useRealTimers());
+
+const missed = (from: number, to: number): string => JSON.stringify({ type: 'missed', from, to });
+
+describe('a message', () => {
+  test('that Redis lost on its way is told as missed before the next one', () => {
+    watch();
+    for (const number of [7, 8, 11]) topic.take(String(number));
+    expect(sent).toEqual(['message 7', 'message 8', missed(9, 10), 'message 11']);
+  });
+
+  test('is the first that the topic hears, whatever its number: those before are told to nobody', () => {
+    watch();
+    topic.take('41');
+    expect(sent).toEqual(['message 41']);
+  });
+
+  test('to a name that is given twice reaches its watcher once', () => {
+    watch('p2');
+    topic.take('1 p2,p2');
+    expect(sent).toEqual(['message 1']);
+  });
+
+  test('whose number has come already ends the watchers with 4009', () => {
+    const watcher = watch();
+    for (const number of [7, 8, 8]) topic.take(String(number));
+    expect([sent, watcher.ended]).toEqual([['message 7', 'message 8'], 4009]);
+  });
+});
+
+describe('beyond the bytes a second', () => {
+  beforeEach(() => {
+    open(1000);
+    watch();
+  });
+
+  test('messages are missed, and told as missed before a later one that is sent', () => {
+    for (const [number, size] of [
+      [1, 600],
+      [2, 600],
+      [3, 600],
+      [4, 20],
+      [5, 600],
+    ])
+      topic.take(`${number}  ${size}`);
+    expect(sent).toEqual(['message 1', missed(2, 3), 'message 4']);
+    vi.advanceTimersByTime(1000);
+    expect(sent.slice(3)).toEqual([missed(5, 5)]);
+  });
+
+  test('no watcher is told any more once the thing has ended', () => {
+    topic.take('1  600');
+    topic.take('2  600');
+    topic.end(4500, 'gone');
+    vi.advanceTimersByTime(5000);
+    expect([sent, vi.getTimerCount()]).toEqual([['message 1'], 0]);
+  });
+});
+
+describe('what only a name sees', () => {
+  const change = (position: number, privateAt: number, privateOf?: string[]) => ({ ...stateAt(position), privateAt, privateOf });
+
+  test('is looked at again by the watchers that a change names, and by no others', () => {
+    const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
+    topic.advance(change(2, 2, ['p2']));
+    topic.advance(change(3, 2, []));
+    expect([one, other, nobody].map(({ privateChanges }) => privateChanges)).toEqual([0, 1, 0]);
+  });
+
+  // After a failover the state that was read may have another change at the same position as the one that was lost.
+  test('is looked at again by all names after a state that was read', () => {
+    const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
+    topic.advance(change(2, 2, ['p2']));
+    topic.advance(change(3, 2));
+    expect([one, other, nobody].map(({ privateChanges }) => privateChanges)).toEqual([1, 2, 0]);
+  });
+});
