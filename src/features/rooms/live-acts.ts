@@ -30,6 +30,9 @@ export const ActMessage = z.object({
 /** The frames of a seat that uses up its acts and its messages, both at once, and some pings. */
 const FRAMES_PER_SECOND = 120;
 
+/** The order of an act, behind its type, action and tab at most: the act's data may have an `order` of its own. */
+const ORDER = /^\s*\{\s*(?:"\w+"\s*:\s*"[^"\\]*"\s*,\s*)*"order"\s*:\s*(\d{1,16})\s*[,}]/;
+
 export const roomActMessages: ActMessages = {
   type: 'act',
   lacks({ order, action }) {
@@ -38,7 +41,7 @@ export const roomActMessages: ActMessages = {
   },
   framesPerSecond: FRAMES_PER_SECOND,
   refused(head, refusal) {
-    const [, order] = /"order":(\d{1,16})[,}]/.exec(head) ?? [];
+    const [, order] = ORDER.exec(head) ?? [];
     return order === undefined
       ? { type: 'error', error: errorOf(refusal) }
       : { type: 'acted', order: Number(order), error: errorOf(refusal) };

@@ -12,7 +12,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { RoomState } from './feed.ts';
 import { ActMessage, answerAct, roomActMessages, type ActServices, type Welcomed } from './live-acts.ts';
 import { isRoomCode, Order, Room, RoomCode, roomKeys, roomLibrary, Tab, You, youJson } from './model.ts';
-import { privateOf, seatedIn } from './record.ts';
+import { privateOf, seatedIn, type Private } from './record.ts';
 import { budgetOf } from './seat-budgets.ts';
 
 const Hello = z
@@ -112,9 +112,11 @@ export const liveRoom = channel({
       .meta({
         description: 'A message of a player, or of a `server`. All connections get messages in the order of `n`, each at most once.',
       }),
-    missed: z
-      .object({ type: z.literal('missed'), from: z.number().int(), to: z.number().int() })
-      .meta({ description: 'The messages of these numbers, both included, were not sent to this connection: it read too slowly.' }),
+    missed: z.object({ type: z.literal('missed'), from: z.number().int(), to: z.number().int() }).meta({
+      description:
+        'The messages of these numbers, both included, were not sent to this connection: it read too slowly, the room sent too many, or ' +
+        'the service was cut off from Redis.',
+    }),
   },
   receives: {
     hello: Hello.meta({
@@ -126,9 +128,9 @@ export const liveRoom = channel({
     }),
     act: ActMessage.meta({
       description:
-        'Performs an action, after `welcome`. `type` and `order` come first. The tab is that of `hello`, or of the act. The answer is `acted`. ' +
-        'A seat acts 30 times a second, 60 at once; acts count against RATE_LIMIT_ACTS_PER_SECOND of the address, and not as requests. After ' +
-        'a reconnection a tab sends what has no `acted` again, in order, before anything new: each is done once.',
+        'Performs an action, after `welcome`. The tab is that of `hello`, or of the act. The answer is `acted`. A seat acts 30 times a ' +
+        'second, 60 at once. Acts count against RATE_LIMIT_ACTS_PER_SECOND of the address, and not as requests where `type` comes first in ' +
+        'the message. After a reconnection a tab sends what has no `acted` again, in order, before anything new: each is done once.',
     }),
   },
   acts: roomActMessages,
@@ -137,7 +139,7 @@ export const liveRoom = channel({
   notFound: 'room_not_found',
   subject: ({ params }) => (isRoomCode(params.code) ? params.code : refuse('room_not_found')),
   feed: ({ feeds }: LiveServices) => feeds.room,
-  memory: (): ConnectedPlayer => ({ welcomed: undefined, answered: undefined, privateAt: 0 }),
+  memory: (): ConnectedPlayer => ({ welcomed: undefined, answered: undefined, sent: undefined }),
   async opened(socket, services: LiveServices) {
     const caller = socket.sessionCaller;
     // A caller with a session may watch without a seat, so `not_in_room` is ignored here.
@@ -148,11 +150,10 @@ export const liveRoom = channel({
     const { serverKey, tab, ...credentials } = message as z.output<typeof Hello>;
     if (serverKey !== undefined) return greetServer(socket, serverKey, tab, services);
     const caller = await socket.callerOf(credentials);
-    const { answered } = socket.memory;
-    if (answered?.accountId === caller.accountId && answered.tab === tab && isSeated(answered.playerId, socket)) return;
+    if (isAnswered(socket, caller, tab)) return;
     const outcome = await greet(socket, caller, tab, services);
     if (typeof outcome === 'string') throw refuse(outcome);
-    socket.memory.answered = { accountId: caller.accountId, playerId: outcome.playerId, tab };
+    socket.memory.answered = socket.memory.welcomed;
   },
   async sendPrivate(socket, { scripts }: LiveServices) {
     const { welcomed } = socket.memory;
@@ -161,8 +162,10 @@ export const liveRoom = channel({
     const [word, field = '', order] = await scripts.run(readPrivate, { room: roomKeys.room(socket.id) }, { playerId, tab: tab ?? '' });
     const own = word === 'private' ? privateOf(field) : undefined;
     // Meanwhile the caller may have lost the seat, or have said hello as somebody else.
-    if (own === undefined || own.seq <= socket.memory.privateAt || socket.memory.welcomed !== welcomed) return;
-    socket.memory.privateAt = own.seq;
+    if (own === undefined || socket.memory.welcomed !== welcomed) return;
+    // After a failover another change may have the seq of one that was lost.
+    if (own.seq === socket.memory.sent?.seq && own.text === socket.memory.sent.text) return;
+    socket.memory.sent = own;
     const orderText = tab === undefined ? '' : `,"order":${order}`;
     socket.send(`{"type":"you","seq":${own.seq},"playerId":"${playerId}","private":${own.text}${orderText}}`);
   },
@@ -184,10 +187,10 @@ type LiveServices = ActServices & Pick<Services, 'feeds' | 'presence' | 'scripts
 interface ConnectedPlayer {
   /** Who the connection counts for, and whose acts it sends. */
   welcomed: Welcomed | undefined;
-  /** The last `welcome` that answered a hello. */
-  answered: { readonly accountId: string; readonly playerId: string; readonly tab: string | undefined } | undefined;
-  /** The `seq` of the last private part that was sent. */
-  privateAt: number;
+  /** What the last `welcome` to a hello said. A welcome of the upgrade's session answers no hello. */
+  answered: Welcomed | undefined;
+  /** The last private part that was sent. */
+  sent: Private | undefined;
 }
 
 function lose(socket: ChannelSocket<ConnectedPlayer>): void {
@@ -207,12 +210,14 @@ async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab
   const outcome = await presence.hello(id, caller, connectionId, lost, tab);
   if (typeof outcome === 'string') return outcome;
   const { playerId, private: own, order } = outcome;
-  await becomes(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, presence);
-  memory.privateAt = own?.seq ?? 0;
+  const before = memory.welcomed?.by;
+  become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) });
+  memory.sent = own;
   socket.send(`{"type":"welcome","you":${youJson(outcome)}${order === undefined ? '' : `,"order":${order}`}}`);
   // What was dealt between the script of the hello and the name is not in the welcome.
   const { state } = socket;
-  if (state !== undefined && state.privateAt > memory.privateAt) socket.privateChanged();
+  if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();
+  await replace(before, socket, presence);
   return outcome;
 }
 
@@ -229,25 +234,34 @@ async function greetServer(
   if (fields === undefined) throw refuse('room_not_found');
   if (key.game !== undefined && fields.get('game') !== key.game)
     throw refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'serverKey' });
-  const [, , order] = await scripts.run(readPrivate, { room: roomKeys.room(socket.id) }, { playerId: 'server', tab: tab ?? '' });
-  await becomes(socket, { by: key, playerId: 'server', tab }, presence);
-  socket.chargesTo(key);
+  const [word, , order] = await scripts.run(readPrivate, { room: roomKeys.room(socket.id) }, { playerId: 'server', tab: tab ?? '' });
+  if (word === 'room_not_found') throw refuse(word);
+  const before = socket.memory.welcomed?.by;
+  become(socket, { by: key, playerId: 'server', tab });
   const last = tab === undefined ? undefined : Number(order);
   const orderText = last === undefined ? '' : `,"order":${last}`;
   socket.send(`{"type":"welcome","you":${youJson({ playerId: 'server', host: true, order: last })}${orderText}}`);
+  await replace(before, socket, presence);
+}
+
+function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed): void {
+  socket.memory.welcomed = welcomed;
+  socket.name(welcomed.playerId);
+  socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);
 }
 
 /** A connection counts for one player: a hello by another caller replaces the first. */
-async function becomes(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, presence: Presence): Promise<void> {
-  const { id, memory, connectionId } = socket;
-  const before = memory.welcomed?.by;
-  memory.welcomed = welcomed;
-  socket.name(welcomed.playerId);
-  if (before !== undefined && 'accountId' in before && before.accountId !== ('accountId' in welcomed.by ? welcomed.by.accountId : ''))
-    await presence.bye(id, before.accountId, connectionId);
+async function replace(before: Welcomed['by'] | undefined, socket: ChannelSocket<ConnectedPlayer>, presence: Presence): Promise<void> {
+  const now = socket.memory.welcomed?.by;
+  if (before === undefined || !('accountId' in before)) return;
+  if (now === undefined || !('accountId' in now) || now.accountId !== before.accountId)
+    await presence.bye(socket.id, before.accountId, socket.connectionId);
 }
 
-/** A player who left or was kicked has no seat. Joining again gives a new player id. */
-function isSeated(playerId: string, { state }: ChannelSocket<ConnectedPlayer>): boolean {
-  return state !== undefined && seatedIn((state as RoomState).fields.get('players')!).includes(playerId);
+/** Whether the connection was welcomed for the same hello, and its player still has the seat. Joining again gives a new player id. */
+function isAnswered({ memory, state }: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined): boolean {
+  const { answered, welcomed } = memory;
+  if (welcomed === undefined || welcomed !== answered || !('accountId' in welcomed.by)) return false;
+  if (welcomed.by.accountId !== caller.accountId || welcomed.tab !== tab) return false;
+  return state !== undefined && seatedIn((state as RoomState).fields.get('players')!).includes(welcomed.playerId);
 }

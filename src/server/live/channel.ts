@@ -36,7 +36,7 @@ export interface ChannelDeclaration {
 
 /** Messages with which a client acts. */
 export interface ActMessages {
-  /** Their `type`. It comes first in the message: it is looked at before the message is parsed. */
+  /** Their `type`. Where it comes first in the message, the message is known for an act before it is parsed. */
   readonly type: string;
   /** What an act must have to be answered as one; the message that says what it lacks. The channel checks the rest. */
   lacks(message: { readonly [field: string]: unknown }): string | undefined;
@@ -44,7 +44,7 @@ export interface ActMessages {
   readonly framesPerSecond: number;
   /**
    * The answer to an act that is refused unread.
-   * @param head the first characters of the message
+   * @param head the message, or its first characters
    */
   refused(head: string, refusal: Refusal): object;
 }

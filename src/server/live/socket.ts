@@ -27,8 +27,17 @@ const MESSAGES_WAITING = 1;
 /** Bytes of acts that may wait. Acts come faster than one round trip to Redis each. */
 const ACT_BYTES_WAITING = 64 * 1024;
 
+/**
+ * Bytes of answers that may wait for a socket that does not read. Acts whose answers are long would otherwise fill the memory, also on
+ * a socket that reads a little all the time: a refused act may bring a whole state.
+ */
+const ANSWER_BYTES_WAITING = 128 * 1024;
+
 /** Characters of an act that is refused unread in which its order is looked for. */
-const HEAD_LENGTH = 64;
+const HEAD_LENGTH = 96;
+
+/** The type of a message, if that comes first. */
+const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"(\w+)"/;
 
 /** A socket that does not drain for this long is closed. Its client connects again and gets the state then. */
 export const TOO_SLOW_MS = 30_000;
@@ -96,10 +105,12 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   #droppedFrames = 0;
   #second = 0;
   #messagesInSecond = 0;
-  /** Messages that are processed or wait for it. */
+  /** Messages that are processed or wait for it, without acts. */
   #messagesInWork = 0;
-  /** Bytes of the acts among them. */
+  /** Bytes of the acts that are processed or wait for it. */
   #actBytesInWork = 0;
+  /** Bytes of `#answers`. */
+  #answerBytes = 0;
   #name: string | undefined;
   #key: ServerKey | undefined;
   /** The relayed messages that were not sent because the socket lagged: the first and the last. */
@@ -173,38 +184,55 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (this.#ending !== undefined) return this.#drop();
     if (!this.#countFrame()) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
-    const { channel, services } = this.#parts;
-    const head = channel.acts === undefined ? '' : Buffer.from(bytes, 0, Math.min(bytes.byteLength, HEAD_LENGTH)).toString('latin1');
-    const isAct = head.startsWith(`{"type":"${channel.acts?.type}"`);
-    const waitMs = isAct ? this.#parts.chargeAct(this.#key) : this.#parts.charge(this.#key);
-    if (waitMs > 0) return this.#refuseUnread(isAct, head, rateLimited(retryAfter(waitMs)));
-    const isOverrun = isAct ? this.#actBytesInWork > ACT_BYTES_WAITING : this.#messagesInWork > MESSAGES_WAITING;
-    const message = isOverrun || isBinary ? undefined : parse(Buffer.from(bytes));
-    if (isOverrun) return this.#refuseUnread(isAct, head, rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
+    const { channel, charge, chargeAct } = this.#parts;
+    const { acts } = channel;
+    const head = acts === undefined ? '' : Buffer.from(bytes, 0, Math.min(bytes.byteLength, HEAD_LENGTH)).toString('latin1');
+    // An act whose type does not come first shows once it is parsed: it counts as a message until then, and then as an act too.
+    const beginsAsAct = acts !== undefined && TYPE_FIRST.exec(head)?.[1] === acts.type;
+    const waitMs = beginsAsAct ? chargeAct(this.#key) : charge(this.#key);
+    if (waitMs > 0) return this.#refuseUnread(beginsAsAct ? head : undefined, rateLimited(retryAfter(waitMs)));
+    if (beginsAsAct && this.#hasActsWaiting) return this.#refuseUnread(head, tooManyWaiting());
+    const message = isBinary ? undefined : parse(Buffer.from(bytes));
+    const isAct = acts !== undefined && message?.type === acts.type;
+    if (!isAct && this.#messagesInWork > MESSAGES_WAITING) return this.refuse(tooManyWaiting());
     const shape = message === undefined ? undefined : this.#shapeOf(message.type);
     if (message === undefined || shape === undefined)
       return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
-    // An act in another form would pass by the budget of acts.
-    if (message.type === channel.acts?.type && !isAct) return this.#bad('invalid_request', 'type: Must come first in an act.');
-    const checked = isAct ? { problem: channel.acts!.lacks(message), data: message } : checkedBy(shape, message);
+    const checked = isAct ? { problem: acts.lacks(message), data: message } : checkedBy(shape, message);
     if (checked.problem !== undefined) return this.#bad('invalid_request', checked.problem);
+    if (isAct && !beginsAsAct) {
+      const actWaitMs = chargeAct(this.#key);
+      const refusal = actWaitMs > 0 ? rateLimited(retryAfter(actWaitMs)) : this.#hasActsWaiting ? tooManyWaiting() : undefined;
+      if (refusal !== undefined) return this.#refuseUnread(JSON.stringify(checked.data), refusal);
+    }
+    this.#handle(checked.data, isAct ? bytes.byteLength : undefined);
+  }
+
+  /** @param actBytes of an act */
+  #handle(message: { type: string }, actBytes: number | undefined): void {
+    const { channel, services } = this.#parts;
     if (channel.received === undefined) return;
-    const actBytes = isAct ? bytes.byteLength : 0;
-    this.#messagesInWork++;
-    this.#actBytesInWork += actBytes;
+    const [messages, bytes] = actBytes === undefined ? [1, 0] : [0, actBytes];
+    this.#messagesInWork += messages;
+    this.#actBytesInWork += bytes;
     this.#enqueue(async () => {
       try {
-        if (this.isOpen) await channel.received!(this, checked.data, services);
+        if (this.isOpen) await channel.received!(this, message, services);
       } finally {
-        this.#messagesInWork--;
-        this.#actBytesInWork -= actBytes;
+        this.#messagesInWork -= messages;
+        this.#actBytesInWork -= bytes;
       }
     });
   }
 
-  #refuseUnread(isAct: boolean, head: string, refusal: Refusal): void {
-    if (isAct) this.send(this.#parts.channel.acts!.refused(head, refusal));
-    else this.refuse(refusal);
+  get #hasActsWaiting(): boolean {
+    return this.#actBytesInWork > ACT_BYTES_WAITING;
+  }
+
+  /** @param act the act, or its beginning; undefined for another message */
+  #refuseUnread(act: string | undefined, refusal: Refusal): void {
+    if (act === undefined) this.refuse(refusal);
+    else this.send(this.#parts.channel.acts!.refused(act, refusal));
   }
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
@@ -236,7 +264,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#behindSince ??= performance.now();
     const text = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
     const [, number] = RELAYED.exec(text) ?? [];
-    if (text.startsWith(ACTED)) this.#answers.push(Buffer.from(message).toString());
+    if (text.startsWith(ACTED)) this.#queueAnswer(Buffer.from(message).toString());
     else if (number === undefined) this.#missedPush = this.#parts.topic.pushCount;
     else this.#miss(Number(number), Number(number));
   }
@@ -275,7 +303,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     const missedPush = this.#missedPush;
     this.#missedPush = undefined;
     if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
-    while (this.#answers.length > 0 && !this.#isFull) this.#socket!.send(this.#answers.shift()!);
+    while (this.#answers.length > 0 && !this.#isFull) this.#sendAnswer(this.#answers.shift()!);
     if (this.#isFull) return;
     if (this.#missed !== undefined) {
       this.#socket!.send(JSON.stringify({ type: 'missed', ...this.#missed }));
@@ -327,7 +355,16 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (!this.isOpen) return;
     const text = typeof message === 'string' ? message : JSON.stringify(message);
     if (this.#answers.length === 0 && !this.#isFull) this.#socket!.send(text);
-    else this.#wait(() => this.#answers.push(text));
+    else this.#queueAnswer(text);
+  }
+
+  #queueAnswer(text: string): void {
+    // Answers that came too many are not sent at all: the client learns by 4008 that some are missing.
+    if (this.#answerBytes > ANSWER_BYTES_WAITING) return;
+    this.#answerBytes += Buffer.byteLength(text);
+    if (this.#answerBytes <= ANSWER_BYTES_WAITING) return this.#wait(() => this.#answers.push(text));
+    this.#answers.length = 0;
+    this.end(closeCodes.tooSlow, 'too slow');
   }
 
   /** Sends an answer to an act, in one write with the next push of the topic where one is due. */
@@ -342,6 +379,11 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (!this.isOpen) return;
     if (this.#behindSince === undefined && !this.#isFull) this.#socket!.end(code, reason);
     else this.#wait(() => (this.#ending ??= { code, reason }));
+  }
+
+  #sendAnswer(text: string): void {
+    this.#answerBytes -= Buffer.byteLength(text);
+    this.#socket!.send(text);
   }
 
   get #isFull(): boolean {
@@ -412,6 +454,10 @@ export const ErrorMessage = z
  */
 function retryAfter(waitMs: number): number {
   return Math.max(waitMs, RETRY_MS) + Math.random() * RETRY_SPREAD_MS;
+}
+
+function tooManyWaiting(): Refusal {
+  return rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.');
 }
 
 const RETRY_MS = 1000;

@@ -269,7 +269,7 @@ export class Topic {
     this.#tellMissed();
     if (watchers !== undefined) for (const watcher of watchers) watcher.relay(message, number, number);
     else {
-      for (const channel of [this.channel, this.channel + PATCHES]) this.#parts.publish(channel, message);
+      this.#publish(message, message);
       for (const watcher of this.#joining.keys()) watcher.relay(message, number, number);
     }
   }
@@ -304,6 +304,12 @@ export class Topic {
     const isSoon = this.#pushing === 'now' || this.#mayPushAt - performance.now() <= PUSH_INTERVAL_MS;
     if (this.#pushing === undefined || !isSoon) this.#parts.publish(topic, message);
     else this.#withPush.push([topic, message]);
+  }
+
+  /** @param forPatched for the watchers that take patches */
+  #publish(message: string, forPatched: string): void {
+    if (this.#watchers.size > this.#patchedCount) this.#parts.publish(this.channel, message);
+    if (this.#patchedCount > 0) this.#parts.publish(this.channel + PATCHES, forPatched);
   }
 
   #publishWaiting(): void {
@@ -360,8 +366,7 @@ export class Topic {
     const paidMs = this.#millisecondsOf(this.#message, this.#watchers.size - patched) + this.#millisecondsOf(patch ?? '', patched);
     this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, paidMs);
     if (!this.#isFinal) {
-      if (this.#watchers.size > this.#patchedCount) this.#parts.publish(this.channel, this.#message);
-      if (this.#patchedCount > 0) this.#parts.publish(this.channel + PATCHES, patch ?? this.#message);
+      this.#publish(this.#message, patch ?? this.#message);
       return this.#join();
     }
     // `add` has already sent the final state to watchers that joined at it.

@@ -107,7 +107,7 @@ describe('an act over the channel', () => {
   test('past sixty at once is rate_limited, and counts for its seat alone', async () => {
     await using stopped = await start({ stoppedClock: true });
     const room = await open(stopped);
-    const [one, other] = [await seated(room, room.host, 'tab', stopped), await seated(room, await room.join(), 'tab', stopped)];
+    const [one, other] = [await seated(room, room.host, 'a', stopped), await seated(room, await room.join(), 'b', stopped)];
     for (let order = 1; order <= 80; order++) one.send({ type: 'act', order, action: 'data', data: order });
     await acted(one, 80);
     const refused = one.messages.filter(({ type, error }) => type === 'acted' && error !== undefined);
@@ -115,6 +115,35 @@ describe('an act over the channel', () => {
     expect(refused[0].error).toMatchObject({ code: 'rate_limited', retryAfterMs: expect.any(Number) });
     expect((await act(other, 1, 'data', { data: 1 })).error).toBeUndefined();
     await Promise.all([one.close(), other.close()]);
+  });
+
+  test.each([
+    '{"type": "act", "order": 1, "action": "data", "data": {"type": "act"}}',
+    ' { "type" : "act" , "action":"data","data":1,"order":1}',
+    '{"action":"data","data":{"order":9},"order":1,"type":"act"}',
+    '{"order":1,"type":"act","action":"data","data":[]}',
+  ])('may come in any form of JSON: %s', async (text) => {
+    const room = await open(service);
+    const watcher = await seated(room, room.host);
+    const { seq } = await room.read();
+    watcher.send(text);
+    expect(await acted(watcher, 1)).toEqual({ type: 'acted', order: 1, seq: seq + 1 });
+    await watcher.close();
+  });
+
+  test.each([
+    '{"type":"act","action":"message","data":{"order":3},"order":7}',
+    '{"type": "act", "tab":"t", "action":"data", "order" : 7, "data":{"order":3}}',
+    '{"data":{"order":3},"action":"data","order":7,"type":"act"}',
+  ])('that the address has no budget for is answered with its own order, or with none: %s', async (text) => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_ACTS_PER_SECOND: '1' } });
+    const room = await open(limited);
+    const watcher = await seated(room, room.host, 'tab', limited);
+    for (let times = 0; times < 10; times++) watcher.send(text);
+    const told = await watcher.until(({ error }) => error?.code === 'rate_limited');
+    expect([7, undefined]).toContain(told.order);
+    expect(watcher.messages.filter(({ order }) => order === 3)).toEqual([]);
+    await watcher.close();
   });
 
   test('of a kicked player is not_in_room', async () => {
@@ -174,8 +203,7 @@ describe('a message', () => {
     expect(sent.filter(({ status }) => status !== 200)).toEqual([]);
     for (let order = 1; order <= 20; order++) watcher.send({ type: 'act', order, action: 'message', data: order });
     await acted(watcher, 20);
-    const refused = watcher.messages.filter(({ error }) => error?.code === 'rate_limited');
-    expect(refused.map(({ order }) => order)).toEqual(Array.from({ length: 10 }, (_, index) => 11 + index));
+    expect(watcher.messages.filter(({ error }) => error?.code === 'rate_limited')).toHaveLength(10);
     await watcher.close();
   });
 
@@ -237,6 +265,25 @@ describe("a server's room", () => {
     expect((await act(watcher, 2, 'state', { state: 1 })).error.code).toBe('not_writer');
     expect((await act(server, 3, 'data', { data: 1 })).error.code).toBe('forbidden');
     await Promise.all([server.close(), watcher.close()]);
+  });
+
+  test('lets one connection be the server, and then a player again', async () => {
+    const { token } = await makeServerKey(service, ['rooms']);
+    const { code } = (await seatless(token)).body.room;
+    const player = freshId();
+    await service.post(`/v1/rooms/${code}/join`, { installId: player });
+    const watcher = await watchRoom(service, code);
+    const hello = async (credentials: object): Promise<Message> => {
+      const before = watcher.messages.length;
+      watcher.send({ type: 'hello', tab: 't', ...credentials });
+      return watcher.until((message) => watcher.messages.indexOf(message) >= before && message.type === 'welcome');
+    };
+    expect((await hello({ installId: player })).you.playerId).toBe('p1');
+    expect((await hello({ serverKey: token })).you.playerId).toBe('server');
+    await watcher.until(({ type, room }) => type === 'room' && room.seq > 2 && !room.players[0].connected);
+    expect((await hello({ installId: player })).you.playerId).toBe('p1');
+    expect((await act(watcher, 1, 'start')).error.code).toBe('not_host');
+    await watcher.close();
   });
 
   test('refuses a key of another game, a wrong one, and one that was revoked', async () => {
