@@ -38,7 +38,9 @@ export const listLog = operation({
   path: '/v1/admin/log',
   operationId: 'listOperatorLog',
   summary: 'All changes of operators, the newest first.',
-  description: 'The log is written before a change, and its outcome after. Looks are not in it.',
+  description:
+    'The log is written before a change, and its outcome after. Of looks it has those at what single players of a room see: such an entry ' +
+    'is written before anything is shown.',
   input: z.object({
     limit: Limit,
     cursor: z

@@ -37,11 +37,11 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
 /** Work of an operation. */
 export type Prepared<Reply> = { readonly reply: Reply } | Change<Reply>;
 
-/** A change that was checked, and has not happened yet. */
+/** A change that was checked, and has not happened yet. Or a look that the log keeps, because few operators should take it. */
 export interface Change<Reply> {
-  /** For people: a question that names all that will change. */
-  readonly question: string;
-  /** What is changed, for the log. No secrets. */
+  /** For people: a question that names all that will change. A look has none. */
+  readonly question?: string;
+  /** What is changed or looked at, for the log. No secrets. */
   readonly what: Readonly<Record<string, string | number>>;
   readonly why: string;
   /** What it led to, for the log. */
@@ -81,7 +81,7 @@ export const Reason = plainText(MAX_REASON_LENGTH).meta({
 
 /**
  * Runs an operation. A change is in the operators' log before it happens, and its outcome after. A process that dies in between leaves the
- * entry without an outcome, so no change is without an entry.
+ * entry without an outcome, so no change is without an entry, nor is a look that the log keeps.
  * @param confirm asks a person before the change; throws to stop it
  * @returns Refusal if the operation refuses: nothing was changed
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
@@ -98,7 +98,7 @@ export async function perform<Reply>(
   const prepared = await beforeChange((prepare as Prepare)(input, parts, operator));
   if (prepared instanceof Refusal) return prepared;
   if ('reply' in prepared) return prepared.reply;
-  await confirm?.(prepared.question);
+  if (prepared.question !== undefined) await confirm?.(prepared.question);
   return recorded({ action: name, by: operator.by, ...prepared }, parts);
 }
 

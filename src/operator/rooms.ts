@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { refuse, Refusal } from '../errors.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
 import { isRoomCode, Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type Operator, type OperatorParts } from './operation.ts';
@@ -18,6 +18,10 @@ const Seat = z.object({
   playerId: z.string(),
   accountId: AccountId.meta({ description: 'That of a guest even if it moved into another account since.' }),
   awaySince: z.iso.datetime().optional(),
+  private: z
+    .unknown()
+    .optional()
+    .meta({ description: 'With `private=true`: what only this player sees. Left out where there is nothing.' }),
 });
 
 export const showRoom = operation({
@@ -26,14 +30,24 @@ export const showRoom = operation({
   path: '/v1/admin/rooms/{code}',
   operationId: 'showRoom',
   summary: 'A room as its players see it, with the accounts in its seats.',
-  input: z.object({ code: RoomCode }),
+  description:
+    'With `private=true` each seat has what its player alone sees, such as a hand of cards. Such a look is in the operators’ log, with its ' +
+    '`reason`, before anything is shown.',
+  input: z.object({
+    code: RoomCode,
+    private: z.enum(['true', 'false']).optional().meta({ description: 'Whether to show what single players see. The log keeps the look.' }),
+    reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
+  }),
   reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int() }),
-  errors: ['room_not_found'],
+  errors: ['invalid_request', 'room_not_found'],
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ code }, parts, operator) {
+  async prepare({ code, private: isPrivate, reason }, parts, operator) {
+    if (isPrivate === 'true' && reason === undefined) return invalid('reason', 'Is needed to see what single players see');
     const found = await findRoom(code, parts, operator);
     if (found instanceof Refusal) return found;
-    return { reply: { ...found, seats: found.seats.map(({ private: _, ...seat }) => seat) } };
+    const { room, seats, connections } = found;
+    if (isPrivate !== 'true') return { reply: { room, seats: seats.map(({ private: _, ...seat }) => seat), connections } };
+    return { what: { room: code, private: 'shown' }, why: reason!, act: async () => found };
   },
 });
 

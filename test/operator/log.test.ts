@@ -73,6 +73,42 @@ test('has nothing of looks, and nothing of changes that could not begin', async 
   expect(await newest()).toEqual(before);
 });
 
+test('has a look at what single players of a room see, with its reason, and shows nothing that it could not keep', async () => {
+  const [host, guest] = [freshId(), freshId()];
+  const { code } = (await service.post('/v1/rooms', { installId: host, game: 'cards' })).body.room;
+  await service.post(`/v1/rooms/${code}/join`, { installId: guest });
+  await service.post(`/v1/rooms/${code}/private`, { installId: host, seats: { p2: { hand: ['hearts-7'] } } });
+  const before = await newest();
+  for (const query of ['', '?private=false']) {
+    const { body } = await look(`/rooms/${code}${query}`);
+    expect(body.seats).toEqual([
+      { playerId: 'p1', accountId: accountIdOf(host) },
+      { playerId: 'p2', accountId: accountIdOf(guest) },
+    ]);
+  }
+  for (const query of ['private=true', 'private=yes', 'private=true&reason='])
+    expect((await look(`/rooms/${code}?${query}`)).body.error.code).toBe('invalid_request');
+  expect((await look('/rooms/ZZZZZ?private=true&reason=test')).body.error.code).toBe('room_not_found');
+  const { token: ofOther } = await makeServerKey(service, ['admin'], { game: 'chess' });
+  const other = await service.get(`/v1/admin/rooms/${code}?private=true&reason=test`, { bearer: ofOther });
+  expect(other.body.error.code).toBe('forbidden');
+  expect(await newest()).toEqual(before);
+
+  const { body } = await look(`/rooms/${code}?private=true&reason=cheating,+ticket+12`);
+  expect(body.seats).toEqual([
+    { playerId: 'p1', accountId: accountIdOf(host) },
+    { playerId: 'p2', accountId: accountIdOf(guest), private: { hand: ['hearts-7'] } },
+  ]);
+  const entry = { by: `key:${id}`, action: 'rooms show', what: { room: code, private: 'shown' }, why: 'cheating, ticket 12' };
+  expect(await newest()).toMatchObject({ ...entry, outcome: { word: 'done' } });
+  expect(JSON.stringify(await newest())).not.toContain('hearts');
+
+  await redis.config('SET', 'maxmemory', '1');
+  const refused = await look(`/rooms/${code}?private=true&reason=full`);
+  await redis.config('SET', 'maxmemory', '0');
+  expect([refused.status, JSON.stringify(refused.body).includes('hearts')]).toEqual([503, false]);
+});
+
 test('reasons hold no control characters and no text that runs backwards', async () => {
   const { accountId } = await account(1);
   for (const reason of ['', ' ', 'a\u001b[2J', 'a\nb', 'a\u202eb', 'x'.repeat(121), 'x'.repeat(5000)])

@@ -21,6 +21,8 @@ export interface Command {
   readonly flags?: Readonly<Record<string, Flag>>;
   /** It changes data: it asks first, unless `--yes`. */
   readonly changes?: boolean;
+  /** It may be a look that the operators' log keeps: `--by` says who looks. */
+  readonly mayBeLogged?: boolean;
   /**
    * Checks words and flags, before Redis is opened.
    * @throws Failure if they do not fit
@@ -30,8 +32,8 @@ export interface Command {
 }
 
 export interface Flag {
-  /** What the value is called, such as `NAME`. */
-  readonly value: string;
+  /** What the value is called, such as `NAME`. A flag without one is given alone, and is `true` then. */
+  readonly value?: string;
   readonly summary: string;
 }
 

@@ -40,10 +40,12 @@ function ownCommand(group: CommandGroup | undefined, name: string): Command | un
   return group !== undefined && Object.hasOwn(group.commands, name) ? group.commands[name] : undefined;
 }
 
-function parsed(words: readonly string[], { flags = {}, changes = false }: Command, name: string) {
-  const texts = [...Object.keys(flags), ...(changes ? ['by'] : [])];
+function parsed(words: readonly string[], { flags = {}, changes = false, mayBeLogged = false }: Command, name: string) {
+  const alone = Object.keys(flags).filter((flag) => flags[flag]!.value === undefined);
+  const texts = [...Object.keys(flags).filter((flag) => !alone.includes(flag)), ...(changes || mayBeLogged ? ['by'] : [])];
   const options = {
     ...Object.fromEntries(texts.map((flag) => [flag, { type: 'string', multiple: true } as const])),
+    ...Object.fromEntries(alone.map((flag) => [flag, { type: 'boolean' } as const])),
     json: { type: 'boolean' } as const,
     ...(changes ? { yes: { type: 'boolean' } as const } : {}),
   };
@@ -60,6 +62,7 @@ function parsed(words: readonly string[], { flags = {}, changes = false }: Comma
       if (others.length > 0) throw new Failure(`--${flag} may be given once.`);
       if (value !== undefined) given[flag] = unguarded(value);
     }
+    for (const flag of alone) if (values[flag] === true) given[flag] = 'true';
     const { by, ...others } = given;
     if (by !== undefined && !NAME.test(by)) throw new Failure('--by takes a name of 1 to 24 letters, digits, ".", "_" and "-".');
     return { flags: others, positionals: positionals.map(unguarded), json: values['json'] === true, yes: values['yes'] === true, by };
@@ -90,7 +93,9 @@ export function helpOf(groups: readonly CommandGroup[], group: CommandGroup | un
     return `${HEAD}\n${lines.join('\n')}\n${FOOT}`;
   }
   const commands = Object.entries(group.commands).map(([name, { summary, words = [], flags = {} }]) => {
-    const flagLines = Object.entries(flags).map(([flag, { value, summary: of }]) => `      --${`${flag} ${value}`.padEnd(15)} ${of}\n`);
+    const flagLines = Object.entries(flags).map(
+      ([flag, { value, summary: of }]) => `      --${(value === undefined ? flag : `${flag} ${value}`).padEnd(15)} ${of}\n`,
+    );
     return `  ${[group.name, name, ...words].join(' ')}\n      ${summary}\n${flagLines.join('')}`;
   });
   const note = group.note === undefined ? '' : `\n${group.note}\n`;
@@ -108,7 +113,7 @@ runs or not.
 const FOOT = `
   --json       print one JSON document
   --yes        with a change: do not ask first
-  --by NAME    with a change: who you are, where several operators share one user. The log has it beside user@host
+  --by NAME    with a change or a logged look: who you are, where several operators share one user. The log has it beside user@host
   --help       print this text; behind a group, its commands
 
 Exit code: 0 done, 1 refused: nothing was changed, 2 the command could not be completed: see the message.

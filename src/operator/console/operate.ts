@@ -12,6 +12,8 @@ interface OperationCommand<Reply> {
   readonly words?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
   readonly changes?: boolean;
+  /** Flags with which a look is kept in the operators' log. */
+  readonly logged?: readonly string[];
   /** The fields of the operation's input, beside the account. */
   readonly input: (given: CommandInput) => Readonly<Record<string, unknown>>;
   readonly text: (reply: Reply) => string;
@@ -20,7 +22,7 @@ interface OperationCommand<Reply> {
 /** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
 export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   operation: Operation<Input, Reply>,
-  { words = [], flags = {}, changes = false, input, text }: OperationCommand<z.output<Reply>>,
+  { words = [], flags = {}, changes = false, logged = [], input, text }: OperationCommand<z.output<Reply>>,
 ): Command {
   const isOfAccount = words[0] === 'ACCOUNT';
   return {
@@ -28,6 +30,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
     words,
     flags: changes ? { ...flags, reason: { value: 'TEXT', summary: 'why, for other operators. Needed' } } : flags,
     changes,
+    mayBeLogged: logged.length > 0,
     plan(given) {
       const reason = given.flags['reason'];
       if (changes && reason === undefined) throw new Failure(`"${operation.name}" needs --reason TEXT.`);
@@ -38,7 +41,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
       const [who = ''] = given.words;
       if (isOfAccount) checkWho(who);
       return async (tool) => {
-        if (changes) await tool.checkData();
+        if (changes || logged.some((flag) => given.flags[flag] !== undefined)) await tool.checkData();
         const account = isOfAccount ? { accountId: await accountOf(who, tool) } : {};
         const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.parts, tool.operator, (question) =>
           tool.confirm(question),

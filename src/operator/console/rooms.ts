@@ -9,7 +9,12 @@ export const rooms: CommandGroup = {
   commands: {
     show: commandOf(showRoom, {
       words: ['CODE'],
-      input: ({ words: [code] }) => ({ code }),
+      flags: {
+        private: { summary: 'also what single players see. The log keeps that you looked' },
+        reason: { value: 'TEXT', summary: 'with --private: why, for other operators. Needed' },
+      },
+      logged: ['private'],
+      input: ({ words: [code], flags }) => ({ code, private: flags['private'], reason: flags['reason'] }),
       text({ room, seats, connections }) {
         const owners = new Map(seats.map((seat) => [seat.playerId, seat]));
         const players = room.players.map(({ id, name, host, connected, joinedAt }) => [
@@ -33,6 +38,9 @@ export const rooms: CommandGroup = {
           facts(lines),
           ...(players.length === 0 ? [] : [table(['PLAYER', 'NAME', 'ROLE', 'CONNECTED', 'JOINED (UTC)', 'ACCOUNT'], players)]),
           `state: ${printable(JSON.stringify(room.state))}`,
+          ...seats.flatMap(({ playerId, private: own }) =>
+            own === undefined ? [] : [`${playerId} alone sees: ${printable(JSON.stringify(own))}`],
+          ),
         ].join('\n\n');
       },
     }),
