@@ -8,6 +8,7 @@ import type { KeySecret } from './features/coins/key-secret.ts';
 import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PlayerIds } from './features/highscores/player-ids.ts';
+import type { ActCounts } from './features/rooms/act-counts.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { RoomActs } from './features/rooms/room-acts.ts';
 import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
@@ -49,6 +50,7 @@ export interface Services {
   readonly presence: Presence;
   readonly roomActs: RoomActs;
   readonly seatBudgets: SeatBudgets;
+  readonly actCounts: ActCounts;
   readonly metrics: Metrics;
   readonly coinTotals: CoinTotals;
   /** Undefined with STORE=off. */

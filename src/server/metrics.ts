@@ -67,14 +67,20 @@ export class Metrics {
 
   /** Adds a counter whose values are plain numbers, read at each scrape (for the reason that `DurationHistogram` gives). */
   countBy({ name, help, label, counts }: CountedBy): void {
+    this.countByEach({ name, help, labels: [label], counts: () => counts().map(([value, count]) => [[value], count]) });
+  }
+
+  /** The same by several labels. */
+  countByEach({ name, help, labels, counts }: CountedByEach): void {
     const counter = new Counter({
       name,
       help,
-      labelNames: [label],
+      labelNames: labels,
       registers: [this.registry],
       collect: () => {
         counter.reset();
-        for (const [value, count] of counts()) counter.inc({ [label]: value }, count);
+        for (const [values, count] of counts())
+          counter.inc(Object.fromEntries(labels.map((label, place) => [label, values[place]!])), count);
       },
     });
   }
@@ -169,4 +175,10 @@ export interface CountedBy {
   readonly label: string;
   /** Every value of the label with its count, those with 0 too: Prometheus sees no increase in a series that begins with 1. */
   readonly counts: () => readonly (readonly [value: string, count: number])[];
+}
+
+/** A counter by several labels. */
+export interface CountedByEach extends Omit<CountedBy, 'label' | 'counts'> {
+  readonly labels: readonly string[];
+  readonly counts: () => readonly (readonly [values: readonly string[], count: number])[];
 }

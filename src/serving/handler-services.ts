@@ -10,6 +10,7 @@ import { ProofKeys } from '../features/entitlement/proof-keys.ts';
 import { BoardCache } from '../features/highscores/board-cache.ts';
 import { PlayerIds } from '../features/highscores/player-ids.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
+import { ActCounts } from '../features/rooms/act-counts.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Presence } from '../features/rooms/presence.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
@@ -25,6 +26,7 @@ import { KeyRing } from '../server/identity/key-ring.ts';
 import { Sessions } from '../server/identity/sessions.ts';
 import { TokenSigner } from '../server/identity/signed-token.ts';
 import { Hub } from '../server/live/hub.ts';
+import { LiveCounts } from '../server/live/live-counts.ts';
 import { Metrics, METRICS_KEPT_MS } from '../server/metrics.ts';
 import { monotonic as processClock } from '../server/monotonic.ts';
 import { keptFor, oneAtATime } from '../server/one-at-a-time.ts';
@@ -72,14 +74,17 @@ export function servicesOf(
   const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   const seatBudgets = new SeatBudgets(monotonic);
+  const liveCounts = new LiveCounts();
+  liveCounts.addTo(metrics);
   return {
     config,
     scripts,
-    hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, log, now }),
+    hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, counts: liveCounts, log, now }),
     feeds: { room: roomFeed(scripts), pair: pairFeed(scripts, now) },
     presence: new Presence({ subscriber, scripts, config, log, now }),
     roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets }),
     seatBudgets,
+    actCounts: new ActCounts(metrics),
     sessions: new Sessions(tokens, { now }),
     tokens,
     proofKeys: new ProofKeys(options.sessionKeys),

@@ -54,11 +54,13 @@ export const actInRoom = endpoint({
   misses: ['room_not_found'],
   variants,
   example: variants[0]!.example,
-  async handle({ params: { code, action }, body, caller, key, meta }, { roomActs }: Pick<Services, 'roomActs'>) {
+  async handle({ params: { code, action }, body, caller, key, meta }, { roomActs, actCounts }: Pick<Services, 'roomActs' | 'actCounts'>) {
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
     const by = key ?? caller;
     if (by === undefined) return refuse('identity_required');
-    const { fields, you, isReplayed } = await roomActs.perform({ code, action, body, by, isWhole: true, address: meta.address });
+    const { fields, you, isReplayed } = await actCounts.counted(action, 'http', () =>
+      roomActs.perform({ code, action, body, by, isWhole: true, address: meta.address }),
+    );
     return seatedReply(fields, you, isReplayed);
   },
 });

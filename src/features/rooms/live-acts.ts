@@ -59,7 +59,7 @@ export type Welcomed =
     }
   | { readonly by: ServerKey; readonly playerId: 'server'; readonly tab: string | undefined };
 
-export type ActServices = Pick<Services, 'roomActs' | 'seatBudgets' | 'serverKeys' | 'log'>;
+export type ActServices = Pick<Services, 'roomActs' | 'seatBudgets' | 'actCounts' | 'serverKeys' | 'log'>;
 
 /** Performs an act of the channel, and answers it. */
 export async function answerAct(
@@ -68,9 +68,11 @@ export async function answerAct(
   message: { readonly order: number; readonly action: string },
   services: ActServices,
 ): Promise<void> {
-  const { order } = message;
+  const { order, action } = message;
   try {
-    const { seq, isReplayed } = await perform(socket, welcomed, message, services);
+    const act = (): Promise<Done> => perform(socket, welcomed, message, services);
+    // An action that does not exist is the client's input, and no label of a metric.
+    const { seq, isReplayed } = await (isAction(action) ? services.actCounts.counted(action, 'channel', act) : act());
     socket.sendWithPush(`{"type":"acted","order":${order},"seq":${seq}${isReplayed ? ',"replayed":true' : ''}}`);
   } catch (error) {
     socket.send({ type: 'acted', order, error: errorOf(refusalOf(error, services)) });

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import { closeCodes } from './close-codes.ts';
 import type { Feed, State } from './feed.ts';
+import type { LiveCounts } from './live-counts.ts';
 import { Topic } from './topic.ts';
 
 /** How often positions are compared with Redis: Pub/Sub silently loses messages published while the link is down. */
@@ -16,6 +17,7 @@ export interface HubParts {
   /** As in `TopicParts`. */
   readonly bytesPerSecond?: number;
   readonly subscriber: Subscriptions;
+  readonly counts?: LiveCounts;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -57,6 +59,7 @@ export class Hub {
         bytesPerSecond: this.#parts.bytesPerSecond,
         now: this.#parts.now,
         isDraining: () => this.#draining,
+        ...(this.#parts.counts === undefined ? {} : { counts: this.#parts.counts }),
         refresh: (stale) => void this.#compare([stale]),
         closed: (unused) => this.#drop(unused),
       });

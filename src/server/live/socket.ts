@@ -231,8 +231,9 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   /** @param act the act, or its beginning; undefined for another message */
   #refuseUnread(act: string | undefined, refusal: Refusal): void {
-    if (act === undefined) this.refuse(refusal);
-    else this.send(this.#parts.channel.acts!.refused(act, refusal));
+    if (act === undefined) return this.refuse(refusal);
+    this.#parts.topic.counts.actsUnread++;
+    this.send(this.#parts.channel.acts!.refused(act, refusal));
   }
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
@@ -266,18 +267,25 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     const [, number] = RELAYED.exec(text) ?? [];
     if (text.startsWith(ACTED)) this.#queueAnswer(Buffer.from(message).toString());
     else if (number === undefined) this.#missedPush = this.#parts.topic.pushCount;
-    else this.#miss(Number(number), Number(number));
+    else {
+      this.#miss(Number(number), Number(number));
+      this.#parts.topic.counts.messagesMissed++;
+    }
   }
 
   #miss(from: number, to: number): void {
     this.#missed = { from: this.#missed?.from ?? from, to };
   }
 
-  relay(message: string, from: number, to: number): void {
-    if (!this.isOpen || this.#ending !== undefined) return;
-    if (!this.#isFull && this.#missed === undefined) return void this.#socket!.send(message);
+  relay(message: string, from: number, to: number): boolean {
+    if (!this.isOpen || this.#ending !== undefined) return false;
+    if (!this.#isFull && this.#missed === undefined) {
+      this.#socket!.send(message);
+      return true;
+    }
     this.#behindSince ??= performance.now();
     this.#miss(from, to);
+    return false;
   }
 
   /** The private part changed: it is read and sent, once for all changes that come meanwhile, and not to a socket that lags. */

@@ -1,5 +1,6 @@
 import { closeCodes } from './close-codes.ts';
 import type { Feed, Relay, State } from './feed.ts';
+import { LiveCounts } from './live-counts.ts';
 
 /** A socket, as a topic sees it. */
 export interface Watcher {
@@ -8,8 +9,8 @@ export interface Watcher {
   /** From now on the socket receives what is published on the topic. */
   subscribe(topic: string): void;
   sendState(message: string): void;
-  /** Sends a message that is not kept, unless the socket lags: then the messages of these numbers are missed. */
-  relay(message: string, from: number, to: number): void;
+  /** Sends a message that is not kept, unless the socket lags: then the messages of these numbers are missed. @returns whether it was sent */
+  relay(message: string, from: number, to: number): boolean;
   /** What only this watcher sees has changed. */
   privateChanged(): void;
   /** Closes the socket after what was sent to it. */
@@ -45,6 +46,7 @@ export interface TopicParts {
   readonly now: () => number;
   readonly isDraining: () => boolean;
   readonly refresh: (topic: Topic) => void;
+  readonly counts?: LiveCounts;
   /** Called when the topic loses its last hold, or ends. */
   readonly closed: (topic: Topic) => void;
 }
@@ -54,6 +56,7 @@ export class Topic {
   readonly feed: Feed;
   readonly id: string;
   readonly channel: string;
+  readonly counts: LiveCounts;
   readonly #parts: TopicParts;
   readonly #watchers = new Set<Watcher>();
   /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
@@ -102,6 +105,7 @@ export class Topic {
     this.id = id;
     this.channel = feed.channel(id);
     this.#parts = parts;
+    this.counts = parts.counts ?? new LiveCounts();
   }
 
   get position(): number {
@@ -251,7 +255,11 @@ export class Topic {
   }
 
   #tellPrivate(names: Iterable<string>): void {
-    for (const name of names) for (const watcher of this.#named.get(name) ?? []) watcher.privateChanged();
+    for (const name of names)
+      for (const watcher of this.#named.get(name) ?? []) {
+        this.counts.privateNotices++;
+        watcher.privateChanged();
+      }
   }
 
   #relay({ number, to, message, changesAt }: Relay): void {
@@ -264,14 +272,16 @@ export class Topic {
     const watchers = to === undefined ? undefined : new Set(to.flatMap((name) => [...(this.#named.get(name) ?? [])]));
     const count = watchers?.size ?? this.#watchers.size;
     if (count === 0 || this.#isFinished) return;
-    if (!this.#pays(message, count)) return this.#miss(number, number);
+    const { counts } = this;
+    counts.messages += count;
+    if (!this.#pays(message, count)) {
+      counts.messagesMissed += count;
+      return this.#miss(number, number);
+    }
     // First, so that no message lies between two that one notice names.
     this.#tellMissed();
-    if (watchers !== undefined) for (const watcher of watchers) watcher.relay(message, number, number);
-    else {
-      this.#publish(message, message);
-      for (const watcher of this.#joining.keys()) watcher.relay(message, number, number);
-    }
+    if (watchers === undefined) this.#publish(message, message);
+    for (const watcher of watchers ?? this.#joining.keys()) if (!watcher.relay(message, number, number)) counts.messagesMissed++;
   }
 
   /** Counts the message against the topic's bytes a second. Those of up to a second may go out at once. */

@@ -24,8 +24,9 @@ export class FakeWatcher implements Watcher {
     this.sent.push(message);
   }
 
-  relay(message: string): void {
+  relay(message: string): boolean {
     this.relayed.push(message);
+    return true;
   }
 
   privateChanged(): void {
