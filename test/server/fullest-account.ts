@@ -8,7 +8,7 @@ import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
-import { codeOf, MAX_PLAYERS, roomKeys, SEATS_KEPT_SECONDS } from '../../src/features/rooms/model.ts';
+import { codeOf, roomKeys, SEATS_KEPT_SECONDS } from '../../src/features/rooms/model.ts';
 import { MoveFinisher } from '../../src/features/store/move/finisher.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
 import { freezeGuest, openMove } from '../../src/features/store/move/steps.ts';
@@ -16,10 +16,11 @@ import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { holdings } from '../../src/holdings.ts';
 import { operatorFor } from '../../src/server/identity/caller.ts';
+import { openFullRoom } from './full-room.ts';
 
 /** How full the account gets. */
 export interface Fullness {
-  /** Rooms in which the account took a seat. It has left every second one. Each has 64 players and the longest state. */
+  /** Rooms in which the account took a seat. It has left every second one. Each is as full as a room can be. */
   readonly rooms: number;
   /** Guests that moved in: at most 500. Fifty have a ledger that is too long to be filed, and each has three purchases. */
   readonly guests: number;
@@ -169,22 +170,17 @@ async function takeSeats(
   count: number,
   filled: Filled,
 ): Promise<string[]> {
-  const host = `${installId}-host`;
-  const name = '\u1112\u1161\u11ab'.repeat(24);
-  const { room } = await post(filled, '/v1/rooms', { installId: host, name, maxPlayers: MAX_PLAYERS, state: 'x'.repeat(8000) });
-  for (let player = 2; player < MAX_PLAYERS; player++)
-    await post(filled, `/v1/rooms/${room.code}/join`, { installId: `${installId}-player-${player}`, name });
-  await post(filled, `/v1/rooms/${room.code}/join`, { installId, name });
   const { redis } = filled;
-  const fields = await redis.hgetall(roomKeys.room(room.code));
-  const ttlMs = await redis.pttl(roomKeys.room(room.code));
+  const room = await openFullRoom((path, body) => post(filled, path, body), redis, `${installId}-host`, installId);
+  const source = roomKeys.room(room.code);
+  const lastId = (await redis.hget(source, 'players'))!.split(' ').at(-1)!;
   // Code number 1 and the following are as likely as any others to be the room's own.
   const codes = Array.from({ length: count + 1 }, (_, index) => codeOf(1_000_000 + 13 * index)).filter((code) => code !== room.code);
   codes.length = count;
   const pipeline = redis.pipeline();
   for (const [index, code] of codes.entries()) {
     const owner = index % 2 === 0 ? accountId : accountIdOf(`${installId}-other`);
-    pipeline.hset(roomKeys.room(code), { ...fields, code, [`p${MAX_PLAYERS}:account`]: owner }).pexpire(roomKeys.room(code), ttlMs);
+    pipeline.copy(source, roomKeys.room(code)).hset(roomKeys.room(code), { code, [`${lastId}:account`]: owner });
   }
   const sets = [{ id: accountId, entered: codes }, ...guestIds.map((id, index) => ({ id, entered: threeFrom(codes, index) }))];
   for (const { id, entered } of sets) {

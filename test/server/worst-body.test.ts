@@ -12,9 +12,12 @@ import { audited } from '../consistency/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { eventually } from '../realtime/watcher.ts';
+import type { Scope } from '../../src/server/identity/server-keys.ts';
 import { statusWith } from '../server-keys.ts';
 import { filled, nameOf, takesInstallId, validRequest } from '../valid-requests.ts';
+import { openFullRoom, type FullRoom } from './full-room.ts';
 import { fillFullestAccount, type FullestAccount } from './fullest-account.ts';
+import { actInFullestRoom } from './worst-body/acts.ts';
 import { bearerCases, bodyCases, get, headerCases, post, urlCases, type Case } from './worst-body/cases.ts';
 import { Client, processCpu, redisCpu, slowness } from './worst-body/cpu.ts';
 
@@ -23,6 +26,8 @@ import { Client, processCpu, redisCpu, slowness } from './worst-body/cpu.ts';
  * millisecond of Redis. One address may send fifty requests a second, so this is a twentieth of a core.
  */
 const BOUND = 1000;
+
+const MERGES = 'a merge in the fullest room';
 
 /** Requests that may cost more, with the reason. */
 const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: string }> = {
@@ -36,6 +41,7 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
   },
   'the fullest account: POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
   'the fullest account, for operators: GET /v1/admin/accounts/{accountId}': { server: 6000, redis: 6000, reason: 'shows 50 rooms' },
+  [MERGES]: { server: 2000, reason: 'parses the patch and the state, 1,500 members together, and answers with the room of 43 KB' },
   'POST /v1/account/store-provision: a sign-in': { server: 3000, reason: 'verifies an RS256 signature and signs a session' },
   'POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
 };
@@ -88,6 +94,17 @@ function catalogue(): string {
   };
   writeFileSync(file, JSON.stringify({ apps: Array.from({ length: 300 }, (_, index) => ({ ...game, id: `game-${index}` })) }));
   return file;
+}
+
+/** A server key that the service knows. */
+async function makeKey(scope: Scope): Promise<string> {
+  const keys = new ServerKeyChanges(
+    new CallerScripts({ call: (command, words) => redis.call(command, ...words) }, { now: Date.now }),
+    Date.now,
+  );
+  const { token } = await keys.create({ name: 'test', scopes: [scope] });
+  await eventually(async () => (await statusWith(child.url, token)) === 200);
+  return token;
 }
 
 /** Requests in a batch, and batches of a repeated measurement. */
@@ -238,6 +255,43 @@ describe('a valid request costs a millisecond of CPU at most', { timeout: 300_00
   });
 });
 
+describe('an act in the fullest room costs a millisecond of CPU at most', { timeout: 300_000 }, () => {
+  const host = 'the-fullest-room';
+  let room: FullRoom;
+  let authorization: string;
+  beforeAll(async () => {
+    const ask = async (path: string, body: object) => {
+      const reply = await request(child.url, path, { method: 'POST', cookies: [] }, JSON.stringify(body));
+      expect([path, reply.status]).toEqual([path, 200]);
+      return reply.body;
+    };
+    room = await openFullRoom(ask, redis, host);
+    authorization = `Bearer ${await makeKey('rooms')}`;
+  });
+
+  const act = (name: string, action: string, body: object, headers: Record<string, string> = {}): Case => ({
+    name,
+    request: post(`/v1/rooms/${room.code}/${action}`, JSON.stringify(body), headers),
+  });
+
+  test.each(actInFullestRoom)('%s', async (name, action, bodies) => {
+    const ids = (await redis.hget(`{room:${room.code}}`, 'players'))!.split(' ');
+    // A key's messages have no budget of a seat.
+    const company: Record<string, string> = action === 'message' ? { authorization } : {};
+    const who = action === 'message' ? {} : { installId: action === 'data' || action === 'unready' ? room.players.at(-1)! : host };
+    const cases = bodies(ids).map((body, index) => act(`${name} ${index}`, action, { ...who, ...body }, company));
+    for (const { request: bytes } of cases) expect([name, await client.ask(bytes)]).toEqual([name, 200]);
+    expect(await over(/merge|private/.test(name) ? MERGES : 'the fullest room', cases)).toEqual([]);
+  });
+
+  test('a merge that gives too much is refused', async () => {
+    const patch = Object.fromEntries(Array.from({ length: 1500 }, (_, index) => [`n${index}`, 1]));
+    const refused = act('a merge that gives too much', 'state', { installId: host, merge: patch });
+    expect(await client.ask(refused.request)).toBe(400);
+    expect(await over(MERGES, [refused])).toEqual([]);
+  });
+});
+
 describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 boards and 10,000 entries', { timeout: 300_000 }, () => {
   const installId = 'the-fullest-install';
   const owner = { 'x-install-id': installId };
@@ -322,13 +376,7 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
   });
 
   test('operators look at it without stopping others', async () => {
-    const keys = new ServerKeyChanges(
-      new CallerScripts({ call: (command, words) => redis.call(command, ...words) }, { now: Date.now }),
-      Date.now,
-    );
-    const { token } = await keys.create({ name: 'test', scopes: ['admin'] });
-    await eventually(async () => (await statusWith(child.url, token)) === 200);
-    const authorization = `Bearer ${token}`;
+    const authorization = `Bearer ${await makeKey('admin')}`;
     const { accountId } = account;
     const looks = operatorApi
       .filter(({ method, path }) => method === 'GET' && path.includes('{accountId}'))

@@ -4,7 +4,7 @@
 -- Shared key_game
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: find_room_of, is_seated, actor_in, is_done, note_order, keep, settle, reply
+-- Library room.lua: find_room_of, seated_set, actor_in, is_done, note_order, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) unknown_seat(player id) room_not_found forbidden not_in_room room_ended
 --
 -- to  player ids, or 'server', separated by blanks; '' for everybody
@@ -14,8 +14,9 @@ local actor, refusal = actor_in(found, account_id, guest_set(moved_in), key_game
 if not actor then return {refusal} end
 if is_done(found, actor, order, tab) then return reply('replayed', found, actor, is_whole) end
 if found.phase == 'ended' then return {'room_ended'} end
+local is_taken = to ~= '' and seated_set(found)
 for id in string.gmatch(to, '%S+') do
-  if id ~= 'server' and not is_seated(found, id) then return {'unknown_seat', id} end
+  if id ~= 'server' and not is_taken[id] then return {'unknown_seat', id} end
 end
 local number = string.format('%d', (found.third or 0) + 1)
 local expires_at = string.format('%d', tonumber(now) + tonumber(ttl_ms))

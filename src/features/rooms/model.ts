@@ -124,7 +124,7 @@ export const Player = z
   });
 
 const TAG_NAME = /^[a-z][a-z0-9_]{0,31}$/;
-const MOST_TAGS = 8;
+export const MOST_TAGS = 8;
 
 /** What a room is found by. */
 export const Tags = z

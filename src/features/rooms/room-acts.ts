@@ -196,11 +196,20 @@ export class RoomActs {
     }
     return this.#turns.take(code, async () => {
       let from = (isOfState ? this.#states.get(code) : undefined) ?? NOT_KNOWN;
+      let tooLongFrom: string | undefined;
       for (let tries = 0; tries < MERGE_TRIES; tries++) {
-        const text = from === NOT_KNOWN ? '' : mergedText(from, act);
+        let text = from === NOT_KNOWN ? '' : mergeTexts(from, body.merge);
+        if (isOfState && Buffer.byteLength(text) > STATE_LIMIT_BYTES) {
+          // Another state may stand than the one that is remembered, and the act may be done already: the script knows.
+          tooLongFrom = from;
+          [from, text] = [NOT_KNOWN, ''];
+        }
         const written = await this.#writeText(act, from, text);
-        if (written instanceof MergeFrom) from = written.text;
-        else {
+        if (written instanceof MergeFrom) {
+          if (written.text === tooLongFrom)
+            throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
+          from = written.text;
+        } else {
           // Who remembers the state writes in one trip, and would win against other processes again and again.
           if (isOfState && !written.isReplayed) this.#states.set(code, written.isContended === true ? NOT_KNOWN : text);
           return written;
@@ -319,14 +328,6 @@ class MergeFrom {
   constructor(text: string) {
     this.text = text;
   }
-}
-
-/** @throws Refusal `invalid_request` if the result is longer than a state or a seat's data may be */
-function mergedText(from: string, { action, body }: Act): string {
-  const text = mergeTexts(from, body.merge);
-  if (action !== 'data' && Buffer.byteLength(text) > STATE_LIMIT_BYTES)
-    throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
-  return text;
 }
 
 function argsOf({ action, body, by, seatId = '', isWhole }: Act) {

@@ -1,5 +1,5 @@
 -- A room, shared by every script that reads or changes one. Takes `now` of the batch.
--- Gives find_room(), find_room_of(), data_limit(), seated_ids(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
+-- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
 -- keep(), drop(), last_order(), is_done(), note_order(), end_room(), set_host(), vacate(), flags_of(), player_text(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set: each process that watches the room keeps the same fields, and makes
@@ -57,6 +57,13 @@ local function seated_ids(players)
   local ids = {}
   for id in string.gmatch(players, '%S+') do ids[#ids + 1] = id end
   return ids
+end
+
+-- The seated players as a set: for scripts that ask for many.
+local function seated_set(room)
+  local seated = {}
+  for id in string.gmatch(room.players, '%S+') do seated[id] = true end
+  return seated
 end
 
 -- Values of the fields "<player id><suffix>", in the order of `ids`; false for a field that does not exist.

@@ -4,7 +4,7 @@
 -- Shared key_game
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
--- Library room.lua: find_room_of, is_seated, actor_in, is_done, note_order, set, keep, settle, reply
+-- Library room.lua: find_room_of, data_limit, seated_set, actor_in, is_done, note_order, set, keep, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
@@ -43,8 +43,9 @@ end
 if action == 'data' and #text > data_limit(found.most) then return {'too_long', string.format('%d', data_limit(found.most))} end
 
 local seq = string.format('%d', found.seq + 1)
+local is_taken = private ~= '' and seated_set(found)
 for id, hand in string.gmatch(private, '([^\n]+)\n([^\n]+)\n') do
-  if not is_seated(found, id) then return {'unknown_seat', id} end
+  if not is_taken[id] then return {'unknown_seat', id} end
   keep(found, id .. ':private', seq .. ' ' .. hand)
   found.private_of = found.private_of and found.private_of .. ' ' .. id or id
 end

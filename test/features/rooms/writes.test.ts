@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
 import { open, refusal, type TestRoom } from './room.ts';
 
@@ -146,6 +146,23 @@ describe('state', () => {
     const room = await open(service);
     const guest = await room.join();
     expect(refusal(await room.act('state', guest, { merge: { a: ofSize(9000) } }))).toEqual([403, 'not_host']);
+  });
+
+  test('that was replaced since a merge is what the next merge begins from, however long the one before was', async () => {
+    const room = await open(service);
+    await room.act('state', room.host, { merge: { a: ofSize(8000) } });
+    await room.act('state', room.host, { state: { b: 1 } });
+    const { status, body } = await room.act('state', room.host, { merge: { c: ofSize(500) } });
+    expect([status, body.room?.state.b, body.error]).toEqual([200, 1, undefined]);
+  });
+
+  test('by a merge that was done is replayed, and by a stranger is refused as such, also where it would give too much', async () => {
+    const room = await open(service);
+    const act = { merge: { a: ofSize(4000) }, order: 1, tab: 'a' };
+    await room.act('state', room.host, act);
+    await room.act('state', room.host, { merge: { a: null, b: ofSize(8000) } });
+    expect((await room.act('state', room.host, act)).body).toMatchObject({ ok: true, replayed: true });
+    expect(refusal(await room.act('state', freshId(), act))).toEqual([403, 'not_in_room']);
   });
 
   test('that grows above 8 KiB by a merge is refused, and nothing changes', async () => {

@@ -1,0 +1,70 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { roomKeys } from '../../../src/features/rooms/model.ts';
+import { LARGEST_ROOM_BYTES } from '../../../src/features/rooms/room-size.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { watchRoom } from '../../realtime/watcher.ts';
+import { openFullRoom, type FullRoom } from '../../server/full-room.ts';
+
+let service: TestService;
+let redis: Redis;
+let room: FullRoom;
+beforeAll(async () => {
+  service = await start({ settings: { ROOM_BYTES_PER_SECOND: '65536' } });
+  redis = service.service.redis;
+  const post = async (path: string, body: object) => {
+    const reply = await service.post(path, body);
+    expect([path, reply.status, reply.body.error]).toEqual([path, 200, undefined]);
+    return reply.body;
+  };
+  room = await openFullRoom(post, redis, freshId());
+});
+afterAll(async () => {
+  await redis.del(roomKeys.room(room.code));
+  await service[Symbol.asyncDispose]();
+});
+
+const read = async () => (await service.get(`/v1/rooms/${room.code}`)).body.room;
+
+test('the largest room is as long as the bound says, less the times and the words that it does not have yet', async () => {
+  const text = JSON.stringify(await read());
+  // It has not started, not ended, and has no next room; "lobby" and "host" are shorter than "playing" and "players".
+  const lacking = '"startedAt":"1970-01-01T00:00:00.000Z","endedAt":"1970-01-01T00:00:00.000Z","nextCode":"BCDFG",'.length + 2 + 3;
+  // The bound allows for an id of the host that is as long as the others, and for "connected" and "host" that are false everywhere.
+  const bytes = Buffer.byteLength(text) + lacking;
+  expect(bytes).toBeLessThanOrEqual(LARGEST_ROOM_BYTES);
+  expect(bytes).toBeGreaterThan(LARGEST_ROOM_BYTES - 100);
+});
+
+test('the bound is below what a channel may push in a second, so that every watcher gets the room', async () => {
+  expect(LARGEST_ROOM_BYTES).toBeLessThan(65_536);
+  const watcher = await watchRoom(service, room.code);
+  const { room: pushed } = await watcher.until(({ type }) => type === 'room');
+  expect(pushed).toEqual(await read());
+  const { seq } = (await service.post(`/v1/rooms/${room.code}/ready`, { installId: room.players[63] })).body.room;
+  expect((await watcher.reaches(seq)).players[63].ready).toBe(true);
+  await watcher.close();
+});
+
+test('no longer data, state, tags or name is taken, and no further player', async () => {
+  const refused = async (action: string, installId: string, body: object) => {
+    const reply = await service.post(`/v1/rooms/${room.code}/${action}`, { installId, ...body });
+    return reply.body.error?.code;
+  };
+  const [, guest] = room.players;
+  expect(await refused('data', guest!, { data: 'd'.repeat(255) })).toBe('invalid_request');
+  expect(await refused('data', guest!, { merge: { a: 'd'.repeat(250) } })).toBe('invalid_request');
+  expect(await refused('state', room.host, { state: 'x'.repeat(8191) })).toBe('invalid_request');
+  expect(await refused('state', room.host, { merge: { a: 'x'.repeat(8190) } })).toBe('invalid_request');
+  expect(await refused('private', room.host, { seats: { p1: 'h'.repeat(1023) } })).toBe('invalid_request');
+  const tags = Object.fromEntries(Array.from({ length: 9 }, (_, tag) => [`t${tag}`, 1]));
+  expect(await refused('settings', room.host, { tags })).toBe('invalid_request');
+  expect(await refused('settings', room.host, { tags: { t: 'x'.repeat(65) } })).toBe('invalid_request');
+  expect(await refused('unlock', room.host, {})).toBe(undefined);
+  expect(await refused('join', freshId(), {})).toBe('room_full');
+});
+
+test('in Redis the largest room takes what docs/operating.md says', async () => {
+  const bytes = Number(await redis.memory('USAGE', roomKeys.room(room.code), 'SAMPLES', 0));
+  expect(bytes).toBeLessThan(200_000);
+});
