@@ -205,7 +205,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
-    await press(page, pane('bob', 'form button'));
+    await press(page, pane('bob', 'form[data-part="join"] button'));
     await shows(page, pane('bob', '[data-part="link"]'), 'live');
     await press(page, pane('bob', '[data-act="ready"]'));
     await shows(page, pane('ada', '[data-part="seats"]'), /Adahost.*Bobready/);
@@ -214,12 +214,39 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await press(page, pane('ada', '[data-colour="plum"]'));
     await page.locator(pane('bob', '.stage.plum')).waitFor();
     await shows(page, '#room-wire .frame', /Bob ← \{"type":"room","seq":\d+,"room":\{.*"colour":"plum"/);
-    await press(page, pane('bob', '[data-act="drop"]'));
-    await shows(page, '#room-wire .frame', /Bob closed with/);
-    await shows(page, pane('bob', '[data-part="link"]'), 'live');
     await press(page, pane('ada', '[data-act="end"]'));
     await shows(page, pane('bob', '[data-part="said"]'), 'The room has ended.');
     await page.locator(pane('bob', '[data-part="outside"]')).waitFor();
+  });
+
+  test('both players walk and send messages, and a dropped connection stays down for two seconds', async () => {
+    const page = await openPlayground();
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    await press(page, pane('bob', 'form[data-part="join"] button'));
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    await shows(page, pane('ada', '[data-part="board"]'), /Ada in column 1, row 1.*Bob in column 1, row 2/);
+    await press(page, pane('bob', '[data-step="right"]'));
+    await press(page, pane('bob', '[data-step="down"]'));
+    await press(page, pane('bob', '[data-step="down"]'));
+    await press(page, pane('ada', '[data-step="right"]'));
+    for (const screen of ['ada', 'bob'])
+      await shows(page, pane(screen, '[data-part="board"]'), /Ada in column 2, row 1.*Bob in column 2, row 3/);
+    await page.fill(pane('bob', '[data-part="text"]'), '<b>your move</b>');
+    await press(page, pane('bob', '[data-part="message"] button'));
+    for (const screen of ['ada', 'bob']) await shows(page, pane(screen, '[data-part="heard"]'), 'Bob: <b>your move</b>');
+    await shows(page, '#room-wire .frame', /Ada ← \{"type":"message","n":1,"from":"p2"/);
+
+    const droppedAt = performance.now();
+    await press(page, pane('bob', '[data-act="drop"]'));
+    await shows(page, pane('bob', '[data-part="link"]'), 'offline');
+    await shows(page, '#room-wire .frame', /Bob closed with/);
+    await press(page, pane('ada', '[data-step="right"]'));
+    await shows(page, pane('ada', '[data-part="board"]'), /Ada in column 3/);
+    await shows(page, pane('ada', '[data-part="seats"]'), /Bob.*away/);
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    expect(performance.now() - droppedAt).toBeGreaterThan(2000);
+    await shows(page, pane('bob', '[data-part="board"]'), /Ada in column 3/);
   });
 
   extra('the host who ends a room reads that it has ended, also where the message comes before the reply', async () => {
@@ -252,7 +279,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       await route.continue();
     });
-    for (const field of [pane('bob', 'input'), '#board-score']) {
+    for (const field of [pane('bob', '[data-part="typed"]'), '#board-score']) {
       await page.focus(field);
       for (let times = 0; times < 4; times++) await page.keyboard.down('Enter');
       await page.keyboard.up('Enter');
@@ -272,7 +299,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
       await route.continue();
     });
     const asked = page.waitForRequest('**/join');
-    await enter(page, pane('bob', 'form button'));
+    await enter(page, pane('bob', 'form[data-part="join"] button'));
     await asked;
     await page.focus('#board-name');
     go();
@@ -318,8 +345,8 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await playgroundReady(bob);
     await press(ada, pane('ada', '[data-act="create"]'));
     await shows(ada, pane('ada', '[data-part="link"]'), 'live');
-    await bob.fill(pane('bob', 'input'), ` ${(await ada.textContent(pane('ada', '[data-part="code"]')))!.toLowerCase()} `);
-    await press(bob, pane('bob', 'form button'));
+    await bob.fill(pane('bob', '[data-part="typed"]'), ` ${(await ada.textContent(pane('ada', '[data-part="code"]')))!.toLowerCase()} `);
+    await press(bob, pane('bob', 'form[data-part="join"] button'));
     await shows(bob, pane('bob', '[data-part="link"]'), 'live');
     await shows(ada, pane('ada', '[data-part="seats"]'), 'Bob');
 
@@ -355,8 +382,8 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     ['<b>🎲</b>', /room|code/i],
   ])('the code "%s" of no room is explained', async (code, words) => {
     const page = await openPlayground(/404 \(Not Found\)|400 \(Bad Request\)/);
-    await page.fill(pane('bob', 'input'), code);
-    await press(page, pane('bob', 'form button'));
+    await page.fill(pane('bob', '[data-part="typed"]'), code);
+    await press(page, pane('bob', 'form[data-part="join"] button'));
     await shows(page, pane('bob', '[data-part="said"]'), words);
     expect(await page.locator(pane('bob', '[data-part="outside"]')).isVisible()).toBe(true);
   });
@@ -442,7 +469,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
       await shows(page, '#board-said', 'Rank');
       await enter(page, pane('ada', '[data-act="create"]'));
       await shows(page, pane('ada', '[data-part="link"]'), 'live');
-      await enter(page, pane('bob', 'form button'));
+      await enter(page, pane('bob', 'form[data-part="join"] button'));
       await shows(page, pane('bob', '[data-part="link"]'), 'live');
       await enter(page, pane('ada', '[data-colour="mint"]'));
       await page.locator(pane('bob', '.stage.mint')).waitFor();

@@ -2,9 +2,13 @@ import type { Client, CoinopError, Room, Watch, WatchState } from '/client.js';
 import { make, name, onPress, onSubmit, setEnabled } from './dom.ts';
 import { player } from './players.ts';
 import { explain } from './problems.ts';
+import { Play } from './room-play.ts';
 import { wireOf, type Wire } from './wire.ts';
 
 const COLOURS = ['amber', 'coral', 'mint', 'sky', 'plum'];
+
+/** A dropped connection stays down for so long that one sees it. */
+const DOWN_MS = 2000;
 
 /** The step about rooms: two players, each with a screen that watches the room. */
 export function showRoom(): void {
@@ -18,7 +22,10 @@ class Screen {
   readonly #name: string;
   readonly #client: Client;
   readonly #opened: (code: string) => void;
+  readonly #play: Play;
   #socket: WebSocket | undefined;
+  /** Whether the connection was dropped by hand, and the client has not been told yet. */
+  #isDown = false;
   #watch: Watch | undefined;
   #room: Room | undefined;
   #playerId: string | undefined;
@@ -28,7 +35,7 @@ class Screen {
     this.#root = document.querySelector<HTMLElement>(`[data-pane="${id}"]`)!;
     this.#name = id[0]!.toUpperCase() + id.slice(1);
     this.#opened = opened;
-    const keep = (socket: WebSocket): void => void (this.#socket = socket);
+    const keep = (socket: WebSocket): void => this.#keep(socket);
     const Traced = wire.socketOf(this.#name);
     this.#client = player(id, wire, {
       WebSocket: class extends Traced {
@@ -38,10 +45,35 @@ class Screen {
         }
       },
     });
+    this.#play = new Play(this.#root, this.#client, (text) => this.#say(text));
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-act]')) onPress(button, () => this.#act(button.dataset['act']!));
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-colour]'))
       onPress(button, () => this.#paint(button.dataset['colour']!));
     onSubmit(this.#part('join'), () => this.#join());
+  }
+
+  /** The client learns DOWN_MS later that its connection was dropped, and connects again then. */
+  #keep(socket: WebSocket): void {
+    this.#socket = socket;
+    let told: WebSocket['onclose'] = null;
+    Object.defineProperty(socket, 'onclose', { get: () => told, set: (handler: typeof told) => void (told = handler) });
+    socket.addEventListener('message', ({ data }) => this.#play.take(String(data)));
+    socket.addEventListener('close', (event) => {
+      const tell = (): void => {
+        this.#isDown = false;
+        told?.call(socket, event);
+      };
+      if (this.#isDown) setTimeout(tell, DOWN_MS);
+      else tell();
+    });
+  }
+
+  /** The browser's own close code for a page that goes. The client connects again. */
+  #drop(): void {
+    if (this.#isDown || this.#socket?.readyState !== WebSocket.OPEN) return;
+    this.#isDown = true;
+    this.#showLink({ status: 'waiting', ms: DOWN_MS });
+    this.#socket.close(3000, 'dropped by hand');
   }
 
   /** Fills the code in, for a screen that is in no room. */
@@ -63,8 +95,7 @@ class Screen {
 
   async #act(act: string): Promise<void> {
     if (act === 'create') return this.#create();
-    // The browser's own close code for a page that goes. The client connects again.
-    if (act === 'drop') return this.#socket?.close(3000, 'dropped by hand');
+    if (act === 'drop') return this.#drop();
     const code = this.#room?.code;
     if (code === undefined) return;
     const isReady = this.#room!.players.find(({ id }) => id === this.#playerId)?.ready;
@@ -123,6 +154,7 @@ class Screen {
     this.#part('phase').textContent = 'no room';
     this.#part('seats').replaceChildren();
     this.#part('stage').className = 'stage';
+    this.#play.leave();
     this.#moveFocus('create');
   }
 
@@ -173,6 +205,7 @@ class Screen {
     setEnabled(button('start'), isHost && isLobby);
     setEnabled(button('end'), isHost);
     this.#part('colours').hidden = !isHost;
+    this.#play.show(room, this.#playerId);
   }
 
   async #paint(colour: string): Promise<void> {

@@ -106,6 +106,13 @@ const board: Demo = {
     </ol>`,
 };
 
+const STEPS = [
+  ['left', '←'],
+  ['up', '↑'],
+  ['down', '↓'],
+  ['right', '→'],
+] as const;
+
 const pane = (id: string, name: string): Html =>
   html`<section class="pane" aria-labelledby="${id}-name" data-pane="${id}">
     <header>
@@ -130,6 +137,20 @@ const pane = (id: string, name: string): Html =>
       ><button type="button" data-act="end">End</button><button type="button" data-act="leave">Leave</button
       ><button type="button" data-act="drop">Drop the connection</button>
     </div>
+    <div class="play" data-part="play" hidden>
+      <ul class="walk" data-part="board" aria-label="Where the players stand on ${name}’s screen"></ul>
+      <fieldset class="steps-of">
+        <legend>${name} walks, by data of ${name}’s own</legend>
+        ${STEPS.map(([step, sign]) => html`<button type="button" data-step="${step}" aria-label="${name} walks ${step}">${sign}</button>`)}
+      </fieldset>
+      <form data-part="message">
+        <label
+          ><span class="hidden">Message of ${name}</span
+          ><input data-part="text" maxlength="120" placeholder="Message" autocomplete="off" /></label
+        ><button type="submit">Send</button>
+      </form>
+      <p class="heard" data-part="heard" role="status"></p>
+    </div>
     <fieldset class="swatches" data-part="colours" hidden>
       <legend>The host paints both screens</legend>
       ${['amber', 'coral', 'mint', 'sky', 'plum'].map((colour) => html`<button type="button" class="swatch ${colour}" data-colour="${colour}">${colour}</button>`)}
@@ -138,8 +159,9 @@ const pane = (id: string, name: string): Html =>
   </section>`;
 
 const room: Demo = {
-  about: html`Both screens watch the room over a WebSocket. Each message holds the whole public state with its <code>seq</code>, so that a
-    screen that was away needs no history. Drop a connection and see.`,
+  about: html`Both screens watch the room over a WebSocket. Each push holds the whole public state with its <code>seq</code>, so that a
+    screen that was away needs no history. The host writes the state, every player data of its own, and messages go to all who listen. Drop
+    a connection, move on the other screen, and see.`,
   demo: html`<div class="panes">${pane('ada', 'Ada')}${pane('bob', 'Bob')}</div>`,
 };
 
