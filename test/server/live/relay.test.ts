@@ -35,7 +35,7 @@ function open(bytesPerSecond?: number): void {
 /** Adds a watcher. What a topic relays to it alone stands among what is published to all. */
 function watch(name?: string): FakeWatcher {
   const watcher = new FakeWatcher(topic);
-  watcher.relay = (message) => void sent.push(message.trim());
+  watcher.relay = (message) => sent.push(message.trim()) > 0;
   topic.hold();
   topic.add(watcher);
   if (name !== undefined) topic.name(watcher, name);
