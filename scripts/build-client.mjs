@@ -1,4 +1,5 @@
-// `npm run build:client` bundles src/client into src/web/client/bundle: client.js for pages, minified, and server.js for game servers.
+// `npm run build:client` bundles src/client into src/web/client/bundle: client.js and rooms.js for pages, minified, and server.js for
+// game servers.
 // The bundles are committed, because the service runs without a build step and has no bundler among its packages.
 // With `--check` it writes nothing, and ends with exit code 1 where a bundle is not that of the sources.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { project } from './problem.mjs';
 // No page downloads the half for servers, so its names stay.
 const bundles = [
   { name: 'client', minify: true },
+  { name: 'rooms', minify: true },
   { name: 'server', minify: false },
 ];
 

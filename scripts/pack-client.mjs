@@ -2,12 +2,13 @@
 //
 // The repository itself is no package for games: its dependencies are the service's, for Linux only, and Node does not strip the
 // types of files in node_modules. So the package is a folder of its own, dist/, with plain JavaScript and declarations that need no
-// other file. `coinop/client` is the same text that the service serves at /client.js, `coinop/client/server` is for game servers.
+// other file. `coinop/client` and `coinop/client/rooms` are the texts that the service serves at /client.js and /rooms.js, `coinop/client/server` is
+// for game servers.
 // The declarations are written from the types that the service infers from its endpoints.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientModule, serverModule } from '../src/web/client/client-module.ts';
+import { clientModule, roomsModule, serverModule } from '../src/web/client/client-module.ts';
 import { cache, project } from './problem.mjs';
 
 const dist = join(project, 'dist');
@@ -18,6 +19,7 @@ for (const folder of [dist, work]) {
   mkdirSync(folder, { recursive: true });
 }
 writeFileSync(join(dist, 'client.js'), clientModule());
+writeFileSync(join(dist, 'rooms.js'), roomsModule());
 writeFileSync(join(dist, 'server.js'), serverModule());
 writeDeclarations();
 copyFileSync(join(project, 'LICENSE'), join(dist, 'LICENSE'));
@@ -35,6 +37,7 @@ writeFileSync(
       sideEffects: false,
       exports: {
         './client': { types: './types/client.d.ts', default: './client.js' },
+        './client/rooms': { types: './types/rooms.d.ts', default: './rooms.js' },
         './client/server': { types: './types/server.d.ts', default: './server.js' },
       },
     },
@@ -61,7 +64,7 @@ export const details = written<Details>();
     JSON.stringify({
       extends: '../../tsconfig.json',
       compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'out', rootDir: '../..' },
-      files: ['written.ts', '../../src/client/client.ts', '../../src/client/server.ts'],
+      files: ['written.ts', '../../src/client/client.ts', '../../src/client/rooms.ts', '../../src/client/server.ts'],
       // Else the project's: its tests have types that no declaration can name.
       include: [],
     }),

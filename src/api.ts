@@ -1,5 +1,6 @@
 import type { Config } from './config.ts';
 import { clientLibrary } from './web/client/client-endpoint.ts';
+import { roomsLibrary } from './web/client/rooms-endpoint.ts';
 import { docsOf, type Docs } from './web/documents/documents.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
@@ -69,7 +70,7 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels, opera
 
 /** The table of contents: every endpoint, by feature. */
 export const features = {
-  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, pagesStyle, pageModule, health, ready, metrics],
+  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, roomsLibrary, pagesStyle, pageModule, health, ready, metrics],
   accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, purchase, debit, history],

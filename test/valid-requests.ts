@@ -12,6 +12,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 export const validRequests: { readonly [Route in keyof Wire]: Wire[Route]['input'] } & Readonly<Record<string, Fields>> = {
   'GET /': {},
   'GET /client.js': {},
+  'GET /rooms.js': {},
   'GET /pages/style.css': {},
   'GET /pages/modules/{name}': { name: 'home.js' },
   'GET /openapi.json': {},

@@ -53,10 +53,20 @@ export interface Client extends Calls {
    * claimant gave: show it before you go on, because whoever saw the code may have claimed it.
    */
   watchPairing(pairing: Pairing, onStatus: OnPairStatus, options?: { onState?: (state: WatchState) => void }): Watch;
+  /** For `playRoom` of `coinop/client/rooms`. */
+  readonly parts: ClientParts;
   /** The device woke up or has a network again: try everything now. Pages do it by themselves. */
   wake(): void;
   /** Ends everything that runs. What is unfinished stays in the store. */
   close(): void;
+}
+
+/** What `coinop/client/rooms` takes of a client. */
+export interface ClientParts {
+  readonly name: string;
+  readonly to: SendOnce;
+  readonly credential: () => Promise<Credential>;
+  follow(followed: Followed, onState: RoomWatchOptions['onState'], code?: string): Watch;
 }
 
 /** Makes a client of one service for one player. */
@@ -123,6 +133,7 @@ export function coinop(options: Options): Client {
   outbox.wake();
 
   return Object.assign(calls, {
+    parts: { name, to, credential, follow },
     wake,
     who: identity.load,
     discardHeld: outbox.discard,

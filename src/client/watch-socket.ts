@@ -46,13 +46,14 @@ export const overSocket = (
       asks.check = asks.greet = undefined;
       if (socket) {
         socket.onopen = socket.onmessage = socket.onclose = null;
+        // To close one that never opened is an error too.
+        socket.onerror = () => {};
         socket.close();
       }
       resolve([code, performance.now() - openedAt]);
     };
     const stop = (): void => done(0);
-    // A message may come to its turn after the socket was closed.
-    const idle = (): unknown => asks.check && after(CHECK_MS * (1 + Math.random() / 2), check);
+    const idle = (): unknown => asks.check === check && after(CHECK_MS * (1 + Math.random() / 2), check);
     const check = async (): Promise<void> => {
       idle();
       const reply = await progress.poll(0);
@@ -66,6 +67,8 @@ export const overSocket = (
       if (hello && asks.greet === greet) socket!.send(hello);
     };
     const receive = async (message: Message): Promise<void> => {
+      // A message may come to its turn after the socket was closed. Another one may be open by then.
+      if (asks.check !== check) return;
       const known = progress.position;
       idle();
       live('socket');
@@ -81,6 +84,7 @@ export const overSocket = (
       openedAt = performance.now();
       asks.check = check;
       asks.greet = greet;
+      watched.opened?.((text) => socket!.send(text), stop);
       idle();
       void greet();
     };
@@ -88,6 +92,8 @@ export const overSocket = (
     after(OPEN_MS, stop);
     try {
       socket = connect(watched.WebSocket!, watched.socketUrl, opened, receive, done);
+      // Node's own WebSocket fires no close where it could not open.
+      socket.onerror = () => openedAt === Infinity && stop();
     } catch {
       // A page of https cannot open an address of ws:.
       stop();
@@ -108,6 +114,5 @@ function connect(
   socket.onmessage = ({ data }: { data: unknown }) =>
     (work = work.then(() => receive(JSON.parse(data as string) as Message)).catch(() => done(0)));
   socket.onclose = ({ code }: { code: number }) => work.then(() => done(code));
-  socket.onerror = () => {};
   return socket;
 }

@@ -40,6 +40,8 @@ export interface Watched {
   other?(message: Message): void;
   /** The message to send on a new connection. */
   hello?(): Promise<string>;
+  /** A connection is open: `send` sends on it, and `close` ends it, so that the next one follows. */
+  opened?(send: (text: string) => void, close: () => void): void;
   onState?: (state: WatchState) => void;
 }
 

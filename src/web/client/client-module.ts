@@ -8,6 +8,11 @@ export function clientModule(): string {
   return bundle('client');
 }
 
+/** The part of the library that plays in rooms: a module of its own, because most pages do without. `/rooms.js` serves it. */
+export function roomsModule(): string {
+  return bundle('rooms');
+}
+
 /** The half of the library for game servers, for the package. */
 export function serverModule(): string {
   return bundle('server');

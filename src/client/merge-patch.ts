@@ -1,0 +1,42 @@
+export type Fields = Record<string, unknown>;
+
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Applies a JSON merge patch (RFC 7396), deeply, as the service does. It changes neither of both. */
+export function merged(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const members = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) members.delete(name);
+    else members.set(name, merged(members.get(name), value));
+  }
+  return Object.fromEntries(members);
+}
+
+/**
+ * One patch that does what two do, one after the other. Undefined: there is none. After `{a: null}` the patch `{a: {b: 1}}` begins `a` anew,
+ * and no single patch can say so.
+ */
+export function composed(first: unknown, second: unknown): unknown {
+  if (!isObject(second)) return second;
+  if (!isObject(first)) return undefined;
+  const members = new Map(Object.entries(first));
+  for (const [name, value] of Object.entries(second)) {
+    const both = members.has(name) ? composed(members.get(name), value) : value;
+    if (both === undefined) return undefined;
+    members.set(name, both);
+  }
+  return Object.fromEntries(members);
+}
+
+/** The fields of one act in place of two that follow each other: `data` or `state` replaces, `merge` merges. */
+export function combined(first: Fields, second: Fields, whole: string): Fields | undefined {
+  if (whole in second) return second;
+  if (whole in first) return { [whole]: merged(first[whole], second['merge']) };
+  const merge = composed(first['merge'], second['merge']);
+  return merge === undefined ? undefined : { merge };
+}
+
+/** The value after an act. */
+export const applied = (value: unknown, fields: Fields, whole: string): unknown =>
+  whole in fields ? fields[whole] : merged(value, fields['merge']);

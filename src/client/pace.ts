@@ -1,0 +1,36 @@
+/** Counts acts. Milliseconds to wait, or 0 for an act that may go now and is counted. */
+export type Pace = (action: string) => number;
+
+/** So many a second, and so many at once: the generic cell rate algorithm, as the service counts. */
+function bucket(perSecond: number, atOnce: number) {
+  const intervalMs = 1000 / perSecond;
+  let paidUntil = 0;
+  return {
+    waitMs: (): number => paidUntil - performance.now() - intervalMs * (atOnce - 1),
+    take: (): void => void (paidUntil = Math.max(paidUntil, performance.now()) + intervalMs),
+  };
+}
+
+/** Below the budgets of a seat, which a second tab of the player shares: 30 acts a second and 60 at once, of them 20 and 40 messages. */
+export function paceOfSeat(): Pace {
+  const acts = bucket(25, 30);
+  const messages = bucket(16, 20);
+  return (action) => {
+    const counted = action === 'message' ? [acts, messages] : [acts];
+    const waitMs = Math.max(...counted.map((each) => each.waitMs()));
+    if (waitMs > 0) return waitMs;
+    for (const each of counted) each.take();
+    return 0;
+  };
+}
+
+/** Below the 120 frames a second that a socket may send. */
+export function paceOfServer(): Pace {
+  const acts = bucket(60, 50);
+  return () => {
+    const waitMs = acts.waitMs();
+    if (waitMs > 0) return waitMs;
+    acts.take();
+    return 0;
+  };
+}

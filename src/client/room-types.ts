@@ -1,0 +1,124 @@
+import type { ClientCode, CoinopError, Room } from './routes.ts';
+import type { WatchState } from './watched.ts';
+import type { Wire } from './wire.ts';
+
+/** What a game keeps in its rooms, as its own types: `{ state: Board; data: Cursor; private: Card[]; message: string }`. */
+export interface Game {
+  /** The room's public state. */
+  state?: unknown;
+  /** Each player's own public data. */
+  data?: unknown;
+  /** What only one player sees. */
+  private?: unknown;
+  message?: unknown;
+}
+
+type Of<G, Part extends keyof Game> = G extends { [P in Part]: infer T } ? T : unknown;
+export type StateOf<G> = Of<G, 'state'>;
+export type DataOf<G> = Of<G, 'data'>;
+export type PrivateOf<G> = Of<G, 'private'>;
+export type MessageOf<G> = Of<G, 'message'>;
+
+/** A merge patch (RFC 7396) of a value: `null` removes a member, a list is replaced whole. */
+export type Patch<T> = T extends readonly unknown[] ? T : T extends object ? { [K in keyof T]?: Patch<T[K]> | null } : T;
+
+type Player = Room['players'][number];
+
+/** A player of the room. `data` is null before the player sets it. */
+export type GamePlayer<G extends Game> = Omit<Player, 'data'> & { data: DataOf<G> | null };
+/** The player of this page. */
+export type OwnPlayer<G extends Game> = GamePlayer<G> & { /** What only this player sees. */ private?: PrivateOf<G> };
+/** A room. `state` is `{}` before the game sets it. */
+export type GameRoom<G extends Game> = Omit<Room, 'players' | 'state'> & { state: StateOf<G>; players: GamePlayer<G>[] };
+
+export interface RoomMessage<G extends Game> {
+  /** Rises with each message of the room. */
+  n: number;
+  /** A player's id, or `server`. */
+  from: string;
+  data: MessageOf<G>;
+  at: string;
+}
+
+type ActInput = Wire['POST /v1/rooms/{code}/{action}']['input'];
+
+/** The fields of lobby actions: those of the body of the same action over HTTP. */
+export interface LobbyActions {
+  leave: object;
+  ready: object;
+  unready: object;
+  start: object;
+  end: object;
+  lock: object;
+  unlock: object;
+  rematch: object;
+  kick: Required<Pick<ActInput, 'playerId'>>;
+  transfer: Required<Pick<ActInput, 'playerId'>>;
+  settings: Pick<ActInput, 'public' | 'tags' | 'minPlayers' | 'maxPlayers' | 'writers'>;
+}
+
+/** `queue_full`: 256 acts wait already. */
+export type ActCode = Wire['POST /v1/rooms/{code}/{action}']['code'] | ClientCode | 'bad_key' | 'forbidden' | 'queue_full';
+export type ActError = CoinopError<ActCode>;
+/** `seq`: the room has the act's effect from this `seq` on. */
+export type ActResult = { ok: true; seq: number; replayed?: true } | { ok: false; error: ActError };
+
+export interface RoomEvents<G extends Game> {
+  /** The room has changed, by anybody, or by an own act before the service has it. */
+  change: (room: GameRoom<G>) => void;
+  message: (message: RoomMessage<G>) => void;
+  /** Messages that this connection was too slow for: the first and the last number. */
+  missed: (missed: { from: number; to: number }) => void;
+  /** How the connection is. */
+  connection: (state: WatchState) => void;
+  /** An act was refused, and its echo is taken back. Each act's own result tells the same. */
+  refused: (error: ActError, act: { action: string }) => void;
+  /** The caller has no seat: `not_in_room`, or a session that ended. */
+  error: (error: CoinopError) => void;
+}
+
+export interface StateOptions {
+  /** Only if `room.stateSeq` is still this one, else the act is refused as `stale_state`, with the state as it is. */
+  ifStateSeq?: number;
+}
+
+/** A room that this page plays in. What it shows has the own acts already that the service has not answered yet. */
+export interface PlayedRoom<G extends Game = Game> {
+  readonly code: string;
+  /** The whole room. Undefined before the first news. Not to be changed. */
+  readonly room: GameRoom<G> | undefined;
+  readonly state: StateOf<G> | undefined;
+  readonly players: readonly GamePlayer<G>[];
+  /** The own player. Undefined without a seat, and before the service has said which one it is. */
+  readonly me: OwnPlayer<G> | undefined;
+  readonly connection: WatchState;
+  /** The acts that have no answer yet. */
+  readonly unanswered: number;
+  /** Resolves when no more news come. */
+  readonly ended: Promise<{ code: string }>;
+
+  /** Replaces the own public data: any JSON of 1 KiB. */
+  set(data: DataOf<G>): Promise<ActResult>;
+  /** Merges into the own public data. */
+  merge(patch: Patch<DataOf<G>>): Promise<ActResult>;
+  /** Replaces the room's state: any JSON of 8 KiB. */
+  setState(state: StateOf<G>, options?: StateOptions): Promise<ActResult>;
+  /** Merges into the room's state. */
+  mergeState(patch: Patch<StateOf<G>>, options?: StateOptions): Promise<ActResult>;
+  /** (Host) gives players what only they see, by player id, and changes the state in the same step. */
+  deal(
+    seats: Record<string, PrivateOf<G>>,
+    more?: StateOptions & ({ state?: StateOf<G>; merge?: never } | { merge?: Patch<StateOf<G>>; state?: never }),
+  ): Promise<ActResult>;
+  /** Sends a message of 1 KiB to everybody, or to these player ids, or `server`. Who is offline misses it. */
+  send(data: MessageOf<G>, to?: readonly string[]): Promise<ActResult>;
+  /** A lobby action: `act('start')`, `act('kick', { playerId })`. */
+  act<A extends keyof LobbyActions>(
+    action: A,
+    ...fields: object extends LobbyActions[A] ? [LobbyActions[A]?] : [LobbyActions[A]]
+  ): Promise<ActResult>;
+  /** Calls back until the returned function is called. */
+  on<E extends keyof RoomEvents<G>>(event: E, listener: RoomEvents<G>[E]): () => void;
+  /** Ends it on this page. The seat stays. Unanswered acts are `aborted`: the service may have done them. */
+  close(): void;
+}

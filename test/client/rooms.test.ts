@@ -1,0 +1,213 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { playRoom } from '../../src/client/rooms.ts';
+import { freshId, sleep, start } from '../harness.ts';
+import { player } from './player.ts';
+import { openRoom, seat, twoPlayers } from './played.ts';
+import { issue } from './sandbox.ts';
+
+const service = await start({ settings: { STORE: 'sandbox' } });
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('a room that two players play in', () => {
+  test('shows own data, the state, and the lobby to both', async () => {
+    using table = await twoPlayers(service, { writers: 'players' });
+    const { ada, bob } = table;
+    expect(await ada.set({ x: 1 })).toMatchObject({ ok: true });
+    expect(await bob.merge({ y: 2 })).toMatchObject({ ok: true });
+    expect(await bob.mergeState({ board: { a1: 'x' } })).toMatchObject({ ok: true });
+    expect(await ada.mergeState({ board: { b2: 'o' } })).toMatchObject({ ok: true });
+    expect(await ada.act('start')).toMatchObject({ ok: true });
+    await expect.poll(() => bob.room?.phase).toBe('playing');
+    expect(bob.state).toEqual({ board: { a1: 'x', b2: 'o' } });
+    expect(bob.players.map(({ id, name, data }) => [id, name, data])).toEqual([
+      ['p1', 'Ada', { x: 1 }],
+      ['p2', 'Bob', { y: 2 }],
+    ]);
+    expect([ada.me?.id, bob.me?.id, bob.me?.data]).toEqual(['p1', 'p2', { y: 2 }]);
+    expect(ada.unanswered).toBe(0);
+  });
+
+  test('carries messages to all and to one, in one order', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    const heard: unknown[][] = [[], []];
+    for (const [place, room] of [ada, bob].entries()) room.on('message', ({ from, data }) => heard[place]!.push(`${from} ${data}`));
+    await expect.poll(() => [ada.me, bob.me].every(Boolean)).toBe(true);
+    await Promise.all([...Array.from({ length: 10 }, (_, n) => ada.send(n)), ...Array.from({ length: 10 }, (_, n) => bob.send(n))]);
+    await ada.send('secret', ['p2']);
+    await expect.poll(() => heard.map(({ length }) => length)).toEqual([20, 21]);
+    expect(heard[1]!.slice(0, 20)).toEqual(heard[0]);
+    expect(heard[0]!.filter((line) => (line as string).startsWith('p1'))).toEqual(Array.from({ length: 10 }, (_, n) => `p1 ${n}`));
+  });
+
+  test('gives each player what only that player sees', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    expect(await ada.deal({ p1: ['king'], p2: ['ace'] }, { state: { deck: 50 } })).toMatchObject({ ok: true });
+    await expect.poll(() => [ada.me?.private, bob.me?.private]).toEqual([['king'], ['ace']]);
+    expect([bob.state, JSON.stringify(bob.room).includes('king')]).toEqual([{ deck: 50 }, false]);
+    using again = player(service.url, {}, table.clients[1].kept);
+    const room = playRoom(again, table.code);
+    await expect.poll(() => room.me?.private).toEqual(['ace']);
+  });
+
+  test('shows an own act at once, and takes a refused one back', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    await expect.poll(() => bob.me?.id).toBe('p2');
+    const refused: string[] = [];
+    bob.on('refused', ({ code }, { action }) => refused.push(`${action} ${code}`));
+    const changing = bob.setState({ mine: true });
+    const setting = bob.set({ x: 3 });
+    await Promise.resolve();
+    expect([bob.state, bob.me?.data]).toEqual([{ mine: true }, { x: 3 }]);
+    expect(await changing).toMatchObject({ ok: false, error: { code: 'not_host' } });
+    expect(await setting).toMatchObject({ ok: true });
+    expect([bob.state, bob.me?.data, refused]).toEqual([{}, { x: 3 }, ['state not_host']]);
+    await expect.poll(() => ada.players[1]?.data).toEqual({ x: 3 });
+  });
+
+  test('with ifStateSeq tells the state as it is', async () => {
+    using table = await twoPlayers(service, { writers: 'players' });
+    const { ada, bob } = table;
+    await ada.setState({ n: 1 });
+    expect(await bob.setState({ n: 2 }, { ifStateSeq: 1 })).toMatchObject({ ok: false, error: { code: 'stale_state', state: { n: 1 } } });
+    await expect.poll(() => bob.state).toEqual({ n: 1 });
+    expect(await bob.setState({ n: 2 }, { ifStateSeq: bob.room!.stateSeq })).toMatchObject({ ok: true });
+  });
+
+  test('takes 300 sets of own data a second, and shows the last one', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    await expect.poll(() => ada.me?.id).toBe('p1');
+    const seen = new Set<unknown>();
+    bob.on('change', ({ players }) => seen.add((players[0]?.data as { x: number } | null)?.x));
+    const results = [];
+    for (let x = 1; x <= 150; x++) {
+      results.push(ada.merge({ x }), ada.merge({ [`k${x % 10}`]: x }));
+      await sleep(7);
+    }
+    expect((await Promise.all(results)).filter(({ ok }) => !ok)).toEqual([]);
+    await expect.poll(() => bob.players[0]?.data).toMatchObject({ x: 150, k0: 150, k9: 149 });
+    expect(seen.size).toBeGreaterThan(15);
+  });
+
+  test('sends forty messages at once below the budget of a seat, all of them in order', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    const heard: unknown[] = [];
+    bob.on('message', ({ data }) => heard.push(data));
+    await expect.poll(() => [ada.me, bob.me].every(Boolean)).toBe(true);
+    const results = await Promise.all(Array.from({ length: 40 }, (_, n) => ada.send(n)));
+    expect(results.filter(({ ok }) => !ok)).toEqual([]);
+    await expect.poll(() => heard).toEqual(Array.from({ length: 40 }, (_, n) => n));
+  });
+});
+
+describe('a seat', () => {
+  test('that is none refuses acts, and takes them after a join', async () => {
+    using ada = player(service.url);
+    using bob = player(service.url);
+    const code = await openRoom(ada);
+    const room = playRoom(bob, code);
+    const errors: string[] = [];
+    room.on('error', ({ code: why }) => errors.push(why));
+    expect(await room.set(1)).toMatchObject({ ok: false, error: { code: 'not_in_room' } });
+    expect([errors, room.me]).toEqual([['not_in_room'], undefined]);
+    await seat(bob, code);
+    await expect.poll(() => room.me?.name).toBe('Bob');
+    expect(await room.set(1)).toMatchObject({ ok: true });
+  });
+
+  test('that was kicked says so, and refuses what comes', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    const errors: string[] = [];
+    bob.on('error', ({ code }) => errors.push(code));
+    await expect.poll(() => bob.me?.id).toBe('p2');
+    expect(await ada.act('kick', { playerId: 'p2' })).toMatchObject({ ok: true });
+    await expect.poll(() => [bob.me, errors]).toEqual([undefined, ['not_in_room']]);
+    expect(await bob.set(1)).toMatchObject({ ok: false, error: { code: 'not_in_room' } });
+    expect(ada.players).toHaveLength(1);
+  });
+
+  test('is left once, also where the answer says that it was left', async () => {
+    using table = await twoPlayers(service);
+    expect(await table.bob.act('leave')).toMatchObject({ ok: true });
+    await expect.poll(() => table.ada.players.length).toBe(1);
+  });
+
+  test('is that of the guest after its sign-in, whose acts go on', async () => {
+    using table = await twoPlayers(service, {}, { installId: undefined });
+    const { ada, bob, clients } = table;
+    expect(await bob.set(1)).toMatchObject({ ok: true });
+    const provisioned = clients[1].store.provision({ token: await issue(service, freshId('user')) });
+    const during = [2, 3, 4].map((n) => bob.set(n));
+    expect(await provisioned).toMatchObject({ moved: true });
+    expect(await bob.set(5)).toMatchObject({ ok: true });
+    expect((await Promise.all(during)).filter(({ ok }) => !ok)).toEqual([]);
+    await expect.poll(() => ada.players[1]?.data).toBe(5);
+    expect(bob.me?.id).toBe('p2');
+  });
+
+  test('is lost with the session: the acts of the old caller are not done by the new one', async () => {
+    using ada = player(service.url);
+    using bob = player(service.url, { installId: undefined });
+    const code = await openRoom(ada);
+    await bob.store.provision({ token: await issue(service, freshId('one')) });
+    await seat(bob, code, 'One');
+    const room = playRoom(bob, code);
+    expect(await room.set('of one')).toMatchObject({ ok: true });
+    await bob.sessions.logout();
+    const held = room.set('held');
+    await bob.store.provision({ token: await issue(service, freshId('two')) });
+    await seat(bob, code, 'Two');
+    expect(await held).toMatchObject({ ok: false, error: { code: 'not_in_room' } });
+    await expect.poll(() => room.me?.name).toBe('Two');
+    expect(await room.set('of two')).toMatchObject({ ok: true });
+    await expect.poll(() => room.players.map(({ data }) => data)).toEqual([null, 'of one', 'of two']);
+  });
+});
+
+describe('a room that has ended', () => {
+  test('answers the act that ended it, and takes a rematch', async () => {
+    using table = await twoPlayers(service);
+    const { ada, bob } = table;
+    await expect.poll(() => bob.me?.id).toBe('p2');
+    expect(await ada.act('end')).toMatchObject({ ok: true });
+    expect(await bob.ended).toEqual({ code: 'finished' });
+    expect(bob.room?.phase).toBe('ended');
+    expect(await bob.set(1)).toMatchObject({ ok: false, error: { code: 'room_ended' } });
+    expect(await ada.act('rematch')).toMatchObject({ ok: true });
+    expect(ada.room?.nextCode).toMatch(/^[A-Z]{5}$/);
+  });
+
+  test('does not exist: acts are refused', async () => {
+    using ada = player(service.url);
+    const room = playRoom(ada, 'BBBBB');
+    const began = performance.now();
+    expect(await room.set(1)).toMatchObject({ ok: false, error: { code: 'room_not_found' } });
+    expect(await room.ended).toEqual({ code: 'room_not_found' });
+    // Node's WebSocket fires no close event where it could not open.
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+});
+
+test('without WebSockets acts go by HTTP, in their order', async () => {
+  using table = await twoPlayers(service, { writers: 'players' }, { WebSocket: null });
+  const { ada, bob } = table;
+  const results = await Promise.all([ada.mergeState({ a: 1 }), bob.mergeState({ b: 1 }), ada.set(1), ada.set(2), ada.send('hi')]);
+  expect(results.filter(({ ok }) => !ok)).toEqual([]);
+  await expect.poll(() => bob.state).toEqual({ a: 1, b: 1 });
+  await expect.poll(() => bob.players[0]?.data).toBe(2);
+  expect([ada.me?.id, bob.me?.id]).toEqual(['p1', 'p2']);
+});
+
+test('a closed room aborts its acts, and leaves no timer', async () => {
+  const table = await twoPlayers(service);
+  const setting = table.ada.set(1);
+  table.ada.close();
+  expect(await setting).toMatchObject({ ok: false, error: { code: 'aborted' } });
+  expect(await table.ada.set(2)).toMatchObject({ ok: false, error: { code: 'aborted' } });
+  table[Symbol.dispose]();
+});
