@@ -1,8 +1,15 @@
+import { guarded } from './guarded.ts';
+import { paceOfServer } from './pace.ts';
+import { playedRoom } from './played-room.ts';
 import { repeat, sendOnce, TRY_MS, type Fetch, type Input } from './request.ts';
+import type { Game, PlayedRoom } from './room-types.ts';
 import type { ClientCode, CoinopError, Failure, Result, Room } from './routes.ts';
+import { watch } from './watch.ts';
+import type { SocketClass } from './watched.ts';
 import type { Wire } from './wire.ts';
 
 export type { ClientCode, CoinopError, Failure, Result, Room };
+export type * from './room-types.ts';
 
 export interface ServerOptions {
   /** The address of the service: `https://coinop.example`. */
@@ -13,6 +20,8 @@ export interface ServerOptions {
   timeoutMs?: number;
   /** The platform's own by default. */
   fetch?: Fetch;
+  /** For `playRoom`. The platform's own by default: Node has one from 22 on. Before, pass that of `ws`. */
+  WebSocket?: SocketClass;
 }
 
 export interface ServerCallOptions {
@@ -54,6 +63,11 @@ export interface HostedRoom {
   transfer: ActionWith<'playerId'>;
   lock: PlainAction;
   unlock: PlainAction;
+  /** Changes settings of the lobby. */
+  settings: (
+    input: Pick<InputOf<Act>, 'public' | 'tags' | 'minPlayers' | 'maxPlayers' | 'writers'>,
+    options?: ServerCallOptions,
+  ) => RoomResult<Act>;
   /** Replaces the game's public state: any JSON of at most 8 KiB. */
   state: ActionWith<'state'>;
   /** Ends the room and opens a lobby, with the host as its first player. */
@@ -80,8 +94,16 @@ export interface ServerClient {
    * `accounts:read`. The token is a secret of the player.
    */
   verifySession(sessionToken: string, options?: ServerCallOptions): RoomResult<'POST /v1/sessions/verify'>;
+  /** Single requests to a room. */
   room(code: string): HostedRoom;
+  /** Opens a room without a host: the server has the say in it, and players join it. Needs the scope `rooms`, like `playRoom`. */
+  createRoom: Call<Omit<InputOf<'POST /v1/rooms'>, 'name' | 'seatless'>, 'POST /v1/rooms'>;
+  /** Plays in a room over one socket, as its server: it acts as the host, and it alone gets messages to `server`. */
+  playRoom<G extends Game = Game>(code: string): ServedRoom<G>;
 }
+
+/** A room that a server plays in. It has no seat, and so no own data. */
+export type ServedRoom<G extends Game = Game> = Omit<PlayedRoom<G>, 'me' | 'set' | 'merge'>;
 
 /** `coinop_sk_`, the id, the secret. */
 const KEY = /^coinop_sk_[a-z0-9]{8}_([0-9A-Za-z]{32})$/;
@@ -90,6 +112,7 @@ interface Platform {
   process?: { versions?: { node?: string } };
   document?: unknown;
   fetch: Fetch;
+  WebSocket?: SocketClass;
 }
 
 /**
@@ -97,7 +120,7 @@ interface Platform {
  * up. A coin operation keeps its key in every repetition.
  * @throws Error in a browser; TypeError for a bad url or key
  */
-export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: givenFetch }: ServerOptions): ServerClient {
+export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: givenFetch, WebSocket }: ServerOptions): ServerClient {
   const platform = globalThis as unknown as Platform;
   // Bundlers give pages a `process` without a version of Node.
   if (platform.document !== undefined || !platform.process?.versions?.node)
@@ -109,13 +132,19 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
   // Looked up at each call, so that an instrumented fetch counts.
   const fetch: Fetch = (...request) => (givenFetch ?? platform.fetch)(...request);
 
-  const call = async (route: string, { installId, ...input }: Input, { signal, timeoutMs = callMs }: ServerCallOptions = {}) => {
+  // The message of a proxy, or of a fetch of your own, may repeat the headers of the request.
+  const clean = (result: Result): Result => (result.ok ? result : (JSON.parse(JSON.stringify(result).replaceAll(secret, '…')) as Result));
+
+  const call = async (
+    route: string,
+    { installId, ...input }: Input,
+    { signal, timeoutMs = callMs }: ServerCallOptions = {},
+    mayRepeat = true,
+  ): Promise<Result> => {
     // A header keeps the installId out of addresses, which proxies log.
     const headers = { authorization: `Bearer ${key}`, ...(installId === undefined ? {} : { 'x-install-id': installId as string }) };
     // Each call may be repeated: coin operations have a key, a board keeps the best score, and a host's action is done already.
-    const result = await repeat(true, timeoutMs, [signal], (whole) => sendOnce(fetch, base, route, input, headers, whole, TRY_MS));
-    // The message of a proxy, or of a fetch of your own, may repeat the headers of the request.
-    return result.ok ? result : (JSON.parse(JSON.stringify(result).replaceAll(secret, '…')) as Result);
+    return clean(await repeat(mayRepeat, timeoutMs, [signal], (whole) => sendOnce(fetch, base, route, input, headers, whole, TRY_MS)));
   };
 
   const calls =
@@ -137,9 +166,27 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
       transfer: act('transfer'),
       lock: plain('lock'),
       unlock: plain('unlock'),
+      settings: act('settings'),
       state: act('state'),
       rematch: plain('rematch'),
     } as HostedRoom;
+  };
+
+  const playRoom = (code: string): ServedRoom => {
+    const credential = { authorization: `Bearer ${key}` };
+    return playedRoom({
+      code,
+      to: async (...request) => clean(await sendOnce(fetch, base, ...request)),
+      credential: async () => credential,
+      follow: ({ path, ...followed }, onState) =>
+        watch({
+          ...followed,
+          socketUrl: base.replace('http', 'ws') + path,
+          WebSocket: WebSocket ?? platform.WebSocket,
+          onState: guarded(onState),
+        }),
+      pace: paceOfServer(),
+    }).room;
   };
 
   return {
@@ -151,5 +198,8 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
     submitScore: calls('POST /v1/highscores/{game}'),
     verifySession: (sessionToken: string, options?: ServerCallOptions) => call('POST /v1/sessions/verify', { sessionToken }, options),
     room,
+    // A repeated one after a lost answer would open a second room.
+    createRoom: (input: Input, options?: ServerCallOptions) => call('POST /v1/rooms', { ...input, seatless: true }, options, false),
+    playRoom,
   } as ServerClient;
 }

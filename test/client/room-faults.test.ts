@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { WebSocket as WsSocket } from 'ws';
+import { playRoom } from '../../src/client/rooms.ts';
+import { sleep, start } from '../harness.ts';
+import { seeded } from '../seeded.ts';
+import { watchRoom } from '../realtime/watcher.ts';
+import { player } from './player.ts';
+import { openRoom, seat } from './played.ts';
+
+const service = await start();
+afterAll(() => service[Symbol.asyncDispose]());
+// Connections are opened again at once.
+beforeAll(() => void vi.spyOn(Math, 'random').mockReturnValue(0));
+afterAll(() => vi.restoreAllMocks());
+
+/** Sockets of which one in eight acts cuts the connection: half of them are lost, and of the others the answer is. */
+function dying(seed: number) {
+  const random = seeded(seed);
+  const cuts = { lost: 0, unanswered: 0 };
+  return {
+    cuts,
+    WebSocket: class extends WsSocket {
+      override send(text: string): void {
+        const chance = text.includes('"act"') ? random() : 1;
+        if (chance < 1 / 16) {
+          cuts.lost++;
+          return this.terminate();
+        }
+        super.send(text);
+        if (chance >= 1 / 8) return;
+        cuts.unanswered++;
+        // What is in the socket's buffer reaches the service, and no answer is read any more.
+        this.onmessage = null;
+        setTimeout(() => this.terminate(), 10);
+      }
+    },
+  };
+}
+
+/** The seat of Bob, whose page has sockets that die. His other connection keeps him connected, so that `seq` counts his acts alone. */
+async function unlucky(seed: number, settings: object = {}) {
+  const ada = player(service.url);
+  const { WebSocket, cuts } = dying(seed);
+  const bob = player(service.url, { WebSocket: WebSocket as never });
+  const code = await openRoom(ada, settings);
+  await seat(bob, code);
+  const steady = player(service.url, {}, bob.kept);
+  const [ofAda, other, room] = [playRoom(ada, code), playRoom(steady, code), playRoom(bob, code)];
+  await expect.poll(() => [ofAda.me, other.me, room.me].every(Boolean)).toBe(true);
+  await expect.poll(() => ofAda.players.every(({ connected }) => connected)).toBe(true);
+  return {
+    code,
+    ada: ofAda,
+    bob: room,
+    cuts,
+    [Symbol.dispose]: () => [ada, bob, steady].forEach((client) => client.close()),
+  };
+}
+
+describe('a socket that dies between an act and its answer', () => {
+  test.each([1, 2, 3])('costs no act of the lobby, and does none twice (seed %i)', async (seed) => {
+    using table = await unlucky(seed);
+    const { bob, ada, cuts } = table;
+    const before = ada.room!.seq;
+    const results = await Promise.all(Array.from({ length: 60 }, (_, n) => bob.act(n % 2 === 0 ? 'ready' : 'unready')));
+    expect(results.filter(({ ok }) => !ok)).toEqual([]);
+    expect(Math.min(cuts.lost, cuts.unanswered)).toBeGreaterThan(0);
+    await expect.poll(() => ada.room!.seq).toBe(before + 60);
+    expect(ada.players[1]!.ready).toBe(false);
+  });
+
+  test('costs no merge of the state, of two players at once', async () => {
+    using table = await unlucky(4, { writers: 'players' });
+    const { ada, bob } = table;
+    const merges = [];
+    for (let n = 0; n < 25; n++) {
+      merges.push(ada.mergeState({ [`a${n}`]: n }), bob.mergeState({ [`b${n}`]: n }));
+      await sleep(20);
+    }
+    expect((await Promise.all(merges)).filter(({ ok }) => !ok)).toEqual([]);
+    await expect.poll(() => Object.keys(ada.state as object).length).toBe(50);
+  });
+
+  test('costs no message, and says none twice', async () => {
+    using table = await unlucky(5);
+    const { ada, bob, cuts } = table;
+    const heard: unknown[] = [];
+    ada.on('message', ({ data }) => heard.push(data));
+    const results = await Promise.all(Array.from({ length: 30 }, (_, n) => bob.send(n)));
+    expect(results.filter(({ ok }) => !ok)).toEqual([]);
+    expect(cuts.lost + cuts.unanswered).toBeGreaterThan(2);
+    await expect.poll(() => heard).toEqual(Array.from({ length: 30 }, (_, n) => n));
+  });
+
+  test('leaves own data as the last call made it', async () => {
+    using table = await unlucky(6);
+    const { ada, bob } = table;
+    const expected: Record<string, number> = {};
+    const merges = [];
+    for (let n = 0; n < 60; n++) {
+      expected[`k${n % 7}`] = n;
+      merges.push(bob.merge({ [`k${n % 7}`]: n }));
+      await sleep(15);
+    }
+    expect((await Promise.all(merges)).filter(({ ok }) => !ok)).toEqual([]);
+    await expect.poll(() => ada.players[1]!.data).toEqual(expected);
+    expect(bob.me?.data).toEqual(expected);
+  });
+});
+
+test('an act that is refused for now in the middle of others is done after all, and own data is not old', async () => {
+  using ada = player(service.url);
+  const code = await openRoom(ada);
+  const room = playRoom(ada, code);
+  await expect.poll(() => room.me?.id).toBe('p1');
+  // Another tab of the seat uses its budget up, again and again.
+  const greedy = await watchRoom(service, code);
+  greedy.send({ type: 'hello', installId: (await ada.who()).installId, tab: 'greedy' });
+  await greedy.until(({ type }) => type === 'welcome');
+  let order = 0;
+  const using = setInterval(() => {
+    for (let n = 0; n < 8; n++) greedy.send({ type: 'act', order: ++order, action: 'ready' });
+  }, 100);
+  for (let n = 0; n < 60; n++) greedy.send({ type: 'act', order: ++order, action: 'ready' });
+  const heard: unknown[] = [];
+  room.on('message', ({ data }) => heard.push(data));
+  const results = [];
+  for (let n = 1; n <= 20; n++) {
+    results.push(room.merge({ last: n, [`k${n % 3}`]: n }), room.send(n), room.merge({ after: n }));
+    await sleep(20);
+  }
+  await sleep(1000);
+  clearInterval(using);
+  expect((await Promise.all(results)).filter(({ ok }) => !ok)).toEqual([]);
+  expect(greedy.messages.some(({ error }) => error?.code === 'rate_limited')).toBe(true);
+  expect([...heard].sort((one, other) => Number(one) - Number(other))).toEqual(Array.from({ length: 20 }, (_, n) => n + 1));
+  await expect.poll(() => room.room!.players[0]!.data).toEqual({ last: 20, k0: 18, k1: 19, k2: 20, after: 20 });
+  expect((await service.get(`/v1/rooms/${code}`)).body.room.players[0].data).toEqual({ last: 20, k0: 18, k1: 19, k2: 20, after: 20 });
+  await greedy.close();
+});
+
+test('what is done offline waits, is bounded, and is done in order when the network is back', async () => {
+  using ada = player(service.url);
+  const code = await openRoom(ada);
+  let isOffline = true;
+  class Offline extends WsSocket {
+    constructor(url: string) {
+      super(isOffline ? 'ws://127.0.0.1:9' : url);
+    }
+  }
+  using page = player(
+    service.url,
+    { WebSocket: Offline as never, fetch: (...request) => (isOffline ? Promise.reject(new Error('offline')) : fetch(...request)) },
+    ada.kept,
+  );
+  const room = playRoom(page, code);
+  const ready = Array.from({ length: 9 }, (_, n) => room.act(n % 2 === 0 ? 'ready' : 'unready'));
+  const sets = Array.from({ length: 1000 }, (_, n) => room.set(n));
+  const messages = Array.from({ length: 256 }, (_, n) => room.send(n));
+  expect(room.unanswered).toBe(256);
+  expect(await messages.at(-1)).toMatchObject({ ok: false, error: { code: 'queue_full' } });
+  isOffline = false;
+  page.wake();
+  expect((await Promise.all([...ready, ...sets])).filter(({ ok }) => !ok)).toEqual([]);
+  await expect.poll(() => [room.me?.ready, room.me?.data]).toEqual([true, 999]);
+});
