@@ -1,4 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
 import { issue } from '../client/sandbox.ts';
 import { complaints, example, launch, noBrowser, press, servePages } from './chromium.ts';
+import { fixedPort, startMain } from './own-service.ts';
 
 /** Chromium logs requests that fail. */
 const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
@@ -14,8 +14,7 @@ const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
 describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
   let browser: Browser;
   let service: TestService;
-  // A fixed port outside of those that the system gives out, so that nobody takes it while the service is down.
-  const ownPort = String(20_000 + Math.floor(Math.random() * 10_000));
+  const ownPort = fixedPort();
   const ownUrl = `http://127.0.0.1:${ownPort}`;
   let site: Awaited<ReturnType<typeof servePages>>;
   beforeAll(async () => {
@@ -205,22 +204,3 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
   }
   const setPresses = (code: string, presses: number) => service.post(`/v1/rooms/${code}/state`, { installId: host, state: { presses } });
 });
-
-/** The service as `npm start` runs it, with a Redis of its own. */
-async function startMain(dataDir: string, port: string): Promise<{ kill(): Promise<void> }> {
-  const child: ChildProcess = spawn(process.execPath, [new URL('../../src/main.ts', import.meta.url).pathname], {
-    env: { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: port, NODE_ENV: 'development' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.stdout!.on('data', (text: Buffer) => text.includes('coinop listening on') && resolve());
-    child.on('exit', (code) => reject(new Error(`the service ended with ${code}`)));
-  });
-  return {
-    kill: () =>
-      new Promise((resolve) => {
-        child.on('exit', () => resolve());
-        child.kill('SIGKILL');
-      }),
-  };
-}

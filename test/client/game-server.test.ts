@@ -1,9 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start, tokenFor, type TestService } from '../harness.ts';
-import { keyChangesOf, makeServerKey } from '../server-keys.ts';
+import { playRoom, type PlayedRoom } from '../../src/client/rooms.ts';
+import { sleep, start, type TestService } from '../harness.ts';
+import { makeServerKey } from '../server-keys.ts';
+import { seat } from './played.ts';
+import { player, type Player } from './player.ts';
 
 /** docs/examples/game-server.mjs, as its page starts it, against a service whose coins only servers can mint. */
 const file = new URL('../../docs/examples/game-server.mjs', import.meta.url).pathname;
@@ -13,148 +16,222 @@ beforeAll(async () => void (service = await start({ settings: { COIN_AUTHORITY: 
 afterAll(() => service[Symbol.asyncDispose]());
 
 const children: ChildProcess[] = [];
+const players: Player[] = [];
 afterEach(() => {
   for (const child of children.splice(0)) child.kill();
+  for (const each of players.splice(0)) each.close();
 });
 
-interface GameServer {
-  /** Sends a body as a page does. */
-  send(body: unknown): Promise<{ status: number; body: Record<string, unknown> }>;
-  /** All that it printed. */
-  printed(): string;
-}
-
-async function startGameServer(key: string): Promise<GameServer> {
-  const child = spawn(process.execPath, [file], { env: { ...process.env, COINOP_URL: service.url, COINOP_KEY: key, PORT: '0' } });
+async function startGameServer(url = service.url) {
+  const { token } = await makeServerKey(service, ['coins', 'rooms', 'accounts:read'], { game: 'guess' });
+  const child = spawn(process.execPath, [file], { env: { ...process.env, COINOP_URL: url, COINOP_KEY: token } });
   children.push(child);
   let text = '';
   child.stderr.on('data', (data: Buffer) => (text += data));
   child.stdout.on('data', (data: Buffer) => (text += data));
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-  const url = /http:\S+/.exec(line)![0];
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   return {
+    token,
     printed: () => text,
-    async send(body) {
-      const response = await fetch(url, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) });
-      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    /** The code of the next room that it opens. */
+    nextRoom: async () => /room ([A-Z]{5})/.exec((await lines.next()).value as string)![1]!,
+  };
+}
+
+/** A way to the service whose connections the test cuts. */
+async function cuttable() {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(service.port, '127.0.0.1');
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on('error', () => {});
+      one.on('close', () => (other.destroy(), sockets.delete(one)));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut: () => sockets.forEach((socket) => socket.destroy()),
+    async [Symbol.asyncDispose]() {
+      server.close();
+      sockets.forEach((socket) => socket.destroy());
     },
   };
 }
 
-interface TestPlayer {
-  readonly installId: string;
-  readonly sessionToken: string;
-  balance(): Promise<number>;
+interface Guess {
+  state: { guesses: number; winner?: string; number?: number; paid?: boolean };
+  message: { guess: number; hint: string };
 }
 
-async function newPlayer(): Promise<TestPlayer> {
-  const installId = freshId();
-  const sessionToken = await tokenFor(service, installId);
+interface Guesser {
+  readonly client: Player;
+  readonly room: PlayedRoom<Guess>;
+  readonly sessionToken: string;
+  readonly hints: { from: string; guess: number; hint: string }[];
+  guess(guess: unknown, token?: unknown): Promise<unknown>;
+  balance(): Promise<unknown>;
+}
+
+/** A signed-in player in the room. */
+async function guesser(code: string, name: string): Promise<Guesser> {
+  const client = player(service.url);
+  players.push(client);
+  await client.sessions.login();
+  const { sessionToken } = await client.who();
+  await seat(client, code, name);
+  const room = playRoom<Guess>(client, code);
+  const hints: Guesser['hints'] = [];
+  room.on('message', ({ from, data }) => hints.push({ from, ...data }));
+  await expect.poll(() => room.me?.name).toBe(name);
   return {
-    installId,
-    sessionToken,
-    balance: async () => (await service.get('/v1/balance', { bearer: sessionToken })).body.balanceCoins,
+    client,
+    room,
+    hints,
+    sessionToken: sessionToken!,
+    guess: (guess, token = sessionToken) => room.send({ guess, sessionToken: token } as never, ['server']),
+    balance: async () => {
+      const reply = await client.coins.balance();
+      return reply.ok && reply.balanceCoins;
+    },
   };
 }
 
-const openRoom = async (player: TestPlayer, settings: object = {}): Promise<string> =>
-  (await service.post('/v1/rooms', settings, { bearer: player.sessionToken })).body.room.code;
-
 /** Guesses until the number is found. */
-async function win(game: GameServer, { sessionToken }: TestPlayer, code: string, playerId = 'p1'): Promise<number> {
+async function win({ guess, hints }: Guesser, token?: unknown): Promise<number> {
   for (let [low, high] = [1, 100]; ;) {
-    const guess = (low + high) >> 1;
-    const { status, body } = await game.send({ sessionToken, code, playerId, guess });
-    expect(status).toBe(200);
-    if (body['hint'] === 'right') return guess;
-    if (body['hint'] === 'higher') low = guess + 1;
-    else high = guess - 1;
+    const middle = (low + high) >> 1;
+    await guess(middle, token);
+    await expect.poll(() => hints.at(-1)?.guess).toBe(middle);
+    const { hint } = hints.at(-1)!;
+    if (hint === 'right') return middle;
+    if (hint === 'higher') low = middle + 1;
+    else high = middle - 1;
     expect(low).toBeLessThanOrEqual(high);
   }
 }
 
 describe('the sample game server', () => {
-  test('pays the winner, whom no client could pay, and hosts the room to its end', async () => {
-    const { token, id } = await makeServerKey(service, ['coins', 'rooms', 'accounts:read'], { game: 'guess' });
-    const game = await startGameServer(token);
-    const [ada, bob] = [await newPlayer(), await newPlayer()];
-    const credit = await service.post('/v1/coins/credit', { coins: 25, key: 'mine' }, { bearer: ada.sessionToken });
-    expect([credit.status, credit.body.error?.code]).toEqual([403, 'server_only']);
-
-    const code = await openRoom(ada, { game: 'guess' });
-    await service.post(`/v1/rooms/${code}/join`, {}, { bearer: bob.sessionToken });
-    const number = await win(game, bob, code, 'p2');
+  test('pays the winner, whom no client could pay, ends the room, and opens the next one', async () => {
+    const game = await startGameServer();
+    const code = await game.nextRoom();
+    const [ada, bob] = [await guesser(code, 'Ada'), await guesser(code, 'Bob')];
+    expect(await ada.client.coins.credit({ coins: 25 })).toMatchObject({ ok: false, error: { code: 'server_only' } });
+    const number = await win(bob);
+    expect(await ada.room.ended).toEqual({ code: 'finished' });
+    expect(ada.room.room).toMatchObject({ phase: 'ended', hostId: null, state: { winner: 'p2', number, paid: true } });
     expect([await ada.balance(), await bob.balance()]).toEqual([0, 25]);
-    expect((await service.get(`/v1/rooms/${code}`)).body.room).toMatchObject({
-      phase: 'ended',
-      hostId: 'p1',
-      state: { playerId: 'p2', guess: number, hint: 'right' },
-    });
-    // The room has ended: a right guess of another player comes too late, and a second one of the winner pays nothing.
-    expect(await game.send({ sessionToken: ada.sessionToken, code, playerId: 'p1', guess: number })).toEqual({
-      status: 409,
-      body: { error: 'too_late' },
-    });
-    expect((await game.send({ sessionToken: bob.sessionToken, code, playerId: 'p2', guess: number })).body).toEqual({
-      error: 'room_ended',
-    });
-    expect([await ada.balance(), await bob.balance()]).toEqual([0, 25]);
-
-    const { entries } = (await service.get('/v1/coins/history', { bearer: bob.sessionToken })).body;
-    expect(entries).toMatchObject([{ type: 'grant', coins: 25, key: expect.stringMatching(/^guess \d{4}-\d\d-\d\d$/) }]);
-    expect(game.printed()).not.toContain(token);
-    expect(id).toBe(token.split('_')[2]);
+    expect(ada.hints).toEqual([]);
+    const next = await game.nextRoom();
+    expect(next).not.toBe(code);
+    // A second prize on the same day is none.
+    await win(await rejoined(bob, next));
+    await expect.poll(async () => (await service.get(`/v1/rooms/${next}`)).body.room.phase).toBe('ended');
+    expect(await bob.balance()).toBe(25);
+    expect(game.printed()).not.toContain(game.token);
   });
 
-  test('pays a day once, however many rooms a player wins and however often a guess is sent', async () => {
-    const { token } = await makeServerKey(service, ['coins', 'rooms', 'accounts:read']);
-    const game = await startGameServer(token);
-    const ada = await newPlayer();
-    await win(game, ada, await openRoom(ada));
-    const code = await openRoom(ada);
-    const guesses = Array.from({ length: 100 }, (_, index) => index + 1);
-    const replies = await Promise.all(
-      [...guesses, ...guesses].map((guess) => game.send({ sessionToken: ada.sessionToken, code, playerId: 'p1', guess })),
+  test('survives a client that cheats: it writes no state, ends nothing, wins nothing, and stops nobody', async () => {
+    const game = await startGameServer();
+    const code = await game.nextRoom();
+    const [honest, cheat] = [await guesser(code, 'Ada'), await guesser(code, 'Eve')];
+    const { room } = cheat;
+    const codeOf = async (act: Promise<{ ok: boolean; error?: { code: string } }>) => (await act).error?.code;
+    expect(
+      await Promise.all([
+        codeOf(room.setState({ guesses: 0, winner: 'p2', paid: true })),
+        codeOf(room.mergeState({ winner: 'p2' })),
+        codeOf(room.deal({ p1: 'x' })),
+        codeOf(room.act('start')),
+        codeOf(room.act('end')),
+        codeOf(room.act('kick', { playerId: 'p1' })),
+        codeOf(room.act('settings', { writers: 'players' })),
+      ]),
+    ).toEqual(['not_writer', 'not_writer', 'not_host', 'not_host', 'not_host', 'not_host', 'not_host']);
+    for (const body of [{ winner: 'p2' }, { state: 1, seats: { p1: 1 } }])
+      expect((await service.post(`/v1/rooms/${code}/private`, { ...body }, { bearer: cheat.sessionToken })).status).toBeGreaterThan(399);
+    expect((await service.post('/v1/rooms', { seatless: true }, { bearer: cheat.sessionToken })).body.error.code).toBe('server_only');
+    const rubbish = [
+      null,
+      [],
+      'guess',
+      7,
+      {},
+      { guess: '50' },
+      { guess: 1.5 },
+      { guess: null },
+      { guess: {} },
+      { guess: 2 ** 60 },
+      { hint: 'right' },
+    ];
+    for (const data of rubbish) await room.send(data as never, ['server']);
+    // What Eve says to Ada comes from Eve.
+    await room.send({ guess: 1, hint: 'right' }, ['p1']);
+    await expect.poll(() => honest.hints).toEqual([{ from: 'p2', guess: 1, hint: 'right' }]);
+    // A flood over a connection of her own costs nobody else anything.
+    const flood = Array.from({ length: 60 }, () =>
+      service.post(`/v1/rooms/${code}/message`, { data: { guess: 0 }, to: ['server'] }, { bearer: cheat.sessionToken }),
     );
-    expect(replies.filter(({ body }) => body['hint'] === 'right').length).toBeGreaterThan(0);
-    expect((await service.get(`/v1/rooms/${code}`)).body.room.phase).toBe('ended');
-    expect(await ada.balance()).toBe(25);
+    expect((await Promise.all(flood)).some(({ status }) => status === 429)).toBe(true);
+    // She finds the number with sessions that are none: she wins the room, and no coins.
+    for (const token of [undefined, '', game.token, { $ne: 1 }]) await cheat.guess(0, token);
+    const number = await win(honest);
+    await honest.room.ended;
+    expect(honest.room.state).toMatchObject({ winner: 'p1', number, paid: true });
+    expect([await honest.balance(), await cheat.balance()]).toEqual([25, 0]);
+    expect(game.isRunning()).toBe(true);
   });
 
-  test('plays with nobody whose session is not valid, and survives bad requests', async () => {
-    const { token } = await makeServerKey(service, ['coins', 'rooms', 'accounts:read']);
-    const game = await startGameServer(token);
-    const ada = await newPlayer();
-    const code = await openRoom(ada);
-    const signedOut = await newPlayer();
-    await service.post('/v1/logout', {}, { bearer: signedOut.sessionToken });
-    for (const sessionToken of ['', undefined, 'x', token, signedOut.sessionToken])
-      expect(await game.send({ sessionToken, code, playerId: 'p1', guess: 1 })).toEqual({ status: 401, body: { error: 'sign_in' } });
-    for (const body of ['', 'null', '{', '[]', 'x'.repeat(8000)]) expect((await game.send(body)).status).toBe(body === '[]' ? 401 : 400);
-    const { sessionToken } = ada;
-    expect((await game.send({ sessionToken, code: 'BBBBB', guess: 1 })).body).toEqual({ error: 'room_not_found' });
-    for (const guess of [undefined, null, '50', 1.5, {}])
-      expect(await game.send({ sessionToken, code, playerId: 'p1', guess })).toEqual({ status: 400, body: { error: 'bad_request' } });
-    for (const playerId of [undefined, 'p2', { id: 'p1' }])
-      expect(await game.send({ sessionToken, code, playerId, guess: 1 })).toEqual({ status: 403, body: { error: 'not_in_room' } });
-    expect(await ada.balance()).toBe(0);
+  test('pays nobody whose session is not valid', async () => {
+    const game = await startGameServer();
+    const code = await game.nextRoom();
+    const eve = await guesser(code, 'Eve');
+    await win(eve, 'not a session');
+    await eve.room.ended;
+    expect([eve.room.state?.paid, await eve.balance()]).toEqual([false, 0]);
   });
 
-  test('pays nothing once its key is revoked, and pays with the next one', async () => {
-    const { token, id } = await makeServerKey(service, ['coins', 'rooms', 'accounts:read']);
-    const ada = await newPlayer();
-    const code = await openRoom(ada);
-    const game = await startGameServer(token);
-    await keyChangesOf(service).revoke(id);
-    await expect.poll(async () => (await game.send({ sessionToken: ada.sessionToken, code, playerId: 'p1', guess: 1 })).status).toBe(503);
-    expect(await game.send({ sessionToken: ada.sessionToken, code, playerId: 'p1', guess: 1 })).toEqual({
-      status: 503,
-      body: { error: 'bad_key' },
-    });
-    expect(game.printed()).not.toContain(token);
-
-    const next = await makeServerKey(service, ['coins', 'rooms', 'accounts:read']);
-    await win(await startGameServer(next.token), ada, code);
+  test('goes on after its connection was cut, with the number it had', async () => {
+    await using link = await cuttable();
+    const game = await startGameServer(link.url);
+    const code = await game.nextRoom();
+    const ada = await guesser(code, 'Ada');
+    await ada.guess(0);
+    await expect.poll(() => ada.hints.at(-1)?.hint).toBe('higher');
+    link.cut();
+    // The server's socket is opened again within a second. A guess of that time is missed: nobody keeps messages.
+    await expect
+      .poll(async () => {
+        await ada.guess(0);
+        await sleep(200);
+        return ada.hints.length;
+      })
+      .toBeGreaterThan(1);
+    await win(ada);
+    await ada.room.ended;
     expect(await ada.balance()).toBe(25);
   });
 });
+
+/** The same player in another room. */
+async function rejoined({ client, sessionToken, balance }: Guesser, code: string): Promise<Guesser> {
+  await seat(client, code, 'Bob');
+  const room = playRoom<Guess>(client, code);
+  const hints: Guesser['hints'] = [];
+  room.on('message', ({ from, data }) => hints.push({ from, ...data }));
+  await expect.poll(() => room.me?.name).toBe('Bob');
+  return {
+    client,
+    room,
+    hints,
+    sessionToken,
+    balance,
+    guess: (guess, token = sessionToken) => room.send({ guess, sessionToken: token } as never, ['server']),
+  };
+}

@@ -1,3 +1,59 @@
+// src/client/guarded.ts
+const guarded = (callback) => (...values) => {
+	try {
+		callback?.(...values);
+	} catch (error) {
+		console.error(error);
+	}
+};
+
+// src/client/pace.ts
+function bucket(perSecond, atOnce) {
+	const intervalMs = 1e3 / perSecond;
+	let paidUntil = 0;
+	return {
+		waitMs: () => paidUntil - performance.now() - intervalMs * (atOnce - 1),
+		take: () => void (paidUntil = Math.max(paidUntil, performance.now()) + intervalMs)
+	};
+}
+function paceOfServer() {
+	const acts = bucket(60, 50);
+	return () => {
+		const waitMs = acts.waitMs();
+		if (waitMs > 0) return waitMs;
+		acts.take();
+		return 0;
+	};
+}
+
+// src/client/merge-patch.ts
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+function merged(target, patch) {
+	if (!isObject(patch)) return patch;
+	const members = new Map(isObject(target) ? Object.entries(target) : []);
+	for (const [name, value] of Object.entries(patch)) if (value === null) members.delete(name);
+	else members.set(name, merged(members.get(name), value));
+	return Object.fromEntries(members);
+}
+function composed(first, second) {
+	if (!isObject(second)) return second;
+	if (!isObject(first)) return void 0;
+	const members = new Map(Object.entries(first));
+	for (const [name, value] of Object.entries(second)) {
+		const both = members.has(name) ? composed(members.get(name), value) : value;
+		if (both === void 0) return void 0;
+		members.set(name, both);
+	}
+	return Object.fromEntries(members);
+}
+function combined(first, second, whole) {
+	if (whole in second) return second;
+	if (whole in first) return { [whole]: merged(first[whole], second["merge"]) };
+	const merge = composed(first["merge"], second["merge"]);
+	return merge === void 0 ? void 0 : { merge };
+}
+const applied = (value, fields, whole) => whole in fields ? fields[whole] : merged(value, fields["merge"]);
+
 // src/client/request.ts
 const TRY_MS = 5e3;
 const isAborted = (signals) => signals.some((signal) => signal?.aborted);
@@ -89,9 +145,603 @@ const repeat = (mayRepeat, ms, signals, send) => within(ms, signals, async (whol
 	}
 });
 
+// src/client/store.ts
+const randomText = () => Array.from(crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(24)), (byte) => (byte % 36).toString(36)).join("");
+
+// src/client/act-queue.ts
+const MOST_ACTS = 256;
+const MOST_SENT = 16;
+const SILENCE_MS = 8e3;
+const wholeOf = {
+	data: "data",
+	state: "state"
+};
+const refusedAs = (code, message = code) => ({
+	ok: false,
+	error: {
+		code,
+		message
+	}
+});
+function actQueue(pace, kept, changed, stuck, refused) {
+	const tab = randomText().slice(0, 16);
+	let waiting = kept;
+	let sent = [];
+	let again = [];
+	let shown = [];
+	let nextOrder = 1;
+	let lastDone = 0;
+	let lastData = 0;
+	let roomSeq = 0;
+	let line;
+	let seat;
+	let refusal;
+	let tries = 0;
+	let pausedUntil = 0;
+	let pausing;
+	let listening;
+	const settle = (act, result) => {
+		if (!result.ok) refused(result.error, act);
+		for (const done of act.done) done(result);
+	};
+	const isLoose = (act) => act.tab === tab && (act.action === "data" || act.action === "message");
+	const isData = (act) => act.tab === tab && act.action === "data";
+	const following = (act) => {
+		if (line.isHttp || ![act, ...sent].every(isLoose)) return void 0;
+		const before = isData(act) && sent.filter(isData).pop();
+		return before ? combined(before.fields, act.fields, "data") : act.fields;
+	};
+	const listen = () => {
+		clearTimeout(listening);
+		if (sent.length && !line?.isHttp) listening = setTimeout(stuck, SILENCE_MS);
+	};
+	const pump = () => {
+		clearTimeout(pausing);
+		while (line && waiting.length && !again.length && sent.length < MOST_SENT) {
+			const act = waiting[0];
+			const fields = sent.length ? following(act) : act.fields;
+			if (!fields) return;
+			const pauseMs = pausedUntil - performance.now();
+			const waitMs = pauseMs > 0 ? pauseMs : pace(act.action);
+			if (waitMs > 0) {
+				pausing = setTimeout(pump, waitMs);
+				return;
+			}
+			waiting.shift();
+			act.fields = fields;
+			act.order ||= nextOrder++;
+			sent.push(act);
+			listen();
+			line.send(act);
+		}
+	};
+	const byOrder = ({ tab: of, order }) => of === tab ? order || Number.MAX_SAFE_INTEGER : 0;
+	const inOrder = (...acts) => acts.sort((one, other) => byOrder(one) - byOrder(other));
+	const unanswered = () => inOrder(...sent, ...again, ...waiting);
+	const requeue = () => {
+		const isLate = again.some((act) => act.tab === tab && act.order < lastDone);
+		const staying = again.filter((act) => {
+			if (isLate && act.isUnclear && act.action === "message") return void settle(act, refusedAs("store_unavailable"));
+			if (isLate) act.order = 0;
+			return true;
+		});
+		waiting = inOrder(...staying, ...waiting);
+		again = [];
+	};
+	const postpone = (act, error) => {
+		pausedUntil = performance.now() + backoff(tries++, error);
+		act.isUnclear ||= error.outcome === "unknown";
+		const later = [
+			...sent,
+			...again,
+			...waiting
+		].find((each) => isData(each) && each.order > act.order);
+		if (isData(act) && later) later.done.push(...act.done);
+		else if (isData(act) && lastData > act.order) settle(act, {
+			ok: true,
+			seq: roomSeq
+		});
+		else again.push(act);
+	};
+	const lost = () => {
+		line = void 0;
+		waiting = [...sent, ...waiting];
+		sent = [];
+		requeue();
+		listen();
+	};
+	return {
+		tab,
+		echo: () => [...shown, ...unanswered()],
+		unanswered,
+		async add(action, given) {
+			const fields = JSON.parse(JSON.stringify(given));
+			return new Promise((done) => {
+				if (refusal) return done({
+					ok: false,
+					error: refusal
+				});
+				const last = waiting[waiting.length - 1];
+				const whole = wholeOf[action];
+				const both = last && whole && !last.order && last.action === action && !("ifStateSeq" in {
+					...last.fields,
+					...fields
+				}) && combined(last.fields, fields, whole);
+				if (both) {
+					last.fields = both;
+					last.done.push(done);
+				} else if (unanswered().length >= 256) return done(refusedAs("queue_full"));
+				else waiting.push({
+					action,
+					fields,
+					tab,
+					order: 0,
+					seat,
+					done: [done]
+				});
+				changed();
+				pump();
+			});
+		},
+		answered({ order, seq = roomSeq, replayed, error }) {
+			const act = sent.find((each) => each.order === order);
+			if (!act) return;
+			sent = sent.filter((each) => each !== act);
+			listen();
+			if (!error || act.action === "leave" && error.code === "not_in_room") {
+				tries = 0;
+				if (act.tab === tab) lastDone = Math.max(lastDone, order);
+				if (isData(act)) lastData = Math.max(lastData, order);
+				act.seq = seq;
+				if (seq > roomSeq) shown.push(act);
+				settle(act, {
+					ok: true,
+					seq,
+					...replayed && { replayed }
+				});
+			} else if (isTemporary(error) && error.code !== "internal") postpone(act, error);
+			else settle(act, {
+				ok: false,
+				error
+			});
+			if (!sent.length) requeue();
+			changed();
+			pump();
+		},
+		seen(next) {
+			if (next < roomSeq) shown = [];
+			roomSeq = next;
+			shown = shown.filter((act) => act.seq > next);
+		},
+		open(next, of) {
+			if (line) lost();
+			refusal = void 0;
+			line = next;
+			seat = of ?? seat;
+			const foreign = waiting.filter((act) => act.seat && seat && act.seat !== seat);
+			waiting = waiting.filter((act) => !foreign.includes(act));
+			for (const act of foreign) settle(act, refusedAs("not_in_room", "It was made for another seat."));
+			for (const act of waiting) act.seat = seat;
+			if (foreign.length) changed();
+			pump();
+		},
+		lost,
+		refuse(error) {
+			refusal = error;
+			if (!error) return;
+			lost();
+			for (const act of waiting.splice(0)) settle(act, {
+				ok: false,
+				error
+			});
+			clearTimeout(pausing);
+			changed();
+		},
+		left() {
+			for (const act of waiting) act.order ||= nextOrder++;
+			return unanswered();
+		},
+		sitsIn: (of) => void (seat = of)
+	};
+}
+
+// src/client/played-room.ts
+const HELD = ["session_required", "sign_in_required"];
+function playedRoom(parts) {
+	const { code, to, credential } = parts;
+	const listeners = /* @__PURE__ */ new Map();
+	let confirmed;
+	let shown;
+	let playerId = parts.seat?.split(" ")[1];
+	let own;
+	let isTelling = false;
+	let isClosed = false;
+	let greeting = "";
+	let sendText;
+	let drop = () => {};
+	const emit = (event, ...values) => {
+		for (const listener of [...listeners.get(event) ?? []]) guarded(listener)(...values);
+	};
+	const changed = () => {
+		shown = void 0;
+		if (isTelling) return;
+		isTelling = true;
+		queueMicrotask(() => {
+			isTelling = false;
+			const room = view();
+			if (room && !isClosed) emit("change", room);
+		});
+	};
+	const queue = actQueue(parts.pace, parts.kept ?? [], changed, () => drop(), (error, { action }) => isClosed || emit("refused", error, { action }));
+	if (parts.seat) queue.sitsIn(parts.seat);
+	const view = () => {
+		if (shown || !confirmed) return shown;
+		let { state, players } = confirmed;
+		for (const { action, fields } of queue.echo()) if (action === "data") players = players.map((each) => each.id === playerId ? {
+			...each,
+			data: applied(each.data, fields, "data")
+		} : each);
+		else if (action === "state" || "state" in fields || "merge" in fields) state = applied(state, fields, "state");
+		return shown = {
+			...confirmed,
+			state,
+			players
+		};
+	};
+	const sits = (you) => {
+		playerId = you.playerId;
+		own = you.private;
+		changed();
+	};
+	const isSeated = () => confirmed?.players.some(({ id }) => id === playerId);
+	const seatOf = () => confirmed && playerId && `${confirmed.createdAt} ${playerId}`;
+	const takeRoom = (room) => {
+		const wasSeated = isSeated();
+		confirmed = room;
+		queue.seen(room.seq);
+		if (wasSeated && !isSeated()) refuse(refusedAs("not_in_room").error);
+		changed();
+	};
+	const overSocket = { send: ({ order, action, tab, fields }) => sendText(JSON.stringify({
+		type: "act",
+		order,
+		action,
+		tab,
+		...fields
+	})) };
+	const overHttp = {
+		isHttp: true,
+		async send({ order, action, tab, fields }) {
+			const route = `POST /v1/rooms/{code}/${action}`;
+			const reply = await to(route, {
+				...fields,
+				code,
+				order,
+				tab
+			}, await credential(), new AbortController().signal);
+			if (!reply.ok) return queue.answered({
+				order,
+				error: reply.error
+			});
+			const { room, you, replayed } = reply;
+			sits(you);
+			if (watch.state.status === "ended") takeRoom(room);
+			queue.answered({
+				order,
+				seq: room.seq,
+				replayed
+			});
+		}
+	};
+	const refuse = (error) => {
+		if (HELD.includes(error.code)) queue.lost();
+		else {
+			queue.refuse(error);
+			parts.onSeat?.();
+		}
+		emit("error", error);
+	};
+	const other = ({ type, ...message }) => {
+		if (type === "welcome") {
+			sits(message["you"]);
+			const seat = seatOf();
+			if (seat) parts.onSeat?.(seat);
+			queue.open(overSocket, seat);
+		} else if (type === "you") sits(message);
+		else if (type === "acted") queue.answered(message);
+		else if (type === "message" || type === "missed") emit(type, message);
+		else if (message.error && !isTemporary(message.error)) refuse(message.error);
+	};
+	const onState = (state) => {
+		if (state.status === "live") {
+			if (state.by === "poll") queue.open(overHttp, seatOf());
+		} else if (state.status !== "ended") queue.lost();
+		else {
+			isClosed = state.code === "closed";
+			if (state.code === "finished") queue.open(overHttp, seatOf());
+			else queue.refuse(refusedAs(isClosed ? "aborted" : "room_not_found", state.code).error);
+			if (!isClosed) parts.onSeat?.();
+		}
+		emit("connection", state);
+	};
+	const watch = parts.follow({
+		path: `/v1/rooms/${encodeURIComponent(code)}/live`,
+		poll: (wait, since, signal) => to("GET /v1/rooms/{code}", wait ? {
+			code,
+			since,
+			wait
+		} : { code }, {}, signal, wait * 1e3 + TRY_MS),
+		positionOf: ({ room }) => room?.seq,
+		deliver({ room }) {
+			takeRoom(room);
+			return room.phase === "ended";
+		},
+		other,
+		async hello() {
+			const { "x-install-id": installId, authorization } = await credential();
+			const token = authorization?.slice(7);
+			const by = token?.startsWith("coinop_sk_") ? { serverKey: token } : {
+				sessionToken: token,
+				installId
+			};
+			const hello = JSON.stringify({
+				type: "hello",
+				...by,
+				tab: queue.tab
+			});
+			if (greeting && greeting !== hello) {
+				drop();
+				return "";
+			}
+			queue.refuse(void 0);
+			return greeting = hello;
+		},
+		opened(send, close) {
+			sendText = send;
+			drop = close;
+			greeting = "";
+		}
+	}, onState);
+	const state = (fields, options = {}) => queue.add("state", {
+		...fields,
+		...options
+	});
+	return {
+		left: queue.left,
+		room: {
+			code,
+			get room() {
+				return view();
+			},
+			get state() {
+				return view()?.state;
+			},
+			get players() {
+				return view()?.players ?? [];
+			},
+			get me() {
+				const me = view()?.players.find(({ id }) => id === playerId);
+				return me && {
+					...me,
+					...own !== void 0 && { private: own }
+				};
+			},
+			get connection() {
+				return watch.state;
+			},
+			get unanswered() {
+				return queue.unanswered().length;
+			},
+			ended: watch.ended,
+			set: (data) => queue.add("data", { data }),
+			merge: (merge) => queue.add("data", { merge }),
+			setState: (value, options) => state({ state: value }, options),
+			mergeState: (merge, options) => state({ merge }, options),
+			deal: (seats, more) => queue.add("private", {
+				seats,
+				...more
+			}),
+			send: (data, list) => queue.add("message", {
+				data,
+				to: list
+			}),
+			act: (action, ...[fields]) => queue.add(action, { ...fields }),
+			on(event, listener) {
+				const all = listeners.get(event) ?? /* @__PURE__ */ new Set();
+				listeners.set(event, all.add(listener));
+				return () => void all.delete(listener);
+			},
+			close: () => watch.close()
+		}
+	};
+}
+
+// src/client/progress.ts
+function progressOf(watched, signal) {
+	const progress = {
+		position: 0,
+		isFinal: false,
+		async take(message) {
+			const found = watched.positionOf(message);
+			if (signal.aborted) return 0;
+			if (found === void 0) watched.other?.(message);
+			else if (found > progress.position) {
+				progress.position = found;
+				if (await watched.deliver(message)) progress.isFinal = true;
+			}
+			return found ?? 0;
+		},
+		async poll(waitSeconds) {
+			const known = progress.position;
+			const reply = await watched.poll(waitSeconds, known, signal);
+			if (reply.ok) {
+				if (progress.position === known && watched.positionOf(reply) < known) progress.position = 0;
+				await progress.take(reply);
+			}
+			return reply;
+		}
+	};
+	return progress;
+}
+
+// src/client/watch-socket.ts
+const OPEN_MS = 1e4;
+const CHECK_MS = 3e4;
+const BEHIND_MS = 2e3;
+const overSocket = (watched, progress, signal, asks, live) => new Promise((resolve) => {
+	let socket;
+	let openedAt = Infinity;
+	let brought = 0;
+	let timer;
+	const after = (ms, run) => {
+		clearTimeout(timer);
+		timer = setTimeout(run, ms);
+	};
+	const done = (code) => {
+		clearTimeout(timer);
+		signal.removeEventListener("abort", stop);
+		asks.check = asks.greet = void 0;
+		if (socket) {
+			socket.onopen = socket.onmessage = socket.onclose = null;
+			socket.onerror = () => {};
+			socket.close();
+		}
+		resolve([code, performance.now() - openedAt]);
+	};
+	const stop = () => done(0);
+	const idle = () => asks.check === check && after(CHECK_MS * (1 + Math.random() / 2), check);
+	const check = async () => {
+		idle();
+		const reply = await progress.poll(0);
+		if (asks.check !== check) return;
+		if (!reply.ok && !(reply.status >= 429)) stop();
+		else if (progress.position > brought) after(BEHIND_MS, stop);
+	};
+	const greet = async () => {
+		const hello = await watched.hello?.();
+		if (hello && asks.greet === greet) socket.send(hello);
+	};
+	const receive = async (message) => {
+		if (asks.check !== check) return;
+		const known = progress.position;
+		idle();
+		live("socket");
+		if (message.error && isTemporary(message.error)) sleep(backoff(2, message.error), signal).then(greet);
+		const found = await progress.take(message);
+		if (found && !brought && found < known) after(BEHIND_MS, check);
+		brought = Math.max(brought, found);
+		if (progress.isFinal) stop();
+	};
+	const opened = () => {
+		openedAt = performance.now();
+		asks.check = check;
+		asks.greet = greet;
+		watched.opened?.((text) => socket.send(text), stop);
+		idle();
+		greet();
+	};
+	signal.addEventListener("abort", stop);
+	after(OPEN_MS, stop);
+	try {
+		socket = connect(watched.WebSocket, watched.socketUrl, opened, receive, done);
+		socket.onerror = () => openedAt === Infinity && stop();
+	} catch {
+		stop();
+	}
+});
+function connect(WebSocket, url, opened, receive, done) {
+	const socket = new WebSocket(url);
+	let work = Promise.resolve();
+	socket.onopen = opened;
+	socket.onmessage = ({ data }) => work = work.then(() => receive(JSON.parse(data))).catch(() => done(0));
+	socket.onclose = ({ code }) => work.then(() => done(code));
+	return socket;
+}
+
+// src/client/watch.ts
+const POLL_SECONDS = 20;
+const POLLS = 6;
+const MOST_WAIT_MS = 3e4;
+function watch(watched) {
+	const closing = new AbortController();
+	const { signal } = closing;
+	const progress = progressOf(watched, signal);
+	let waking = closing;
+	let state = { status: "connecting" };
+	const asks = {};
+	let end;
+	const ended = new Promise((resolve) => end = resolve);
+	const set = (next) => {
+		if (signal.aborted) return;
+		state = next;
+		watched.onState?.(next);
+	};
+	const live = (by) => {
+		if (state.status !== "live") set({
+			status: "live",
+			by
+		});
+	};
+	const finish = (code) => {
+		set({
+			status: "ended",
+			code
+		});
+		closing.abort();
+		end({ code });
+	};
+	const run = async () => {
+		let polls = POLLS;
+		for (let tries = 0; !signal.aborted; tries++) {
+			set({ status: "connecting" });
+			const [code, openMs] = watched.WebSocket ? await overSocket(watched, progress, signal, asks, live) : [0, -1];
+			if (progress.isFinal || code >= 4500 && code < 5e3) return finish(code === 4500 ? "gone" : "finished");
+			if (openMs > MOST_WAIT_MS) tries = 0;
+			let problem;
+			if (openMs < 0) {
+				problem = await overPolls(progress, polls, signal, live);
+				if (progress.isFinal) return finish("finished");
+				if (problem?.status && !isTemporary(problem.error)) return finish(problem.error.code);
+				if (!problem) {
+					polls *= 2;
+					continue;
+				}
+			}
+			const ms = backoff(tries, problem?.error, MOST_WAIT_MS, 1e3);
+			waking = new AbortController();
+			set({
+				status: "waiting",
+				ms,
+				error: problem?.error
+			});
+			await sleep(ms, waking.signal, signal);
+		}
+	};
+	Promise.resolve().then(run);
+	return {
+		get state() {
+			return state;
+		},
+		ended,
+		close: () => finish("closed"),
+		wake() {
+			if (waking !== closing) waking.abort();
+			asks.check?.();
+		},
+		greet: () => asks.greet?.()
+	};
+}
+async function overPolls(progress, times, signal, live) {
+	for (let polls = 0; polls < times && !signal.aborted && !progress.isFinal; polls++) {
+		const reply = await progress.poll(polls && POLL_SECONDS);
+		if (!reply.ok) return reply;
+		live("poll");
+	}
+}
+
 // src/client/server.ts
 const KEY = /^coinop_sk_[a-z0-9]{8}_([0-9A-Za-z]{32})$/;
-function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch }) {
+function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, WebSocket }) {
 	const platform = globalThis;
 	if (platform.document !== void 0 || !platform.process?.versions?.node) throw new Error("coinop/client/server runs on servers only: a page must never hold a server key. Pages import coinop/client.");
 	const base = String(url).replace(/\/+$/, "");
@@ -99,13 +749,13 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch })
 	const secret = KEY.exec(key)?.[1];
 	if (secret === void 0) throw new TypeError("Bad key: it must look like coinop_sk_<id>_<secret>");
 	const fetch = (...request) => (givenFetch ?? platform.fetch)(...request);
-	const call = async (route, { installId, ...input }, { signal, timeoutMs = callMs } = {}) => {
+	const clean = (result) => result.ok ? result : JSON.parse(JSON.stringify(result).replaceAll(secret, "…"));
+	const call = async (route, { installId, ...input }, { signal, timeoutMs = callMs } = {}, mayRepeat = true) => {
 		const headers = {
 			authorization: `Bearer ${key}`,
 			...installId === void 0 ? {} : { "x-install-id": installId }
 		};
-		const result = await repeat(true, timeoutMs, [signal], (whole) => sendOnce(fetch, base, route, input, headers, whole, TRY_MS));
-		return result.ok ? result : JSON.parse(JSON.stringify(result).replaceAll(secret, "…"));
+		return clean(await repeat(mayRepeat, timeoutMs, [signal], (whole) => sendOnce(fetch, base, route, input, headers, whole, TRY_MS)));
 	};
 	const calls = (route, more = {}) => (input, options) => call(route, {
 		...input,
@@ -122,9 +772,25 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch })
 			transfer: act("transfer"),
 			lock: plain("lock"),
 			unlock: plain("unlock"),
+			settings: act("settings"),
 			state: act("state"),
 			rematch: plain("rematch")
 		};
+	};
+	const playRoom = (code) => {
+		const credential = { authorization: `Bearer ${key}` };
+		return playedRoom({
+			code,
+			to: async (...request) => clean(await sendOnce(fetch, base, ...request)),
+			credential: async () => credential,
+			follow: ({ path, ...followed }, onState) => watch({
+				...followed,
+				socketUrl: base.replace("http", "ws") + path,
+				WebSocket: WebSocket ?? platform.WebSocket,
+				onState: guarded(onState)
+			}),
+			pace: paceOfServer()
+		}).room;
 	};
 	return {
 		grant: calls("POST /v1/coins/credit"),
@@ -134,7 +800,12 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch })
 		history: calls("GET /v1/coins/history"),
 		submitScore: calls("POST /v1/highscores/{game}"),
 		verifySession: (sessionToken, options) => call("POST /v1/sessions/verify", { sessionToken }, options),
-		room
+		room,
+		createRoom: (input, options) => call("POST /v1/rooms", {
+			...input,
+			seatless: true
+		}, options, false),
+		playRoom
 	};
 }
 

@@ -1,0 +1,188 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { complaints, example, extra, launch, noBrowser, press, servePages } from './chromium.ts';
+import { fixedPort, startMain, type OwnService } from './own-service.ts';
+
+/** Chromium logs requests that fail. */
+const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
+
+/** The examples that play in rooms, each in two browsers, while the service and its Redis are killed. */
+describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
+  const port = fixedPort();
+  const url = `http://127.0.0.1:${port}`;
+  const dataDir = mkdtempSync(join(tmpdir(), 'coinop-rooms-'));
+  let browsers: Browser[] = [];
+  let site: Awaited<ReturnType<typeof servePages>>;
+  let main: OwnService;
+  let contexts: BrowserContext[] = [];
+  let lines: string[][] = [];
+  beforeAll(async () => {
+    browsers = await Promise.all([launch(), launch()]);
+    const names = ['chat', 'tic-tac-toe', 'race', 'cards'];
+    site = await servePages(() => ({
+      ...Object.fromEntries(names.map((name) => [`/${name}`, example(`${name}.html`, url)])),
+      '/plain': '',
+    }));
+    main = await startMain(dataDir, port);
+  });
+  afterAll(async () => {
+    await Promise.all(browsers.map((browser) => browser.close()));
+    await main?.kill();
+    await site?.[Symbol.asyncDispose]();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  beforeEach(async () => {
+    contexts = await Promise.all(browsers.map((browser) => browser.newContext()));
+    lines = [];
+  });
+  afterEach(async () => {
+    await Promise.all(contexts.map((context) => context.close()));
+    expect(lines.flat()).toEqual([]);
+  });
+
+  const shows = (page: Page, selector: string, text: string | RegExp): Promise<void> =>
+    page.locator(selector, { hasText: text }).first().waitFor({ timeout: 30_000 });
+
+  /** Ada has opened a room of the game, and Bob has joined it. */
+  async function two(game: string): Promise<[ada: Page, bob: Page]> {
+    const [ada, bob] = (await Promise.all(contexts.map((context) => context.newPage()))) as [Page, Page];
+    lines = [ada, bob].map((page) => complaints(page, FAILED));
+    await ada.goto(`${site.origin}/${game}?name=Ada`);
+    await bob.goto(`${site.origin}/${game}?name=Bob`);
+    await press(ada, '#open');
+    await shows(ada, '#room', /^[A-Z]{5}$/);
+    await bob.fill('#code', (await ada.textContent('#room'))!);
+    await press(bob, '#join');
+    for (const page of [ada, bob]) await shows(page, '#state', 'live');
+    return [ada, bob];
+  }
+
+  /** Kills the service and its Redis at once. `during` runs while both are away. */
+  async function outage(during: () => Promise<void> = async () => {}): Promise<void> {
+    await main.killRedis();
+    await main.kill();
+    await during();
+    main = await startMain(dataDir, port);
+  }
+
+  test('tic-tac-toe goes on after the service and Redis were killed, with the move made meanwhile, also after a reload', async () => {
+    const [ada, bob] = await two('tic-tac-toe');
+    const cell = (page: Page, place: number): Promise<void> => press(page, `#board button >> nth=${place}`);
+    const board = (page: Page): Promise<string[]> => page.locator('#board button').allTextContents();
+    const show = async (cells: string): Promise<void> => {
+      for (const page of [ada, bob])
+        await expect.poll(async () => (await board(page)).map((text) => text || '.').join(''), { timeout: 30_000 }).toBe(cells);
+    };
+    await shows(ada, '#said', 'Your turn');
+    await cell(ada, 0);
+    await show('X........');
+    await main.killRedis();
+    await cell(bob, 3);
+    await show('X..O.....');
+    await outage(async () => {
+      await shows(ada, '#state', /waiting|connecting/);
+      await cell(ada, 1);
+      // Ada's own move shows at once. Her page is loaded again before anybody has it.
+      await expect.poll(async () => (await board(ada))[1]).toBe('X');
+      await ada.reload({ waitUntil: 'commit' }).catch(() => {});
+    });
+    // The page could not load the client while the service was away.
+    await ada.reload();
+    await show('XX.O.....');
+    await cell(bob, 4);
+    await show('XX.OO....');
+    await cell(ada, 2);
+    for (const page of [ada, bob]) await shows(page, '#said', 'X has won');
+  });
+
+  extra('a chat carries what was said during an outage, in order, and nothing twice', async () => {
+    const [ada, bob] = await two('chat');
+    const say = async (page: Page, text: string): Promise<void> => {
+      await page.fill('#text', text);
+      await press(page, '#form button');
+    };
+    const said = (page: Page): Promise<string[]> => page.locator('#messages li').allTextContents();
+    await say(ada, 'one');
+    await shows(bob, '#messages', 'Ada: one');
+    await main.killRedis();
+    await say(bob, 'two');
+    for (const page of [ada, bob]) await shows(page, '#messages', 'Bob: two');
+    await outage(async () => {
+      for (const text of ['three', 'four']) await say(ada, text);
+      await shows(ada, '#waiting', '2 not sent yet');
+    });
+    // Nobody keeps messages: Bob hears those that are sent once he is back.
+    await shows(ada, '#messages', 'Ada: four');
+    await shows(bob, '#state', 'live');
+    await say(ada, 'five');
+    await shows(bob, '#messages', 'Ada: five');
+    expect(await said(ada)).toEqual(['Ada: one', 'Bob: two', 'Ada: three', 'Ada: four', 'Ada: five']);
+    expect(['Ada: one', 'Bob: two', 'Ada: three', 'Ada: four', 'Ada: five']).toEqual(expect.arrayContaining(await said(bob)));
+  });
+
+  extra('a race goes on after an outage, and both see the same winner', async () => {
+    const [ada, bob] = await two('race');
+    const at = (page: Page, id: string): Promise<number> =>
+      page.locator(`#${id}`).evaluate((bar) => (bar as unknown as { value: number }).value);
+    await shows(ada, '#track', 'Bob');
+    await press(ada, '#start');
+    for (const page of [ada, bob]) await shows(page, '#said', 'Go!');
+    await press(ada, '#gas');
+    await press(bob, '#gas');
+    await expect.poll(() => at(bob, 'p1'), { timeout: 10_000 }).toBeGreaterThan(30);
+    await expect.poll(() => at(ada, 'p2')).toBeGreaterThan(30);
+    // Twenty positions a second are seen by the other one.
+    const seen = new Set<number>();
+    for (const until = Date.now() + 1000; Date.now() < until;) seen.add(await at(bob, 'p1'));
+    expect(seen.size).toBeGreaterThan(10);
+    await main.killRedis();
+    await outage();
+    const before = await at(bob, 'p1');
+    await expect.poll(async () => (await press(ada, '#gas'), at(bob, 'p1')), { timeout: 30_000, interval: 500 }).toBeGreaterThan(before);
+    await expect
+      .poll(async () => (await press(ada, '#gas'), ada.textContent('#said')), { timeout: 30_000, interval: 500 })
+      .toBe('Ada has won');
+    await shows(bob, '#said', 'Ada has won');
+    await expect.poll(async () => (await at(ada, 'p2')) - (await at(bob, 'p2'))).toBe(0);
+  });
+
+  extra('cards stay hidden from the other player, and are there again after an outage and a reload', async () => {
+    const [ada, bob] = await two('cards');
+    const heard: string[] = [];
+    bob.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => heard.push(String(payload))));
+    await bob.reload();
+    const hand = (page: Page): Promise<string[]> => page.locator('#hand button').allTextContents();
+    const lay = (page: Page): Promise<void> => press(page, '#hand button >> nth=0');
+    await shows(ada, '#said', 'Ada, Bob');
+    await press(ada, '#deal');
+    for (const page of [ada, bob]) await expect.poll(async () => (await hand(page)).length, { timeout: 10_000 }).toBe(3);
+    const [ofAda, ofBob] = [await hand(ada), await hand(bob)];
+    expect(ofAda.filter((card) => ofBob.includes(card))).toEqual([]);
+    const [first, ...rest] = ofAda;
+    await lay(ada);
+    await shows(bob, '#table', `Ada ${first}`);
+    await main.killRedis();
+    await lay(bob);
+    for (const page of [ada, bob]) await shows(page, '#tricks', /Ada 1|Bob 1/);
+    await outage(async () => {
+      await expect.poll(async () => (await hand(bob)).length).toBe(2);
+      await lay(bob);
+    });
+    await bob.reload();
+    await expect.poll(() => hand(bob), { timeout: 30_000 }).toEqual(ofBob.slice(2));
+    await lay(ada);
+    await shows(ada, '#said', 'Play a card');
+    await lay(ada);
+    await expect.poll(async () => (await hand(bob)).length).toBe(1);
+    await shows(bob, '#said', 'Play a card');
+    await lay(bob);
+    for (const page of [ada, bob]) await shows(page, '#said', 'Over');
+    expect(await ada.textContent('#tricks')).toBe(await bob.textContent('#tricks'));
+    // What came over Bob's connections has Ada's cards only as she played them, one after the other.
+    const text = heard.filter((frame) => frame.includes('"private"')).join();
+    for (const card of rest) expect(text).not.toMatch(new RegExp(`private":\\[[^\\]]*\\b${card}\\b`));
+  });
+});
