@@ -15,7 +15,7 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
   const storage = pageStorage();
   const ofSeat = `${name}:seat`;
   const ofActs = `${name}:acts:${code}`;
-  const last = lastSeat(client);
+  const last = keptSeat(name);
   const { room, left } = playedRoom({
     code,
     to,
@@ -39,10 +39,14 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
   return room as unknown as PlayedRoom<G>;
 }
 
-/** The seat that this tab of the browser had before its page was loaded again. It may be lost. */
-export function lastSeat(client: Client): { code: string; playerId: string; seat: string } | undefined {
+/** The seat that this tab of the browser had before its page was loaded again. It may be lost by now. */
+export function lastSeat(client: Client): { code: string; playerId: string } | undefined {
+  return keptSeat(client.parts.name);
+}
+
+function keptSeat(name: string): { code: string; playerId: string; seat: string } | undefined {
   try {
-    return JSON.parse(pageStorage().get(`${client.parts.name}:seat`) ?? '') as { code: string; playerId: string; seat: string };
+    return JSON.parse(pageStorage().get(`${name}:seat`) ?? '') as ReturnType<typeof keptSeat>;
   } catch {
     return undefined;
   }
@@ -50,7 +54,8 @@ export function lastSeat(client: Client): { code: string; playerId: string; seat
 
 function actsIn(text: string | null): Act[] {
   try {
-    return (JSON.parse(text!) as Omit<Act, 'done'>[]).map((act) => ({ ...act, done: [] }));
+    const acts = JSON.parse(text!) as Omit<Act, 'done'>[];
+    return acts.filter(({ action, fields, tab, order }) => action && fields && tab && order > 0).map((act) => ({ ...act, done: [] }));
   } catch {
     return [];
   }

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as source from '../../../src/client/client.ts';
-import { clientModule } from '../../../src/web/client/client-module.ts';
+import * as roomsSource from '../../../src/client/rooms.ts';
+import { clientModule, roomsModule } from '../../../src/web/client/client-module.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
@@ -13,6 +14,9 @@ const run = promisify(execFile);
 
 /** In bytes, for all that a browser downloads. */
 const LIMIT = 6 * 1024;
+
+/** On top of it, for pages that play in rooms. */
+const ROOMS_LIMIT = 4 * 1024;
 
 describe('GET /client.js', () => {
   test('is a module that any origin may import, of 6 KB gzipped at most', async () => {
@@ -43,6 +47,36 @@ describe('GET /client.js', () => {
     await using other = await start({ settings: { ALLOWED_ORIGINS: 'https://game.example' } });
     const { headers } = await other.get('/client.js', { headers: { origin: 'https://game.example' } });
     expect(headers.get('access-control-allow-origin')).toBe('*');
+  });
+});
+
+describe('GET /rooms.js', () => {
+  test('is a module that any origin may import, of 4 KB gzipped at most', async () => {
+    const { headers, body } = await service.get('/rooms.js', { headers: { origin: 'https://game.example' } });
+    expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect(headers.get('content-encoding')).toBe('gzip');
+    expect(Number(headers.get('content-length'))).toBeLessThanOrEqual(ROOMS_LIMIT);
+    expect(body).not.toMatch(/\bimport\b|https?:\/\/\w/);
+  });
+
+  test('is not sent again while it is unchanged', async () => {
+    const { headers } = await service.get('/rooms.js');
+    expect((await service.get('/rooms.js', { headers: { 'if-none-match': headers.get('etag')! } })).status).toBe(304);
+  });
+
+  test('exports what the source exports, and plays with the client of /client.js', async () => {
+    const load = (text: string) => import(`data:text/javascript;base64,${Buffer.from(text).toString('base64')}`);
+    const { coinop } = (await load(clientModule())) as typeof source;
+    const served = (await load(roomsModule())) as typeof roomsSource;
+    expect(Object.keys(served).sort()).toEqual(Object.keys(roomsSource).sort());
+    const client = coinop({ url: service.url, store: null, installId: freshId() });
+    const opened = await client.rooms.create({ name: 'Ada' });
+    if (!opened.ok) throw new Error(opened.error.code);
+    const room = served.playRoom(client, opened.room.code);
+    expect(await room.mergeState({ round: 1 })).toMatchObject({ ok: true });
+    expect(room.state).toEqual({ round: 1 });
+    client.close();
   });
 });
 

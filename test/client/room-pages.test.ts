@@ -1,0 +1,210 @@
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { WebSocket as WsSocket } from 'ws';
+import { lastSeat, playRoom } from '../../src/client/rooms.ts';
+import { sleep, start } from '../harness.ts';
+import { openRoom, seat } from './played.ts';
+import { player, TestStore } from './player.ts';
+
+const service = await start();
+afterAll(() => service[Symbol.asyncDispose]());
+afterEach(() => vi.unstubAllGlobals());
+
+/** A tab of a browser: its sessionStorage, and pages that come one after the other. */
+class Tab {
+  readonly kept: Map<string, string>;
+  readonly store: TestStore;
+  window = new EventTarget();
+  /** What the pages sent over their sockets. */
+  readonly sent: { type: string; tab?: string; order?: number; action?: string }[] = [];
+  /** Messages that the page sends are lost, or their answers are. */
+  fault: 'none' | 'lost' | 'unanswered' = 'none';
+
+  constructor(store: TestStore, kept: Iterable<[string, string]> = []) {
+    this.store = store;
+    this.kept = new Map(kept);
+  }
+
+  /** As a browser does it: the new tab has the storage as it is now. */
+  duplicate(): Tab {
+    return new Tab(this.store, this.kept);
+  }
+
+  #enter(): void {
+    const { kept } = this;
+    vi.stubGlobal('sessionStorage', {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+      removeItem: (key: string) => void kept.delete(key),
+    });
+    vi.stubGlobal('document', Object.assign(new EventTarget(), { hidden: false }));
+    for (const name of ['addEventListener', 'removeEventListener'] as const) vi.stubGlobal(name, this.window[name].bind(this.window));
+  }
+
+  /** Loads a page that plays in the room. */
+  load(code: string) {
+    this.window = new EventTarget();
+    this.#enter();
+    const tab = this;
+    class Recorded extends WsSocket {
+      override send(text: string): void {
+        const message = JSON.parse(text) as (typeof tab.sent)[number];
+        tab.sent.push(message);
+        const isAct = message.type === 'act';
+        if (isAct && tab.fault === 'unanswered') this.onmessage = null;
+        if (!isAct || tab.fault !== 'lost') super.send(text);
+      }
+    }
+    const client = player(service.url, { WebSocket: Recorded as never }, this.store);
+    const room = playRoom(client, code);
+    return { client, room, last: () => (this.#enter(), lastSeat(client)) };
+  }
+
+  /** The page goes away: by a reload, or another address. */
+  unload({ client }: { client: { close(): void } }): void {
+    this.#enter();
+    this.window.dispatchEvent(new Event('pagehide'));
+    client.close();
+  }
+}
+
+/** Ada's room, in which Bob has a seat. A second connection of Bob keeps him connected, so that `seq` counts his acts alone. */
+async function table() {
+  const ada = player(service.url);
+  const store = new TestStore();
+  const steady = player(service.url, {}, store);
+  const code = await openRoom(ada);
+  await seat(steady, code);
+  const [ofAda, other] = [playRoom(ada, code), playRoom(steady, code)];
+  await expect.poll(() => ofAda.players.map(({ connected }) => connected)).toEqual([true, true]);
+  expect(other.code).toBe(code);
+  return { code, ada: ofAda, tab: new Tab(store), [Symbol.dispose]: () => [ada, steady].forEach((client) => client.close()) };
+}
+
+const flips = (room: ReturnType<typeof playRoom>, count: number) =>
+  Array.from({ length: count }, (_, n) => room.act(n % 2 === 0 ? 'ready' : 'unready'));
+
+describe('a page that is loaded again', () => {
+  test.each(['lost', 'unanswered'] as const)('finishes what the one before had not, once, and then goes on (acts %s)', async (fault) => {
+    using at = await table();
+    const { code, tab, ada } = at;
+    const first = tab.load(code);
+    await expect.poll(() => first.room.me?.id).toBe('p2');
+    const before = ada.room!.seq;
+    tab.fault = fault;
+    void flips(first.room, 6);
+    void first.room.set('last words');
+    await expect.poll(() => tab.sent.some(({ type }) => type === 'act')).toBe(true);
+    tab.unload(first);
+    tab.fault = 'none';
+    const second = tab.load(code);
+    expect(second.last()).toMatchObject({ code, playerId: 'p2' });
+    await expect.poll(() => second.room.me?.id).toBe('p2');
+    expect(await second.room.act('ready')).toMatchObject({ ok: true });
+    await expect.poll(() => ada.room!.seq).toBe(before + 8);
+    expect(ada.players[1]).toMatchObject({ ready: true, data: 'last words' });
+    expect([...tab.kept.keys()].filter((key) => key.includes(':acts:'))).toEqual([]);
+    second.client.close();
+  });
+
+  test('shows what it had not finished before it is done', async () => {
+    using at = await table();
+    const { code, tab } = at;
+    const first = tab.load(code);
+    await expect.poll(() => first.room.me?.id).toBe('p2');
+    tab.fault = 'lost';
+    void first.room.set({ x: 1 });
+    tab.unload(first);
+    const second = tab.load(code);
+    await expect.poll(() => second.room.me?.data).toEqual({ x: 1 });
+    expect(second.room.unanswered).toBe(1);
+    second.client.close();
+  });
+
+  test('sends nothing of a seat that the player has no more', async () => {
+    using at = await table();
+    const { code, tab, ada } = at;
+    const first = tab.load(code);
+    await expect.poll(() => first.room.me?.id).toBe('p2');
+    tab.fault = 'lost';
+    void first.room.set('of p2');
+    tab.unload(first);
+    tab.fault = 'none';
+    await service.post(`/v1/rooms/${code}/leave`, { installId: JSON.parse(tab.store.kept.get('coinop:me')!).installId });
+    await service.post(`/v1/rooms/${code}/join`, { installId: JSON.parse(tab.store.kept.get('coinop:me')!).installId });
+    const second = tab.load(code);
+    await expect.poll(() => second.room.me?.id).toBe('p3');
+    expect(await second.room.act('ready')).toMatchObject({ ok: true });
+    expect(ada.players[1]).toMatchObject({ id: 'p3', data: null });
+    second.client.close();
+  });
+
+  test.each(['[{}]', '[1,null]', '{', '7'])('goes on after its storage was damaged or is full (%s)', async (damage) => {
+    using at = await table();
+    const { code, tab } = at;
+    tab.kept.set('coinop:seat', '{');
+    tab.kept.set(`coinop:acts:${code}`, damage);
+    const first = tab.load(code);
+    expect(await first.room.set(1)).toMatchObject({ ok: true });
+    tab.kept.set = () => {
+      throw new Error('QuotaExceededError');
+    };
+    tab.unload(first);
+    const second = tab.load(code);
+    expect(await second.room.set(2)).toMatchObject({ ok: true });
+    second.client.close();
+  });
+});
+
+describe('a tab that is duplicated', () => {
+  test('while its page plays has orders of its own: both pages act, and nothing is taken for a repetition', async () => {
+    using at = await table();
+    const { code, tab, ada } = at;
+    const page = tab.load(code);
+    await expect.poll(() => page.room.me?.id).toBe('p2');
+    expect(await page.room.set(1)).toMatchObject({ ok: true });
+    const copy = tab.duplicate();
+    const other = copy.load(code);
+    await expect.poll(() => other.room.me?.id).toBe('p2');
+    const before = ada.room!.seq;
+    const results = [];
+    for (let n = 0; n < 10; n++) results.push(await page.room.act('ready'), await other.room.act('unready'));
+    expect(results).toEqual(results.map(() => ({ ok: true, seq: expect.any(Number) })));
+    await expect.poll(() => ada.room!.seq).toBe(before + 20);
+    const names = [tab, copy].map(({ sent }) => new Set(sent.map((message) => message.tab)));
+    expect([names.map(({ size }) => size), new Set(names.flatMap((each) => [...each])).size]).toEqual([[1, 1], 2]);
+    page.client.close();
+    other.client.close();
+  });
+
+  test('with what an earlier page left does it once, whichever copy sends it first', async () => {
+    using at = await table();
+    const { code, tab, ada } = at;
+    const first = tab.load(code);
+    await expect.poll(() => first.room.me?.id).toBe('p2');
+    const before = ada.room!.seq;
+    tab.fault = 'lost';
+    void flips(first.room, 5);
+    tab.unload(first);
+    tab.fault = 'none';
+    const copies = [tab, tab.duplicate(), tab.duplicate()];
+    const pages = copies.map((each) => each.load(code));
+    await expect.poll(() => pages.map(({ room }) => room.unanswered)).toEqual([0, 0, 0]);
+    await sleep(100);
+    expect([ada.room!.seq, ada.players[1]!.ready]).toEqual([before + 5, true]);
+    const own = copies.map(({ sent }) => sent.filter(({ type }) => type === 'hello').at(-1)!.tab);
+    expect(new Set(own).size).toBe(3);
+    for (const { client } of pages) client.close();
+  });
+});
+
+test('a page that the browser kept in memory goes on where it was', async () => {
+  using at = await table();
+  const { code, tab, ada } = at;
+  const page = tab.load(code);
+  await expect.poll(() => page.room.me?.id).toBe('p2');
+  tab.window.dispatchEvent(new Event('pagehide'));
+  tab.window.dispatchEvent(new Event('pageshow'));
+  expect(await page.room.set('back')).toMatchObject({ ok: true });
+  await expect.poll(() => ada.players[1]!.data).toBe('back');
+  page.client.close();
+});

@@ -1,0 +1,88 @@
+// What must and must not compile for games that play in rooms. Only `tsc` reads this file.
+import { coinop } from '../../src/client/client.ts';
+import { lastSeat, playRoom } from '../../src/client/rooms.ts';
+import { coinopServer } from '../../src/client/server.ts';
+
+const client = coinop({ url: 'https://coinop.example' });
+
+interface Chess {
+  state: { board: string[]; turn: 'white' | 'black'; clock: { white: number; black: number } };
+  data: { x: number; y: number };
+  private: string[];
+  message: { text: string };
+}
+
+async function typed(): Promise<void> {
+  const room = playRoom<Chess>(client, 'BCDFG');
+  room.on('change', ({ state, players, phase }) => {
+    state.board.join();
+    void [players[0]?.data?.x.toFixed(), phase === 'playing'];
+    // @ts-expect-error: a player's data is null before it is set
+    void players[0]!.data.x;
+    // @ts-expect-error: nobody else sees it
+    void players[0]!.private;
+  });
+  room.on('message', ({ n, from, data }) => void [n.toFixed(), from.trim(), data.text.trim()]);
+  room.on('missed', ({ from, to }) => void (to - from));
+  room.on('connection', ({ status }) => void (status === 'live'));
+  room.on('refused', ({ code }, { action }) => void (code === 'not_writer' && action.trim()));
+  room.on('error', ({ code }) => code.trim())();
+  // @ts-expect-error: there is no such event
+  room.on('changed', () => {});
+
+  await room.set({ x: 1, y: 2 });
+  await room.merge({ x: 3 });
+  // @ts-expect-error: own data has an y
+  await room.set({ x: 1 });
+  // @ts-expect-error: x is a number
+  await room.merge({ x: '3' });
+  await room.mergeState({ clock: { white: 7 } }, { ifStateSeq: 3 });
+  await room.mergeState({ clock: null, board: [] });
+  // @ts-expect-error: nobody's turn is red
+  await room.mergeState({ turn: 'red' });
+  await room.deal({ p1: ['king'] }, { merge: { turn: 'white' } });
+  // @ts-expect-error: a hand is a list of texts
+  await room.deal({ p1: 'king' });
+  // @ts-expect-error: the state is replaced or merged, not both
+  await room.deal({}, { merge: {}, state: { board: [], turn: 'white', clock: { white: 1, black: 1 } } });
+  await room.send({ text: 'hello' }, ['p2', 'server']);
+  // @ts-expect-error: a message has a text
+  await room.send('hello');
+  await room.act('start');
+  await room.act('kick', { playerId: 'p2' });
+  await room.act('settings', { maxPlayers: 3, tags: { mode: 'duel' } });
+  // @ts-expect-error: a player is needed
+  await room.act('kick');
+  // @ts-expect-error: a join makes a seat, which is what a room is played with
+  await room.act('join');
+
+  const moved = await room.set({ x: 1, y: 1 });
+  if (moved.ok) moved.seq.toFixed();
+  else if (moved.error.code === 'rate_limited') moved.error.retryAfterMs.toFixed();
+  else void (moved.error.code === 'queue_full' || moved.error.code === 'not_in_room' || moved.error.code === 'aborted');
+  const written = await room.setState({ board: [], turn: 'black', clock: { white: 1, black: 1 } });
+  if (!written.ok && written.error.code === 'stale_state') written.error.stateSeq.toFixed();
+  // @ts-expect-error: the result has to be looked at first
+  void moved.seq;
+  room.me?.private?.map((card) => card.trim());
+  // @ts-expect-error: there may be no seat
+  void room.me.id;
+  // @ts-expect-error: nobody else changes what it shows
+  room.state = undefined;
+  lastSeat(client)?.code.trim();
+
+  const plain = playRoom(client, 'BCDFG');
+  await plain.set({ any: ['thing'] });
+  await plain.mergeState({ any: 'thing' });
+  // @ts-expect-error: the state of a game without types is unknown
+  void plain.state.any;
+
+  const server = coinopServer({ url: 'https://coinop.example', key: 'coinop_sk_…' });
+  const opened = await server.createRoom({ game: 'chess', writers: 'server' });
+  if (opened.ok) opened.room.code.trim();
+  const served = server.playRoom<Chess>('BCDFG');
+  await served.deal({ p1: ['king'] });
+  // @ts-expect-error: a server has no seat, and so no data
+  await served.set({ x: 1, y: 1 });
+}
+void typed;
