@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -14,6 +14,9 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
   const port = fixedPort();
   const url = `http://127.0.0.1:${port}`;
   const dataDir = mkdtempSync(join(tmpdir(), 'coinop-rooms-'));
+  const documented = /## Play in a room\n\n```html\n([\s\S]*?)```/
+    .exec(readFileSync(new URL('../../docs/client.md', import.meta.url), 'utf8'))![1]!
+    .replaceAll('https://coinop.example', url);
   let browsers: Browser[] = [];
   let site: Awaited<ReturnType<typeof servePages>>;
   let main: OwnService;
@@ -24,7 +27,7 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     const names = ['chat', 'tic-tac-toe', 'race', 'cards'];
     site = await servePages(() => ({
       ...Object.fromEntries(names.map((name) => [`/${name}`, example(`${name}.html`, url)])),
-      '/plain': '',
+      '/documented': documented,
     }));
     main = await startMain(dataDir, port);
   });
@@ -96,6 +99,34 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     await show('XX.OO....');
     await cell(ada, 2);
     for (const page of [ada, bob]) await shows(page, '#said', 'X has won');
+  });
+
+  test('the game of docs/client.md is played by two, who both reload and come back from offline', async () => {
+    expect(documented.split('\n').length).toBeLessThan(60);
+    const [ada, bob] = (await Promise.all(contexts.map((context) => context.newPage()))) as [Page, Page];
+    lines = [ada, bob].map((page) => complaints(page, FAILED));
+    const show = async (text: string): Promise<void> => {
+      for (const page of [ada, bob]) await expect.poll(() => page.textContent('#said'), { timeout: 30_000 }).toBe(text);
+    };
+    await ada.goto(`${site.origin}/documented`);
+    await shows(ada, '#said', 'Ada: 0');
+    await bob.goto(ada.url());
+    await show('Ada: 0, Bob: 0 Last: –');
+    await press(ada, '#dot');
+    await show('Ada: 1, Bob: 0 Last: Ada');
+    await press(bob, '#dot');
+    await press(bob, '#dot');
+    await show('Ada: 1, Bob: 2 Last: Bob');
+    await contexts[0]!.setOffline(true);
+    await press(ada, '#dot');
+    await press(ada, '#dot');
+    await shows(ada, '#said', 'Ada: 3');
+    await contexts[0]!.setOffline(false);
+    await show('Ada: 3, Bob: 2 Last: Ada');
+    for (const page of [ada, bob]) await page.reload();
+    await show('Ada: 3, Bob: 2 Last: Ada');
+    await press(bob, '#dot');
+    await show('Ada: 3, Bob: 3 Last: Bob');
   });
 
   extra('a chat carries what was said during an outage, in order, and nothing twice', async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { playRoom } from '../../src/client/rooms.ts';
 import { freshId, sleep, start } from '../harness.ts';
@@ -210,4 +211,28 @@ test('a closed room aborts its acts, and leaves no timer', async () => {
   expect(await setting).toMatchObject({ ok: false, error: { code: 'aborted' } });
   expect(await table.ada.set(2)).toMatchObject({ ok: false, error: { code: 'aborted' } });
   table[Symbol.dispose]();
+});
+
+test('the sample at the top of the README does what it says', async () => {
+  const [, sample] = /```js\n([\s\S]*?)```/.exec(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'))!;
+  using ada = player(service.url);
+  using bob = player(service.url);
+  const code = await openRoom(ada);
+  await seat(bob, code);
+  const other = playRoom(bob, code);
+  const heard: unknown[] = [];
+  other.on('message', (message) => heard.push(message.data));
+  await expect.poll(() => other.me?.id).toBe('p2');
+  const drawn: unknown[] = [];
+  const run = new Function('playRoom', 'client', 'code', 'draw', 'say', sample!) as (...given: unknown[]) => void;
+  run(
+    playRoom,
+    ada,
+    code,
+    (players: unknown, state: unknown) => drawn.push(state),
+    () => {},
+  );
+  await expect.poll(() => [other.state, heard]).toEqual([{ board: { e4: 'pawn' } }, [{ text: 'your turn' }]]);
+  expect([other.players[0]?.data, other.me?.private]).toEqual([{ x: 3, y: 4 }, ['ace']]);
+  expect(drawn.at(-1)).toEqual({ board: { e4: 'pawn' } });
 });
