@@ -8,7 +8,7 @@ import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import type { ScriptConnection } from '../../src/redis/script-runner.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
 import type { FullRoom } from './full-rooms.ts';
-import { playerId, standingText, type Move, type OnPush, type Playing } from './player-moves.ts';
+import { playerId, standingText, type Move, type PlayerEvents, type Playing } from './player-moves.ts';
 
 /**
  * A floor without a server: the script of an act, run by EVALSHA with ready-made words, and a subscriber of the room's channel of Redis. The
@@ -16,22 +16,19 @@ import { playerId, standingText, type Move, type OnPush, type Playing } from './
  */
 class BareRoom {
   readonly players: readonly Playing[];
-  pushes = 0;
+  readonly #events: PlayerEvents;
   #move: Move | null = null;
 
-  constructor(redis: Redis, template: Template, places: number, onPush: OnPush) {
+  constructor(redis: Redis, template: Template, places: number, events: PlayerEvents) {
+    this.#events = events;
     this.players = Array.from({ length: places }, () => this.#player(redis, template, places));
-    this.#heardBy = () => onPush(this.players.at(-1)!);
   }
-
-  readonly #heardBy: () => void;
 
   heard(message: string): void {
     const [, text] = /\np1\.data\n(.*)\n/.exec(message) ?? [];
     if (text === undefined) return;
-    this.pushes++;
     this.#move = JSON.parse(text) as Move;
-    this.#heardBy();
+    this.#events.pushed(this.players.at(-1)!);
   }
 
   #player(redis: Redis, template: Template, places: number): Playing {
@@ -47,6 +44,7 @@ class BareRoom {
         redis.call('EVALSHA', template.words(JSON.stringify(move))).then(
           (answers) => {
             player.answered++;
+            this.#events.answered();
             const [word] = (answers as string[][])[0]!;
             if (word !== 'done') refusals.push(word!);
           },
@@ -88,12 +86,12 @@ class Template {
 const FIRST_ORDER = 1_000_001;
 const MARK = '"the data"';
 
-export async function joinBare(path: string, rooms: readonly FullRoom[], onPush: OnPush): Promise<Playing[][]> {
+export async function joinBare(path: string, rooms: readonly FullRoom[], events: PlayerEvents): Promise<Playing[][]> {
   const [redis, subscriber] = [new Redis({ path }), new Redis({ path })];
   const joined = new Map<string, BareRoom>();
   for (const { code, installIds } of rooms) {
     const template = new Template(await wordsOf(code, installIds[0]!, redis));
-    joined.set(`0:${roomKeys.room(code)}`, new BareRoom(redis, template, installIds.length, onPush));
+    joined.set(`0:${roomKeys.room(code)}`, new BareRoom(redis, template, installIds.length, events));
   }
   subscriber.on('message', (channel: string, message: string) => joined.get(channel)!.heard(message));
   await subscriber.subscribe(...joined.keys());

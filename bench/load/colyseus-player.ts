@@ -1,5 +1,5 @@
 import type { Client, Room, SeatReservation } from '@colyseus/sdk';
-import { placeOf, playerId, standingText, type Move, type OnPush, type Playing } from './player-moves.ts';
+import { placeOf, playerId, standingText, type Move, type PlayerEvents, type Playing } from './player-moves.ts';
 import { SeatsState } from './seats-schema.ts';
 
 /** A player that uses Colyseus's own client, which decodes every patch into its copy of the room. */
@@ -13,8 +13,8 @@ export class ColyseusPlayer implements Playing {
   isClosed = false;
   #room: Room<unknown, SeatsState> | undefined;
 
-  constructor(client: Client, seat: SeatReservation, onPush: OnPush) {
-    this.opened = this.#join(client, seat, onPush);
+  constructor(client: Client, seat: SeatReservation, events: PlayerEvents) {
+    this.opened = this.#join(client, seat, events);
   }
 
   move(move: Move): void {
@@ -38,7 +38,7 @@ export class ColyseusPlayer implements Playing {
     return [...this.#room!.state.players.values()].toSorted((one, other) => placeOf(one.id) - placeOf(other.id));
   }
 
-  async #join(client: Client, seat: SeatReservation, onPush: OnPush): Promise<void> {
+  async #join(client: Client, seat: SeatReservation, events: PlayerEvents): Promise<void> {
     const room = await client.consumeSeatReservation(seat, SeatsState);
     this.#room = room;
     room.reconnection.enabled = false;
@@ -48,14 +48,19 @@ export class ColyseusPlayer implements Playing {
       room.onStateChange(() => {
         this.pushes++;
         hasState();
-        onPush(this);
+        events.pushed(this);
       });
     });
   }
 }
 
 /** Joins all players of rooms. `ws` costs the load less than Node's own WebSocket, which Colyseus's client prefers. */
-export async function joinColyseus(url: string, codes: readonly string[], players: number, onPush: OnPush): Promise<ColyseusPlayer[][]> {
+export async function joinColyseus(
+  url: string,
+  codes: readonly string[],
+  players: number,
+  events: PlayerEvents,
+): Promise<ColyseusPlayer[][]> {
   Reflect.deleteProperty(globalThis, 'WebSocket');
   const { Client } = await import('@colyseus/sdk');
   const client = new Client(url);
@@ -63,7 +68,7 @@ export async function joinColyseus(url: string, codes: readonly string[], player
   for (const code of codes) {
     const wanted = Array.from({ length: players }, (_, place) => ({ code, id: playerId(place) }));
     const { data } = await client.http.post('/seats', { body: wanted });
-    const joined = (data as SeatReservation[]).map((seat) => new ColyseusPlayer(client, seat, onPush));
+    const joined = (data as SeatReservation[]).map((seat) => new ColyseusPlayer(client, seat, events));
     await Promise.all(joined.map(({ opened }) => opened));
     rooms.push(joined);
   }

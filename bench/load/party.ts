@@ -44,14 +44,15 @@ export class Party {
     );
   }
 
-  /** @param game its `rate` is that of all processes together */
-  async play(game: Game): Promise<Played> {
-    const parts = await Promise.all(
-      this.#children.map((child, index) => child.ask<Played>('play', { ...game, rate: (game.rate * this.#rooms[index]!) / this.rooms })),
-    );
+  /** @param game its `rate` and `inFlight` are those of all processes together */
+  async play({ rate, inFlight, ...game }: Game): Promise<Played> {
+    const shareOf = (index: number) =>
+      rate === undefined ? { inFlight: Math.ceil(inFlight! / PROCESSES) } : { rate: (rate * this.#rooms[index]!) / this.rooms };
+    const parts = await Promise.all(this.#children.map((child, index) => child.ask<Played>('play', { ...game, ...shareOf(index) })));
     const sum = (figure: (part: Played) => number): number => parts.reduce((total, part) => total + figure(part), 0);
     return {
       changes: sum(({ changes }) => changes),
+      perSecond: sum(({ perSecond }) => perSecond),
       pushes: sum(({ pushes }) => pushes),
       latencies: Float32Array.from(parts.flatMap(({ latencies }) => [...latencies])).sort(),
       problems: parts.flatMap(({ problems }) => [...problems]),

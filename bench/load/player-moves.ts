@@ -38,8 +38,11 @@ export interface Playing {
   close(): void;
 }
 
-/** Called with each push, with the client that got it. */
-export type OnPush = (player: Playing) => void;
+/** Called with the client that a push or an answer came to. */
+export interface PlayerEvents {
+  pushed(player: Playing): void;
+  answered(): void;
+}
 
 /** What all clients of a room must have at the end: the last change of each player. `last` holds the numbers, 0 for none. */
 export function standingOf(last: readonly number[]): string {

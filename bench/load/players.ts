@@ -4,7 +4,7 @@ import { ready } from '../processes/parent.ts';
 import { joinBare } from './bare-player.ts';
 import { joinColyseus } from './colyseus-player.ts';
 import type { FullRoom } from './full-rooms.ts';
-import { moveOf, standingOf, type Playing } from './player-moves.ts';
+import { moveOf, standingOf, type PlayerEvents, type Playing } from './player-moves.ts';
 import { Posts } from './posts.ts';
 import { ServicePlayer } from './service-player.ts';
 
@@ -23,13 +23,17 @@ export interface SeatsToTake {
 export interface Game {
   /** The players of each room who change their data: those of the first places. */
   readonly movers: number;
-  /** Changes of all of them in this process, a second. */
-  readonly rate: number;
   readonly seconds: number;
+  /** Changes of all of them in this process, a second. Left out: so many as are answered. */
+  readonly rate?: number;
+  /** Changes that are under way at a time, where there is no rate. */
+  readonly inFlight?: number;
 }
 
 export interface Played {
   readonly changes: number;
+  /** Changes a second, until the last one was answered. */
+  readonly perSecond: number;
   readonly pushes: number;
   /** From the due time of a change until the last player of its room has it or a newer one of the same player, in ms. */
   readonly latencies: Float32Array;
@@ -83,9 +87,11 @@ let latencies: number[] = [];
 let posts: Posts | undefined;
 const roomOf = new Map<Playing, Room>();
 
-function arrived(player: Playing): void {
-  roomOf.get(player)?.arrived(latencies);
-}
+const events: PlayerEvents = {
+  pushed: (player) => roomOf.get(player)?.arrived(latencies),
+  answered: () => onAnswer?.(),
+};
+let onAnswer: (() => void) | undefined;
 
 async function take(wanted: SeatsToTake): Promise<void> {
   const players = await join(wanted);
@@ -96,34 +102,65 @@ async function take(wanted: SeatsToTake): Promise<void> {
 
 async function join({ url, dialect, rooms: wanted, connections }: SeatsToTake): Promise<Playing[][]> {
   const codes = wanted.map(({ code }) => code);
-  if (dialect === 'colyseus') return joinColyseus(url, codes, wanted[0]!.installIds.length, arrived);
-  if (dialect === 'bare') return joinBare(url, wanted, arrived);
+  if (dialect === 'colyseus') return joinColyseus(url, codes, wanted[0]!.installIds.length, events);
+  if (dialect === 'bare') return joinBare(url, wanted, events);
   if (dialect === 'http') posts = await Posts.open(url, connections);
   const address = new URL(url);
-  return wanted.map(({ code, installIds }) => installIds.map((installId) => new ServicePlayer(address, code, installId, arrived, posts)));
+  return wanted.map(({ code, installIds }) => installIds.map((installId) => new ServicePlayer(address, code, installId, events, posts)));
 }
 
-/** Each tick sends the changes that are due. A player's changes come evenly, and those of all players are spread evenly. */
-async function play({ rate, seconds, movers }: Game): Promise<Played> {
+async function play({ seconds, movers, rate, inFlight = 0 }: Game): Promise<Played> {
   const all = rooms.flatMap(({ players }) => players);
   const sumOf = (figure: (player: Playing) => number): number => all.reduce((sum, player) => sum + figure(player), 0);
   const [pushesBefore, answeredBefore] = [sumOf(({ pushes }) => pushes), sumOf(({ answered }) => answered)];
   latencies = [];
-  const count = Math.round(rate * seconds);
   const startedAt = monotonicMs();
-  for (let number = 0; number < count;) {
-    for (const due = Math.min(count, ((monotonicMs() - startedAt) * rate) / 1000); number < due; number++) {
-      const seat = moved++ % (rooms.length * movers);
-      rooms[seat % rooms.length]!.move(Math.floor(seat / rooms.length), startedAt + (number * 1000) / rate);
-    }
-    await delay(1);
-  }
+  const changes = rate === undefined ? await onAnswers(inFlight, seconds, movers) : await onTime(rate, seconds, movers);
+  const took = (monotonicMs() - startedAt) / 1000;
   const pushes = sumOf((player) => player.pushes) - pushesBefore;
-  const problems = await settled(answeredBefore + count);
-  return { changes: count, pushes, latencies: Float32Array.from(latencies), problems };
+  const problems = await settled(answeredBefore + changes);
+  return { changes, perSecond: changes / took, pushes, latencies: Float32Array.from(latencies), problems };
 }
 
-let moved = 0;
+/** The players take turns, so that the changes of each of them come evenly. */
+function moveNext(movers: number, dueMs: number): void {
+  const seat = turn++ % (rooms.length * movers);
+  rooms[seat % rooms.length]!.move(Math.floor(seat / rooms.length), dueMs);
+}
+
+let turn = 0;
+
+/** Each tick makes the changes that are due. */
+async function onTime(rate: number, seconds: number, movers: number): Promise<number> {
+  const startedAt = monotonicMs();
+  const count = Math.round(rate * seconds);
+  for (let number = 0; number < count;) {
+    for (const due = Math.min(count, ((monotonicMs() - startedAt) * rate) / 1000); number < due; number++)
+      moveNext(movers, startedAt + (number * 1000) / rate);
+    await delay(1);
+  }
+  return count;
+}
+
+/** Makes the next change for each answer. */
+async function onAnswers(inFlight: number, seconds: number, movers: number): Promise<number> {
+  const endsAt = monotonicMs() + seconds * 1000;
+  let [sent, answered] = [0, 0];
+  const next = (): void => {
+    sent++;
+    moveNext(movers, monotonicMs());
+  };
+  await new Promise<void>((done) => {
+    onAnswer = () => {
+      answered++;
+      if (monotonicMs() < endsAt) next();
+      else if (answered === sent) done();
+    };
+    for (let number = 0; number < inFlight; number++) next();
+  });
+  onAnswer = undefined;
+  return sent;
+}
 
 /** Waits until every player has the last change of each other player, and every act its answer. */
 async function settled(answers: number): Promise<string[]> {

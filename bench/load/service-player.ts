@@ -1,4 +1,4 @@
-import { placeOf, standingText, type Move, type OnPush, type Playing } from './player-moves.ts';
+import { placeOf, standingText, type Move, type PlayerEvents, type Playing } from './player-moves.ts';
 import type { Posts } from './posts.ts';
 import { plainOffsets } from './room-message.ts';
 import type { Packing } from './room-protocols.ts';
@@ -13,6 +13,7 @@ export class ServicePlayer implements Playing {
   answered = 0;
   readonly refusals: string[] = [];
   readonly #watcher: Watcher;
+  readonly #events: PlayerEvents;
   readonly #http: { readonly posts: Posts; readonly path: string; readonly installId: string } | undefined;
   /** The last state. It is parsed only when somebody asks: parsing each would cost more than the service does. */
   #state = Buffer.alloc(8 * 1024);
@@ -20,7 +21,8 @@ export class ServicePlayer implements Playing {
   #order = 0;
 
   /** @param posts the player acts over HTTP, on these connections */
-  constructor(url: URL, code: string, installId: string, onPush: OnPush, posts?: Posts) {
+  constructor(url: URL, code: string, installId: string, events: PlayerEvents, posts?: Posts) {
+    this.#events = events;
     this.#http = posts && { posts, path: `/v1/rooms/${code}/data`, installId };
     const packing: Packing = {
       offsets: plainOffsets,
@@ -32,7 +34,7 @@ export class ServicePlayer implements Playing {
     };
     const arrived = (): void => {
       this.pushes++;
-      onPush(this);
+      events.pushed(this);
     };
     this.#watcher = new Watcher(url, `/v1/rooms/${code}/live`, packing, { arrived });
     this.opened = this.#watcher.opened;
@@ -56,7 +58,7 @@ export class ServicePlayer implements Playing {
       return this.#watcher.send(`{"type":"act","order":${order},"action":"data","data":${JSON.stringify(data)}}`);
     const { posts, path, installId } = this.#http;
     posts.post(path, { installId, order, tab: TAB, data }).then(
-      () => this.answered++,
+      () => this.#answered(),
       (error: Error) => this.refusals.push(error.message),
     );
   }
@@ -83,9 +85,14 @@ export class ServicePlayer implements Playing {
     this.#length = bytes.copy(this.#state, 0, start, end);
   }
 
+  #answered(): void {
+    this.answered++;
+    this.#events.answered();
+  }
+
   #heard(message: string): undefined {
     if (message.startsWith('{"type":"welcome"')) return;
-    if (message.startsWith('{"type":"acted"')) this.answered++;
+    if (message.startsWith('{"type":"acted"')) this.#answered();
     if (!message.startsWith('{"type":"acted"') || message.includes('"error"') || message.includes('"replayed"'))
       this.refusals.push(message);
   }
