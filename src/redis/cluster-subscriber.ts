@@ -24,7 +24,8 @@ interface Place {
  * there. Any other channel is one of the whole Cluster, whose nodes pass its messages on to each other.
  *
  * A subscription ends when its connection breaks, when its node loses the slot, and when the map says that another node serves the
- * slot. Each emits `close` for the channels, and then `ready` as soon as they can be subscribed to.
+ * slot. Each emits `close` for the channels, and then `ready` as soon as they can be subscribed to. For
+ * watched rooms `server/live/hub.ts` then subscribes again.
  */
 export class ClusterSubscriber extends EventEmitter<Events> implements Subscriptions {
   readonly #cluster: Cluster;

@@ -6,8 +6,8 @@ import type { Reply } from './resp.ts';
 export interface Subscriptions {
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   /**
-   * Subscriptions to these channels ended with their connection, or their slots moved: whoever needs them subscribes again.
-   * Messages were lost since.
+   * Subscriptions to these channels ended with their connection, or their slots moved: whoever needs them subscribes again (for
+   * watched rooms `server/live/hub.ts`). Messages were lost since.
    */
   on(event: 'ready', listener: (isConcerned: (channel: string) => boolean) => void): unknown;
   /** Subscriptions to these channels ended. A `ready` follows, or has come, for those that can be subscribed to again. */
