@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../errors.ts';
 import { channel, type Services } from '../../declare.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { ChannelSocket } from '../../server/live/channel.ts';
 import { refuseBadKey } from '../../server/identity/key-check.ts';
@@ -31,8 +32,10 @@ const Hello = z
 const readPrivate = defineScript({
   file: new URL('read-private.lua', import.meta.url),
   keys: ['room'],
-  args: ['playerId', 'tab'],
-  answers: ['private', 'room_not_found'],
+  args: ['accountId', 'playerId', 'tab'],
+  answers: ['private', 'room_not_found', 'not_in_room'],
+  prologue: checksCaller,
+  slotOf: 'room',
   library: roomLibrary,
   readOnly: true,
 });
@@ -157,9 +160,11 @@ export const liveRoom = channel({
   },
   async sendPrivate(socket, { scripts }: LiveServices) {
     const { welcomed } = socket.memory;
-    if (welcomed === undefined || welcomed.playerId === 'server') return;
-    const { playerId, tab } = welcomed;
-    const [word, field = '', order] = await scripts.run(readPrivate, { room: roomKeys.room(socket.id) }, { playerId, tab: tab ?? '' });
+    if (welcomed === undefined || !('accountId' in welcomed.by)) return;
+    const { by, playerId, tab } = welcomed;
+    const args = { accountId: by.accountId, playerId, tab: tab ?? '' };
+    // The caller is checked too: the notice that a session has ended may be lost or late.
+    const [word, field = '', order] = await scripts.runAs(by, readPrivate, { room: roomKeys.room(socket.id) }, args);
     const own = word === 'private' ? privateOf(field) : undefined;
     // Meanwhile the caller may have lost the seat, or have said hello as somebody else.
     if (own === undefined || socket.memory.welcomed !== welcomed) return;
@@ -234,7 +239,8 @@ async function greetServer(
   if (fields === undefined) throw refuse('room_not_found');
   if (key.game !== undefined && fields.get('game') !== key.game)
     throw refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'serverKey' });
-  const [word, , order] = await scripts.run(readPrivate, { room: roomKeys.room(socket.id) }, { playerId: 'server', tab: tab ?? '' });
+  const args = { accountId: '', playerId: 'server', tab: tab ?? '' };
+  const [word, , order] = await scripts.runWithoutAccount(readPrivate, { room: roomKeys.room(socket.id) }, args);
   if (word === 'room_not_found') throw refuse(word);
   const before = socket.memory.welcomed?.by;
   become(socket, { by: key, playerId: 'server', tab });

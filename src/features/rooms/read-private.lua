@@ -1,8 +1,13 @@
--- Reads what only one player sees, and the last order of a tab of its.
+-- Reads what only one player sees, and the last order of a tab of its. The seat must be the caller's.
 -- KEYS room
--- ARGV player_id, tab
+-- ARGV account_id ('' for a server), player_id, tab
+-- Prologue prologue-check.lua
 -- Library room.lua: find_room, last_order
--- Answers private('<seq> <JSON>' or '', order) room_not_found
+-- Answers private('<seq> <JSON>' or '', order) room_not_found not_in_room
 local found = find_room(room)
 if not found then return {'room_not_found'} end
-return {'private', redis.call('HGET', room, player_id .. ':private') or '', last_order(found, player_id, tab)}
+local order = last_order(found, player_id, tab)
+if account_id == '' then return {'private', '', order} end
+local owner, private = unpack(redis.call('HMGET', room, player_id .. ':account', player_id .. ':private'))
+if owner ~= account_id then return {'not_in_room'} end
+return {'private', private or '', order}

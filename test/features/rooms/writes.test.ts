@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { signedOutKey } from '../../../src/accounts/account-keys.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
 import { open, refusal, type TestRoom } from './room.ts';
 
@@ -204,6 +206,21 @@ describe('private', () => {
     await watcher.hello(bob);
     for (let hand = 1; hand <= 3; hand++) await room.act('private', room.host, { seats: { p2: { hand } } });
     await watcher.until(({ type, private: own }) => type === 'you' && own.hand === 3);
+    await watcher.close();
+  });
+
+  // The notice that a session has ended reaches a process by Pub/Sub, which may lose it.
+  test('does not reach a connection whose session has ended, whether its process knows or not', async () => {
+    const room = await open(service);
+    const bob = await room.join();
+    const cookies = await signIn(service, bob);
+    const watcher = await watchRoom(service, room.code, { cookies });
+    await watcher.until(({ type }) => type === 'welcome');
+    const [{ id }] = (await service.get('/v1/sessions', { cookies })).body.sessions;
+    await service.service.redis.set(signedOutKey(accountIdOf(bob), id), '0');
+    await room.act('private', room.host, { seats: { p2: 'ace-of-bob' } });
+    expect((await watcher.until(({ type }) => type === 'error' || type === 'you')).error?.code).toBe('session_required');
+    expect(JSON.stringify(watcher.messages)).not.toContain('ace-of-bob');
     await watcher.close();
   });
 
