@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Logger } from 'pino';
 import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
+import { redisFailure } from '../../redis/script-runner.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import type { Channel, ChannelSocket, MessageCredentials } from './channel.ts';
@@ -115,8 +116,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   #key: ServerKey | undefined;
   /** The relayed messages that were not sent because the socket lagged: the first and the last. */
   #missed: { from: number; to: number } | undefined;
-  /** Whether a look at the private part waits to be made, or waits for the socket to drain. */
-  #privateWork: 'none' | 'queued' | 'when_drained' = 'none';
+  /** Whether a look at the private part waits to be made, waits for the socket to drain, or failed and is made again. */
+  #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(parts: LiveSocketParts<Services>) {
@@ -300,7 +301,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#privateWork = 'queued';
     this.#enqueue(async () => {
       this.#privateWork = 'none';
-      if (this.isOpen) await channel.sendPrivate!(this, services);
+      try {
+        if (this.isOpen) await channel.sendPrivate!(this, services);
+      } catch (error) {
+        if (redisFailure(error) === undefined && !(error instanceof Refusal && error.code === 'store_unavailable')) throw error;
+        // No later change need come that would have it looked at again.
+        this.#privateWork = 'failed';
+      }
     });
   }
 
@@ -339,6 +346,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   check(): void {
     const { channel, services } = this.#parts;
     if (this.isOpen) channel.checked?.(this, services);
+    if (this.#privateWork === 'failed') this.privateChanged();
   }
 
   /** Closes a socket that has not drained for TOO_SLOW_MS, and cuts it CUT_AFTER_MS later. */

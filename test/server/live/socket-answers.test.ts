@@ -1,89 +1,22 @@
-import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Channel } from '../../../src/server/live/channel.ts';
-import type { Feed } from '../../../src/server/live/feed.ts';
-import { LiveSocket, type SocketData } from '../../../src/server/live/socket.ts';
-import { Topic } from '../../../src/server/live/topic.ts';
-import type { WebSocket } from '../../../src/server/uws.ts';
-import { stateAt } from './fake-watcher.ts';
-
-/** Stands in for a socket of uWS whose client reads nothing until it is told to. */
-class SlowSocket {
-  buffered = 1;
-  readonly sent: string[] = [];
-  ended: number | undefined;
-  send(message: string): number {
-    this.sent.push(message);
-    return 1;
-  }
-  end(code: number): void {
-    this.ended = code;
-  }
-  close(): void {}
-  subscribe(): boolean {
-    return true;
-  }
-  getBufferedAmount(): number {
-    return this.buffered;
-  }
-}
+import type { LiveSocket } from '../../../src/server/live/socket.ts';
+import { openSocket, type SlowSocket } from './fake-socket.ts';
 
 const act = z.object({ type: z.literal('act'), order: z.number() });
-
-/** Answers each act with 8 KB. */
-const channel: Channel<object> = {
-  path: '/live',
-  summary: '',
-  sends: {},
-  receives: { act },
-  acts: { type: 'act', lacks: () => undefined, framesPerSecond: 1e6, refused: () => ({ type: 'refused' }) },
-  errors: [],
-  subject: () => '1',
-  feed: () => feed,
-  notFound: 'not_found',
-  async received(socket, { order }) {
-    socket.send({ type: 'acted', order, state: 'x'.repeat(8000) });
-  },
-};
-
-const feed: Feed = { channel: (id) => id, take: () => undefined, fetch: async () => [] };
 
 let slow: SlowSocket;
 let live: LiveSocket<object>;
 
+/** Each act is answered with 8 KB. */
 beforeEach(() => {
-  const topic = new Topic(feed, '1', {
-    publish: () => {},
-    bytesPerSecond: undefined,
-    now: Date.now,
-    isDraining: () => false,
-    refresh: () => {},
-    closed: () => {},
-  });
-  topic.hold();
-  topic.advance(stateAt(1));
-  live = new LiveSocket({
-    channel,
-    services: {},
-    topic,
-    sessionCaller: () => undefined,
-    callerOf: () => Promise.reject(new Error('nobody')),
-    hasBearer: false,
-    takesPatches: false,
-    charge: () => 0,
-    chargeAct: () => 0,
-    keyOf: () => {
-      throw new Error('no key');
+  ({ live, socket: slow } = openSocket({
+    receives: { act },
+    acts: { type: 'act', lacks: () => undefined, framesPerSecond: 1e6, refused: () => ({ type: 'refused' }) },
+    async received(socket, { order }) {
+      socket.send({ type: 'acted', order, state: 'x'.repeat(8000) });
     },
-    address: '',
-    log: pino({ level: 'silent' }),
-    closed: () => {},
-  });
-  slow = new SlowSocket();
-  live.opened(slow as unknown as WebSocket<SocketData<object>>);
-  live.name('p1');
-  slow.sent.length = 0;
+  }));
 });
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

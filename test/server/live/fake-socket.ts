@@ -1,0 +1,66 @@
+import { pino } from 'pino';
+import type { Channel } from '../../../src/server/live/channel.ts';
+import type { Feed } from '../../../src/server/live/feed.ts';
+import { LiveSocket, type SocketData } from '../../../src/server/live/socket.ts';
+import { Topic } from '../../../src/server/live/topic.ts';
+import type { WebSocket } from '../../../src/server/uws.ts';
+import { stateAt } from './fake-watcher.ts';
+
+/** Stands in for a socket of uWS whose client reads nothing until it is told to. */
+export class SlowSocket {
+  buffered = 1;
+  readonly sent: string[] = [];
+  ended: number | undefined;
+  send(message: string): number {
+    this.sent.push(message);
+    return 1;
+  }
+  end(code: number): void {
+    this.ended = code;
+  }
+  close(): void {}
+  subscribe(): boolean {
+    return true;
+  }
+  getBufferedAmount(): number {
+    return this.buffered;
+  }
+}
+
+const feed: Feed = { channel: (id) => id, take: () => undefined, fetch: async () => [] };
+
+/** A socket of a channel that passes every limit, and has got the state that stands. */
+export function openSocket(parts: Pick<Channel<object>, 'receives' | 'acts' | 'received' | 'sendPrivate'>) {
+  const topic = new Topic(feed, '1', {
+    publish: () => {},
+    bytesPerSecond: undefined,
+    now: Date.now,
+    isDraining: () => false,
+    refresh: () => {},
+    closed: () => {},
+  });
+  topic.hold();
+  topic.advance(stateAt(1));
+  const live = new LiveSocket({
+    channel: { path: '/live', summary: '', sends: {}, errors: [], subject: () => '1', feed: () => feed, notFound: 'not_found', ...parts },
+    services: {},
+    topic,
+    sessionCaller: () => undefined,
+    callerOf: () => Promise.reject(new Error('nobody')),
+    hasBearer: false,
+    takesPatches: false,
+    charge: () => 0,
+    chargeAct: () => 0,
+    keyOf: () => {
+      throw new Error('no key');
+    },
+    address: '',
+    log: pino({ level: 'silent' }),
+    closed: () => {},
+  });
+  const socket = new SlowSocket();
+  live.opened(socket as unknown as WebSocket<SocketData<object>>);
+  live.name('p1');
+  socket.sent.length = 0;
+  return { live, socket };
+}
