@@ -390,8 +390,20 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     else this.#parts.topic.publishWithPush(this.connectionId, message);
   }
 
-  /** Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. */
+  /**
+   * Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. A client does not come back after a
+   * final state, so that acts under way are answered before, such as the one that brought this state.
+   */
   end(code: number, reason: string): void {
+    if (!this.isOpen) return;
+    if (code === closeCodes.finished && this.#actBytesInWork > 0 && this.#ending === undefined) {
+      this.#ending = { code, reason };
+      return this.#enqueue(async () => this.#endNow(code, reason));
+    }
+    this.#endNow(code, reason);
+  }
+
+  #endNow(code: number, reason: string): void {
     if (!this.isOpen) return;
     if (this.#behindSince === undefined && !this.#isFull) this.#socket!.end(code, reason);
     else this.#wait(() => (this.#ending ??= { code, reason }));

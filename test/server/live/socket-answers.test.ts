@@ -59,3 +59,24 @@ test('a socket that reads a little all the time is not given more than that to w
   expect(slow.ended).toBe(4008);
   expect(slow.sent.length).toBeLessThan(40);
 });
+
+test('an act under way is answered before the close that follows a final state', async () => {
+  let answer = (): void => {};
+  const { live: acting, socket } = openSocket({
+    receives: { act },
+    acts: { type: 'act', lacks: () => undefined, framesPerSecond: 1e6, refused: () => ({ type: 'refused' }) },
+    async received(asking, { order }) {
+      await new Promise<void>((resolve) => (answer = resolve));
+      asking.send({ type: 'acted', order });
+    },
+  });
+  socket.buffered = 0;
+  acting.received(Uint8Array.from(Buffer.from('{"type":"act","order":1}')).buffer, false);
+  await turn();
+  acting.end(4501, 'finished');
+  await turn();
+  expect([socket.sent, socket.ended]).toEqual([[], undefined]);
+  answer();
+  await turn();
+  expect([socket.sent, socket.ended]).toEqual([['{"type":"acted","order":1}'], 4501]);
+});
