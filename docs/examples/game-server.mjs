@@ -1,6 +1,5 @@
 // A game server with authority over "guess the number". It opens a room in which it alone has the say. Players join the room and send their
-// guesses to it as messages. It knows the number, says higher or lower, and pays the winner. Its key needs the scopes coins, rooms and
-// accounts:read:
+// guesses to it as messages. It knows the number, says higher or lower, and pays the winner. Its key needs the scopes coins and rooms:
 //   COINOP_URL=http://127.0.0.1:3000 COINOP_KEY=coinop_sk_… node game-server.mjs
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,12 +17,6 @@ async function decided(call) {
   }
 }
 
-/** The account that sends a message. Its session proves it: coins do not go by what a player says of others. */
-async function accountOf({ sessionToken }) {
-  const session = await decided(() => coinop.verifySession(String(sessionToken)));
-  return session.ok && session.authenticated ? session.accountId : undefined;
-}
-
 /** One prize a day for each account: the key pays once, however often this is called, in this room or in others. */
 async function pay(accountId) {
   const key = `guess ${new Date().toISOString().slice(0, 10)}`;
@@ -35,20 +28,26 @@ async function host() {
   if (!opened.ok) throw new Error(opened.error.code);
   const room = coinop.playRoom(opened.room.code);
   const number = randomInt(1, 101);
+  /** Whose seats these are. A ticket proves it, once: coins do not go by what a player says. */
+  const accounts = new Map();
   let guesses = 0;
   let winner;
 
   // A client may send anything, at any time. Only `from` is the service's word.
   room.on('message', async ({ from, data }) => {
+    if (typeof data?.ticket === 'string') {
+      const seat = await decided(() => coinop.room(room.code).verifyTicket({ ticket: data.ticket }));
+      if (seat.ok && seat.playerId === from) accounts.set(from, seat.accountId);
+      return room.send({ isKnown: accounts.has(from) }, [from]);
+    }
     const guess = data?.guess;
-    if (winner || !Number.isInteger(guess)) return;
+    if (winner || !accounts.has(from) || !Number.isInteger(guess)) return;
     const hint = guess === number ? 'right' : guess < number ? 'higher' : 'lower';
     if (hint === 'right') winner = from;
     room.mergeState({ guesses: ++guesses, ...(winner && { winner, number }) });
     room.send({ guess, hint }, [from]);
     if (!winner) return;
-    const accountId = await accountOf(data);
-    const paid = accountId !== undefined && (await pay(accountId)).ok;
+    const paid = (await pay(accounts.get(from))).ok;
     await room.mergeState({ paid });
     await room.act('end');
   });

@@ -9,7 +9,8 @@ import type { Send, SpecialCall } from './sign-ins.ts';
 export function callsOf(send: Send, operate: Operate, special: Record<string, SpecialCall>, credential: () => Promise<Credential>): Calls {
   const client: Record<string, unknown> = {};
   const all: Record<string, Record<string, string>> = { ...routes, rooms: { ...routes.rooms } };
-  for (const action of actions) all['rooms']![action] = `POST /v1/rooms/{code}/${action}`;
+  // A message that is repeated after a lost answer could be said twice.
+  for (const action of actions) all['rooms']![action] = `${action === 'message' ? '!' : ''}POST /v1/rooms/{code}/${action}`;
   for (const feature in all) {
     const calls: Record<string, unknown> = (client[feature] = {});
     for (const each in all[feature]) {

@@ -23,7 +23,7 @@ export const routes = {
   highscores: { top: 'GET /v1/highscores/{game}', submit: 'POST /v1/highscores/{game}' },
   catalogue: { list: 'GET /v1/catalogue' },
   pairing: { open: 'POST /v1/pair/new', claim: 'POST /v1/pair/claim', status: 'GET /v1/pair/status' },
-  rooms: { create: '!POST /v1/rooms', read: 'GET /v1/rooms/{code}' },
+  rooms: { create: '!POST /v1/rooms', read: 'GET /v1/rooms/{code}', ticket: 'POST /v1/rooms/{code}/ticket' },
   trial: { touch: 'POST /v1/trial/touch', current: 'GET /v1/trial/status', link: 'POST /v1/trial/link' },
   subscription: { current: 'GET /v1/subscription', report: 'POST /v1/subscription/report', purchase: 'POST /v1/subscription/purchase' },
   entitlement: { current: 'GET /v1/entitlement', firstRun: 'POST /v1/entitlement/first-run' },

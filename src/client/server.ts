@@ -70,6 +70,11 @@ export interface HostedRoom {
   ) => RoomResult<Act>;
   /** Replaces the game's public state: any JSON of at most 8 KiB. */
   state: ActionWith<'state'>;
+  /**
+   * Tells whose seat a ticket is, once. Players get tickets from `client.rooms.ticket({ code })` and send them to their server. After a lost
+   * answer the ticket is used (`bad_token`): ask the player for another.
+   */
+  verifyTicket: (input: { ticket: string }, options?: ServerCallOptions) => RoomResult<'POST /v1/rooms/{code}/ticket/verify'>;
   /** Ends the room and opens a lobby, with the host as its first player. */
   rematch: PlainAction;
 }
@@ -169,6 +174,7 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
       settings: act('settings'),
       state: act('state'),
       rematch: plain('rematch'),
+      verifyTicket: act('ticket/verify'),
     } as HostedRoom;
   };
 

@@ -23,7 +23,7 @@ afterEach(() => {
 });
 
 async function startGameServer(url = service.url) {
-  const { token } = await makeServerKey(service, ['coins', 'rooms', 'accounts:read'], { game: 'guess' });
+  const { token } = await makeServerKey(service, ['coins', 'rooms'], { game: 'guess' });
   const child = spawn(process.execPath, [file], { env: { ...process.env, COINOP_URL: url, COINOP_KEY: token } });
   children.push(child);
   let text = '';
@@ -67,24 +67,27 @@ async function cuttable() {
 
 interface Guess {
   state: { guesses: number; winner?: string; number?: number; paid?: boolean };
-  message: { guess: number; hint: string };
+  message: { guess: number; hint: string } | { isKnown: boolean };
 }
 
 interface Guesser {
   readonly client: Player;
   readonly room: PlayedRoom<Guess>;
-  readonly sessionToken: string;
-  readonly hints: { from: string; guess: number; hint: string }[];
-  guess(guess: unknown, token?: unknown): Promise<unknown>;
+  readonly hints: { from: string; guess?: number; hint?: string; isKnown?: boolean }[];
+  /** Sends anything to the server. */
+  say(data: unknown): Promise<unknown>;
   balance(): Promise<unknown>;
 }
 
-/** A signed-in player in the room. */
-async function guesser(code: string, name: string): Promise<Guesser> {
-  const client = player(service.url);
+async function ticketOf(client: Player, code: string): Promise<string> {
+  const reply = await client.rooms.ticket({ code });
+  if (!reply.ok) throw new Error(reply.error.code);
+  return reply.ticket;
+}
+
+/** A player in the room, of whom the server does not know who it is. */
+async function unknown(code: string, name: string, client = player(service.url)): Promise<Guesser> {
   players.push(client);
-  await client.sessions.login();
-  const { sessionToken } = await client.who();
   await seat(client, code, name);
   const room = playRoom<Guess>(client, code);
   const hints: Guesser['hints'] = [];
@@ -94,8 +97,7 @@ async function guesser(code: string, name: string): Promise<Guesser> {
     client,
     room,
     hints,
-    sessionToken: sessionToken!,
-    guess: (guess, token = sessionToken) => room.send({ guess, sessionToken: token } as never, ['server']),
+    say: (data) => room.send(data as never, ['server']),
     balance: async () => {
       const reply = await client.coins.balance();
       return reply.ok && reply.balanceCoins;
@@ -103,11 +105,19 @@ async function guesser(code: string, name: string): Promise<Guesser> {
   };
 }
 
+/** A player who has shown a ticket. */
+async function guesser(code: string, name: string, client?: Player): Promise<Guesser> {
+  const one = await unknown(code, name, client);
+  await one.say({ ticket: await ticketOf(one.client, code) });
+  await expect.poll(() => one.hints.shift()).toEqual({ from: 'server', isKnown: true });
+  return one;
+}
+
 /** Guesses until the number is found. */
-async function win({ guess, hints }: Guesser, token?: unknown): Promise<number> {
+async function win({ say, hints }: Guesser): Promise<number> {
   for (let [low, high] = [1, 100]; ;) {
     const middle = (low + high) >> 1;
-    await guess(middle, token);
+    await say({ guess: middle });
     await expect.poll(() => hints.at(-1)?.guess).toBe(middle);
     const { hint } = hints.at(-1)!;
     if (hint === 'right') return middle;
@@ -131,7 +141,7 @@ describe('the sample game server', () => {
     const next = await game.nextRoom();
     expect(next).not.toBe(code);
     // A second prize on the same day is none.
-    await win(await rejoined(bob, next));
+    await win(await guesser(next, 'Bob', bob.client));
     await expect.poll(async () => (await service.get(`/v1/rooms/${next}`)).body.room.phase).toBe('ended');
     expect(await bob.balance()).toBe(25);
     expect(game.printed()).not.toContain(game.token);
@@ -140,7 +150,7 @@ describe('the sample game server', () => {
   test('survives a client that cheats: it writes no state, ends nothing, wins nothing, and stops nobody', async () => {
     const game = await startGameServer();
     const code = await game.nextRoom();
-    const [honest, cheat] = [await guesser(code, 'Ada'), await guesser(code, 'Eve')];
+    const [honest, cheat] = [await guesser(code, 'Ada'), await unknown(code, 'Eve')];
     const { room } = cheat;
     const codeOf = async (act: Promise<{ ok: boolean; error?: { code: string } }>) => (await act).error?.code;
     expect(
@@ -154,33 +164,30 @@ describe('the sample game server', () => {
         codeOf(room.act('settings', { writers: 'players' })),
       ]),
     ).toEqual(['not_writer', 'not_writer', 'not_host', 'not_host', 'not_host', 'not_host', 'not_host']);
-    for (const body of [{ winner: 'p2' }, { state: 1, seats: { p1: 1 } }])
-      expect((await service.post(`/v1/rooms/${code}/private`, { ...body }, { bearer: cheat.sessionToken })).status).toBeGreaterThan(399);
-    expect((await service.post('/v1/rooms', { seatless: true }, { bearer: cheat.sessionToken })).body.error.code).toBe('server_only');
-    const rubbish = [
-      null,
-      [],
-      'guess',
-      7,
-      {},
-      { guess: '50' },
-      { guess: 1.5 },
-      { guess: null },
-      { guess: {} },
-      { guess: 2 ** 60 },
-      { hint: 'right' },
-    ];
-    for (const data of rubbish) await room.send(data as never, ['server']);
+    const { installId } = await cheat.client.who();
+    expect((await service.post('/v1/rooms', { seatless: true, installId })).body.error.code).toBe('server_only');
+    const rubbish = [null, [], 'guess', 7, {}, { guess: '50' }, { guess: 1.5 }, { guess: null }, { guess: {} }, { hint: 'right' }];
+    for (const data of rubbish) await cheat.say(data);
+    // Tickets that are none, that were used, that are Ada's, and that are of another room.
+    const other = await unknown(code, 'Mallory');
+    const used = await ticketOf(other.client, code);
+    await other.say({ ticket: used });
+    await expect.poll(() => other.hints.shift()).toEqual({ from: 'server', isKnown: true });
+    const elsewhere = (await service.post('/v1/rooms', { installId })).body.room.code;
+    const bad = ['', 'x', game.token, used, await ticketOf(honest.client, code), await ticketOf(cheat.client, elsewhere)];
+    for (const ticket of bad) await cheat.say({ ticket });
+    await expect.poll(() => cheat.hints.length).toBe(bad.length);
+    expect(cheat.hints.splice(0)).toEqual(bad.map(() => ({ from: 'server', isKnown: false })));
+    // Nobody knows her, so no guess of hers counts, the right one neither.
+    for (let guess = 1; guess <= 100; guess++) void cheat.say({ guess });
     // What Eve says to Ada comes from Eve.
     await room.send({ guess: 1, hint: 'right' }, ['p1']);
-    await expect.poll(() => honest.hints).toEqual([{ from: 'p2', guess: 1, hint: 'right' }]);
-    // A flood over a connection of her own costs nobody else anything.
+    await expect.poll(() => honest.hints.shift()).toEqual({ from: 'p2', guess: 1, hint: 'right' });
+    // A flood costs nobody else anything.
     const flood = Array.from({ length: 60 }, () =>
-      service.post(`/v1/rooms/${code}/message`, { data: { guess: 0 }, to: ['server'] }, { bearer: cheat.sessionToken }),
+      service.post(`/v1/rooms/${code}/message`, { installId, data: { guess: 0 }, to: ['server'] }),
     );
     expect((await Promise.all(flood)).some(({ status }) => status === 429)).toBe(true);
-    // She finds the number with sessions that are none: she wins the room, and no coins.
-    for (const token of [undefined, '', game.token, { $ne: 1 }]) await cheat.guess(0, token);
     const number = await win(honest);
     await honest.room.ended;
     expect(honest.room.state).toMatchObject({ winner: 'p1', number, paid: true });
@@ -188,27 +195,18 @@ describe('the sample game server', () => {
     expect(game.isRunning()).toBe(true);
   });
 
-  test('pays nobody whose session is not valid', async () => {
-    const game = await startGameServer();
-    const code = await game.nextRoom();
-    const eve = await guesser(code, 'Eve');
-    await win(eve, 'not a session');
-    await eve.room.ended;
-    expect([eve.room.state?.paid, await eve.balance()]).toEqual([false, 0]);
-  });
-
   test('goes on after its connection was cut, with the number it had', async () => {
     await using link = await cuttable();
     const game = await startGameServer(link.url);
     const code = await game.nextRoom();
     const ada = await guesser(code, 'Ada');
-    await ada.guess(0);
+    await ada.say({ guess: 0 });
     await expect.poll(() => ada.hints.at(-1)?.hint).toBe('higher');
     link.cut();
     // The server's socket is opened again within a second. A guess of that time is missed: nobody keeps messages.
     await expect
       .poll(async () => {
-        await ada.guess(0);
+        await ada.say({ guess: 0 });
         await sleep(200);
         return ada.hints.length;
       })
@@ -218,20 +216,3 @@ describe('the sample game server', () => {
     expect(await ada.balance()).toBe(25);
   });
 });
-
-/** The same player in another room. */
-async function rejoined({ client, sessionToken, balance }: Guesser, code: string): Promise<Guesser> {
-  await seat(client, code, 'Bob');
-  const room = playRoom<Guess>(client, code);
-  const hints: Guesser['hints'] = [];
-  room.on('message', ({ from, data }) => hints.push({ from, ...data }));
-  await expect.poll(() => room.me?.name).toBe('Bob');
-  return {
-    client,
-    room,
-    hints,
-    sessionToken,
-    balance,
-    guess: (guess, token = sessionToken) => room.send({ guess, sessionToken: token } as never, ['server']),
-  };
-}

@@ -20,6 +20,7 @@ const run = (command: string, ...args: string[]): string =>
 
 const game = `
 import { coinop, type Room } from 'coinop/client';
+import { playRoom } from 'coinop/client/rooms';
 
 const client = coinop({ url: 'https://coinop.example', store: localStorage, fetch, WebSocket });
 const result = await client.coins.debit({ coins: 5 });
@@ -31,6 +32,12 @@ const show = (room: Room): string => room.players.map(({ name }) => name).join()
 client.watchRoom('BCDFG', show, { onState: ({ status }) => status === 'live' });
 // @ts-expect-error: coins are a number
 await client.coins.credit({ coins: 'five' });
+const played = playRoom<{ state: { board: string }; data: { x: number } }>(client, 'BCDFG');
+const moved = await played.mergeState({ board: 'x' }, { ifStateSeq: 3 });
+if (!moved.ok && moved.error.code === 'stale_state') moved.error.stateSeq.toFixed();
+// @ts-expect-error: x is a number
+await played.set({ x: '3' });
+played.players.map(({ data }) => data?.x.toFixed());
 export {};
 `;
 
@@ -46,6 +53,8 @@ else if (grant.error.code === 'balance_limit') grant.error.balanceCoins.toFixed(
 await server.grant({ ...player, coins: 5 });
 const ended = await server.room('BCDFG').end();
 if (ended.ok) ended.room.players.map(({ name }) => name);
+const served = server.playRoom<{ message: string }>('BCDFG');
+served.on('message', ({ from, data }) => void served.send(data.trim(), [from]));
 export {};
 `;
 
@@ -63,9 +72,9 @@ try {
 
   writeFileSync(
     join(folder, 'game.js'),
-    `import { coinop } from 'coinop/client'; console.log(typeof coinop({ url: 'http://127.0.0.1:9', store: null }).coins.credit);`,
+    `import { coinop } from 'coinop/client'; import { playRoom } from 'coinop/client/rooms'; console.log(typeof playRoom, typeof coinop({ url: 'http://127.0.0.1:9', store: null }).coins.credit);`,
   );
-  assert.equal(run(process.execPath, 'game.js'), 'function\n');
+  assert.equal(run(process.execPath, 'game.js'), 'function function\n');
   writeFileSync(
     join(folder, 'server.js'),
     `import { coinopServer } from 'coinop/client/server'; console.log(typeof coinopServer({ url: 'http://127.0.0.1:9', key: '${key}' }).grant);`,

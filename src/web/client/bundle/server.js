@@ -774,7 +774,8 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, W
 			unlock: plain("unlock"),
 			settings: act("settings"),
 			state: act("state"),
-			rematch: plain("rematch")
+			rematch: plain("rematch"),
+			verifyTicket: act("ticket/verify")
 		};
 	};
 	const playRoom = (code) => {
