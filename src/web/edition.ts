@@ -41,8 +41,9 @@ export function editionsFrom<Name extends string>(worker: URL, data?: () => unkn
 
 type Headers = readonly (readonly [name: string, value: string])[];
 
-interface ServedText {
-  readonly path: string;
+/** `Path` is the path itself: the types of the client list each endpoint by it. */
+interface ServedText<Path extends string> {
+  readonly path: Path;
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
@@ -51,7 +52,11 @@ interface ServedText {
 }
 
 /** An endpoint that answers with one text. @param headers such as how long caches may keep it */
-export function textEndpoint(text: ServedText, headers: Headers, edition: (config: Config) => Promise<Edition>) {
+export function textEndpoint<const Path extends string>(
+  text: ServedText<Path>,
+  headers: Headers,
+  edition: (config: Config) => Promise<Edition>,
+) {
   return endpoint({
     method: 'GET',
     caller: 'none',

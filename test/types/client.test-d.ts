@@ -1,5 +1,6 @@
 // What must and must not compile for users of the client. Only `tsc` reads this file.
 import { coinop, type CoinopError } from '../../src/client/client.ts';
+import type { Wire } from '../../src/client/wire.ts';
 
 const client = coinop({ url: 'https://coinop.example' });
 
@@ -74,3 +75,8 @@ async function typed(): Promise<void> {
   if (pairing.ok) client.watchPairing(pairing, (status) => void (status === 'claimed'));
 }
 void typed;
+
+// Each endpoint is listed by its own path: one by `GET ${string}` would make the package's types contradict each other.
+type Wide = { [Route in keyof Wire]: `GET ${string}` extends Route ? Route : never }[keyof Wire];
+const wide: [Wide] extends [never] ? true : Wide = true;
+void wide;

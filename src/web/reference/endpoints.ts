@@ -3,14 +3,14 @@ import { CACHED, type Docs } from '../documents/documents.ts';
 import { textEndpoint } from '../edition.ts';
 import { HTML, pageHeaders } from '../layout.ts';
 
-interface DocsPage {
-  readonly path: string;
+interface DocsPage<Path extends string> {
+  readonly path: Path;
   readonly name: 'reference' | 'channels' | 'errors';
   readonly operationId: string;
   readonly summary: string;
 }
 
-function docsPage({ name, ...page }: DocsPage) {
+function docsPage<const Path extends string>({ name, ...page }: DocsPage<Path>) {
   return (docs: (config: Config) => Docs) =>
     textEndpoint({ ...page, mediaType: HTML }, [CACHED, ...pageHeaders()], async (config) => (await docs(config).pages()).get(name)!);
 }
