@@ -90,6 +90,9 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
     for (const done of act.done) done(result);
   };
 
+  /** The room without the player may come before the answer, and a seat that was left answers no repetition. */
+  const hasLeft = (act: Act, { code }: ActError): boolean => act.action === 'leave' && code === 'not_in_room';
+
   const isLoose = (act: Act): boolean => act.tab === tab && (act.action === 'data' || act.action === 'message');
   const isData = (act: Act): boolean => act.tab === tab && act.action === 'data';
 
@@ -195,7 +198,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
       if (!act) return;
       sent = sent.filter((each) => each !== act);
       listen();
-      if (!error || (act.action === 'leave' && error.code === 'not_in_room')) {
+      if (!error || hasLeft(act, error)) {
         tries = 0;
         if (act.tab === tab) lastDone = Math.max(lastDone, order);
         if (isData(act)) lastData = Math.max(lastData, order);
@@ -238,7 +241,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
       refusal = error;
       if (!error) return;
       lost();
-      for (const act of waiting.splice(0)) settle(act, { ok: false, error });
+      for (const act of waiting.splice(0)) settle(act, hasLeft(act, error) ? { ok: true, seq: roomSeq } : { ok: false, error });
       clearTimeout(pausing);
       changed();
     },

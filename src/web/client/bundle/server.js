@@ -184,6 +184,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 		if (!result.ok) refused(result.error, act);
 		for (const done of act.done) done(result);
 	};
+	const hasLeft = (act, { code }) => act.action === "leave" && code === "not_in_room";
 	const isLoose = (act) => act.tab === tab && (act.action === "data" || act.action === "message");
 	const isData = (act) => act.tab === tab && act.action === "data";
 	const following = (act) => {
@@ -288,7 +289,7 @@ function actQueue(pace, kept, changed, stuck, refused) {
 			if (!act) return;
 			sent = sent.filter((each) => each !== act);
 			listen();
-			if (!error || act.action === "leave" && error.code === "not_in_room") {
+			if (!error || hasLeft(act, error)) {
 				tries = 0;
 				if (act.tab === tab) lastDone = Math.max(lastDone, order);
 				if (isData(act)) lastData = Math.max(lastData, order);
@@ -330,7 +331,10 @@ function actQueue(pace, kept, changed, stuck, refused) {
 			refusal = error;
 			if (!error) return;
 			lost();
-			for (const act of waiting.splice(0)) settle(act, {
+			for (const act of waiting.splice(0)) settle(act, hasLeft(act, error) ? {
+				ok: true,
+				seq: roomSeq
+			} : {
 				ok: false,
 				error
 			});
