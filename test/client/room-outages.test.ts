@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { playRoom } from '../../src/client/rooms.ts';
+import { sleep, start, type TestService } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
+import { RedisLink } from '../realtime/redis-link.ts';
+import { player } from './player.ts';
+import { openRoom, seat } from './played.ts';
+
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let link: RedisLink;
+let service: TestService;
+beforeAll(async () => {
+  redis = await startRedis();
+  link = await RedisLink.open((redis.location as { socketPath: string }).socketPath);
+  service = await start({ redis: link.location });
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await service?.[Symbol.asyncDispose]();
+  await link?.[Symbol.asyncDispose]();
+  await redis?.[Symbol.asyncDispose]();
+});
+
+async function table() {
+  const [ada, bob] = [player(service.url), player(service.url)];
+  const code = await openRoom(ada, { writers: 'players' });
+  await seat(bob, code);
+  const rooms = [playRoom(ada, code), playRoom(bob, code)] as const;
+  await expect.poll(() => rooms.every(({ me }) => me?.connected)).toBe(true);
+  return { code, ada: rooms[0], bob: rooms[1], [Symbol.dispose]: () => [ada, bob].forEach((client) => client.close()) };
+}
+
+test('acts whose answers of Redis are lost are done once and in order, and own data is the last', { timeout: 60_000 }, async () => {
+  using at = await table();
+  const { ada, bob, code } = at;
+  const deals = [];
+  const data = [];
+  const merges = [];
+  for (let n = 1; n <= 40; n++) {
+    deals.push(ada.deal({ p2: n }));
+    merges.push(bob.mergeState({ [`k${n}`]: n }));
+    data.push(bob.merge({ last: n, [`d${n % 5}`]: n }));
+    if (n % 10 === 5) {
+      link.cut('commands');
+      await sleep(150);
+      link.restore();
+    }
+    await sleep(25);
+  }
+  for (const results of [deals, data, merges]) expect((await Promise.all(results)).filter(({ ok }) => !ok)).toEqual([]);
+  await expect.poll(() => bob.me?.private, { timeout: 10_000 }).toBe(40);
+  const { room } = (await service.get(`/v1/rooms/${code}`)).body;
+  expect(Object.keys(room.state)).toHaveLength(40);
+  expect(room.players[1].data).toEqual({ last: 40, d0: 40, d1: 36, d2: 37, d3: 38, d4: 39 });
+  await expect.poll(() => [ada.state, ada.players[1]?.data]).toEqual([room.state, room.players[1].data]);
+});
+
+test('a room that went back in a failover shows what the service has, and acts go on', { timeout: 60_000 }, async () => {
+  using at = await table();
+  const { ada, bob, code } = at;
+  const key = `{room:${code}}`;
+  await ada.setState({ n: 1 });
+  await ada.set('kept');
+  const kept = await service.service.redis.hgetall(key);
+  await ada.setState({ n: 2 });
+  await ada.set('lost');
+  await expect.poll(() => bob.state).toEqual({ n: 2 });
+  // The replica that takes over had not got the last changes.
+  await service.service.redis.del(key);
+  await service.service.redis.hset(key, kept);
+  await expect.poll(() => [ada.state, bob.state, ada.me?.data], { timeout: 20_000 }).toEqual([{ n: 1 }, { n: 1 }, 'kept']);
+  expect(await bob.mergeState({ m: 3 })).toMatchObject({ ok: true });
+  expect(await ada.set('again')).toMatchObject({ ok: true });
+  await expect.poll(() => [ada.state, bob.players[0]?.data], { timeout: 10_000 }).toEqual([{ n: 1, m: 3 }, 'again']);
+});
