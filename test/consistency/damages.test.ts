@@ -8,6 +8,7 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { bucketName, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
+import { roomKeys } from '../../src/features/rooms/model.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
@@ -16,6 +17,7 @@ import { damageEntry } from '../damaged-entry.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { Watcher } from '../realtime/watcher.ts';
+import { openFullRoom } from '../server/full-room.ts';
 import { issue, signInToStore } from '../store.ts';
 import { audited } from './audited.ts';
 
@@ -70,6 +72,19 @@ async function player(game: string, score = 10): Promise<string> {
   const installId = freshId();
   expect((await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).status).toBe(200);
   return accountIdOf(installId);
+}
+
+/** A room of two players with data and a private part, which is damaged then. @param damage gets its key */
+async function room(damage: (key: string) => Promise<void>): Promise<string> {
+  const [host, guest] = [freshId(), freshId()];
+  const { code } = (await service.post('/v1/rooms', { installId: host, tags: { mode: 'duel' } })).body.room;
+  const act = async (action: string, installId: string, body: object = {}) =>
+    expect((await service.post(`/v1/rooms/${code}/${action}`, { installId, ...body })).status).toBe(200);
+  await act('join', guest);
+  await act('data', guest, { data: { x: 1 } });
+  await act('private', host, { seats: { p2: ['hearts-7'] }, state: { round: 1 } });
+  await damage(roomKeys.room(code));
+  return `room ${code}`;
 }
 
 const ledger = (id: string): string => coinKeys.ledger(id);
@@ -637,6 +652,62 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['line_differs'],
   },
+  'a room of which a seated player has no account': {
+    make: () => room(async (room) => void (await redis.hdel(room, 'p2:account'))),
+    kinds: ['broken_room'],
+  },
+  'a room of which a seated player has no record': {
+    make: () => room(async (room) => void (await redis.hdel(room, 'p2'))),
+    kinds: ['broken_room'],
+  },
+  'a room with a player whose seat was never given': {
+    make: () => room(async (room) => void (await redis.hset(room, 'given', 1))),
+    kinds: ['broken_room'],
+  },
+  'a room that seats a player twice': {
+    make: () => room(async (room) => void (await redis.hset(room, 'players', 'p1 p2 p2'))),
+    kinds: ['broken_room'],
+  },
+  'a room of which the host is nobody': {
+    make: () => room(async (room) => void (await redis.hset(room, 'hostId', 'p9'))),
+    kinds: ['broken_room'],
+  },
+  'a room with private parts of a player who left': {
+    make: () => room(async (room) => void (await redis.hset(room, 'p7:private', '3 {}'))),
+    kinds: ['broken_room'],
+  },
+  'a room whose state is newer than the room': {
+    make: () => room(async (room) => void (await redis.hset(room, 'stateSeq', 99))),
+    kinds: ['broken_room'],
+  },
+  'a room whose private parts are newer than the room': {
+    make: () => room(async (room) => void (await redis.hset(room, 'privateSeq', 99))),
+    kinds: ['broken_room'],
+  },
+  'a room with more players than seats': {
+    make: () => room(async (room) => void (await redis.hset(room, 'maxPlayers', 1))),
+    kinds: ['broken_room'],
+  },
+  'a room that never expires': {
+    make: () => room(async (room) => void (await redis.persist(room))),
+    kinds: ['broken_room'],
+  },
+  'a room without a phase': {
+    make: () => room(async (room) => void (await redis.hdel(room, 'phase'))),
+    kinds: ['broken_room'],
+  },
+  'a room whose state is cut off': {
+    make: () => room(async (room) => void (await redis.hset(room, 'state', '{"a":'))),
+    kinds: ['broken_room'],
+  },
+  "a room whose player's data is cut off": {
+    make: () => room(async (room) => void (await redis.hset(room, 'p2.data', '[1'))),
+    kinds: ['broken_room'],
+  },
+  'a room whose player is cut off': {
+    make: () => room(async (room) => void (await redis.hset(room, 'p2', '"ready":fal'))),
+    kinds: ['broken_room'],
+  },
   'a room in the queue that never was': {
     async make() {
       await redis.zadd('rooms:due', Date.now() + 24 * HOUR_MS, 'BBBBB');
@@ -682,13 +753,21 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   const watcher = await Watcher.open(service.url, `/v1/rooms/${body.room.code}/live`);
   watcher.send({ type: 'hello', installId });
   await expect.poll(() => redis.zcard('rooms:due')).toBe(1);
+  const post = (path: string, fields: object) => service.post(path, fields);
+  await openFullRoom(async (path, fields) => (await post(path, fields)).body, redis, freshId());
+  // All have left, and one was kicked.
+  const { code } = (await post('/v1/rooms', { installId })).body.room;
+  const other = freshId();
+  await post(`/v1/rooms/${code}/join`, { installId: other });
+  await post(`/v1/rooms/${code}/kick`, { installId, playerId: 'p2' });
+  await post(`/v1/rooms/${code}/leave`, { installId });
   await service.post('/v1/pair/new');
   await redis.set('something-else:12', 'x');
 
   const { findings, counts } = await audited(own.location);
   expect(findings).toEqual([]);
   expect(counts.unknown).toEqual({ 'something-else:n': 1 });
-  expect(counts.checked).toMatchObject({ boards: 2, purchases: 16, rooms: 1, 'queue entries': 16 });
+  expect(counts.checked).toMatchObject({ boards: 2, purchases: 16, rooms: 3, 'queue entries': 16 });
   expect(counts.checked['entries']).toBe(4 + 130 + 2 + 2 + (131 + 1));
   watcher.close();
 });

@@ -2,6 +2,7 @@ import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.
 import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { roomKeys } from './model.ts';
 import { LOOK_LEASE_MS } from './presence.ts';
+import { checkRoom } from './room-check.ts';
 
 /**
  * The latest time at which `presence.lua` lets a room be due: HOST_GRACE_SECONDS is at most an hour, a lease 10 s. The margin is
@@ -9,12 +10,12 @@ import { LOOK_LEASE_MS } from './presence.ts';
  */
 const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 
-/** Checks the queue of rooms: a room with connected players is in it, and comes up before the first of their leases ends. */
+/** Checks the fields of rooms, and their queue: a room with connected players is in it, and comes up before the first of their leases ends. */
 export const roomAuditor: Auditor = {
   keys: [
     queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
-    { pattern: /^\{room:[^}]*\}$/, counted: 'rooms' },
+    { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', check: ([code], look) => checkRoom(code!, look) },
     { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/ },
   ],
 };

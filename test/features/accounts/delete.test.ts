@@ -400,12 +400,13 @@ describe('a deleted account in rooms', () => {
     const game = freshId('game').toLowerCase();
     await service.post(`/v1/highscores/${game}`, { installId, score: 7, name: 'Ada' });
     const { code } = (await service.post('/v1/rooms', { installId, name: 'Ada' })).body.room;
-    const doc = (await redis.hget(`{room:${code}}`, 'doc'))!;
-    await redis.hset(`{room:${code}}`, 'doc', 'damaged');
+    const seq = (await redis.hget(`{room:${code}}`, 'seq'))!;
+    await redis.hset(`{room:${code}}`, 'seq', 'damaged');
     await deleted({ installId });
+    expect(await redis.hget(`{room:${code}}`, 'players')).toBe('p1');
     expect((await service.get(`/v1/highscores/${game}`)).body.top).toEqual([]);
     expect(await redis.exists(`{${accountId}}:ledger`)).toBe(0);
-    await redis.hset(`{room:${code}}`, 'doc', doc);
+    await redis.hset(`{room:${code}}`, 'seq', seq);
     service.advance(61_000);
     await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([standingKey(accountId)]);
     expect((await service.get(`/v1/rooms/${code}`)).body.room.players).toEqual([]);

@@ -1,0 +1,74 @@
+import type { Finding, Look } from '../../consistency/auditor.ts';
+import { roomKeys } from './model.ts';
+import { fieldsOf, seatedIn, type RoomFields } from './record.ts';
+
+/** What the fields of a room must be, as `room.lua` writes them. A finding names ids and fields, and nothing that players wrote. */
+export async function checkRoom(code: string, look: Look): Promise<Finding[]> {
+  const key = roomKeys.room(code);
+  const [words, ttlMs] = await look.together(['HGETALL', key], ['PTTL', key]);
+  const fields = fieldsOf(words as string[]);
+  // It has expired since its key was read. Rooms of an older build are one document, and expire.
+  if (fields.size === 0 || fields.has('doc')) return [];
+  const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
+  return problems.map((text) => ({ kind: 'broken_room', subject: `room ${code}`, text }));
+}
+
+function* lifeProblems(fields: RoomFields, ttlMs: number): Generator<string> {
+  const missing = NEEDED.filter((name) => !fields.has(name));
+  if (missing.length > 0) yield `It lacks the fields ${missing.join(', ')}.`;
+  if (ttlMs === -1) yield 'Its key never expires.';
+}
+
+const NEEDED = ['seq', 'updatedAt', 'expiresAt', 'createdAt', 'code', 'phase', 'players', 'minPlayers', 'maxPlayers', 'stateSeq'];
+
+function* countProblems(fields: RoomFields): Generator<string> {
+  const seq = Number(fields.get('seq'));
+  for (const name of ['stateSeq', 'privateSeq']) {
+    const at = fields.get(name);
+    if (at !== undefined && !(Number(at) >= 1 && Number(at) <= seq)) yield `Its ${name} is ${at}, and its seq ${seq}.`;
+  }
+  const seated = seatedIn(fields.get('players') ?? '').length;
+  if (seated > Number(fields.get('maxPlayers'))) yield `It has ${seated} players and seats for ${fields.get('maxPlayers')}.`;
+}
+
+function* seatProblems(fields: RoomFields): Generator<string> {
+  const seated = seatedIn(fields.get('players') ?? '');
+  const given = Number(fields.get('given'));
+  const ids = new Set(seated);
+  if (ids.size < seated.length) yield 'A player is seated twice.';
+  for (const id of ids) {
+    const lacking = [id, `${id}:account`].filter((name) => !fields.has(name));
+    if (lacking.length > 0) yield `Its seated player ${id} lacks the fields ${lacking.join(', ')}.`;
+    if (!(Number(id.slice(1)) <= given)) yield `It seats ${id}, and ${fields.get('given') ?? 'no'} seats were given out.`;
+  }
+  const host = fields.get('hostId');
+  // Once all players have left, the last host stays.
+  if (host !== undefined && ids.size > 0 && !ids.has(host)) yield `Its host is ${host}, who has no seat.`;
+  const left = new Set([...fields.keys()].flatMap((name) => OF_SEAT.exec(name)?.[1] ?? []).filter((id) => !ids.has(id)));
+  if (left.size > 0) yield `It holds fields of ${[...left].join(', ')}, who have no seat.`;
+}
+
+const OF_SEAT = /^(p\d+)(?:[.:]\w+)?$/;
+
+function* textProblems(fields: RoomFields): Generator<string> {
+  for (const [name, text] of fields) {
+    const json = JSON_FIELDS.find(([pattern]) => pattern.test(name))?.[1](text);
+    if (json !== undefined && !isJson(json)) yield `Its field ${name} is no JSON.`;
+  }
+}
+
+/** Fields that hold JSON, and the JSON of their texts. */
+const JSON_FIELDS: readonly [RegExp, (text: string) => string][] = [
+  [/^(?:state|tags|p\d+\.data)$/, (text) => text],
+  [/^p\d+$/, (text) => `{${text}}`],
+  [/^p\d+:private$/, (text) => text.slice(text.indexOf(' ') + 1)],
+];
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

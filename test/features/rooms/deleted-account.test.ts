@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { issue, signInToStore } from '../../store.ts';
+import { watchRoom } from '../../realtime/watcher.ts';
+import { open } from './room.ts';
+
+/** All that Redis keeps of rooms, as one text. */
+async function keptOfRooms({ service: { redis } }: TestService): Promise<string> {
+  const texts: string[] = [];
+  for (const key of await redis.keys('{room:*')) {
+    const type = await redis.type(key);
+    if (type === 'hash') texts.push(JSON.stringify(await redis.hgetall(key)));
+    else if (type === 'zset') texts.push(JSON.stringify(await redis.zrange(key, '0', '-1')));
+    else texts.push(`${type} ${await redis.get(key)}`);
+    texts.push(key);
+  }
+  return texts.join('\n');
+}
+
+/** A user of a store proves with a token of the store that the account is theirs. */
+async function deleteAccount(service: TestService, subject: string): Promise<void> {
+  const { token } = await issue(service, { kind: 'id_token', subject });
+  const { confirm } = (await service.post('/v1/account/delete', { token })).body;
+  const { body } = await service.post('/v1/account/delete', { token, confirm });
+  expect(body).toMatchObject({ ok: true, deleted: true });
+}
+
+test('a deleted account, and a guest that moved into it, leave no id in the rooms that they were in', async () => {
+  await using service = await start();
+  const [other, gone] = [freshId(), freshId()];
+  const guest = accountIdOf(gone);
+  const [seatedIn, kickedFrom, leftRoom, asHost] = [await open(service), await open(service), await open(service), await open(service)];
+  for (const room of [seatedIn, kickedFrom, leftRoom, asHost]) {
+    await room.act('join', gone);
+    await room.act('join', other);
+    await room.act('data', gone, { data: { mine: 1 }, order: 3, tab: 'tab' });
+    await room.act('private', room.host, { seats: { p2: 'hand of the deleted' } });
+  }
+  await kickedFrom.act('kick', kickedFrom.host, { playerId: 'p2' });
+  await kickedFrom.act('kick', kickedFrom.host, { playerId: 'p3' });
+  await leftRoom.act('leave', gone);
+  await asHost.act('transfer', asHost.host, { playerId: 'p2' });
+  const watcher = await watchRoom(service, seatedIn.code);
+  watcher.send({ type: 'hello', installId: gone });
+  await watcher.until(({ type }) => type === 'welcome');
+  expect((await service.post(`/v1/rooms/${seatedIn.code}/ticket`, { installId: gone })).status).toBe(200);
+  const subject = freshId('subject');
+  const { body, cookies } = await signInToStore(service, subject, { installId: gone });
+  expect(body.moved).toBe(true);
+  // A room that the account itself entered, and one where its guest's seat became its own.
+  const last = await open(service, { maxPlayers: 3 });
+  await service.post(`/v1/rooms/${last.code}/join`, {}, { cookies });
+  await service.post(`/v1/rooms/${seatedIn.code}/ready`, {}, { cookies });
+  expect(await keptOfRooms(service)).toContain(guest);
+  expect(await keptOfRooms(service)).toContain(body.accountId);
+
+  await deleteAccount(service, subject);
+  await expect
+    .poll(async () => {
+      const kept = await keptOfRooms(service);
+      return [guest, body.accountId, 'hand of the deleted', 'mine'].filter((text) => kept.includes(text));
+    })
+    .toEqual([]);
+  // The others stay, and those who were kicked stay kicked.
+  expect((await seatedIn.read()).players.map(({ id }: { id: string }) => id)).toEqual(['p1', 'p3']);
+  expect((await asHost.read()).hostId).toBe('p1');
+  expect((await kickedFrom.act('join', other)).body.error.code).toBe('kicked');
+  await watcher.close();
+});
