@@ -5,6 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { complaints, example, extra, launch, noBrowser, press, servePages } from './chromium.ts';
 import { fixedPort, startMain, type OwnService } from './own-service.ts';
+import { sleep } from '../harness.ts';
 
 /** Chromium logs requests that fail. */
 const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
@@ -121,6 +122,8 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     await press(ada, '#dot');
     await press(ada, '#dot');
     await shows(ada, '#said', 'Ada: 3');
+    await sleep(500);
+    expect(await bob.textContent('#said')).toBe('Ada: 1, Bob: 2 Last: Bob');
     await contexts[0]!.setOffline(false);
     await show('Ada: 3, Bob: 2 Last: Ada');
     for (const page of [ada, bob]) await page.reload();
