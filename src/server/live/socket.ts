@@ -386,7 +386,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   /** Sends an answer to an act, in one write with the next push of the topic where one is due. */
   sendWithPush(message: string): void {
     if (!this.isOpen) return;
-    if (this.#name === undefined || this.#answers.length > 0 || this.#isFull) this.send(message);
+    const isAlone = this.#name === undefined || this.#answers.length > 0 || this.#isFull || this.#ending !== undefined;
+    if (isAlone) this.send(message);
     else this.#parts.topic.publishWithPush(this.connectionId, message);
   }
 
