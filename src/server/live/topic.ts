@@ -81,6 +81,8 @@ export class Topic {
   /** Whether `#message` is that of the latest state. */
   #isEncoded = false;
   #message = '';
+  /** The last state that was pushed: the next patch begins there. */
+  #pushed = '';
   #isFinal = false;
   #holds = 0;
   /** Until when the messages that were relayed have used up the topic's bytes per second, on the same clock. */
@@ -162,10 +164,13 @@ export class Topic {
    * @param missedPush `pushCount` when the watcher missed the state
    */
   catchUp(watcher: Watcher, missedPush: number): void {
-    // A state that a push brings to all watchers must not reach this one twice.
+    if (!this.isKnown) return;
     const isJoining = this.#joining.has(watcher);
-    const isComing = (this.#pushing !== undefined && !isJoining) || this.#pushCount > missedPush;
-    if (!this.isKnown || isComing) return;
+    const isPushing = this.#pushing !== undefined && !isJoining;
+    // The patch that comes begins at the state that this watcher missed.
+    if (isPushing && watcher.takesPatches) return watcher.sendState(this.#pushed);
+    // A state that a push brings to all watchers must not reach this one twice.
+    if (isPushing || (this.#pushCount > missedPush && !watcher.takesPatches)) return;
     watcher.sendState(this.message);
     if (isJoining) this.#joining.set(watcher, this.position);
   }
@@ -248,6 +253,7 @@ export class Topic {
     if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
     else {
       this.#encode();
+      this.#pushed = this.#message;
       state.pushed?.();
     }
     this.wake();
@@ -371,6 +377,7 @@ export class Topic {
     this.#pushCount++;
     this.#encode();
     const patch = this.#patchedCount > 0 ? this.#patchOf(this.#state) : undefined;
+    this.#pushed = this.#message;
     this.#state?.pushed?.();
     const patched = patch === undefined ? 0 : this.#patchedCount;
     const paidMs = this.#millisecondsOf(this.#message, this.#watchers.size - patched) + this.#millisecondsOf(patch ?? '', patched);

@@ -7,6 +7,8 @@ import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import type { Subscriber } from '../../../src/redis/subscriber.ts';
 import { Hub } from '../../../src/server/live/hub.ts';
 import { seeded } from '../../seeded.ts';
+import type { Topic } from '../../../src/server/live/topic.ts';
+import { applyPatch } from './apply-patch.ts';
 import { FakeWatcher } from '../../server/live/fake-watcher.ts';
 
 class FakeSubscriber extends EventEmitter {
@@ -14,6 +16,14 @@ class FakeSubscriber extends EventEmitter {
   async subscribe(): Promise<void> {}
   async unsubscribe(): Promise<void> {}
   async ping(): Promise<void> {}
+}
+
+interface PatchMessage {
+  readonly type: 'room' | 'patch';
+  readonly seq: number;
+  readonly room: unknown;
+  readonly from: number;
+  readonly ops: Parameters<typeof applyPatch>[1];
 }
 
 /** A room in a Redis: it changes as `settle` of `room.lua` changes one, and answers as `read.lua` does. */
@@ -88,6 +98,50 @@ class Redis {
 const record = (name: string): string =>
   `"ready":false,"connected":false,"joinedAt":"2026-11-22T12:00:00.000Z","name":${JSON.stringify(name)}`;
 
+/** A client that takes patches, and whose socket lags now and then: then it misses what is pushed until it has drained. */
+class PatchedPlayer {
+  watcher!: FakeWatcher;
+  #isFull = false;
+  #missedPush: number | undefined;
+  #topic: Topic | undefined;
+  readonly #random: () => number;
+  seq = 0;
+  room: unknown;
+
+  constructor(random: () => number) {
+    this.#random = random;
+  }
+
+  watch(topic: Topic): void {
+    this.#topic = topic;
+    const watcher = new FakeWatcher(topic, true);
+    watcher.sendState = (message) => this.take(message);
+    topic.hold();
+    topic.add(watcher);
+    this.watcher = watcher;
+  }
+
+  take(text: string): void {
+    if (this.#isFull) return void (this.#missedPush = this.#topic!.pushCount);
+    const { type, seq, room, from, ops } = JSON.parse(text) as PatchMessage;
+    if (type === 'patch') expect(from).toBe(this.seq);
+    expect(seq).toBeGreaterThan(this.seq);
+    this.room = type === 'patch' ? applyPatch(this.room, ops) : room;
+    this.seq = seq;
+    if (this.#random() < 0.1) this.#lag();
+  }
+
+  #lag(): void {
+    this.#isFull = true;
+    setTimeout(() => {
+      this.#isFull = false;
+      const missedPush = this.#missedPush;
+      this.#missedPush = undefined;
+      if (missedPush !== undefined && this.watcher.ended === undefined) this.#topic!.catchUp(this.watcher, missedPush);
+    }, this.#random() * 100);
+  }
+}
+
 let redis: Redis;
 let hub: Hub;
 let subscriber: FakeSubscriber;
@@ -113,8 +167,9 @@ async function watched(random: () => number) {
     },
   } as unknown as ScriptRunner;
   const pushed: string[] = [];
+  const player = new PatchedPlayer(random);
   hub = new Hub({
-    publish: (_, message) => void pushed.push(message),
+    publish: (name, message) => void (name.endsWith('#patches') ? player.take(message) : pushed.push(message)),
     subscriber: subscriber as unknown as Subscriber,
     log: pino({ level: 'silent' }),
     now: Date.now,
@@ -125,7 +180,8 @@ async function watched(random: () => number) {
   const watcher = new FakeWatcher(topic);
   topic.add(watcher);
   topic.name(watcher, 'p1');
-  return { topic, watcher, pushed };
+  player.watch(topic);
+  return { topic, watcher, pushed, player };
 }
 
 const hear = (message: string): void => void subscriber.emit('message', '{room:BCDFG}', message);
@@ -136,7 +192,7 @@ describe('the fields that a process keeps of a room', () => {
     'are those of Redis in the end, or their watchers start again, whatever becomes of the messages (%i)',
     async (seed) => {
       const random = seeded(seed);
-      const { topic, watcher, pushed } = await watched(random);
+      const { topic, watcher, pushed, player } = await watched(random);
       for (let step = 0; step < 200 && watcher.ended === undefined; step++) {
         // Clocks of processes differ, and are set back.
         const message = redis.change(Date.now() + Math.floor(random() * 2000) - 1000);
@@ -153,6 +209,7 @@ describe('the fields that a process keeps of a room', () => {
       expect(seqs).toEqual([...new Set(seqs)].toSorted((one, other) => one - other));
       for (const message of pushed) JSON.parse(message);
       expect(watcher.ended).toBeUndefined();
+      expect({ type: 'room', seq: player.seq, room: player.room }).toEqual(JSON.parse(stateOf(redis.fields)));
     },
   );
 

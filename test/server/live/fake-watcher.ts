@@ -7,13 +7,14 @@ export class FakeWatcher implements Watcher {
   /** What was sent until it subscribed. */
   sentBefore: string[] | undefined;
   ended: number | undefined;
-  readonly takesPatches = false;
+  readonly takesPatches: boolean;
   readonly relayed: string[] = [];
   privateChanges = 0;
   readonly #topic: Topic;
 
-  constructor(topic: Topic) {
+  constructor(topic: Topic, takesPatches = false) {
     this.#topic = topic;
+    this.takesPatches = takesPatches;
   }
 
   subscribe(): void {
