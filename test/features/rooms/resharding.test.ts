@@ -110,9 +110,4 @@ test('acts in a room whose slot moves back and forth are each done once, and mes
     const missed = heard.filter(({ type }) => type === 'missed');
     expect(numbers.filter((n) => missed.some(({ from, to }) => from <= n && n <= to))).toEqual([]);
   }
-  console.log(
-    'MOVES',
-    moves,
-    tabs.map(({ heard }) => heard.filter(({ type }) => type === 'missed').length),
-  );
 });

@@ -67,7 +67,7 @@ test('an act under way is answered before the close that follows a final state',
     acts: { type: 'act', lacks: () => undefined, framesPerSecond: 1e6, refused: () => ({ type: 'refused' }) },
     async received(asking, { order }) {
       await new Promise<void>((resolve) => (answer = resolve));
-      asking.send({ type: 'acted', order });
+      asking.sendWithPush(JSON.stringify({ type: 'acted', order }));
     },
   });
   socket.buffered = 0;
