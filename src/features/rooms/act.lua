@@ -92,7 +92,8 @@ function actions.kick()
 end
 
 function actions.transfer()
-  if not is_seated(found, player_id) then return 'invalid_request' end
+  -- A server's room has no host: with one it would end when its players leave.
+  if not found.host or not is_seated(found, player_id) then return 'invalid_request' end
   if found.host ~= player_id then set_host(found, player_id) end
 end
 

@@ -50,7 +50,7 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
   });
 }
 
-const PLAYGROUND_MODULES = ['playground', 'problems', 'curl', 'wire', 'players', 'coins', 'board', 'room', 'pairing', 'access'];
+const PLAYGROUND_MODULES = ['playground', 'problems', 'curl', 'wire', 'players', 'coins', 'board', 'room', 'room-play', 'pairing', 'access'];
 
 function hero({ playground: isOn }: Shown): Html {
   return html`<section class="hero" aria-labelledby="title">

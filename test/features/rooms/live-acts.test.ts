@@ -229,6 +229,8 @@ describe("a server's room", () => {
     const player = freshId();
     expect((await service.post(`/v1/rooms/${code}/join`, { installId: player })).body.you).toEqual({ playerId: 'p1', host: false });
     expect((await service.post(`/v1/rooms/${code}/start`, { installId: player })).body.error.code).toBe('not_host');
+    const transfer = await service.post(`/v1/rooms/${code}/transfer`, { playerId: 'p1' }, { bearer: token });
+    expect([transfer.status, transfer.body.error.field]).toEqual([400, 'playerId']);
     await service.post(`/v1/rooms/${code}/leave`, { installId: player });
     const { room } = (await service.get(`/v1/rooms/${code}`)).body;
     expect([room.phase, room.hostId, room.players]).toEqual(['lobby', null, []]);
