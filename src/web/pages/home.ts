@@ -50,7 +50,19 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
   });
 }
 
-const PLAYGROUND_MODULES = ['playground', 'problems', 'curl', 'wire', 'players', 'coins', 'board', 'room', 'room-play', 'pairing', 'access'];
+const PLAYGROUND_MODULES = [
+  'playground',
+  'problems',
+  'curl',
+  'wire',
+  'players',
+  'coins',
+  'board',
+  'room',
+  'room-play',
+  'pairing',
+  'access',
+];
 
 function hero({ playground: isOn }: Shown): Html {
   return html`<section class="hero" aria-labelledby="title">
