@@ -20,22 +20,54 @@ function fill(): Buffer {
   const units: Buffer[] = [];
   let bytes = 0;
   while (bytes < WRITE_BYTES) {
-    const unit = Buffer.from(flood.unit(target) as string);
+    const unit = Buffer.from(flood.unit(target, 0, units.length) as string);
     units.push(unit);
     bytes += unit.length;
   }
   return Buffer.concat(units);
 }
 
-const block = fill();
-const endsAt = performance.now() + Number(milliseconds);
-console.log(BEGUN);
+const block = flood.perSecond === undefined ? fill() : Buffer.alloc(0);
+/** Sockets that keep a pace open one after the other: the upgrade and the hello of each count against the limit of 50 requests a second. */
+const OPEN_EVERY_MS = 45;
+const openingMs = flood.perSecond === undefined ? 0 : Number(connections) * OPEN_EVERY_MS;
 
-function run(): void {
+const endsAt = performance.now() + openingMs + Number(milliseconds);
+setTimeout(() => {
+  sentBytes = opened = 0;
+  console.log(BEGUN);
+}, openingMs);
+
+/** Sends units at their pace until the connection ends. A connection that is not drained goes on: the service then has to bound it. */
+function paced(socket: Socket, connection: number, perSecond: number): void {
+  const startedAt = performance.now();
+  let count = 0;
+  const timer = setInterval(() => {
+    if (socket.destroyed) return clearInterval(timer);
+    if (performance.now() > endsAt) return clearInterval(timer);
+    const due = Math.floor(((performance.now() - startedAt) / 1000) * perSecond);
+    const units: Buffer[] = [];
+    // A process that lags does not catch up: it would send all at once.
+    const most = Math.ceil((2 * perSecond * PACE_MS) / 1000);
+    while (count < due && units.length < most) units.push(Buffer.from(flood.unit(target, connection, count++) as string));
+    if (units.length === 0 || socket.writableLength > WRITE_BYTES) return;
+    const bytes = Buffer.concat(units);
+    sentBytes += bytes.length;
+    socket.write(bytes);
+  }, PACE_MS);
+}
+
+const PACE_MS = 50;
+
+/** A flood that keeps a pace is no storm of connections either. */
+const AGAIN_MS = 1000;
+
+function run(connection: number): void {
   if (performance.now() > endsAt) return;
   const socket: Socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: from! });
   let leftBytes = flood.stopsAfterBytes ?? Infinity;
   const pump = (): void => {
+    if (flood.perSecond !== undefined) return paced(socket, connection, flood.perSecond);
     while (!socket.destroyed && performance.now() < endsAt) {
       const bytes = leftBytes < block.length ? block.subarray(0, leftBytes) : block;
       if (bytes.length === 0) return;
@@ -50,29 +82,36 @@ function run(): void {
     if (opening !== undefined) socket.write(opening);
     if (flood.awaits === undefined) pump();
   });
-  let begins = '';
-  if (flood.isDeaf !== true) {
+  let [text, isAnswered, isPumping] = ['', false, flood.awaits === undefined];
+  if (flood.isDeaf !== true || flood.awaits !== undefined) {
     socket.on('data', (chunk: Buffer) => {
-      if (flood.awaits === undefined || begins === flood.awaits) return;
-      begins = (begins + chunk.toString('latin1')).slice(0, flood.awaits.length);
-      if (begins !== flood.awaits) return;
-      const once = flood.afterAnswer?.();
-      if (once !== undefined) socket.write(once);
+      if (isPumping) return;
+      text += chunk.toString('latin1');
+      if (!isAnswered && flood.awaits !== undefined && text.startsWith(flood.awaits)) {
+        isAnswered = true;
+        const once = flood.afterAnswer?.(target, connection);
+        if (once !== undefined) socket.write(once);
+      }
+      if (!isAnswered || !(flood.begins === undefined || text.includes(flood.begins))) return;
+      isPumping = true;
+      if (flood.isDeaf === true) socket.pause();
       pump();
     });
   }
-  socket.on('drain', pump);
+  if (flood.perSecond === undefined) socket.on('drain', pump);
   socket.on('error', () => {});
   // In a turn of its own: a service that refuses connections would otherwise keep this process from ending.
-  socket.on('close', () => setImmediate(run));
+  socket.on('close', () => (flood.perSecond === undefined ? setImmediate(run, connection) : setTimeout(run, AGAIN_MS, connection)));
   setTimeout(() => socket.destroy(), Math.max(0, endsAt - performance.now())).unref();
 }
 
-for (let index = 0; index < Number(connections); index++) run();
+for (let index = 0; index < Number(connections); index++)
+  if (openingMs === 0) run(index);
+  else setTimeout(run, index * OPEN_EVERY_MS, index);
 setTimeout(
   () => {
     console.log(JSON.stringify({ sentBytes, opened }));
     process.exit(0);
   },
-  Number(milliseconds) + 200,
+  openingMs + Number(milliseconds) + 200,
 );

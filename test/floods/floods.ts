@@ -9,14 +9,20 @@ export interface Flood {
   /** The start of the answer to `opening` that the flood waits for. Default: it does not wait. */
   readonly awaits?: string;
   /** Sent once, after that answer. */
-  readonly afterAnswer?: () => Buffer;
-  /** Sent again and again. */
-  readonly unit: (target: Target) => string | Buffer;
+  readonly afterAnswer?: (target: Target, connection: number) => Buffer;
+  /** Sent again and again. @param connection its number @param count of units that it sent before */
+  readonly unit: (target: Target, connection: number, count: number) => string | Buffer;
+  /** Units a second of each connection, for a flood that stays within a limit. Default: as fast as the service takes them. */
+  readonly perSecond?: number;
+  /** What the service says before a connection sends units. Default: it begins after the answer to `opening`. */
+  readonly begins?: string;
+  /** Numbers of connections to measure with. Default: 1 and 60. */
+  readonly connections?: readonly number[];
   /** The connection sends as many bytes, and no more until the service has closed it. Default: it sends without end. */
   readonly stopsAfterBytes?: number;
   /** The connections open to METRICS_PORT. */
   readonly onMetricsPort?: boolean;
-  /** The connection reads no answers. */
+  /** The connection reads no answers, or none after that to `opening`. */
   readonly isDeaf?: boolean;
 }
 
@@ -28,6 +34,8 @@ export interface Target {
   readonly host: string;
   readonly room: string;
   readonly pairingToken: string;
+  /** A room of 64 players who all may write its state, and their installIds. */
+  readonly game: { readonly code: string; readonly players: readonly string[] };
   /** The installId of an account that has as much as an account can have. */
   readonly fullest: string;
 }
@@ -37,12 +45,45 @@ const requestOf =
   (target: Target) =>
     [`${method} ${path.replace('{room}', target.room)} HTTP/1.1`, `host: ${target.host}`, ...lines, '', ''].join('\r\n');
 
-const upgrade = requestOf('GET', '/v1/rooms/{room}/live', [
+const upgradeLines = [
   'connection: Upgrade',
   'upgrade: websocket',
   'sec-websocket-version: 13',
   `sec-websocket-key: ${randomBytes(16).toString('base64')}`,
-]);
+];
+
+const upgrade = requestOf('GET', '/v1/rooms/{room}/live', upgradeLines);
+
+/** As many as one address may have (SOCKETS_PER_ADDRESS). */
+const ALL_SOCKETS = 200;
+
+/** Frames of a welcomed socket, below the number that closes it. */
+const FRAMES_PER_SECOND = 110;
+
+/** Sockets that are welcomed as players of a room, and act. @param act the fields of an act beside its type and its order */
+function acting(name: string, act: (count: number) => object, more: Partial<Flood> = {}): Flood {
+  return {
+    name,
+    opening: (target) => requestOf('GET', `/v1/rooms/${target.game.code}/live`, upgradeLines)(target),
+    awaits: 'HTTP/1.1 101',
+    afterAnswer: ({ game: { players } }, connection) =>
+      frame(opcodes.text, JSON.stringify({ type: 'hello', installId: players[connection % players.length], tab: `t${connection}` })),
+    unit: (_, __, count) => frame(opcodes.text, JSON.stringify({ type: 'act', order: count + 1, ...act(count) })),
+    begins: '"type":"welcome"',
+    perSecond: FRAMES_PER_SECOND,
+    connections: [ALL_SOCKETS],
+    ...more,
+  };
+}
+
+/** A patch that fills a frame of 16 KiB: half of it stays in the state, which is then full, and half removes what is not there. */
+const largePatches = Array.from({ length: 2 }, (_, value) => {
+  const members = Array.from({ length: 850 }, (_, index) => `"k${index}":${value}`);
+  const nothing = Array.from({ length: 500 }, (_, index) => `"n${index}":null`);
+  return `{${[...members, ...nothing].join(',')}}`;
+});
+
+const largeAct = (count: number): string => `{"type":"act","order":${count + 1},"action":"state","merge":${largePatches[count % 2]}}`;
 
 const json = 'content-type: application/json';
 
@@ -186,5 +227,21 @@ export const floods: readonly Flood[] = [
     unit: (target) =>
       `GET /v1/pair/qr.svg?token=${target.pairingToken} HTTP/1.1\r\nhost: h${randomBytes(4).toString('hex')}.example\r\n\r\n`,
   },
+  acting('acts that move', (count) => ({ action: 'data', data: { x: count, y: -count } })),
+  acting('acts that send messages', (count) => ({ action: 'message', data: { count, text: 'm'.repeat(900) } })),
+  acting('acts that merge 16 KiB', () => ({}), { unit: (_, __, count) => frame(opcodes.text, largeAct(count)), perSecond: 3 }),
+  acting('acts of no action', () => ({ action: 'dance' })),
+  acting('acts of one order', () => ({ action: 'data', order: 1, data: 1 })),
+  acting('acts that move, answers unread', (count) => ({ action: 'data', data: { x: count } }), { isDeaf: true }),
+  acting('acts against a stale state, answers unread', () => ({ action: 'state', state: 1, ifStateSeq: 1 }), { isDeaf: true }),
+  acting('frames that only look like acts', () => ({}), {
+    unit: () => frame(opcodes.text, `{"type":"act","order":${'9'.repeat(15_000)}`),
+    perSecond: 3,
+  }),
+  acting('frames that only look like acts, welcome not awaited', () => ({}), {
+    afterAnswer: () => frame(opcodes.text, '{"type":"act"'),
+    unit: () => frame(opcodes.text, '{"type":"act","action":"data"}'),
+    begins: '"type":"error"',
+  }),
   { name: 'GET /docs without gzip', unit: requestOf('GET', '/docs', ['accept-encoding: identity']) },
 ];

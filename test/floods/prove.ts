@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { freePort } from '../free-port.ts';
+import { MAX_PLAYERS } from '../../src/features/rooms/model.ts';
 import { startChild, startTcpRedis } from '../realtime/child.ts';
 import { post } from '../realtime/storm.ts';
 import { fillFullestAccount } from '../server/fullest-account.ts';
+import { processCpu } from '../server/worst-body/cpu.ts';
 import { bystanders } from './bystanders.ts';
 import { BEGUN, floods, type Flood, type Target } from './floods.ts';
 
@@ -25,6 +28,7 @@ const milliseconds = Number(values.seconds) * 1000;
 const BOUND_MS = 50;
 
 const WARM_UP_MS = 2000;
+const QUIET_MS = 5000;
 
 const FLOODER = new URL('flooder.ts', import.meta.url).pathname;
 const FLOODING_ADDRESS = '127.0.9.9';
@@ -32,7 +36,7 @@ const FLOODING_ADDRESS = '127.0.9.9';
 const folder = mkdtempSync(join(tmpdir(), 'coinop-floods-'));
 const redis = await startTcpRedis(folder);
 const settings = { REDIS_URL: redis.url, DATA_DIR: folder, WORKERS: values.workers };
-const fullest = await fillFullest();
+const { fullest, game } = await fill();
 const metricsPort = Number(await freePort());
 const service = await startChild({ ...settings, RATE_LIMIT: 'on', METRICS_PORT: String(metricsPort) });
 let isHeld = true;
@@ -40,14 +44,14 @@ let isHeld = true;
 try {
   const { room } = await post(service.url, '/v1/rooms', { installId: 'flooded-room-host' });
   const { token } = await post(service.url, '/v1/pair/new', {});
-  const target: Target = { host: `127.0.0.1:${service.port}`, room: room.code, pairingToken: token, fullest };
+  const target: Target = { host: `127.0.0.1:${service.port}`, room: room.code, pairingToken: token, fullest, game };
   // The first requests of each kind cost more: V8 compiles, and a thread makes the pages.
   await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js'].map((path) => fetch(service.url + path)));
   await bystanders(service.port, WARM_UP_MS);
-  console.log(`${'flood'.padEnd(58)} connections  sent MB/s   opened  health p99  credit p99  refused`);
+  console.log(`${'flood'.padEnd(58)} connections  sent MB/s   opened  health p99  credit p99  server CPU   memory  refused`);
   await measure(undefined, 0, target);
   for (const flood of floods.filter(({ name }) => name.includes(values.only ?? '')))
-    for (const connections of [1, 60]) await measure(flood, connections, target);
+    for (const connections of flood.connections ?? [1, 60]) await measure(flood, connections, target);
   await measure(undefined, 0, target);
 } finally {
   await service.stop();
@@ -57,8 +61,12 @@ try {
 if (!isHeld) process.exitCode = 1;
 
 async function measure(flood: Flood | undefined, connections: number, target: Target): Promise<void> {
+  // The address may open its sockets at once only if it was quiet: 200 requests at once, 50 a second.
+  if (flood?.perSecond !== undefined) await pause(QUIET_MS);
   const flooding = flood === undefined ? undefined : await startFlood(flood, connections, target);
+  const cpuBefore = processCpu(service.pid);
   const met = await bystanders(service.port, milliseconds);
+  const cores = (processCpu(service.pid) - cpuBefore) / 1000 / milliseconds;
   const { sentBytes, opened } = (await flooding?.ended) ?? { sentBytes: 0, opened: 0 };
   const [health, credit] = [met.health, met.credit].map(p99);
   // Without a flood the row shows what the machine itself costs.
@@ -70,6 +78,8 @@ async function measure(flood: Flood | undefined, connections: number, target: Ta
     String(opened).padStart(8),
     `${health!.toFixed(1)} ms`.padStart(11),
     `${credit!.toFixed(1)} ms`.padStart(11),
+    `${Math.round(100 * cores)} %`.padStart(11),
+    `${residentMegabytes()} MB`.padStart(8),
     String(met.refused.length).padStart(8),
   ];
   console.log(
@@ -77,12 +87,17 @@ async function measure(flood: Flood | undefined, connections: number, target: Ta
   );
 }
 
-/** @returns the installId of an account that is as full as one can be */
-async function fillFullest(): Promise<string> {
+/** Makes an account that is as full as one can be, and a room of 64 players. */
+async function fill(): Promise<Pick<Target, 'fullest' | 'game'>> {
   const filling = await startChild({ ...settings, BOARDS: 'open' });
   const commands = new Redis({ path: redis.socketPath });
   try {
-    return (await fillFullestAccount('fullest-account', { url: filling.url, redis: commands })).installId;
+    const { installId } = await fillFullestAccount('fullest-account', { url: filling.url, redis: commands });
+    const players = Array.from({ length: MAX_PLAYERS }, (_, index) => `flooding-player-${index}`);
+    const room = { installId: players[0], maxPlayers: MAX_PLAYERS, writers: 'players' };
+    const { code } = (await post(filling.url, '/v1/rooms', room)).room;
+    for (const player of players.slice(1)) await post(filling.url, `/v1/rooms/${code}/join`, { installId: player });
+    return { fullest: installId, game: { code, players } };
   } finally {
     commands.disconnect();
     await filling.stop();
@@ -104,6 +119,11 @@ async function startFlood({ name, onMetricsPort }: Flood, connections: number, t
   const closed = new Promise<void>((resolve) => flooder.on('close', () => resolve()));
   await Promise.race([begun, closed]);
   return { ended: closed.then(() => JSON.parse(text.slice(BEGUN.length)) as Sent) };
+}
+
+function residentMegabytes(): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))!;
+  return Math.round(Number(kilobytes) / 1024);
 }
 
 interface Sent {
