@@ -19,15 +19,20 @@ import {
 const DataText = jsonText(DATA_LIMIT_BYTES);
 
 /** A patch that is longer than what it may give adds nothing that can stay. */
-const Merge = z
-  .unknown()
-  .meta({ description: 'A JSON merge patch (RFC 7396), applied deeply: `null` removes a member.', example: { x: 4 } });
+const Merge = z.unknown().meta({
+  description:
+    'For `state`, `data` and `private`, in place of the whole value: a JSON merge patch (RFC 7396), applied deeply to what stands. `null` ' +
+    'removes a member, a list is replaced whole. The result is bounded as the whole value is.',
+  example: { x: 4 },
+});
 
 const Seats = z
   .record(PlayerId, DataText)
   .refine((seats) => Object.keys(seats).length <= MAX_PLAYERS, `Must be at most ${MAX_PLAYERS}`)
   .meta({
-    description: `What each of these players alone sees, by player id: any JSON of at most ${DATA_LIMIT_BYTES} bytes each.`,
+    description:
+      `For \`private\`: what each of these players alone sees, by player id: any JSON of at most ${DATA_LIMIT_BYTES} bytes each. It replaces ` +
+      'what the player had; other players keep theirs. One request has room for 15 of the longest.',
     example: { p1: ['hearts-7'] },
   });
 
@@ -36,7 +41,7 @@ const To = z
   .min(1)
   .max(MAX_PLAYERS + 1)
   .meta({
-    description: 'Player ids, or `server`: only their channels get the message. Default: every channel of the room.',
+    description: 'For `message`: player ids, or `server`: only their channels get it. Default: every channel of the room.',
     example: ['p2'],
   });
 

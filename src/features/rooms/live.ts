@@ -44,9 +44,11 @@ export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
   summary: "Sends a room's whole public state, at once and after every change.",
   description: [
-    'Every message holds the whole state, so a watcher needs no history. `seq` only rises. The service may skip intermediate states: if',
-    'they follow each other faster than the client reads or than 60 a second, or if they would push more than ROOM_BYTES_PER_SECOND to',
-    'all watchers together. It never skips the latest state. A player counts as `connected` after `hello`, or from the start if the',
+    'Look at `type`: `room` is a state, the others are what players do. Every `room` holds the whole public state, so a watcher needs no',
+    'history. `seq` only rises. The service may skip intermediate states: if they follow each other faster than the client reads or than 60 a',
+    'second, or if they would push more than ROOM_BYTES_PER_SECOND to all watchers together. It never skips the latest state. To play, send',
+    '`hello` and wait for `welcome`; then each `act` gets its `acted`, and the change comes to all as a state. `message` goes to those who',
+    'listen, and nothing keeps it; `you` brings what only this player sees. A player counts as `connected` after `hello`, or from the start if the',
     'upgrade carries the session, as cookie or bearer. When the last connection of a player ends, the player is `connected:false` and keeps the seat. A',
     'host who stays disconnected for HOST_GRACE_SECONDS (30 by default) hands over to the longest-seated connected player. When a room',
     'ends, the service sends it once more and closes with 4501; if the room no longer exists, it closes with 4500. When a guest moves into',
@@ -95,9 +97,12 @@ export const liveRoom = channel({
       .object({
         type: z.literal('acted'),
         order: Order,
-        seq: z.number().int().optional(),
+        seq: z.number().int().optional().meta({ description: 'The `seq` of the room after the act. Left out with `error`.' }),
         replayed: z.literal(true).optional(),
-        error: z.looseObject({ code: z.string(), message: z.string() }).optional(),
+        error: z
+          .looseObject({ code: z.string(), message: z.string() })
+          .optional()
+          .meta({ description: 'Why the act was refused, with the fields that the same refusal has over HTTP. The order is not used up.' }),
       })
       .meta({
         description:
@@ -107,8 +112,11 @@ export const liveRoom = channel({
     message: z
       .object({
         type: z.literal('message'),
-        n: z.number().int(),
-        from: z.string(),
+        n: z
+          .number()
+          .int()
+          .meta({ description: 'Rises with each message of the room. It may begin anew after a connection closed with 4009.' }),
+        from: z.string().meta({ description: 'Id of the player who sent it, or `server`.' }),
         data: z.unknown(),
         at: z.iso.datetime(),
       })
