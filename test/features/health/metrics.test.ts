@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
+import { actionNames } from '../../../src/features/rooms/actions.ts';
 import { errors } from '../../../src/errors.ts';
 import { entryLetters } from '../../../src/features/coins/model.ts';
 import { freshId, isOnCluster, request, signIn, start, type TestService } from '../../harness.ts';
@@ -201,6 +202,9 @@ describe('GET /metrics', () => {
         else if (name === 'code') expect(Object.keys(errors)).toContain(value);
         else if (name === 'type') expect(Object.keys(entryLetters)).toContain(value);
         else if (name === 'by') expect(['install', 'store']).toContain(value);
+        else if (name === 'action') expect(actionNames).toContain(value);
+        else if (name === 'via') expect(['http', 'channel']).toContain(value);
+        else if (name === 'outcome') expect(['done', 'replayed', 'refused', 'failed']).toContain(value);
         else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^\d+\.\d+\.\d+$/);
         // A primary of the Cluster that the service is set to.
         else if (name === 'node') expect(value).toMatch(/^127\.0\.0\.1:\d+$/);

@@ -29,6 +29,7 @@ const needed: { readonly [Route in keyof Wire]?: (service: TestService) => Needs
     const { room } = (await service.post('/v1/rooms', { installId: freshId() })).body;
     return { fields: { code: room.code, action: 'join' } };
   },
+  'POST /v1/rooms/{code}/ticket': (service) => ({ fieldsOf: async (credentials) => ({ code: await aRoomOf(credentials, service) }) }),
   'POST /v1/trial/link': async (service) => {
     const deviceId = freshId('device');
     await service.post('/v1/trial/touch', { deviceId });
@@ -48,6 +49,12 @@ const needed: { readonly [Route in keyof Wire]?: (service: TestService) => Needs
     return { fields: { nonce, integrityToken } };
   },
 };
+
+/** The code of a room in which the caller has a seat. */
+async function aRoomOf({ installId, ...options }: Credentials, service: TestService): Promise<string> {
+  const { room } = (await service.post('/v1/rooms', { installId }, options)).body;
+  return room?.code ?? 'BCDFG';
+}
 
 /** The id of a session of the caller, who pairs a browser if there is none. */
 async function aSessionOf({ installId, ...options }: Credentials, service: TestService): Promise<string> {
