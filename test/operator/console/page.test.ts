@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
 import { accounts } from '../../../src/operator/console/accounts.ts';
 import { boards } from '../../../src/operator/console/boards.ts';
 import { readInput } from '../../../src/operator/console/input.ts';
@@ -41,8 +42,10 @@ describe('the tool and the HTTP API', () => {
     expect(operatorApi.map(({ method, path }) => `${method} ${path}`)).toEqual(operations.map(({ method, path }) => `${method} ${path}`));
   });
 
-  test('agree on what changes data: such a command asks first, and such an endpoint takes a reason', () => {
-    const changing = operations.filter(({ input }) => 'reason' in input.shape);
+  test('agree on what changes data: such a command asks first, and such an endpoint needs a reason', () => {
+    const needsReason = ({ input }: (typeof operations)[number]): boolean =>
+      'reason' in input.shape && !(input.shape['reason'] as z.ZodType).safeParse(undefined).success;
+    const changing = operations.filter(needsReason);
     expect(
       commands
         .filter(({ changes }) => changes === true)
@@ -50,5 +53,9 @@ describe('the tool and the HTTP API', () => {
         .toSorted(),
     ).toEqual(changing.map(({ name }) => name).toSorted());
     for (const { name, method } of operations) if (method === 'GET') expect(changing.map((each) => each.name)).not.toContain(name);
+    const mayTakeReason = operations.filter((each) => 'reason' in each.input.shape && !needsReason(each));
+    expect(commands.filter(({ mayBeLogged }) => mayBeLogged === true).map(({ name }) => name)).toEqual(
+      mayTakeReason.map(({ name }) => name),
+    );
   });
 });
