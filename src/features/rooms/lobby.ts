@@ -20,6 +20,7 @@ const createScript = defineScript({
   slotOf: 'room',
   lists: { index: 'seats', member: 'code', keptSeconds: SEATS_KEPT_SECONDS },
   library: roomLibrary,
+  durable: true,
 });
 
 /** With half of all codes taken, one creation in a million fails after this many tries. */
