@@ -45,7 +45,7 @@ const LONG = [
   'test/upgrades.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
   'test/realtime/cluster.test.ts',
-  'test/bench/{run,apart,cluster,colyseus,micro}.test.ts',
+  'test/bench/{run,apart,cluster,colyseus,micro,room-acts}.test.ts',
   'test/bench/compare/compare.test.ts',
 ];
 

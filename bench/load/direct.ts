@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
 import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
+import { ActCounts } from '../../src/features/rooms/act-counts.ts';
 import { RoomActs } from '../../src/features/rooms/room-acts.ts';
 import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
@@ -58,6 +59,7 @@ export async function directCaller(
     scripts,
     now,
     roomActs: new RoomActs({ scripts, config, now, budgets }),
+    actCounts: new ActCounts({ countByEach() {} }),
     keySecret,
     metrics: { coinsReplayed: { inc() {} } },
     boards: {

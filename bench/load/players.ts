@@ -13,8 +13,11 @@ import { ServicePlayer } from './service-player.ts';
 export interface SeatsToTake {
   /** The server's address, or for `bare` the path of Redis's socket. */
   readonly url: string;
-  /** `http`: players of the service who act over HTTP and watch over their channels. `bare`: no server, only the service's script. */
-  readonly dialect: 'plain' | 'http' | 'colyseus' | 'bare';
+  /**
+   * `patched`: players of the service who ask for patches in place of whole rooms. `http`: those who act over HTTP and watch over their
+   * channels. `bare`: no server, only the service's script.
+   */
+  readonly dialect: 'plain' | 'patched' | 'http' | 'colyseus' | 'bare';
   readonly rooms: readonly FullRoom[];
   /** Connections of the players who act over HTTP. */
   readonly connections: number;
@@ -106,7 +109,9 @@ async function join({ url, dialect, rooms: wanted, connections }: SeatsToTake): 
   if (dialect === 'bare') return joinBare(url, wanted, events);
   if (dialect === 'http') posts = await Posts.open(url, connections);
   const address = new URL(url);
-  return wanted.map(({ code, installIds }) => installIds.map((installId) => new ServicePlayer(address, code, installId, events, posts)));
+  return wanted.map(({ code, installIds }) =>
+    installIds.map((installId) => new ServicePlayer(address, code, installId, events, { takesPatches: dialect === 'patched', posts })),
+  );
 }
 
 async function play({ seconds, movers, rate, inFlight = 0 }: Game): Promise<Played> {

@@ -6,6 +6,17 @@ import { Watcher } from './watcher.ts';
 
 type Players = readonly { readonly id: string; readonly data: Move | null }[];
 
+interface Room {
+  readonly seq: number;
+  readonly players: Players;
+}
+
+interface Patch {
+  readonly seq: number;
+  readonly from: number;
+  readonly ops: readonly { readonly op: string; readonly path: string; readonly value?: unknown }[];
+}
+
 /** A player of the service with a channel, who acts over the channel or over HTTP. */
 export class ServicePlayer implements Playing {
   readonly opened: Promise<void>;
@@ -18,10 +29,16 @@ export class ServicePlayer implements Playing {
   /** The last state. It is parsed only when somebody asks: parsing each would cost more than the service does. */
   #state = Buffer.alloc(8 * 1024);
   #length = 0;
+  /** The patches that came since. They too are applied only when somebody asks. */
+  #patches: string[] = [];
+  /** Patches of another state than the one that the player had. */
+  #patchFaults = 0;
+  #room: Room | undefined;
   #order = 0;
 
-  /** @param posts the player acts over HTTP, on these connections */
-  constructor(url: URL, code: string, installId: string, events: PlayerEvents, posts?: Posts) {
+  /** @param how whether the player asks for patches, and the connections on which it acts, where that is over HTTP */
+  constructor(url: URL, code: string, installId: string, events: PlayerEvents, how: { takesPatches: boolean; posts: Posts | undefined }) {
+    const { takesPatches, posts } = how;
     this.#events = events;
     this.#http = posts && { posts, path: `/v1/rooms/${code}/data`, installId };
     const packing: Packing = {
@@ -36,12 +53,12 @@ export class ServicePlayer implements Playing {
       this.pushes++;
       events.pushed(this);
     };
-    this.#watcher = new Watcher(url, `/v1/rooms/${code}/live`, packing, { arrived });
+    this.#watcher = new Watcher(url, `/v1/rooms/${code}/live${takesPatches ? '?patch=1' : ''}`, packing, { arrived });
     this.opened = this.#watcher.opened;
   }
 
   get faults(): number {
-    return this.#watcher.faults;
+    return this.#watcher.faults + this.#patchFaults;
   }
 
   get isClosed(): boolean {
@@ -76,13 +93,29 @@ export class ServicePlayer implements Playing {
   }
 
   #players(): Players {
-    const { room } = JSON.parse(this.#state.toString('utf8', 0, this.#length)) as { room: { players: Players } };
-    return room.players.toSorted((one, other) => placeOf(one.id) - placeOf(other.id));
+    this.#room ??= (JSON.parse(this.#state.toString('utf8', 0, this.#length)) as { room: Room }).room;
+    for (const text of this.#patches.splice(0)) this.#apply(JSON.parse(text) as Patch, this.#room);
+    return this.#room.players.toSorted((one, other) => placeOf(one.id) - placeOf(other.id));
+  }
+
+  #apply({ seq, from, ops }: Patch, room: Room): void {
+    if (from !== room.seq) this.#patchFaults++;
+    for (const { op, path, value } of ops) {
+      const parts = path.slice(1).split('/');
+      const last = parts.pop()!;
+      const target = parts.reduce<Record<string, unknown>>((part, name) => part[name] as Record<string, unknown>, room as never);
+      // Nobody leaves these rooms, so that no element of a list is removed or put between others.
+      if (op === 'remove') delete target[last];
+      else target[last] = value;
+    }
+    if (room.seq !== seq) this.#patchFaults++;
   }
 
   #keep(bytes: Buffer, start: number, end: number): void {
     if (end - start > this.#state.length) this.#state = Buffer.alloc(2 * (end - start));
     this.#length = bytes.copy(this.#state, 0, start, end);
+    this.#patches.length = 0;
+    this.#room = undefined;
   }
 
   #answered(): void {
@@ -92,6 +125,11 @@ export class ServicePlayer implements Playing {
 
   #heard(message: string): undefined {
     if (message.startsWith('{"type":"welcome"')) return;
+    if (message.startsWith('{"type":"patch"')) {
+      this.#patches.push(message);
+      this.pushes++;
+      return this.#events.pushed(this) as undefined;
+    }
     if (message.startsWith('{"type":"acted"')) this.#answered();
     if (!message.startsWith('{"type":"acted"') || message.includes('"error"') || message.includes('"replayed"'))
       this.refusals.push(message);
