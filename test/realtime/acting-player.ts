@@ -191,7 +191,8 @@ export class ActingPlayer {
 
   #hear(from: number, to: number, kind: 'message' | 'missed'): void {
     if (this.#nextMessage !== undefined) {
-      if (from < this.#nextMessage) this.faults.push(`${this.code} ${this.id}: message ${from} came after ${this.#nextMessage - 1}`);
+      if (from < this.#nextMessage)
+        this.faults.push(`${this.code} ${this.id}: ${kind} ${from} to ${to} came after message ${this.#nextMessage - 1}`);
       if (this.#hearsAll && from > this.#nextMessage)
         this.faults.push(`${this.code} ${this.id}: messages ${this.#nextMessage} to ${from - 1} never came, and were not named as missed`);
     }
