@@ -49,6 +49,19 @@ const CUT_AFTER_MS = 5000;
 /** Above this, uWS cuts the connection without a close frame. Messages between the two limits close it with 1009. */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
 
+/** Ranges of missed messages that a socket is told one by one. Further ones are told as one with those between. */
+const MOST_RANGES = 64;
+
+/** uWS sends what was published within a turn of the event loop. An answer waits for a push of the topic before, 17 ms at most. */
+const PUBLISHED_KEPT_MS = 500;
+
+interface Published {
+  readonly text: string;
+  readonly at: number;
+  readonly pushCount: number;
+  readonly relayed: number;
+}
+
 /** Begins an answer to an act. */
 const ACTED = '{"type":"acted"';
 
@@ -114,8 +127,12 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   #answerBytes = 0;
   #name: string | undefined;
   #key: ServerKey | undefined;
-  /** The relayed messages that were not sent because the socket lagged: the first and the last. */
-  #missed: { from: number; to: number } | undefined;
+  /** The relayed messages that were not sent because the socket lagged: ranges, each with its first and last. */
+  readonly #missed: { from: number; to: number }[] = [];
+  /** The answers that were published in the last moment, with what the topic had published before. */
+  readonly #published: Published[] = [];
+  /** A state goes to this socket alone: no message is dropped with it. */
+  #isSendingState = false;
   /** Whether a look at the private part waits to be made, waits for the socket to drain, or failed and is made again. */
   #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
@@ -259,28 +276,38 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   }
 
   /**
-   * uWS dropped a state or a message because the socket's buffer is full. When it drains, the client gets the latest state, and learns
-   * which messages it missed.
+   * uWS dropped a state, a message or an answer because the socket's buffer is full. When it drains, the client gets the latest state and
+   * the answers, and learns which messages it missed. Of all that was published in one turn of the event loop uWS calls this for the first
+   * that it drops, and drops what was published after that without a call (`TopicTree::drainImpl`).
    */
   dropped(message: ArrayBuffer): void {
     this.#behindSince ??= performance.now();
+    const { topic } = this.#parts;
     const text = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
+    const answer = text.startsWith(ACTED) ? this.#published.find(({ text: published }) => published.startsWith(text)) : undefined;
     const [, number] = RELAYED.exec(text) ?? [];
-    if (text.startsWith(ACTED)) this.#queueAnswer(Buffer.from(message).toString());
-    else if (number === undefined) this.#missedPush = this.#parts.topic.pushCount;
-    else {
-      this.#miss(Number(number), Number(number));
-      this.#parts.topic.counts.messagesMissed++;
+    const isState = answer === undefined && number === undefined;
+    const from = answer !== undefined ? answer.relayed + 1 : number === undefined ? topic.relayedAtPush + 1 : Number(number);
+    const isStateAfter = answer === undefined ? topic.relayedAtPush >= from : topic.pushCount > answer.pushCount;
+    if (isState || isStateAfter) this.#missedPush = topic.pushCount;
+    if (from <= topic.relayed && !this.#isSendingState) {
+      this.#miss(from, topic.relayed);
+      topic.counts.messagesMissed += topic.relayed - from + 1;
     }
+    // An answer that comes twice does no harm.
+    for (const { text: published } of this.#published.splice(0)) this.#queueAnswer(published);
   }
 
+  /** Ranges are kept apart where messages between them were sent. */
   #miss(from: number, to: number): void {
-    this.#missed = { from: this.#missed?.from ?? from, to };
+    const last = this.#missed.at(-1);
+    if (last !== undefined && (from <= last.to + 1 || this.#missed.length === MOST_RANGES)) last.to = Math.max(last.to, to);
+    else this.#missed.push({ from, to });
   }
 
   relay(message: string, from: number, to: number): boolean {
     if (!this.isOpen || this.#ending !== undefined) return false;
-    if (!this.#isFull && this.#missed === undefined) {
+    if (!this.#isFull && this.#missed.length === 0) {
       this.#socket!.send(message);
       return true;
     }
@@ -320,10 +347,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
     while (this.#answers.length > 0 && !this.#isFull) this.#sendAnswer(this.#answers.shift()!);
     if (this.#isFull) return;
-    if (this.#missed !== undefined) {
-      this.#socket!.send(JSON.stringify({ type: 'missed', ...this.#missed }));
-      this.#missed = undefined;
-    }
+    while (this.#missed.length > 0 && !this.#isFull) this.#socket!.send(JSON.stringify({ type: 'missed', ...this.#missed.shift()! }));
+    if (this.#isFull) return;
     if (this.#privateWork === 'when_drained') {
       this.#privateWork = 'none';
       this.privateChanged();
@@ -362,8 +387,11 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   }
 
   sendState(message: string): void {
+    if (!this.isOpen) return;
     // If the buffer is full, uWS drops the state and calls `dropped`.
-    if (this.isOpen) this.#socket!.send(message);
+    this.#isSendingState = true;
+    this.#socket!.send(message);
+    this.#isSendingState = false;
   }
 
   /** Sends an answer, or queues it while the socket is full: unlike a state, an answer has no later one to replace it. */
@@ -388,7 +416,15 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (!this.isOpen) return;
     const isAlone = this.#name === undefined || this.#answers.length > 0 || this.#isFull || this.#ending !== undefined;
     if (isAlone) this.send(message);
-    else this.#parts.topic.publishWithPush(this.connectionId, message);
+    else this.#publish(message);
+  }
+
+  #publish(text: string): void {
+    const { topic } = this.#parts;
+    const now = performance.now();
+    while (this.#published.length > 0 && this.#published[0]!.at < now - PUBLISHED_KEPT_MS) this.#published.shift();
+    this.#published.push({ text, at: now, pushCount: topic.pushCount, relayed: topic.relayed });
+    topic.publishWithPush(this.connectionId, text);
   }
 
   /**

@@ -70,6 +70,8 @@ export class Topic {
   readonly #named = new Map<string, Set<Watcher>>();
   /** Number of the last relayed message. */
   #relayed = 0;
+  /** The same at the latest push. */
+  #relayedAtPush = 0;
   /** The messages that were dropped, because the topic pushes more than it may: the first and the last. */
   #missed: { from: number; to: number } | undefined;
   #tellingMissed: NodeJS.Timeout | undefined;
@@ -234,6 +236,11 @@ export class Topic {
     return this.#state;
   }
 
+  /** The number of the last message that came before the latest push. */
+  get relayedAtPush(): number {
+    return this.#relayedAtPush;
+  }
+
   /** The number of the last message that came. */
   get relayed(): number {
     return this.#relayed;
@@ -375,6 +382,7 @@ export class Topic {
   #push(): void {
     this.#cancelPush();
     this.#pushCount++;
+    this.#relayedAtPush = this.#relayed;
     this.#encode();
     const patch = this.#patchedCount > 0 ? this.#patchOf(this.#state) : undefined;
     this.#pushed = this.#message;
