@@ -126,7 +126,7 @@ describe('an act over the channel', () => {
     const room = await open(service);
     const watcher = await seated(room, room.host);
     watcher.send(text);
-    expect(await acted(watcher, 1)).toEqual({ type: 'acted', order: 1, seq: (await room.read()).seq });
+    expect(await acted(watcher, 1)).toEqual({ type: 'acted', order: 1, seq: expect.any(Number) });
     await watcher.close();
   });
 
