@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
@@ -33,7 +33,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 const LONG = [
   'test/commands/cluster.test.ts',
   'test/consistency/{cluster,command,damages,live}.test.ts',
-  'test/operator/console/{accounts,cluster,keys}.test.ts',
+  'test/operator/console/{accounts,cluster,server-keys}.test.ts',
   'test/commands/backup/{backup,deleted-accounts,known-deletions,page,restore,room}.test.ts',
   'test/commands/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
@@ -48,6 +48,14 @@ const LONG = [
   'test/bench/{run,apart,cluster,colyseus,micro,room-acts}.test.ts',
   'test/bench/compare/compare.test.ts',
 ];
+
+// A file that was renamed would run in the wrong project from then on.
+for (const pattern of [...ON_CLUSTER, ...MOCKING, ...LONG]) {
+  const [, before, names = '', after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? [undefined, pattern];
+  const paths = after === undefined ? [pattern] : names.split(',').map((name) => `${before}${name}${after}`);
+  for (const path of paths)
+    if (!path.includes('*') && !existsSync(path)) throw new Error(`vitest.config.ts names ${path}, which does not exist.`);
+}
 
 export default defineConfig({
   test: {

@@ -44,6 +44,7 @@ export interface WebSocket<Data> {
   close(): void;
   getBufferedAmount(): number;
   subscribe(topic: string): boolean;
+  unsubscribe(topic: string): boolean;
 }
 
 export interface WebSocketBehavior<Data> {

@@ -75,11 +75,12 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#coins-balance', /^15$/);
     await press(page, '#coins-replay');
     await shows(page, '#coins-said', 'Replayed: the first answer again, with 15 coins after it. Nothing moved, the balance is 15.');
+    // The page reads the history after the sentence shows.
+    await expect.poll(() => page.locator('#coins-history tr.again').count()).toBe(1);
     expect(await page.locator('#coins-history tr').allTextContents()).toEqual([
       expect.stringMatching(/^debit−1015spend-/),
       expect.stringMatching(/^credit\+2525earn-/),
     ]);
-    expect(await page.locator('#coins-history tr.again').count()).toBe(1);
     // The player is the same after a reload.
     await page.reload();
     await shows(page, '#coins-balance', /^15$/);

@@ -45,10 +45,8 @@ function stateOf(status: PairStatusWord, expiresAt: number): State {
     position,
     stamp: '',
     privateAt: 0,
-    encode: () => ({
-      message: `{"type":"pair","status":"${status}"}`,
-      isFinal: position === 3,
-      changesAt: position === 3 ? undefined : expiresAt,
-    }),
+    isFinal: position === 3,
+    changesAt: position === 3 ? Infinity : expiresAt,
+    encode: () => `{"type":"pair","status":"${status}"}`,
   };
 }

@@ -3,7 +3,7 @@ import type { Feed, Relay, State } from '../../server/live/feed.ts';
 import { roomKeys } from './model.ts';
 import { readScript } from './read.ts';
 import { patchOps } from './patch.ts';
-import { fieldsOf, roomJson, seatedIn, type RoomFields } from './record.ts';
+import { fieldsOf, leastLengthOf, OF_PLAYER, roomJson, seatedIn, type RoomFields } from './record.ts';
 
 /** The feed of rooms: `settle` of `room.lua` publishes the fields that a change set, `message.lua` the messages. */
 export function roomFeed(scripts: ScriptRunner): Feed {
@@ -54,12 +54,20 @@ export class RoomState implements State {
     this.#pushed = pushed ?? { position: this.position, before: new Map() };
   }
 
-  encode() {
-    return {
-      message: `{"type":"room","seq":${this.position},"room":${roomJson(this.fields)}}`,
-      isFinal: this.fields.get('phase') === 'ended',
-      changesAt: Number(this.fields.get('expiresAt')),
-    };
+  get isFinal(): boolean {
+    return this.fields.get('phase') === 'ended';
+  }
+
+  get changesAt(): number {
+    return Number(this.fields.get('expiresAt'));
+  }
+
+  encode(): string {
+    return `{"type":"room","seq":${this.position},"room":${roomJson(this.fields)}}`;
+  }
+
+  get leastLength(): number {
+    return leastLengthOf(this.fields);
   }
 
   encodePatch(): string {
@@ -113,7 +121,6 @@ export class RoomState implements State {
 }
 
 const PRIVATE_OF = 'privateOf';
-const OF_PLAYER = /^(p\d+)(?:\.data)?$/;
 
 /** @param message lines: the change's seq, when the room was changed before it, then names and texts of fields */
 function changed(message: string, known: RoomState | undefined): State | number | undefined {

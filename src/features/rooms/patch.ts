@@ -1,42 +1,58 @@
-import { memberNames, memberText, playerJson, seatedIn, type RoomFields } from './record.ts';
+import { isMember, memberText, playerJson, seatedIn, type RoomFields } from './record.ts';
 
 /** The texts that changed fields had; undefined for a field that was not there. */
 export type FieldsBefore = ReadonlyMap<string, string | undefined>;
+
+/** A text up to so long is replaced whole: to find what changed in it costs more than it saves. */
+const REPLACED_WHOLE = 128;
 
 /**
  * The operations of a JSON Patch (RFC 6902: `add`, `replace`, `remove`), as JSON text, that turn the room as it was into the room as it is.
  */
 export function patchOps(before: FieldsBefore, now: RoomFields): string {
-  const was = (name: string): string | undefined => (before.has(name) ? before.get(name) : now.get(name));
   const ops: string[] = [];
-  for (const name of memberNames) {
-    if (!before.has(name)) continue;
-    const [text, next] = [memberText(name, was(name)), memberText(name, now.get(name))];
-    if (text === next) continue;
-    if (text === undefined) ops.push(add(`/${name}`, next!));
+  for (const [name, textBefore] of before) {
+    const text = now.get(name);
+    if (!isMember(name) || text === textBefore) continue;
+    const [member, next] = [memberText(name, textBefore), memberText(name, text)];
+    if (member === undefined) ops.push(add(`/${name}`, next!));
     else if (next === undefined) ops.push(remove(`/${name}`));
-    else if (name === 'state') compare(ops, '/state', JSON.parse(text), JSON.parse(next));
+    else if (name === 'state') compareTexts(ops, '/state', member, next);
     else ops.push(replace(`/${name}`, next));
   }
-  comparePlayers(ops, was, now);
+  comparePlayers(ops, before, now);
   return `[${ops.join(',')}]`;
 }
 
 /** Players who left are removed from the last to the first; those who joined stand at the end. */
-function comparePlayers(ops: string[], was: (name: string) => string | undefined, now: RoomFields): void {
-  const before = seatedIn(was('players')!);
+function comparePlayers(ops: string[], before: FieldsBefore, now: RoomFields): void {
+  const was = (name: string): string | undefined => (before.has(name) ? before.get(name) : now.get(name));
   const ids = seatedIn(now.get('players')!);
-  const staying = before.filter((id) => ids.includes(id));
-  for (let place = before.length - 1; place >= 0; place--) if (!staying.includes(before[place]!)) ops.push(remove(`/players/${place}`));
+  let staying = ids;
+  if (before.has('players')) {
+    const seated = seatedIn(before.get('players')!);
+    staying = seated.filter((id) => ids.includes(id));
+    for (let place = seated.length - 1; place >= 0; place--) if (!staying.includes(seated[place]!)) ops.push(remove(`/players/${place}`));
+  }
   const [hostBefore, host] = [was('hostId'), now.get('hostId')];
   for (const [place, id] of ids.entries()) {
-    const text = playerJson(id, now.get(id), now.get(`${id}.data`), host);
-    if (place >= staying.length) ops.push(add(`/players/${place}`, text));
-    else {
-      const textBefore = playerJson(id, was(id), was(`${id}.data`), hostBefore);
-      if (text !== textBefore) compare(ops, `/players/${place}`, JSON.parse(textBefore), JSON.parse(text));
+    const path = `/players/${place}`;
+    const dataName = `${id}.data`;
+    const [record, data] = [now.get(id), now.get(dataName)];
+    if (place >= staying.length) {
+      ops.push(add(path, playerJson(id, record, data, host)));
+      continue;
     }
+    if (before.has(id)) compare(ops, path, JSON.parse(`{${before.get(id)}}`), JSON.parse(`{${record}}`));
+    if ((id === host) !== (id === hostBefore)) ops.push(replace(`${path}/host`, `${id === host}`));
+    if (before.has(dataName)) compareTexts(ops, `${path}/data`, before.get(dataName) ?? 'null', data ?? 'null');
   }
+}
+
+function compareTexts(ops: string[], path: string, before: string, now: string): void {
+  if (before === now) return;
+  if (now.length <= REPLACED_WHOLE) ops.push(replace(path, now));
+  else compare(ops, path, JSON.parse(before), JSON.parse(now));
 }
 
 function compare(ops: string[], path: string, before: unknown, now: unknown): void {

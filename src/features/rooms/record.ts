@@ -52,7 +52,12 @@ const members = {
 
 type Member = keyof typeof members;
 
-export const memberNames = Object.keys(members) as readonly Member[];
+const memberNames = Object.keys(members) as readonly Member[];
+
+/** Whether a field stands in the room's JSON under its own name. */
+export function isMember(name: string): name is Member {
+  return Object.hasOwn(members, name);
+}
 
 /** The JSON of a member of a room, of its field's text. Undefined where the room has no such member. */
 export function memberText(name: Member, text: string | undefined): string | undefined {
@@ -81,6 +86,16 @@ export function roomJson(fields: RoomFields): string {
     if (member !== undefined) text = `${text},"${name}":${member}`;
   }
   return `${text}}`;
+}
+
+/** The name of a field of a player. It names the player's id. */
+export const OF_PLAYER = /^(p\d+)(?:\.data)?$/;
+
+/** No more characters than the room's JSON has. To count them costs less than to make the JSON. */
+export function leastLengthOf(fields: RoomFields): number {
+  let length = 0;
+  for (const [name, text] of fields) if (isMember(name) || OF_PLAYER.test(name)) length += text.length;
+  return length;
 }
 
 /** A player's own part in an answer or a message: what only that player sees. */

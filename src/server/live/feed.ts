@@ -30,15 +30,16 @@ export interface State {
   readonly position: number;
   /** Tells states at one position apart: after a failover others may have taken the place of those that were lost. */
   readonly stamp: string;
+  /** Whether no other state follows. */
+  readonly isFinal: boolean;
+  /** When the state changes without a message, in milliseconds since 1970. Infinity for never. */
+  readonly changesAt: number;
   /** The message that watchers receive. Called at most once for each state in a process. */
-  encode(): {
-    message: string;
-    isFinal: boolean;
-    /** When the state changes without a message, in milliseconds since 1970. */
-    changesAt?: number;
-  };
-  /** The message for watchers that take patches: what changed since the last push. Undefined: they get the whole state too. */
+  encode(): string;
+  /** The message for watchers that take patches: what changed since the last push. Without it they get whole states too. */
   encodePatch?(): string;
+  /** No more characters than `encode` gives, counted for less than it costs. */
+  readonly leastLength?: number;
   /** Called when all watchers have this state. */
   pushed?(): void;
   /** Called for a state that was read, and not made by a change of the known one. */

@@ -386,6 +386,10 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (this.isOpen) this.#socket!.subscribe(topic);
   }
 
+  unsubscribe(topic: string): void {
+    if (this.isOpen) this.#socket!.unsubscribe(topic);
+  }
+
   sendState(message: string): void {
     if (!this.isOpen) return;
     // If the buffer is full, uWS drops the state and calls `dropped`.

@@ -8,6 +8,7 @@ export interface Watcher {
   readonly takesPatches: boolean;
   /** From now on the socket receives what is published on the topic. */
   subscribe(topic: string): void;
+  unsubscribe(topic: string): void;
   sendState(message: string): void;
   /** Sends a message that is not kept, unless the socket lags: then the messages of these numbers are missed. @returns whether it was sent */
   relay(message: string, from: number, to: number): boolean;
@@ -25,9 +26,6 @@ const PUSH_INTERVAL_MS = 17;
  * the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS, 200 by default), so its traffic stays bounded.
  */
 const WATCHERS_WITHIN_BOUND = 1024;
-
-/** Ends the name of the topic, within the process, of the watchers that take patches. */
-const PATCHES = '#patches';
 
 /** So much of the bytes per second may go out at once as messages. Beyond it they are missed. */
 const RELAYED_AT_ONCE_MS = 1000;
@@ -56,6 +54,8 @@ export class Topic {
   readonly feed: Feed;
   readonly id: string;
   readonly channel: string;
+  /** The name, within the process, of the watchers that take patches. */
+  readonly #patchChannel: string;
   readonly counts: LiveCounts;
   readonly #parts: TopicParts;
   readonly #watchers = new Set<Watcher>();
@@ -80,11 +80,8 @@ export class Topic {
   #position: number | undefined;
   /** The latest state: the next change may need it. */
   #state: State | undefined;
-  /** Whether `#message` is that of the latest state. */
-  #isEncoded = false;
-  #message = '';
-  /** The last state that was pushed: the next patch begins there. */
-  #pushed = '';
+  /** The message of the latest state, once a watcher needs it. */
+  #message: string | undefined;
   #isFinal = false;
   #holds = 0;
   /** Until when the messages that were relayed have used up the topic's bytes per second, on the same clock. */
@@ -108,6 +105,7 @@ export class Topic {
     this.feed = feed;
     this.id = id;
     this.channel = feed.channel(id);
+    this.#patchChannel = `${this.channel}#patches`;
     this.#parts = parts;
     this.counts = parts.counts ?? new LiveCounts();
   }
@@ -131,8 +129,7 @@ export class Topic {
 
   /** The latest state as watchers receive it, pushed or not. */
   get message(): string {
-    this.#encode();
-    return this.#message;
+    return (this.#message ??= this.#state?.encode() ?? '');
   }
 
   hold(): void {
@@ -169,12 +166,12 @@ export class Topic {
     if (!this.isKnown) return;
     const isJoining = this.#joining.has(watcher);
     const isPushing = this.#pushing !== undefined && !isJoining;
-    // The patch that comes begins at the state that this watcher missed.
-    if (isPushing && watcher.takesPatches) return watcher.sendState(this.#pushed);
+    // The patch that comes begins at the state that this watcher missed: it joins anew.
+    if (isPushing && watcher.takesPatches) watcher.unsubscribe(this.#patchChannel);
     // A state that a push brings to all watchers must not reach this one twice.
-    if (isPushing || (this.#pushCount > missedPush && !watcher.takesPatches)) return;
+    else if (isPushing || (this.#pushCount > missedPush && !watcher.takesPatches)) return;
+    if (isPushing || isJoining) this.#joining.set(watcher, this.position);
     watcher.sendState(this.message);
-    if (isJoining) this.#joining.set(watcher, this.position);
   }
 
   /** From now on the watcher gets the messages and private parts for this name. */
@@ -197,7 +194,7 @@ export class Topic {
   }
 
   #channelOf({ takesPatches }: Watcher): string {
-    return takesPatches ? this.channel + PATCHES : this.channel;
+    return takesPatches ? this.#patchChannel : this.channel;
   }
 
   /** Resolves when the position is past `position`, when the topic ends, after `waitMs`, or when `onGone` calls back. */
@@ -256,13 +253,13 @@ export class Topic {
     if (state.position <= this.position || this.#holds === 0) return;
     this.#position = state.position;
     this.#state = state;
-    this.#isEncoded = false;
+    this.#message = undefined;
+    this.#isFinal = state.isFinal;
+    this.#changesAt = state.changesAt;
+    // Most changes postpone the expiry. A timer that sometimes fires too early costs less than a new timer at every change.
+    if (this.#changesAt < this.#looksAt) this.#lookLater();
     if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
-    else {
-      this.#encode();
-      this.#pushed = this.#message;
-      state.pushed?.();
-    }
+    else state.pushed?.();
     this.wake();
     this.#tellPrivate(state.privateOf ?? (state.privateAt > 0 ? [...this.#named.keys()] : []));
   }
@@ -332,7 +329,7 @@ export class Topic {
   /** @param forPatched for the watchers that take patches */
   #publish(message: string, forPatched: string): void {
     if (this.#watchers.size > this.#patchedCount) this.#parts.publish(this.channel, message);
-    if (this.#patchedCount > 0) this.#parts.publish(this.channel + PATCHES, forPatched);
+    if (this.#patchedCount > 0) this.#parts.publish(this.#patchChannel, forPatched);
   }
 
   #publishWaiting(): void {
@@ -383,27 +380,28 @@ export class Topic {
     this.#cancelPush();
     this.#pushCount++;
     this.#relayedAtPush = this.#relayed;
-    this.#encode();
-    const patch = this.#patchedCount > 0 ? this.#patchOf(this.#state) : undefined;
-    this.#pushed = this.#message;
-    this.#state?.pushed?.();
+    const patch = this.#patchedCount > 0 && !this.#isFinal ? this.#patchOf(this.#state!) : undefined;
+    this.#state!.pushed?.();
     const patched = patch === undefined ? 0 : this.#patchedCount;
-    const paidMs = this.#millisecondsOf(this.#message, this.#watchers.size - patched) + this.#millisecondsOf(patch ?? '', patched);
+    const whole = this.#watchers.size > patched ? this.message : '';
+    const paidMs = this.#millisecondsOf(patch ?? '', patched) + this.#millisecondsOf(whole, this.#watchers.size - patched);
     this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, paidMs);
     if (!this.#isFinal) {
-      this.#publish(this.#message, patch ?? this.#message);
+      this.#publish(whole, patch ?? whole);
       return this.#join();
     }
     // `add` has already sent the final state to watchers that joined at it.
     const watchers = [...this.#watchers].filter((watcher) => this.#joining.get(watcher) !== this.position);
-    for (const watcher of watchers) watcher.sendState(this.#message);
+    for (const watcher of watchers) watcher.sendState(whole);
     this.#finish(watchers);
   }
 
   /** A patch that is longer than half the state saves too little. */
-  #patchOf(state: State | undefined): string | undefined {
-    const patch = state?.encodePatch?.();
-    return patch === undefined || patch.length > this.#message.length / 2 ? undefined : patch;
+  #patchOf(state: State): string | undefined {
+    const patch = state.encodePatch?.();
+    if (patch === undefined) return undefined;
+    const isShort = 2 * patch.length <= (state.leastLength ?? 0) || 2 * patch.length <= this.message.length;
+    return isShort ? patch : undefined;
   }
 
   /** For how long a message of so many bytes, to so many watchers, uses up the topic's bytes per second. */
@@ -420,7 +418,7 @@ export class Topic {
 
   #join(): void {
     for (const [watcher, position] of this.#joining) {
-      if (position < this.position) watcher.sendState(this.#message);
+      if (position < this.position) watcher.sendState(this.message);
       watcher.subscribe(this.#channelOf(watcher));
     }
     this.#joining.clear();
@@ -429,17 +427,6 @@ export class Topic {
   #finish(watchers: Watcher[]): void {
     this.#isFinished = true;
     for (const watcher of watchers) watcher.end(closeCodes.finished, 'finished');
-  }
-
-  #encode(): void {
-    if (this.#state === undefined || this.#isEncoded) return;
-    const { message, isFinal, changesAt } = this.#state.encode();
-    this.#isEncoded = true;
-    this.#message = message;
-    this.#isFinal = isFinal;
-    this.#changesAt = changesAt ?? Infinity;
-    // Most changes postpone the expiry. A timer that sometimes fires too early costs less than a new timer at every change.
-    if (this.#changesAt < this.#looksAt) this.#lookLater();
   }
 
   /** Sets the timer that refreshes the topic when its state changes without a message. */

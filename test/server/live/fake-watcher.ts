@@ -7,6 +7,7 @@ export class FakeWatcher implements Watcher {
   /** What was sent until it subscribed. */
   sentBefore: string[] | undefined;
   ended: number | undefined;
+  isSubscribed = false;
   readonly takesPatches: boolean;
   readonly relayed: string[] = [];
   privateChanges = 0;
@@ -18,7 +19,12 @@ export class FakeWatcher implements Watcher {
   }
 
   subscribe(): void {
+    this.isSubscribed = true;
     this.sentBefore = [...this.sent];
+  }
+
+  unsubscribe(): void {
+    this.isSubscribed = false;
   }
 
   sendState(message: string): void {
@@ -42,14 +48,16 @@ export class FakeWatcher implements Watcher {
 
 /** A state whose message is its position. */
 export function stateAt(position: number, more: { isFinal?: boolean; changesAt?: number; onEncode?: () => void } = {}): State {
-  const { isFinal = false, changesAt, onEncode } = more;
+  const { isFinal = false, changesAt = Infinity, onEncode } = more;
   return {
     position,
     stamp: '',
     privateAt: 0,
+    isFinal,
+    changesAt,
     encode() {
       onEncode?.();
-      return { message: `state ${position}`, isFinal, changesAt };
+      return `state ${position}`;
     },
   };
 }

@@ -10,7 +10,9 @@ function patchedState(position: number, before?: { pushedAt: number }): State & 
     stamp: '',
     privateAt: 0,
     pushedAt: before?.pushedAt ?? position,
-    encode: () => ({ message: `the whole state ${position}`, isFinal: false }),
+    isFinal: false,
+    changesAt: Infinity,
+    encode: () => `the whole state ${position}`,
     encodePatch() {
       return `${this.pushedAt}→${position}`;
     },
@@ -53,7 +55,7 @@ afterEach(() => void vi.useRealTimers());
 
 const pass = (milliseconds: number): Promise<void> => vi.advanceTimersByTimeAsync(milliseconds).then(() => {});
 
-test('a watcher that missed a patch gets the whole state that the next patch begins at', async () => {
+test('a watcher that missed a patch gets the whole state, and the patches after the push that is due', async () => {
   change();
   await pass(100);
   change();
@@ -62,15 +64,19 @@ test('a watcher that missed a patch gets the whole state that the next patch beg
   const missedPush = topic.pushCount;
   change();
   topic.catchUp(watcher, missedPush);
+  expect([watcher.isSubscribed, watcher.sent]).toEqual([false, ['the whole state 1', 'the whole state 4']]);
   await pass(100);
-  expect([watcher.sent, published.slice(2)]).toEqual([['the whole state 1', 'the whole state 3'], ['3→4']]);
+  expect([watcher.isSubscribed, watcher.sent.length]).toEqual([true, 2]);
+  change();
+  await pass(100);
+  expect(published.slice(2)).toEqual(['3→4', '4→5']);
 });
 
-test('a watcher that missed its first state gets it before the first patch', async () => {
+test('a watcher that missed its first state gets the state that stands', async () => {
   change();
   topic.catchUp(watcher, 0);
   await pass(100);
-  expect([watcher.sent, published]).toEqual([['the whole state 1', 'the whole state 1'], ['1→2']]);
+  expect([watcher.sent, watcher.isSubscribed]).toEqual([['the whole state 1', 'the whole state 2'], true]);
 });
 
 test('a watcher that missed a patch gets the latest state where no push is due', async () => {
