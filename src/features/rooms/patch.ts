@@ -1,4 +1,4 @@
-import { isMember, memberText, playerJson, seatedIn, type RoomFields } from './record.ts';
+import { hasMember, isMember, memberText, playerJson, seatedIn, type RoomFields } from './record.ts';
 
 /** The texts that changed fields had; undefined for a field that was not there. */
 export type FieldsBefore = ReadonlyMap<string, string | undefined>;
@@ -14,11 +14,11 @@ export function patchOps(before: FieldsBefore, now: RoomFields): string {
   for (const [name, textBefore] of before) {
     const text = now.get(name);
     if (!isMember(name) || text === textBefore) continue;
-    const [member, next] = [memberText(name, textBefore), memberText(name, text)];
-    if (member === undefined) ops.push(add(`/${name}`, next!));
-    else if (next === undefined) ops.push(remove(`/${name}`));
-    else if (name === 'state') compareTexts(ops, '/state', member, next);
-    else ops.push(replace(`/${name}`, next));
+    const path = `/${name}`;
+    if (!hasMember(name, text)) ops.push(remove(path));
+    else if (!hasMember(name, textBefore)) ops.push(add(path, memberText(name, text)!));
+    else if (name === 'state') compareTexts(ops, path, textBefore!, text!);
+    else ops.push(replace(path, memberText(name, text)!));
   }
   comparePlayers(ops, before, now);
   return `[${ops.join(',')}]`;

@@ -59,6 +59,11 @@ export function isMember(name: string): name is Member {
   return Object.hasOwn(members, name);
 }
 
+/** Whether the room's JSON has a member, of its field's text. */
+export function hasMember(name: Member, text: string | undefined): boolean {
+  return text !== undefined || members[name] === 'text_or_null';
+}
+
 /** The JSON of a member of a room, of its field's text. Undefined where the room has no such member. */
 export function memberText(name: Member, text: string | undefined): string | undefined {
   const kind = members[name];

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { patchOps } from '../../../src/features/rooms/patch.ts';
-import { playerRecord, roomJson, type RoomFields } from '../../../src/features/rooms/record.ts';
+import { leastLengthOf, playerRecord, roomJson, type RoomFields } from '../../../src/features/rooms/record.ts';
 import { start, type TestService } from '../../harness.ts';
 import { Watcher, type Message } from '../../realtime/watcher.ts';
 import { seeded } from '../../seeded.ts';
@@ -58,7 +59,11 @@ class AnyRoom {
         const joined = `p${++this.#given}`;
         fields.set('players', [...this.#ids, joined].join(' ')).set(joined, playerRecord('New', '2026-11-23T00:00:00.000Z'));
       },
-      () => id && fields.set('players', this.#ids.filter((each) => each !== id).join(' ')),
+      () => {
+        if (id === undefined) return;
+        fields.set('players', this.#ids.filter((each) => each !== id).join(' '));
+        for (const name of [id, `${id}.data`]) fields.delete(name);
+      },
     ];
     kinds[this.#below(kinds.length)]!();
     fields.set('seq', String(Number(fields.get('seq')) + 1));
@@ -77,7 +82,10 @@ test('patches of random changes, one or several at a time, give the whole room e
     const changed = [...new Set([...before.keys(), ...any.fields.keys()])].filter((name) => before.get(name) !== any.fields.get(name));
     const ops = JSON.parse(patchOps(new Map(changed.map((name) => [name, before.get(name)])), any.fields)) as never[];
     copy = applyPatch(copy, ops);
-    expect(copy).toEqual(JSON.parse(roomJson(any.fields)));
+    const text = roomJson(any.fields);
+    // `expect` takes thirty times as long, which matters for a million changes.
+    if (!isDeepStrictEqual(copy, JSON.parse(text))) expect(copy).toEqual(JSON.parse(text));
+    if (leastLengthOf(any.fields) > text.length) expect(leastLengthOf(any.fields)).toBeLessThanOrEqual(text.length);
   }
 });
 
