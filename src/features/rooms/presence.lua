@@ -4,11 +4,11 @@
 -- Prologue prologue-check.lua
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room, seated_ids, seat_fields, seat_of, last_order, set, keep, drop, flags_of, player_text, settle
--- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) looked(next look or '', hand-over at or '') room_not_found not_in_room
+-- Answers seated(player id, is host, hand-over at or '', private, last order of the tab) looked(next look or '', hand-over at or '', members without a lease) room_not_found not_in_room
 --
 -- Each connection has a lease that its process renews, so the leases of a process that died run out. `leases` holds
--- "<account>:<connection>" by the lease's end. The events: `hello` and `renew` grant leases to `members`, `bye` ends them,
--- `look` does neither. The next look is the time at which any process has to run this script again.
+-- "<account>:<connection>" by the lease's end. The events: `hello` and `grant` grant leases to `members`, `renew` moves the end of those
+-- that stand, `bye` ends them, `look` does nothing to them. The next look is the time at which any process has to run this script again.
 local at = tonumber(now)
 local found = find_room(room)
 if not found then
@@ -25,9 +25,13 @@ end
 
 local function account_of(member) return string.match(member, '^[^:]+') end
 
+-- Before a lease is granted the queue must hold the room. A lease that has ended is not renewed: the room may have left the queue.
+local lease_end = at + tonumber(lease_ms)
+local without = {}
 for member in string.gmatch(members, '%S+') do
   if event == 'bye' then redis.call('ZREM', leases, member)
-  else redis.call('ZADD', leases, at + tonumber(lease_ms), member) end
+  elseif event ~= 'renew' or redis.call('ZSCORE', leases, member) then redis.call('ZADD', leases, lease_end, member)
+  else without[#without + 1] = member end
 end
 
 -- A lease that ran out was last renewed lease_ms before its end. The player counts as away since then.
@@ -68,6 +72,6 @@ if leased[2] then redis.call('PEXPIRE', leases, ttl_ms) end
 
 local function time_text(time) return time and string.format('%d', time) or '' end
 settle(found, ttl_ms)
-if event ~= 'hello' then return {'looked', time_text(next_look), time_text(host_due)} end
+if event ~= 'hello' then return {'looked', time_text(next_look), time_text(host_due), table.concat(without, ' ')} end
 local private = redis.call('HGET', room, you .. ':private') or ''
 return {'seated', you, you == found.host and '1' or '0', time_text(host_due), private, last_order(found, you, tab)}

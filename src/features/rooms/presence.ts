@@ -73,7 +73,8 @@ const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned
  * A room with leases is in the queue, due no later than the first of them ends: then any process looks at the room. No script
  * writes both, so the order keeps this true if a process dies between two steps. Before `hello` grants a lease, the queue holds an
  * entry of this connection, due before the lease ends; once it is due, a look makes the room due at the end of its first lease, and
- * so does every later look. A renewal only moves the end of a lease away: the look then comes early, and goes on to the later time.
+ * so does every later look. A renewal only moves the end of a lease away: the look then comes early, and goes on to the later time. It
+ * grants none: a process that was cut off from Redis for longer than a lease puts the room into the queue first, as for a hello.
  * A `bye` that is lost shows when the lease ends.
  */
 export class Presence {
@@ -229,8 +230,18 @@ export class Presence {
     const staying = members.filter((member) => this.#members.get(code)?.has(member) === true);
     await Promise.all([
       gone.length > 0 && this.#end(code, gone),
-      staying.length > 0 && this.#update('renew', code, staying).catch((error: unknown) => this.#failed(error)),
+      staying.length > 0 && this.#renewLeases(code, staying).catch((error: unknown) => this.#failed(error)),
     ]);
+  }
+
+  async #renewLeases(code: string, members: readonly string[]): Promise<void> {
+    const [, , , without = ''] = await this.#update('renew', code, members);
+    if (without === '') return;
+    const dueAt = this.#parts.now() + LEASE_MS;
+    await Promise.all(without.split(' ').map((member) => this.#queue.ahead(code, dueAt, connectionOf(member))));
+    // A connection that ended meanwhile must not get a lease again.
+    const staying = without.split(' ').filter((member) => this.#members.get(code)?.has(member) === true);
+    if (staying.length > 0) await this.#update('grant', code, staying);
   }
 
   /** Why the caller may not act any more. A caller that cannot be looked at keeps its leases: its data may lie on another primary. */
@@ -283,7 +294,7 @@ export class Presence {
     return nextLook === '' ? undefined : Number(nextLook);
   }
 
-  #update(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]) {
+  #update(event: 'bye' | 'renew' | 'grant' | 'look', code: string, members: readonly string[]) {
     return this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members));
   }
 
@@ -324,4 +335,8 @@ function keyOf({ accountId, session }: Caller): string {
 
 function accountOf(member: string): string {
   return member.slice(0, member.indexOf(':'));
+}
+
+function connectionOf(member: string): string {
+  return member.slice(member.indexOf(':') + 1);
 }

@@ -116,6 +116,29 @@ test('a look between the writing ahead and the hello does not lose the room', as
   expect(await isConnected(room)).toEqual([false]);
 });
 
+test('a renewal after the lease has ended puts the room into the queue again, before it grants a lease', async () => {
+  const room = await open(service);
+  await using other = otherProcess(RENEWAL_MS);
+  const { run } = other.scripts;
+  let isCutOff = true;
+  other.scripts.run = async (script, keys, args, prologue) => {
+    if (isCutOff && (args as { event?: string }).event === 'renew') throw new Error('cut off');
+    return run.call(other.scripts, script, keys as never, args as never, prologue) as never;
+  };
+  await other.presence.hello(room.code, caller(room.host), 'c1', ignore);
+  service.advance(LEASE_MS);
+  await expect.poll(() => hasLeases(room), { timeout: 10_000 }).toBe(false);
+  service.advance(30_000);
+  await expect.poll(() => service.service.redis.exists(roomKeys.due), { timeout: 10_000 }).toBe(0);
+  isCutOff = false;
+  await expect.poll(() => hasLeases(room), { timeout: 10_000 }).toBe(true);
+  expect(await isConnected(room)).toEqual([true]);
+  await other.presence.close();
+  expect((await audited(own.location)).findings).toEqual([]);
+  service.advance(LEASE_MS);
+  await expect.poll(() => hasLeases(room), { timeout: 10_000 }).toBe(false);
+});
+
 test('a renewal ends the leases of an account that moved, and renews the others', async () => {
   const room = await open(service);
   const guest = await room.join();
