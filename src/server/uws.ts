@@ -45,6 +45,8 @@ export interface WebSocket<Data> {
   getBufferedAmount(): number;
   subscribe(topic: string): boolean;
   unsubscribe(topic: string): boolean;
+  /** What is sent within the callback goes out in one write. */
+  cork(callback: () => void): void;
 }
 
 export interface WebSocketBehavior<Data> {

@@ -62,7 +62,7 @@ describe("a server's room", () => {
     const { room, ada } = table;
     const heard: unknown[] = [];
     const states = new Set<string>();
-    room.on('connection', ({ status }) => states.add(status));
+    room.on('connection', ({ status }) => status !== 'live' && states.add(status));
     ada.on('message', ({ data }) => heard.push(data));
     await expect.poll(() => ada.me?.id).toBe('p1');
     const results = await Promise.all(Array.from({ length: 200 }, (_, n) => room.send(n)));

@@ -183,7 +183,7 @@ export class OpenSockets<Services> {
   #checkPace(): void {
     const now = performance.now();
     for (const socket of this.#sockets) {
-      socket.checkPace(now);
+      socket.outbox.checkPace(now);
       socket.check();
     }
   }

@@ -11,13 +11,10 @@ import { closeCodes } from './close-codes.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import { invalidBearer } from '../http/refusals.ts';
 import type { State } from './feed.ts';
-import type { Topic, Watcher } from './topic.ts';
+import { BAD_MESSAGES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND } from './socket-limits.ts';
+import { Outbox } from './outbox.ts';
+import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
-
-/** Limits on a client's messages. Passing one closes the socket, with 1009, 4429 or 4400. */
-export const MESSAGE_LIMIT_BYTES = 16 * 1024;
-export const MESSAGES_PER_SECOND = 20;
-export const BAD_MESSAGES = 3;
 
 /** A client may have sent so many frames before it reads the close frame. Each costs a callback. */
 const MOST_DROPPED_FRAMES = 256;
@@ -28,45 +25,11 @@ const MESSAGES_WAITING = 1;
 /** Bytes of acts that may wait. Acts come faster than one round trip to Redis each. */
 const ACT_BYTES_WAITING = 64 * 1024;
 
-/**
- * Bytes of answers that may wait for a socket that does not read. Acts whose answers are long would otherwise fill the memory, also on
- * a socket that reads a little all the time: a refused act may bring a whole state.
- */
-const ANSWER_BYTES_WAITING = 128 * 1024;
-
 /** Characters of an act that is refused unread in which its order is looked for. */
 const HEAD_LENGTH = 96;
 
 /** The type of a message, if that comes first. */
 const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"(\w+)"/;
-
-/** A socket that does not drain for this long is closed. Its client connects again and gets the state then. */
-export const TOO_SLOW_MS = 30_000;
-
-/** A close frame waits behind data that the client does not read. This much later the connection is cut without it. */
-const CUT_AFTER_MS = 5000;
-
-/** Above this, uWS cuts the connection without a close frame. Messages between the two limits close it with 1009. */
-export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
-
-/** Ranges of missed messages that a socket is told one by one. Further ones are told as one with those between. */
-const MOST_RANGES = 64;
-
-/** uWS sends what was published within a turn of the event loop. An answer waits for a push of the topic before, 17 ms at most. */
-const PUBLISHED_KEPT_MS = 500;
-
-interface Published {
-  readonly text: string;
-  readonly at: number;
-  readonly pushCount: number;
-  readonly relayed: number;
-}
-
-/** Begins an answer to an act. */
-const ACTED = '{"type":"acted"';
-
-/** Begins a message that a feed relays. */
-const RELAYED = /^\{"type":"message","n":(\d+)/;
 
 const connectionPrefix = randomBytes(9).toString('base64url');
 let connectionCount = 0;
@@ -102,19 +65,13 @@ export interface SocketData<Services> {
  * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state when it has read all
  * that was sent before; after 30 s without that the socket is closed (TOO_SLOW_MS).
  */
-export class LiveSocket<Services> implements ChannelSocket, Watcher {
+export class LiveSocket<Services> implements ChannelSocket {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
   readonly id: string;
   readonly #parts: LiveSocketParts<Services>;
   readonly memory: unknown;
   isOpen = true;
-  #socket: WebSocket<SocketData<Services>> | undefined;
-  /** Since when a state, answers or the close wait for the socket to drain. */
-  #behindSince: number | undefined;
-  /** The topic's push count when the socket missed a state. */
-  #missedPush: number | undefined;
-  readonly #answers: string[] = [];
-  #ending: { code: number; reason: string } | undefined;
+  readonly outbox: Outbox;
   #badMessages = 0;
   #droppedFrames = 0;
   #second = 0;
@@ -123,16 +80,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   #messagesInWork = 0;
   /** Bytes of the acts that are processed or wait for it. */
   #actBytesInWork = 0;
-  /** Bytes of `#answers`. */
-  #answerBytes = 0;
   #name: string | undefined;
   #key: ServerKey | undefined;
-  /** The relayed messages that were not sent because the socket lagged: ranges, each with its first and last. */
-  readonly #missed: { from: number; to: number }[] = [];
-  /** The answers that were published in the last moment, with what the topic had published before. */
-  readonly #published: Published[] = [];
-  /** A state goes to this socket alone: no message is dropped with it. */
-  #isSendingState = false;
   /** Whether a look at the private part waits to be made, waits for the socket to drain, or failed and is made again. */
   #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
@@ -141,14 +90,18 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#parts = parts;
     this.id = parts.topic.id;
     this.memory = parts.channel.memory?.();
+    this.outbox = new Outbox({
+      topic: parts.topic,
+      takesPatches: parts.takesPatches,
+      ownTopic: this.connectionId,
+      privateChanged: () => this.privateChanged(),
+      hasDrained: () => this.#hasDrained(),
+      afterActs: (work) => this.#afterActs(work),
+    });
   }
 
   get topic(): Topic {
     return this.#parts.topic;
-  }
-
-  get takesPatches(): boolean {
-    return this.#parts.takesPatches;
   }
 
   get state(): State | undefined {
@@ -161,12 +114,11 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   name(name: string | undefined): void {
     const { topic } = this.#parts;
-    if (this.#name !== undefined) topic.unname(this, this.#name);
+    if (this.#name !== undefined) topic.unname(this.outbox, this.#name);
     this.#name = name;
     if (name === undefined || !this.isOpen) return;
-    topic.name(this, name);
-    // The answers to acts are published to this socket alone: uWS writes what is published in one turn at once.
-    this.#socket!.subscribe(this.connectionId);
+    topic.name(this.outbox, name);
+    this.outbox.subscribeOwn();
   }
 
   keyOf(token: string): ServerKey {
@@ -192,14 +144,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   }
 
   opened(socket: WebSocket<SocketData<Services>>): void {
-    this.#socket = socket;
-    this.#parts.topic.add(this);
+    this.outbox.open(socket as WebSocket<unknown>);
     const { channel, services } = this.#parts;
     if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services), this.#parts.hasBearer);
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
-    if (this.#ending !== undefined) return this.#drop();
+    if (this.outbox.isEnding) return this.#drop();
     if (!this.#countFrame()) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
     const { channel, charge, chargeAct } = this.#parts;
@@ -256,13 +207,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
   pinged(): void {
-    if (this.#ending === undefined) this.#countFrame();
+    if (!this.outbox.isEnding) this.#countFrame();
     else this.#drop();
   }
 
   /** Drops a frame that comes while the close waits for the socket to drain. A client that goes on sending is cut off. */
   #drop(): void {
-    if (++this.#droppedFrames > MOST_DROPPED_FRAMES) this.#socket!.close();
+    if (++this.#droppedFrames > MOST_DROPPED_FRAMES) this.outbox.cut();
   }
 
   /** @returns false if the socket sends too many frames; it is closed then */
@@ -275,55 +226,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     return false;
   }
 
-  /**
-   * uWS dropped a state, a message or an answer because the socket's buffer is full. When it drains, the client gets the latest state and
-   * the answers, and learns which messages it missed. Of all that was published in one turn of the event loop uWS calls this for the first
-   * that it drops, and drops what was published after that without a call (`TopicTree::drainImpl`).
-   */
-  dropped(message: ArrayBuffer): void {
-    this.#behindSince ??= performance.now();
-    const { topic } = this.#parts;
-    const text = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
-    const answer = text.startsWith(ACTED) ? this.#published.find(({ text: published }) => published.startsWith(text)) : undefined;
-    const [, number] = RELAYED.exec(text) ?? [];
-    const isState = answer === undefined && number === undefined;
-    const from = answer !== undefined ? answer.relayed + 1 : number === undefined ? topic.relayedAtPush + 1 : Number(number);
-    const isStateAfter = answer === undefined ? topic.relayedAtPush >= from : topic.pushCount > answer.pushCount;
-    if (isState || isStateAfter) this.#missedPush = topic.pushCount;
-    if (from <= topic.relayed && !this.#isSendingState) {
-      this.#miss(from, topic.relayed);
-      topic.counts.messagesMissed += topic.relayed - from + 1;
-    }
-    // An answer that comes twice does no harm.
-    for (const { text: published } of this.#published.splice(0)) this.#queueAnswer(published);
-  }
-
-  /** Ranges are kept apart where messages between them were sent. */
-  #miss(from: number, to: number): void {
-    const last = this.#missed.at(-1);
-    if (last !== undefined && (from <= last.to + 1 || this.#missed.length === MOST_RANGES)) last.to = Math.max(last.to, to);
-    else this.#missed.push({ from, to });
-  }
-
-  relay(message: string, from: number, to: number): boolean {
-    if (!this.isOpen || this.#ending !== undefined) return false;
-    if (!this.#isFull && this.#missed.length === 0) {
-      this.#socket!.send(message);
-      return true;
-    }
-    this.#behindSince ??= performance.now();
-    this.#miss(from, to);
-    return false;
-  }
-
   /** The private part changed: it is read and sent, once for all changes that come meanwhile, and not to a socket that lags. */
   privateChanged(): void {
     const { channel, services } = this.#parts;
     if (!this.isOpen || this.#privateWork === 'queued' || channel.sendPrivate === undefined) return;
-    if (this.#isFull) {
-      this.#behindSince ??= performance.now();
+    if (this.outbox.isFull) {
       this.#privateWork = 'when_drained';
-      return;
+      return this.outbox.lag();
     }
     this.#privateWork = 'queued';
     this.#enqueue(async () => {
@@ -338,30 +247,22 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     });
   }
 
-  /** Sends what waited, as far as the buffer allows: the latest state, the answers, what was missed, then the close. */
-  drained(): void {
-    if (!this.isOpen || this.#behindSince === undefined || this.#isFull) return;
-    this.#behindSince = performance.now();
-    const missedPush = this.#missedPush;
-    this.#missedPush = undefined;
-    if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
-    while (this.#answers.length > 0 && !this.#isFull) this.#sendAnswer(this.#answers.shift()!);
-    if (this.#isFull) return;
-    while (this.#missed.length > 0 && !this.#isFull) this.#socket!.send(JSON.stringify({ type: 'missed', ...this.#missed.shift()! }));
-    if (this.#isFull) return;
-    if (this.#privateWork === 'when_drained') {
-      this.#privateWork = 'none';
-      this.privateChanged();
-    }
-    if (this.#isFull) return;
-    this.#behindSince = undefined;
-    if (this.#ending !== undefined) this.#socket!.end(this.#ending.code, this.#ending.reason);
+  #hasDrained(): void {
+    if (this.#privateWork !== 'when_drained') return;
+    this.#privateWork = 'none';
+    this.privateChanged();
+  }
+
+  #afterActs(work: () => void): boolean {
+    if (this.#actBytesInWork === 0) return false;
+    this.#enqueue(async () => work());
+    return true;
   }
 
   closed(): void {
     this.isOpen = false;
     this.name(undefined);
-    this.#parts.topic.remove(this);
+    this.outbox.close();
     this.#parts.closed(this);
     const { channel, services } = this.#parts;
     if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
@@ -374,94 +275,16 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (this.#privateWork === 'failed') this.privateChanged();
   }
 
-  /** Closes a socket that has not drained for TOO_SLOW_MS, and cuts it CUT_AFTER_MS later. */
-  checkPace(now: number): void {
-    if (!this.isOpen || this.#behindSince === undefined) return;
-    const behindMs = now - this.#behindSince;
-    if (behindMs >= TOO_SLOW_MS + CUT_AFTER_MS) this.#socket!.close();
-    else if (behindMs >= TOO_SLOW_MS) this.end(closeCodes.tooSlow, 'too slow');
-  }
-
-  subscribe(topic: string): void {
-    if (this.isOpen) this.#socket!.subscribe(topic);
-  }
-
-  unsubscribe(topic: string): void {
-    if (this.isOpen) this.#socket!.unsubscribe(topic);
-  }
-
-  sendState(message: string): void {
-    if (!this.isOpen) return;
-    // If the buffer is full, uWS drops the state and calls `dropped`.
-    this.#isSendingState = true;
-    this.#socket!.send(message);
-    this.#isSendingState = false;
-  }
-
-  /** Sends an answer, or queues it while the socket is full: unlike a state, an answer has no later one to replace it. */
   send(message: object | string): void {
-    if (!this.isOpen) return;
-    const text = typeof message === 'string' ? message : JSON.stringify(message);
-    if (this.#answers.length === 0 && !this.#isFull) this.#socket!.send(text);
-    else this.#queueAnswer(text);
+    this.outbox.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
-  #queueAnswer(text: string): void {
-    // Answers that came too many are not sent at all: the client learns by 4008 that some are missing.
-    if (this.#answerBytes > ANSWER_BYTES_WAITING) return;
-    this.#answerBytes += Buffer.byteLength(text);
-    if (this.#answerBytes <= ANSWER_BYTES_WAITING) return this.#wait(() => this.#answers.push(text));
-    this.#answers.length = 0;
-    this.end(closeCodes.tooSlow, 'too slow');
-  }
-
-  /** Sends an answer to an act, in one write with the next push of the topic where one is due. */
   sendWithPush(message: string): void {
-    if (!this.isOpen) return;
-    const isAlone = this.#name === undefined || this.#answers.length > 0 || this.#isFull || this.#ending !== undefined;
-    if (isAlone) this.send(message);
-    else this.#publish(message);
+    this.outbox.sendWithPush(message);
   }
 
-  #publish(text: string): void {
-    const { topic } = this.#parts;
-    const now = performance.now();
-    while (this.#published.length > 0 && this.#published[0]!.at < now - PUBLISHED_KEPT_MS) this.#published.shift();
-    this.#published.push({ text, at: now, pushCount: topic.pushCount, relayed: topic.relayed });
-    topic.publishWithPush(this.connectionId, text);
-  }
-
-  /**
-   * Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. A client does not come back after a
-   * final state, so that acts under way are answered before, such as the one that brought this state.
-   */
   end(code: number, reason: string): void {
-    if (!this.isOpen) return;
-    if (code === closeCodes.finished && this.#actBytesInWork > 0 && this.#ending === undefined) {
-      this.#ending = { code, reason };
-      return this.#enqueue(async () => this.#endNow(code, reason));
-    }
-    this.#endNow(code, reason);
-  }
-
-  #endNow(code: number, reason: string): void {
-    if (!this.isOpen) return;
-    if (this.#behindSince === undefined && !this.#isFull) this.#socket!.end(code, reason);
-    else this.#wait(() => (this.#ending ??= { code, reason }));
-  }
-
-  #sendAnswer(text: string): void {
-    this.#answerBytes -= Buffer.byteLength(text);
-    this.#socket!.send(text);
-  }
-
-  get #isFull(): boolean {
-    return this.#socket!.getBufferedAmount() > 0;
-  }
-
-  #wait(add: () => void): void {
-    this.#behindSince ??= performance.now();
-    add();
+    this.outbox.end(code, reason);
   }
 
   #shapeOf(type: string): z.ZodObject | undefined {

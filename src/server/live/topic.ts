@@ -1,22 +1,8 @@
 import { closeCodes } from './close-codes.ts';
 import type { Feed, Relay, State } from './feed.ts';
 import { LiveCounts } from './live-counts.ts';
-
-/** A socket, as a topic sees it. */
-export interface Watcher {
-  /** Whether the watcher takes patches in place of whole states. */
-  readonly takesPatches: boolean;
-  /** From now on the socket receives what is published on the topic. */
-  subscribe(topic: string): void;
-  unsubscribe(topic: string): void;
-  sendState(message: string): void;
-  /** Sends a message that is not kept, unless the socket lags: then the messages of these numbers are missed. @returns whether it was sent */
-  relay(message: string, from: number, to: number): boolean;
-  /** What only this watcher sees has changed. */
-  privateChanged(): void;
-  /** Closes the socket after what was sent to it. */
-  end(code: number, reason: string): void;
-}
+import { Relays } from './relays.ts';
+import type { Watcher } from './watcher.ts';
 
 /** A watcher gets at most 60 states a second. Intermediate states are skipped, the latest never is. */
 const PUSH_INTERVAL_MS = 17;
@@ -26,13 +12,6 @@ const PUSH_INTERVAL_MS = 17;
  * the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS, 200 by default), so its traffic stays bounded.
  */
 const WATCHERS_WITHIN_BOUND = 1024;
-
-/** So much of the bytes per second may go out at once as messages. Beyond it they are missed. */
-const RELAYED_AT_ONCE_MS = 1000;
-
-function noticeOf(missed: { from: number; to: number }): string {
-  return JSON.stringify({ type: 'missed', ...missed });
-}
 
 export interface TopicParts {
   readonly publish: (topic: string, message: string) => void;
@@ -68,13 +47,7 @@ export class Topic {
   readonly #waiting = new Set<() => void>();
   /** The watchers that messages and private parts are for, by name. */
   readonly #named = new Map<string, Set<Watcher>>();
-  /** Number of the last relayed message. */
-  #relayed = 0;
-  /** The same at the latest push. */
-  #relayedAtPush = 0;
-  /** The messages that were dropped, because the topic pushes more than it may: the first and the last. */
-  #missed: { from: number; to: number } | undefined;
-  #tellingMissed: NodeJS.Timeout | undefined;
+  readonly #relays: Relays;
   /** The position of the latest change that the topic could not apply, because it lacks an earlier one. */
   #gapAt = 0;
   #position: number | undefined;
@@ -84,8 +57,6 @@ export class Topic {
   #message: string | undefined;
   #isFinal = false;
   #holds = 0;
-  /** Until when the messages that were relayed have used up the topic's bytes per second, on the same clock. */
-  #relayPaidUntil = -Infinity;
   /** When the next push may go out, on the clock of `performance.now()`. */
   #mayPushAt = -Infinity;
   #pushCount = 0;
@@ -108,6 +79,11 @@ export class Topic {
     this.#patchChannel = `${this.channel}#patches`;
     this.#parts = parts;
     this.counts = parts.counts ?? new LiveCounts();
+    this.#relays = new Relays({
+      watchers: this.#watchers,
+      counts: this.counts,
+      millisecondsPaidFor: (bytes, watchers) => this.#millisecondsPaidFor(bytes, watchers),
+    });
   }
 
   get position(): number {
@@ -233,14 +209,9 @@ export class Topic {
     return this.#state;
   }
 
-  /** The number of the last message that came before the latest push. */
-  get relayedAtPush(): number {
-    return this.#relayedAtPush;
-  }
-
   /** The number of the last message that came. */
   get relayed(): number {
-    return this.#relayed;
+    return this.#relays.last;
   }
 
   /** Takes a state that was read, unless the topic has it or a newer one. */
@@ -274,49 +245,10 @@ export class Topic {
 
   #relay({ number, to, message, changesAt }: Relay): void {
     // A failover lost messages that were sent: those to come have their numbers.
-    if (number <= this.#relayed) return this.end(closeCodes.wentBack, 'went back');
-    // Redis lost the messages between on their way to this process.
-    if (this.#relayed > 0 && number > this.#relayed + 1) this.#miss(this.#relayed + 1, number - 1);
-    this.#relayed = number;
+    if (number <= this.relayed) return this.end(closeCodes.wentBack, 'went back');
     this.#changesAt = Math.max(this.#changesAt, changesAt);
-    const watchers = to === undefined ? undefined : new Set(to.flatMap((name) => [...(this.#named.get(name) ?? [])]));
-    const count = watchers?.size ?? this.#watchers.size;
-    if (count === 0 || this.#isFinished) return;
-    const { counts } = this;
-    counts.messages += count;
-    if (!this.#pays(message, count)) {
-      counts.messagesMissed += count;
-      return this.#miss(number, number);
-    }
-    // First, so that no message lies between two that one notice names.
-    this.#tellMissed();
-    if (watchers === undefined) this.#publish(message, message);
-    for (const watcher of watchers ?? this.#joining.keys()) if (!watcher.relay(message, number, number)) counts.messagesMissed++;
-  }
-
-  /** Counts the message against the topic's bytes a second. Those of up to a second may go out at once. */
-  #pays(message: string, count: number): boolean {
-    const now = performance.now();
-    const noticeMs = this.#missed === undefined ? 0 : this.#millisecondsPaidFor(noticeOf(this.#missed).length, this.#watchers.size);
-    const paidUntil = Math.max(this.#relayPaidUntil, now) + noticeMs + this.#millisecondsPaidFor(Buffer.byteLength(message), count);
-    if (paidUntil > now + RELAYED_AT_ONCE_MS) return false;
-    this.#relayPaidUntil = paidUntil;
-    return true;
-  }
-
-  /** The messages are lost for all watchers, who are told before the next message, or once the topic may push again. */
-  #miss(from: number, to: number): void {
-    this.#missed = { from: this.#missed?.from ?? from, to };
-    this.#tellingMissed ??= setTimeout(() => this.#tellMissed(), RELAYED_AT_ONCE_MS);
-  }
-
-  #tellMissed(): void {
-    clearTimeout(this.#tellingMissed);
-    this.#tellingMissed = undefined;
-    const missed = this.#missed;
-    this.#missed = undefined;
-    if (missed === undefined) return;
-    for (const watcher of this.#watchers) watcher.relay(noticeOf(missed), missed.from, missed.to);
+    const names = this.#isFinished ? [] : to;
+    this.#relays.take(number, message, names && new Set(names.flatMap((name) => [...(this.#named.get(name) ?? [])])));
   }
 
   /** Publishes a message on another topic of the process: with the push that is due, or at once. */
@@ -353,8 +285,7 @@ export class Topic {
   stop(): void {
     clearTimeout(this.#looking);
     this.#looksAt = Infinity;
-    clearTimeout(this.#tellingMissed);
-    this.#tellingMissed = undefined;
+    this.#relays.stop();
     this.#cancelPush();
   }
 
@@ -379,7 +310,6 @@ export class Topic {
   #push(): void {
     this.#cancelPush();
     this.#pushCount++;
-    this.#relayedAtPush = this.#relayed;
     const patch = this.#patchedCount > 0 && !this.#isFinal ? this.#patchOf(this.#state!) : undefined;
     this.#state!.pushed?.();
     const patched = patch === undefined ? 0 : this.#patchedCount;
@@ -425,6 +355,7 @@ export class Topic {
   }
 
   #finish(watchers: Watcher[]): void {
+    this.#relays.flush();
     this.#isFinished = true;
     for (const watcher of watchers) watcher.end(closeCodes.finished, 'finished');
   }

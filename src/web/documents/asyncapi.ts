@@ -2,14 +2,8 @@ import type { z } from 'zod';
 import { errors } from '../../errors.ts';
 import { channelErrors, type ChannelDeclaration } from '../../server/live/channel.ts';
 import { closeCodes } from '../../server/live/close-codes.ts';
-import {
-  BAD_MESSAGES,
-  CUT_OFF_BYTES,
-  ErrorMessage,
-  MESSAGE_LIMIT_BYTES,
-  MESSAGES_PER_SECOND,
-  TOO_SLOW_MS,
-} from '../../server/live/socket.ts';
+import { ErrorMessage } from '../../server/live/socket.ts';
+import { BAD_MESSAGES, CUT_OFF_BYTES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND, TOO_SLOW_MS } from '../../server/live/socket-limits.ts';
 import { errorReply, nameOf, operationIdOf } from './operation.ts';
 import type { Schema, Schemas } from './schemas.ts';
 

@@ -169,7 +169,10 @@ async function watched(random: () => number) {
   const pushed: string[] = [];
   const player = new PatchedPlayer(random);
   hub = new Hub({
-    publish: (name, message) => void (name.endsWith('#patches') ? player.take(message) : pushed.push(message)),
+    publish(name, message) {
+      if (!name.endsWith('#patches')) pushed.push(message);
+      else if (player.watcher.isSubscribed) player.take(message);
+    },
     subscriber: subscriber as unknown as Subscriber,
     log: pino({ level: 'silent' }),
     now: Date.now,

@@ -1,5 +1,6 @@
 import type { State } from '../../../src/server/live/feed.ts';
-import type { Topic, Watcher } from '../../../src/server/live/topic.ts';
+import type { Topic } from '../../../src/server/live/topic.ts';
+import type { Relayed, Watcher } from '../../../src/server/live/watcher.ts';
 
 /** A watcher that reads at once, and leaves its topic when it is ended, as a socket does. */
 export class FakeWatcher implements Watcher {
@@ -31,9 +32,9 @@ export class FakeWatcher implements Watcher {
     this.sent.push(message);
   }
 
-  relay(message: string): boolean {
-    this.relayed.push(message);
-    return true;
+  relay(relayed: readonly Relayed[]): number {
+    this.relayed.push(...relayed.map(({ message }) => message));
+    return 0;
   }
 
   privateChanged(): void {

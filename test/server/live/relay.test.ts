@@ -35,7 +35,10 @@ function open(bytesPerSecond?: number): void {
 /** Adds a watcher. What a topic relays to it alone stands among what is published to all. */
 function watch(name?: string): FakeWatcher {
   const watcher = new FakeWatcher(topic);
-  watcher.relay = (message) => sent.push(message.trim()) > 0;
+  watcher.relay = (relayed) => {
+    sent.push(...relayed.map(({ message }) => message.trim()));
+    return 0;
+  };
   topic.hold();
   topic.add(watcher);
   if (name !== undefined) topic.name(watcher, name);
@@ -48,30 +51,37 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
+/** What a topic relays goes out after the turn. */
+const turn = async (): Promise<void> => {};
+
 const missed = (from: number, to: number): string => JSON.stringify({ type: 'missed', from, to });
 
 describe('a message', () => {
-  test('that Redis lost on its way is told as missed before the next one', () => {
+  test('that Redis lost on its way is told as missed before the next one', async () => {
     watch();
     for (const number of [7, 8, 11]) topic.take(String(number));
+    await turn();
     expect(sent).toEqual(['message 7', 'message 8', missed(9, 10), 'message 11']);
   });
 
-  test('is the first that the topic hears, whatever its number: those before are told to nobody', () => {
+  test('is the first that the topic hears, whatever its number: those before are told to nobody', async () => {
     watch();
     topic.take('41');
+    await turn();
     expect(sent).toEqual(['message 41']);
   });
 
-  test('to a name that is given twice reaches its watcher once', () => {
+  test('to a name that is given twice reaches its watcher once', async () => {
     watch('p2');
     topic.take('1 p2,p2');
+    await turn();
     expect(sent).toEqual(['message 1']);
   });
 
-  test('whose number has come already ends the watchers with 4009', () => {
+  test('whose number has come already ends the watchers with 4009', async () => {
     const watcher = watch();
     for (const number of [7, 8, 8]) topic.take(String(number));
+    await turn();
     expect([sent, watcher.ended]).toEqual([['message 7', 'message 8'], 4009]);
   });
 });
@@ -82,7 +92,7 @@ describe('beyond the bytes a second', () => {
     watch();
   });
 
-  test('messages are missed, and told as missed before a later one that is sent', () => {
+  test('messages are missed, and told as missed before a later one that is sent', async () => {
     for (const [number, size] of [
       [1, 600],
       [2, 600],
@@ -91,16 +101,19 @@ describe('beyond the bytes a second', () => {
       [5, 600],
     ])
       topic.take(`${number}  ${size}`);
+    await turn();
     expect(sent).toEqual(['message 1', missed(2, 3), 'message 4']);
     vi.advanceTimersByTime(1000);
+    await turn();
     expect(sent.slice(3)).toEqual([missed(5, 5)]);
   });
 
-  test('no watcher is told any more once the thing has ended', () => {
+  test('no watcher is told any more once the thing has ended', async () => {
     topic.take('1  600');
     topic.take('2  600');
     topic.end(4500, 'gone');
     vi.advanceTimersByTime(5000);
+    await turn();
     expect([sent, vi.getTimerCount()]).toEqual([['message 1'], 0]);
   });
 });
@@ -108,7 +121,7 @@ describe('beyond the bytes a second', () => {
 describe('what only a name sees', () => {
   const change = (position: number, privateAt: number, privateOf?: string[]) => ({ ...stateAt(position), privateAt, privateOf });
 
-  test('is looked at again by the watchers that a change names, and by no others', () => {
+  test('is looked at again by the watchers that a change names, and by no others', async () => {
     const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
     topic.advance(change(2, 2, ['p2']));
     topic.advance(change(3, 2, []));
@@ -116,7 +129,7 @@ describe('what only a name sees', () => {
   });
 
   // After a failover the state that was read may have another change at the same position as the one that was lost.
-  test('is looked at again by all names after a state that was read', () => {
+  test('is looked at again by all names after a state that was read', async () => {
     const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
     topic.advance(change(2, 2, ['p2']));
     topic.advance(change(3, 2));

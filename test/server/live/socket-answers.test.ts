@@ -32,7 +32,7 @@ test('answers wait for a socket that does not read, and come in order once it re
   await acts(10);
   expect(slow.sent).toEqual([]);
   slow.buffered = 0;
-  live.drained();
+  live.outbox.drained();
   expect(slow.sent.map((text) => (JSON.parse(text) as { order: number }).order)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   expect(slow.ended).toBeUndefined();
 });
@@ -40,7 +40,7 @@ test('answers wait for a socket that does not read, and come in order once it re
 test('more than 128 KiB of answers are not kept: the socket is ended with 4008', async () => {
   await acts(1000);
   slow.buffered = 0;
-  live.drained();
+  live.outbox.drained();
   expect([slow.sent, slow.ended]).toEqual([[], 4008]);
 });
 
@@ -54,7 +54,7 @@ test('a socket that reads a little all the time is not given more than that to w
       slow.buffered = 1;
       return 1;
     };
-    live.drained();
+    live.outbox.drained();
   }
   expect(slow.ended).toBe(4008);
   expect(slow.sent.length).toBeLessThan(40);

@@ -62,7 +62,7 @@ test('it waits until a socket that lags has drained', async () => {
   await turn();
   expect(socket.sent).toEqual([]);
   socket.buffered = 0;
-  live.drained();
+  live.outbox.drained();
   await turn();
   expect(socket.sent).toEqual(['a hand']);
 });

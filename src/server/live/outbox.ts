@@ -1,0 +1,251 @@
+import { closeCodes } from './close-codes.ts';
+import { TOO_SLOW_MS } from './socket-limits.ts';
+import type { Topic } from './topic.ts';
+import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
+import type { WebSocket } from '../uws.ts';
+
+/**
+ * Bytes of answers that may wait for a socket that does not read. Acts whose answers are long would otherwise fill the memory, also on
+ * a socket that reads a little all the time: a refused act may bring a whole state.
+ */
+const ANSWER_BYTES_WAITING = 128 * 1024;
+
+/** A close frame waits behind data that the client does not read. This much later the connection is cut without it. */
+const CUT_AFTER_MS = 5000;
+
+/** Ranges of missed messages that a socket is told one by one. Further ones are told as one with those between. */
+const MOST_RANGES = 64;
+
+/** uWS sends what was published within a turn of the event loop. An answer waits for a push of the topic before, 17 ms at most. */
+const PUBLISHED_KEPT_MS = 500;
+
+/** Characters by which a published answer is recognised. */
+const HEAD_LENGTH = 96;
+
+/** An answer that was published in the last moment. */
+interface Published {
+  readonly text: string;
+  readonly at: number;
+  /** `pushCount` of the topic at that time. */
+  readonly pushCount: number;
+}
+
+/** Begins an answer to an act. */
+const ACTED = '{"type":"acted"';
+
+export interface OutboxParts {
+  readonly topic: Topic;
+  readonly takesPatches: boolean;
+  /** The topic of uWS that this socket alone is subscribed to, once it is named. */
+  readonly ownTopic: string;
+  /** The private part has changed. */
+  readonly privateChanged: () => void;
+  /** Everything that waited was sent. May send more. */
+  readonly hasDrained: () => void;
+  /** Runs work after the acts under way, if there are any. @returns whether there are */
+  readonly afterActs: (work: () => void) => boolean;
+}
+
+/**
+ * What goes out on one socket. A client that reads slowly gets the latest state when it has read all that was sent before; after 30 s
+ * without that the socket is closed (TOO_SLOW_MS).
+ */
+export class Outbox implements Watcher {
+  readonly #parts: OutboxParts;
+  #socket: WebSocket<unknown> | undefined;
+  /** Since when a state, answers or the close wait for the socket to drain. */
+  #behindSince: number | undefined;
+  /** The topic's push count when the socket missed a state. */
+  #missedPush: number | undefined;
+  readonly #answers: string[] = [];
+  /** Bytes of `#answers`. */
+  #answerBytes = 0;
+  #ending: { code: number; reason: string } | undefined;
+  /** The relayed messages that were not sent because the socket lagged: ranges, each with its first and last. */
+  readonly #missed: { from: number; to: number }[] = [];
+  readonly #published: Published[] = [];
+  /** A state goes to this socket alone: no answer is dropped with it. */
+  #isSendingState = false;
+  #isNamed = false;
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
+  }
+
+  open(socket: WebSocket<unknown>): void {
+    this.#socket = socket;
+    this.#parts.topic.add(this);
+  }
+
+  close(): void {
+    this.#socket = undefined;
+    this.#parts.topic.remove(this);
+  }
+
+  get takesPatches(): boolean {
+    return this.#parts.takesPatches;
+  }
+
+  get isEnding(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  get isFull(): boolean {
+    return this.#socket !== undefined && this.#socket.getBufferedAmount() > 0;
+  }
+
+  /** The answers to acts are published to this socket alone: uWS writes what is published in one turn at once. */
+  subscribeOwn(): void {
+    this.#isNamed = true;
+    this.subscribe(this.#parts.ownTopic);
+  }
+
+  subscribe(topic: string): void {
+    this.#socket?.subscribe(topic);
+  }
+
+  unsubscribe(topic: string): void {
+    this.#socket?.unsubscribe(topic);
+  }
+
+  sendState(message: string): void {
+    // If the buffer is full, uWS drops the state and calls `dropped`.
+    this.#isSendingState = true;
+    this.#socket?.send(message);
+    this.#isSendingState = false;
+  }
+
+  relay(relayed: readonly Relayed[]): number {
+    if (this.#socket === undefined || this.isEnding) return relayed.filter(({ isNotice }) => !isNotice).length;
+    if (relayed.length === 1) return this.#relay(relayed);
+    let missed = 0;
+    this.#socket.cork(() => void (missed = this.#relay(relayed)));
+    return missed;
+  }
+
+  #relay(relayed: readonly Relayed[]): number {
+    const missed = relayed.filter(({ message, from, to, isNotice }) => {
+      if (!this.isFull && this.#missed.length === 0) return void this.#socket!.send(message);
+      this.lag();
+      this.#miss(from, to);
+      return !isNotice;
+    });
+    return missed.length;
+  }
+
+  privateChanged(): void {
+    this.#parts.privateChanged();
+  }
+
+  /** Sends an answer, or queues it while the socket is full: unlike a state, an answer has no later one to replace it. */
+  send(text: string): void {
+    if (this.#socket === undefined) return;
+    if (this.#answers.length === 0 && !this.isFull) this.#socket.send(text);
+    else this.#queueAnswer(text);
+  }
+
+  /** Sends an answer to an act, in one write with the next push of the topic where one is due. */
+  sendWithPush(text: string): void {
+    if (this.#socket === undefined) return;
+    const isAlone = !this.#isNamed || this.#answers.length > 0 || this.isFull || this.isEnding;
+    if (isAlone) this.send(text);
+    else this.#publish(text);
+  }
+
+  #publish(text: string): void {
+    const { topic, ownTopic } = this.#parts;
+    const now = performance.now();
+    while (this.#published.length > 0 && this.#published[0]!.at < now - PUBLISHED_KEPT_MS) this.#published.shift();
+    this.#published.push({ text, at: now, pushCount: topic.pushCount });
+    topic.publishWithPush(ownTopic, text);
+  }
+
+  /**
+   * uWS dropped a state or an answer because the socket's buffer is full. When it drains, the client gets the latest state and the answers.
+   * Of all that was published in one turn of the event loop uWS calls this for the first that it drops, and drops what was published
+   * after that without a call (`TopicTree::drainImpl`).
+   */
+  dropped(message: ArrayBuffer): void {
+    this.lag();
+    const { pushCount } = this.#parts.topic;
+    if (this.#isSendingState) return void (this.#missedPush = pushCount);
+    const head = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
+    const answer = head.startsWith(ACTED) ? this.#published.findIndex(({ text }) => text.startsWith(head)) : -1;
+    if (answer === -1 || pushCount > this.#published[answer]!.pushCount) this.#missedPush = pushCount;
+    const from = answer === -1 ? this.#published.findIndex((published) => published.pushCount >= pushCount) : answer;
+    if (from >= 0) for (const { text } of this.#published.splice(from)) this.#queueAnswer(text);
+  }
+
+  #queueAnswer(text: string): void {
+    // Answers that came too many are not sent at all: the client learns by 4008 that some are missing.
+    if (this.#answerBytes > ANSWER_BYTES_WAITING) return;
+    this.#answerBytes += Buffer.byteLength(text);
+    this.lag();
+    if (this.#answerBytes <= ANSWER_BYTES_WAITING) return void this.#answers.push(text);
+    this.#answers.length = 0;
+    this.end(closeCodes.tooSlow, 'too slow');
+  }
+
+  /** Ranges are kept apart where messages between them were sent. */
+  #miss(from: number, to: number): void {
+    const last = this.#missed.at(-1);
+    if (last !== undefined && (from <= last.to + 1 || this.#missed.length === MOST_RANGES)) last.to = Math.max(last.to, to);
+    else this.#missed.push({ from, to });
+  }
+
+  /** Sends what waited, as far as the buffer allows: the latest state, the answers, what was missed, then the close. */
+  drained(): void {
+    if (this.#socket === undefined || this.#behindSince === undefined || this.isFull) return;
+    this.#behindSince = performance.now();
+    const missedPush = this.#missedPush;
+    this.#missedPush = undefined;
+    if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
+    while (this.#answers.length > 0 && !this.isFull) {
+      const text = this.#answers.shift()!;
+      this.#answerBytes -= Buffer.byteLength(text);
+      this.#socket.send(text);
+    }
+    while (this.#missed.length > 0 && !this.isFull) this.#socket.send(noticeOf(this.#missed.shift()!));
+    if (this.isFull) return;
+    this.#parts.hasDrained();
+    if (this.isFull) return;
+    this.#behindSince = undefined;
+    if (this.#ending !== undefined) this.#socket.end(this.#ending.code, this.#ending.reason);
+  }
+
+  /** Closes a socket that has not drained for TOO_SLOW_MS, and cuts it CUT_AFTER_MS later. */
+  checkPace(now: number): void {
+    if (this.#socket === undefined || this.#behindSince === undefined) return;
+    const behindMs = now - this.#behindSince;
+    if (behindMs >= TOO_SLOW_MS + CUT_AFTER_MS) this.cut();
+    else if (behindMs >= TOO_SLOW_MS) this.end(closeCodes.tooSlow, 'too slow');
+  }
+
+  /** Closes the connection without a close frame. */
+  cut(): void {
+    this.#socket?.close();
+  }
+
+  /**
+   * Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. A client does not come back after a
+   * final state, so that acts under way are answered before, such as the one that brought this state.
+   */
+  end(code: number, reason: string): void {
+    if (this.#socket === undefined) return;
+    const waits = code === closeCodes.finished && !this.isEnding && this.#parts.afterActs(() => this.#end(code, reason));
+    if (waits) this.#ending = { code, reason };
+    else this.#end(code, reason);
+  }
+
+  #end(code: number, reason: string): void {
+    if (this.#socket === undefined) return;
+    if (this.#behindSince === undefined && !this.isFull) return void this.#socket.end(code, reason);
+    this.lag();
+    this.#ending ??= { code, reason };
+  }
+
+  /** Something waits from now on for the socket to drain. */
+  lag(): void {
+    this.#behindSince ??= performance.now();
+  }
+}

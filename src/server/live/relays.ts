@@ -1,0 +1,110 @@
+import type { LiveCounts } from './live-counts.ts';
+import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
+
+/** So much of the bytes per second may go out at once as messages. Beyond it they are missed. */
+const RELAYED_AT_ONCE_MS = 1000;
+
+export interface RelaysParts {
+  /** All watchers of the topic. */
+  readonly watchers: ReadonlySet<Watcher>;
+  readonly counts: LiveCounts;
+  /** For how long a message of so many bytes, to so many watchers, uses up the topic's bytes per second. */
+  readonly millisecondsPaidFor: (bytes: number, watchers: number) => number;
+}
+
+interface Waiting extends Relayed {
+  /** Undefined: all. */
+  readonly only: ReadonlySet<Watcher> | undefined;
+}
+
+/**
+ * The messages that a topic passes on: once, in one order, and not kept. They are sent to each socket and not published: uWS does not tell
+ * which of several published messages it dropped, and goes on with later ones before the socket has learnt which it missed.
+ */
+export class Relays {
+  readonly #parts: RelaysParts;
+  /** Number of the last message. */
+  #last = 0;
+  /** What one read from Redis brought: a socket gets it in one write. */
+  readonly #waiting: Waiting[] = [];
+  /** The messages that no watcher got: the first and the last. */
+  #missed: { from: number; to: number } | undefined;
+  #tellingMissed: NodeJS.Timeout | undefined;
+  /** Until when the messages that were sent have used up the topic's bytes per second, on the clock of `performance.now()`. */
+  #paidUntil = -Infinity;
+
+  constructor(parts: RelaysParts) {
+    this.#parts = parts;
+  }
+
+  get last(): number {
+    return this.#last;
+  }
+
+  /** @param to the watchers that get the message; undefined: all */
+  take(number: number, message: string, to: ReadonlySet<Watcher> | undefined): void {
+    // Redis lost the messages between on their way to this process.
+    if (this.#last > 0 && number > this.#last + 1) this.#miss(this.#last + 1, number - 1);
+    this.#last = number;
+    const { watchers, counts } = this.#parts;
+    const { size } = to ?? watchers;
+    if (size === 0) return;
+    counts.messages += size;
+    if (!this.#pays(message, size)) {
+      counts.messagesMissed += size;
+      return this.#miss(number, number);
+    }
+    // First, so that no message lies between two that one notice names.
+    this.#tellMissed();
+    this.#send({ message, from: number, to: number, isNotice: false, only: to });
+  }
+
+  /** Sends what waits for the end of the turn, and nothing later. */
+  stop(): void {
+    clearTimeout(this.#tellingMissed);
+    this.#tellingMissed = undefined;
+    this.flush();
+  }
+
+  #send(waiting: Waiting): void {
+    if (this.#waiting.push(waiting) === 1) queueMicrotask(() => this.flush());
+  }
+
+  /** Sends what waits for the end of the turn. */
+  flush(): void {
+    const { watchers, counts } = this.#parts;
+    const waiting = this.#waiting.splice(0);
+    const [first] = waiting;
+    if (first === undefined) return;
+    const concerned = waiting.length === 1 ? (first.only ?? watchers) : watchers;
+    for (const watcher of concerned) {
+      const own = waiting.length === 1 ? waiting : waiting.filter(({ only }) => only === undefined || only.has(watcher));
+      if (own.length > 0) counts.messagesMissed += watcher.relay(own);
+    }
+  }
+
+  /** Counts the message against the topic's bytes a second. Those of up to a second may go out at once. */
+  #pays(message: string, count: number): boolean {
+    const { watchers, millisecondsPaidFor } = this.#parts;
+    const now = performance.now();
+    const noticeMs = this.#missed === undefined ? 0 : millisecondsPaidFor(noticeOf(this.#missed).length, watchers.size);
+    const paidUntil = Math.max(this.#paidUntil, now) + noticeMs + millisecondsPaidFor(Buffer.byteLength(message), count);
+    if (paidUntil > now + RELAYED_AT_ONCE_MS) return false;
+    this.#paidUntil = paidUntil;
+    return true;
+  }
+
+  /** The messages are lost for all watchers, who are told before the next message, or once the topic may send again. */
+  #miss(from: number, to: number): void {
+    this.#missed = { from: this.#missed?.from ?? from, to };
+    this.#tellingMissed ??= setTimeout(() => this.#tellMissed(), RELAYED_AT_ONCE_MS);
+  }
+
+  #tellMissed(): void {
+    clearTimeout(this.#tellingMissed);
+    this.#tellingMissed = undefined;
+    const missed = this.#missed;
+    this.#missed = undefined;
+    if (missed !== undefined) this.#send({ message: noticeOf(missed), ...missed, isNotice: true, only: undefined });
+  }
+}

@@ -1,0 +1,10 @@
+/** Limits on a client's messages. Passing one closes the socket, with 1009, 4429 or 4400. */
+export const MESSAGE_LIMIT_BYTES = 16 * 1024;
+export const MESSAGES_PER_SECOND = 20;
+export const BAD_MESSAGES = 3;
+
+/** A socket that does not drain for this long is closed. Its client connects again and gets the state then. */
+export const TOO_SLOW_MS = 30_000;
+
+/** Above this, uWS cuts the connection without a close frame. Messages between the two limits close it with 1009. */
+export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;

@@ -1,0 +1,32 @@
+/** A socket, as a topic sees it. */
+export interface Watcher {
+  /** Whether the watcher takes patches in place of whole states. */
+  readonly takesPatches: boolean;
+  /** From now on the socket receives what is published on the topic. */
+  subscribe(topic: string): void;
+  unsubscribe(topic: string): void;
+  sendState(message: string): void;
+  /**
+   * Sends messages that are not kept, unless the socket lags: then it is told which it missed once it has drained.
+   * @returns how many messages it missed
+   */
+  relay(relayed: readonly Relayed[]): number;
+  /** What only this watcher sees has changed. */
+  privateChanged(): void;
+  /** Closes the socket after what was sent to it. */
+  end(code: number, reason: string): void;
+}
+
+/** A message, or the notice of those that no watcher got. */
+export interface Relayed {
+  readonly message: string;
+  /** The number of the message; of a notice the first that it names. */
+  readonly from: number;
+  readonly to: number;
+  readonly isNotice: boolean;
+}
+
+/** The notice of messages that were not sent: the numbers of the first and the last. */
+export function noticeOf({ from, to }: { from: number; to: number }): string {
+  return JSON.stringify({ type: 'missed', from, to });
+}
