@@ -17,7 +17,7 @@ import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { redisUnavailable, sendRefusal } from './refusals.ts';
 import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
-import { MOST_A_TURN, Turn } from './turn.ts';
+import { Turn } from './turn.ts';
 import { headerLines, type Headers } from './response-headers.ts';
 import { KeyCheck } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
@@ -211,7 +211,7 @@ export class Server<Services> {
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
         // uWS does not say when a connection closes that became a WebSocket.
-        if (status === 101) this.#connectionCount--;
+        if (status === 101) this.#connectionEnded();
         const now = performance.now();
         metered.record(status, now - exchange.startedAt);
         this.#answerLog.answered(exchange, metered, status, now);
@@ -224,8 +224,7 @@ export class Server<Services> {
 
   /** Passes a request to its handler, or refuses it if a header is invalid or the rate limit is exceeded. */
   #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
-    // uWS does not say which connection a request came on. But of more than 64 requests a connection, one has sent more than 64.
-    if (this.#turn.count() > MOST_A_TURN * Math.max(1, this.#connectionCount)) return void response.close();
+    if (this.#turn.isTooMuch(this.#connectionCount)) return void response.close();
     const exchange = new Exchange(response, request, route, this.#options.addresses);
     if (this.#draining || exchange.headers.endsConnection) exchange.closeAfterAnswer();
     const { invalidHeader } = exchange.headers;
@@ -280,9 +279,15 @@ export class Server<Services> {
   /** Counts connections. One beyond a bound of its address is closed when it opens, without an answer: it has sent no request yet. */
   #countConnections(): void {
     this.#app.filter((response, change) => {
-      this.#connectionCount += change;
-      if (change === 1 && !this.#mayOpen(response)) response.close();
+      if (change === -1) return this.#connectionEnded();
+      this.#connectionCount++;
+      if (!this.#mayOpen(response)) response.close();
     });
+  }
+
+  #connectionEnded(): void {
+    this.#connectionCount--;
+    this.#turn.ended();
   }
 
   #mayOpen(response: HttpResponse): boolean {

@@ -7,12 +7,28 @@ export const MOST_A_TURN = 64;
 /** Counts the requests of the present turn of the event loop. */
 export class Turn {
   #requests = 0;
-  readonly #end = (): void => void (this.#requests = 0);
+  #ended = 0;
+  readonly #end = (): void => void (this.#requests = this.#ended = 0);
 
-  /** Counts a request. @returns the number of requests in this turn, this one included */
-  count(): number {
+  /**
+   * Counts a request.
+   * @param connections that are open now
+   * @returns whether one connection has sent more than it may. uWS does not say which connection a request came on, but of more than 64
+   * requests a connection, one has sent more than 64
+   */
+  isTooMuch(connections: number): boolean {
+    this.#begin();
+    return ++this.#requests > MOST_A_TURN * Math.max(1, connections + this.#ended);
+  }
+
+  /** Counts a connection that has ended, or has become a WebSocket. Its requests of this turn are counted. */
+  ended(): void {
+    this.#begin();
+    this.#ended++;
+  }
+
+  #begin(): void {
     // libuv runs immediates right after it has polled all sockets, so a turn costs no further poll.
-    if (this.#requests === 0) setImmediate(this.#end);
-    return ++this.#requests;
+    if (this.#requests + this.#ended === 0) setImmediate(this.#end);
   }
 }

@@ -45,7 +45,15 @@ test('several connections may send 64 requests ahead each in the same turn', asy
 
 test('a turn counts from one again once the event loop has gone round', async () => {
   const turn = new Turn();
-  expect([turn.count(), turn.count(), turn.count()]).toEqual([1, 2, 3]);
+  const isTooMuch = () => Array.from({ length: MOST_A_TURN + 1 }, () => turn.isTooMuch(1)).indexOf(true);
+  expect(isTooMuch()).toBe(MOST_A_TURN);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(turn.count()).toBe(1);
+  expect(isTooMuch()).toBe(MOST_A_TURN);
+});
+
+test('a turn counts the requests of connections that have ended in it', () => {
+  const turn = new Turn();
+  for (let request = 0; request < MOST_A_TURN; request++) turn.isTooMuch(1);
+  turn.ended();
+  expect(turn.isTooMuch(1)).toBe(false);
 });
