@@ -4,6 +4,7 @@ import { Api } from './api.ts';
 import { createColyseusRooms } from './colyseus-rooms.ts';
 import { colyseusClient } from './colyseus-watcher.ts';
 import { Posts } from './posts.ts';
+import { sortedJson } from './room-copy.ts';
 import { openRooms } from './room-changes.ts';
 import { stampedState } from './room-message.ts';
 import { RoomState, type RoomChange } from './room-schema.ts';
@@ -28,16 +29,18 @@ export async function serviceHost(service: Measured, connections: number): Promi
   const [[code, installId]] = [...(await openRooms(service, 1))] as [[string, string]];
   const posts = await Posts.open(service.url, connections);
   const api = new Api(service.url);
+  const read = async (): Promise<{ seq: number }> => {
+    const { body } = await api.expectOk(api.get(`/v1/rooms/${code}`));
+    return (body as { room: { seq: number } }).room;
+  };
   return {
     code,
     get answeredAt() {
       return posts.answeredAt;
     },
     change: (dueMs) => posts.post(`/v1/rooms/${code}/state`, { installId, state: stampedState(dueMs) }),
-    async standingSeq() {
-      const { body } = await api.expectOk(api.get(`/v1/rooms/${code}`));
-      return (body as { room: { seq: number } }).room.seq;
-    },
+    standingSeq: async () => (await read()).seq,
+    standing: async () => sortedJson(await read()),
     close() {
       posts.close();
       api.close();

@@ -81,14 +81,14 @@ export const socketClusterOffsets: Offsets = {
   stampFromEnd: plainOffsets.stampFromEnd + '}}'.length,
 };
 
-export function seqIn(bytes: Buffer, messageAt: number, { seqAt }: Offsets): number {
+export function seqIn(bytes: Buffer, messageAt: number, { seqAt }: Pick<Offsets, 'seqAt'>): number {
   let seq = 0;
   for (let place = messageAt + seqAt; isDigit(bytes[place]!); place++) seq = seq * 10 + bytes[place]! - ZERO;
   return seq;
 }
 
 /** The stamp of a message, on the clock of `monotonicMs`; NaN for a message without one. */
-export function stampIn(bytes: Buffer, messageEnd: number, { stampFromEnd }: Offsets): number {
+export function stampIn(bytes: Buffer, messageEnd: number, { stampFromEnd }: Pick<Offsets, 'stampFromEnd'>): number {
   const from = messageEnd - stampFromEnd;
   if (from < 0) return Number.NaN;
   let stamp = 0;

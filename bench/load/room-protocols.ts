@@ -13,6 +13,8 @@ export interface Packing {
   answer(message: string, code: string): string | undefined;
   /** Whether this message ends the handshake. Left out when the server sends states without a handshake. */
   isWelcome?(message: string): boolean;
+  /** Whether a state is a patch of the one before. */
+  isPatch?(bytes: Buffer, start: number): boolean;
   /** Gets each state, whose bytes the next one overwrites. */
   keep?(bytes: Buffer, start: number, end: number): void;
 }

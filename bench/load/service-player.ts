@@ -1,5 +1,6 @@
 import { placeOf, standingText, type Move, type PlayerEvents, type Playing } from './player-moves.ts';
 import type { Posts } from './posts.ts';
+import { RoomCopy } from './room-copy.ts';
 import { plainOffsets } from './room-message.ts';
 import type { Packing } from './room-protocols.ts';
 import { Watcher } from './watcher.ts';
@@ -11,12 +12,6 @@ interface Room {
   readonly players: Players;
 }
 
-interface Patch {
-  readonly seq: number;
-  readonly from: number;
-  readonly ops: readonly { readonly op: string; readonly path: string; readonly value?: unknown }[];
-}
-
 /** A player of the service with a channel, who acts over the channel or over HTTP. */
 export class ServicePlayer implements Playing {
   readonly opened: Promise<void>;
@@ -26,14 +21,7 @@ export class ServicePlayer implements Playing {
   readonly #watcher: Watcher;
   readonly #events: PlayerEvents;
   readonly #http: { readonly posts: Posts; readonly path: string; readonly installId: string } | undefined;
-  /** The last state. It is parsed only when somebody asks: parsing each would cost more than the service does. */
-  #state = Buffer.alloc(8 * 1024);
-  #length = 0;
-  /** The patches that came since. They too are applied only when somebody asks. */
-  #patches: string[] = [];
-  /** Patches of another state than the one that the player had. */
-  #patchFaults = 0;
-  #room: Room | undefined;
+  readonly #copy = new RoomCopy<Room>();
   #order = 0;
 
   /** @param how whether the player asks for patches, and the connections on which it acts, where that is over HTTP */
@@ -47,7 +35,7 @@ export class ServicePlayer implements Playing {
       isState: (bytes, start) => bytes[start + TYPE_AT] === ROOM,
       answer: (message) => this.#heard(message),
       isWelcome: (message) => message.startsWith('{"type":"welcome"'),
-      keep: (bytes, start, end) => this.#keep(bytes, start, end),
+      keep: (bytes, start, end) => this.#copy.keep(bytes, start, end),
     };
     const arrived = (): void => {
       this.pushes++;
@@ -58,7 +46,7 @@ export class ServicePlayer implements Playing {
   }
 
   get faults(): number {
-    return this.#watcher.faults + this.#patchFaults;
+    return this.#watcher.faults + this.#copy.faults;
   }
 
   get isClosed(): boolean {
@@ -93,29 +81,7 @@ export class ServicePlayer implements Playing {
   }
 
   #players(): Players {
-    this.#room ??= (JSON.parse(this.#state.toString('utf8', 0, this.#length)) as { room: Room }).room;
-    for (const text of this.#patches.splice(0)) this.#apply(JSON.parse(text) as Patch, this.#room);
-    return this.#room.players.toSorted((one, other) => placeOf(one.id) - placeOf(other.id));
-  }
-
-  #apply({ seq, from, ops }: Patch, room: Room): void {
-    if (from !== room.seq) this.#patchFaults++;
-    for (const { op, path, value } of ops) {
-      const parts = path.slice(1).split('/');
-      const last = parts.pop()!;
-      const target = parts.reduce<Record<string, unknown>>((part, name) => part[name] as Record<string, unknown>, room as never);
-      // Nobody leaves these rooms, so that no element of a list is removed or put between others.
-      if (op === 'remove') delete target[last];
-      else target[last] = value;
-    }
-    if (room.seq !== seq) this.#patchFaults++;
-  }
-
-  #keep(bytes: Buffer, start: number, end: number): void {
-    if (end - start > this.#state.length) this.#state = Buffer.alloc(2 * (end - start));
-    this.#length = bytes.copy(this.#state, 0, start, end);
-    this.#patches.length = 0;
-    this.#room = undefined;
+    return this.#copy.room.players.toSorted((one, other) => placeOf(one.id) - placeOf(other.id));
   }
 
   #answered(): void {
@@ -126,7 +92,7 @@ export class ServicePlayer implements Playing {
   #heard(message: string): undefined {
     if (message.startsWith('{"type":"welcome"')) return;
     if (message.startsWith('{"type":"patch"')) {
-      this.#patches.push(message);
+      this.#copy.patch(message);
       this.pushes++;
       return this.#events.pushed(this) as undefined;
     }

@@ -3,6 +3,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { monotonicMs } from '../measure/clock.ts';
 import type { Packing } from './room-protocols.ts';
+import { patchIn } from './room-copy.ts';
 import { seqIn, stampIn } from './room-message.ts';
 import type { Tally, Watching } from './watching.ts';
 
@@ -126,12 +127,13 @@ export class Watcher implements Watching {
   #take(bytes: Buffer, start: number, end: number, now: number): void {
     const { offsets } = this.#packing;
     if (!this.#packing.isState(bytes, start, end)) return this.#heard(bytes.toString('utf8', start, end));
-    const seq = seqIn(bytes, start, offsets);
+    const patch = this.#packing.isPatch?.(bytes, start) === true ? patchIn(bytes, start, end) : undefined;
+    const seq = patch?.seq ?? seqIn(bytes, start, offsets);
     this.messages++;
-    if (seq <= this.seq && seq > 0) this.faults++;
+    if ((seq <= this.seq && seq > 0) || (patch !== undefined && patch.from !== this.seq)) this.faults++;
     this.seq = seq;
     this.at = now;
-    this.stampMs = stampIn(bytes, end, offsets);
+    this.stampMs = patch?.stampMs ?? stampIn(bytes, end, offsets);
     this.#packing.keep?.(bytes, start, end);
     this.#tally.arrived(this, now);
   }

@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicMs } from '../measure/clock.ts';
 import { ready } from '../processes/parent.ts';
+import { patchedPacking, RoomCopy, sortedJson } from './room-copy.ts';
 import { packings, type PackingName } from './room-protocols.ts';
 import { Watcher } from './watcher.ts';
 import type { Tally, Watching } from './watching.ts';
 
 /** A child process with many watchers. It opens them, counts their messages and measures latencies from change to arrival. */
 
-/** The protocol of a server: a packing over plain WebSockets, or Colyseus's own client. */
-export type Dialect = PackingName | 'colyseus';
+/** The protocol of a server: a packing over plain WebSockets, the service's with patches, or Colyseus's own client. */
+export type Dialect = PackingName | 'patched' | 'colyseus';
 
 export interface WatchersToOpen {
   readonly url: string;
@@ -121,6 +122,24 @@ async function open({ url, dialect, paths, each }: WatchersToOpen): Promise<void
   }
 }
 
+/** The paths whose first watcher keeps a copy of the room. That the patches of the others follow each other shows by their `from`. */
+const copied = new Set<string>();
+
+class PatchedWatcher extends Watcher {
+  readonly #copy: RoomCopy<{ readonly seq: number }> | undefined;
+
+  constructor(url: URL, path: string) {
+    const copy = copied.has(path) ? undefined : new RoomCopy<{ readonly seq: number }>();
+    copied.add(path);
+    super(url, `${path}?patch=1`, patchedPacking(copy), counts);
+    this.#copy = copy;
+  }
+
+  state(): string | undefined {
+    return this.#copy && sortedJson(this.#copy.room);
+  }
+}
+
 async function opener(url: string, dialect: Dialect): Promise<(paths: readonly string[]) => Promise<Watching[]>> {
   if (dialect === 'colyseus') {
     const { ColyseusWatcher, colyseusClient } = await import('./colyseus-watcher.ts');
@@ -128,6 +147,7 @@ async function opener(url: string, dialect: Dialect): Promise<(paths: readonly s
     return (paths) => ColyseusWatcher.open(client, paths, counts);
   }
   const address = new URL(url);
+  if (dialect === 'patched') return async (paths) => paths.map((path) => new PatchedWatcher(address, path));
   return async (paths) => paths.map((path) => new Watcher(address, path, packings[dialect], counts));
 }
 
@@ -135,7 +155,10 @@ async function opener(url: string, dialect: Dialect): Promise<(paths: readonly s
 function states(paths: number): string[][] {
   const found = Array.from({ length: paths }, () => new Set<string>());
   // Watcher i watches path i modulo the number of paths.
-  for (const [index, watcher] of counts.watchers.entries()) found[index % paths]!.add(watcher.state?.() ?? '');
+  for (const [index, watcher] of counts.watchers.entries()) {
+    const state = watcher.state === undefined ? '' : watcher.state();
+    if (state !== undefined) found[index % paths]!.add(state);
+  }
   return found.map((distinct) => [...distinct]);
 }
 
@@ -159,6 +182,7 @@ function keep(ports: readonly number[]): number {
 
 function close(): void {
   for (const watcher of counts.watchers.splice(0)) watcher.close();
+  copied.clear();
 }
 
 ready(

@@ -13,8 +13,8 @@ export interface Watching {
   readonly isClosed: boolean;
   /** The watcher's own port. Only for a watcher over a plain socket. */
   readonly localPort?: number | undefined;
-  /** The watcher's copy of the room, as JSON. Only for a watcher that keeps one. */
-  state?(): string;
+  /** The watcher's copy of the room, as JSON. Only for a watcher that keeps one; undefined where another one of its path does. */
+  state?(): string | undefined;
   close(): void;
 }
 

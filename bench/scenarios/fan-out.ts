@@ -62,6 +62,7 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
     operation: 'delivery',
     sides: [
       { id: 'coinop', name: 'coinop', kind: 'service', open: (bench) => openService(bench, sizes) },
+      { id: 'patched', name: 'coinop, patches', kind: 'service', open: (bench) => openService(bench, sizes, undefined, 'patched') },
       peer({ id: 'uws', name: 'bare uWS publish', kind: 'floor', module: 'rooms-uws.ts' }, byPublishing, 'plain', sizes),
       peer({ id: 'ws', name: 'ws', kind: 'peer', module: 'rooms-ws.ts' }, byPublishing, 'plain', sizes),
       peer(
@@ -82,6 +83,7 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
     targets: [
       { what: 'server CPU against bare uWS publish', figure: 'serverCpu', side: 'coinop', against: 'uws', most: 1.05 },
       { what: 'server CPU against Socket.IO', figure: 'serverCpu', side: 'coinop', against: 'socket.io', most: 0.5 },
+      { what: 'server CPU with patches against Colyseus on uWS', figure: 'serverCpu', side: 'patched', against: 'colyseus-uws', most: 1 },
     ],
     anywhere: true,
     mostSeconds: MOST_SECONDS,
@@ -131,12 +133,17 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
 }
 
 /** @param engine in place of the private Redis */
-export async function openService(bench: Bench, sizes: Sizes, engine?: Engine): Promise<Contestant> {
+export async function openService(
+  bench: Bench,
+  sizes: Sizes,
+  engine?: Engine,
+  dialect: 'plain' | 'patched' = 'plain',
+): Promise<Contestant> {
   const measured = await bench.service({ engine });
   const crowd = crowdOf(bench, sizes);
   const hosts = await openRooms(measured, crowd.rooms);
   const changes = measured.primaries.length === 0 ? await byRequest(measured, hosts) : byScript(measured, hosts);
-  return watched(bench, measured, { crowd, codes: [...hosts.keys()], dialect: 'plain', changes, maySkip: true });
+  return watched(bench, measured, { crowd, codes: [...hosts.keys()], dialect, changes, maySkip: true });
 }
 
 function crowdOf({ settings: { quick } }: Bench, { full, quick: small }: Sizes): Crowd {
