@@ -46,7 +46,7 @@ export interface Client extends Calls {
   discardHeld(): Promise<void>;
   /** The caller: the account of the session, if it has one. */
   who(): Promise<Me>;
-  /** Calls `onRoom` with the whole room, at once and after every change. */
+  /** Calls `onRoom` with the whole room, at once and after every change. Not to be changed: later rooms share its parts. */
   watchRoom<State = unknown>(code: string, onRoom: (room: Room & { state: State }) => void, options?: RoomWatchOptions): Watch;
   /**
    * Calls `onStatus` with each status of the pairing. With `claimed` the client has the session, and `claimedBy` has the name that the

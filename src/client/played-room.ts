@@ -162,6 +162,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
   const watch = parts.follow(
     {
       path: `/v1/rooms/${encodeURIComponent(code)}/live`,
+      patches: true,
       poll: (wait, since, signal) => to('GET /v1/rooms/{code}', wait ? { code, since, wait } : { code }, {}, signal, wait * 1000 + TRY_MS),
       positionOf: ({ room }) => (room as Room | undefined)?.seq,
       deliver({ room }) {

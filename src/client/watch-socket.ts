@@ -1,3 +1,4 @@
+import { patched } from './patch.ts';
 import type { Progress } from './progress.ts';
 import { backoff, isTemporary, sleep } from './request.ts';
 import type { Message, Socket, SocketClass, Watched } from './watched.ts';
@@ -14,6 +15,8 @@ const BEHIND_MS = 2000;
 export interface Asks {
   check?: (() => void) | undefined;
   greet?: (() => void) | undefined;
+  /** The next socket brings no patches. */
+  whole?: boolean;
 }
 
 /** Called with each message. */
@@ -35,6 +38,8 @@ export const overSocket = (
     let openedAt = Infinity;
     /** The position of the newest state that this socket brought. */
     let brought = 0;
+    /** The last room that this socket brought: the next patch changes it, whatever a read has found meanwhile. */
+    let room: unknown;
     let timer: ReturnType<typeof setTimeout>;
     const after = (ms: number, run: () => void): void => {
       clearTimeout(timer);
@@ -69,6 +74,11 @@ export const overSocket = (
     const receive = async (message: Message): Promise<void> => {
       // A message may come to its turn after the socket was closed. Another one may be open by then.
       if (asks.check !== check) return;
+      // Where a patch does not fit, this ends the socket.
+      asks.whole = true;
+      if (message['ops']) message = { room: patched(room, message) };
+      asks.whole = false;
+      room = message['room'] ?? room;
       const known = progress.position;
       idle();
       live('socket');
@@ -91,7 +101,8 @@ export const overSocket = (
     signal.addEventListener('abort', stop);
     after(OPEN_MS, stop);
     try {
-      socket = connect(watched.WebSocket!, watched.socketUrl, opened, receive, done);
+      const query = watched.patches && !asks.whole ? '?patch=1' : '';
+      socket = connect(watched.WebSocket!, watched.socketUrl + query, opened, receive, done);
       // Node's own WebSocket fires no close where it could not open.
       socket.onerror = () => openedAt === Infinity && stop();
     } catch {

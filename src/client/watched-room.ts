@@ -22,6 +22,7 @@ export const watchedRoom = (
   credential: () => Promise<Credential>,
 ): Followed => ({
   path: `/v1/rooms/${encodeURIComponent(code)}/live`,
+  patches: true,
   poll: (wait, since, signal) => to(routes.rooms.read, wait ? { code, since, wait } : { code }, {}, signal, wait * 1000 + TRY_MS),
   positionOf: ({ room }) => (room as Room | undefined)?.seq,
   deliver({ room }) {

@@ -30,6 +30,8 @@ export type Message = Record<string, unknown> & { error?: CoinopError };
 export interface Watched {
   readonly socketUrl: string;
   readonly WebSocket: SocketClass | null | undefined;
+  /** The channel may send what has changed of a room in place of the whole one. */
+  readonly patches?: true;
   /** Reads the present state, or, given seconds to wait, the first one past the position. */
   poll(waitSeconds: number, position: number, signal: AbortSignal): Promise<Result>;
   /** The position of the state in a message or a reply of `poll`. Undefined: it holds no state. */

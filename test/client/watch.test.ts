@@ -38,10 +38,16 @@ describe('a watched room', () => {
     using bob = player(service.url);
     const code = await codeOf(ada);
     const seen: string[] = [];
+    const frozen: boolean[] = [];
     const states: WatchState[] = [];
-    const watch = ada.watchRoom(code, ({ players, phase }) => seen.push(`${phase} ${players.length}`), {
-      onState: (each) => states.push(each),
-    });
+    const watch = ada.watchRoom(
+      code,
+      (room) => {
+        seen.push(`${room.phase} ${room.players.length}`);
+        frozen.push(Object.isFrozen(room) && room.players.every(Object.isFrozen));
+      },
+      { onState: (each) => states.push(each) },
+    );
     await expect.poll(() => seen.at(-1)).toBe('lobby 1');
     await bob.rooms.join({ code, name: 'Bob' });
     await expect.poll(() => seen.at(-1)).toBe('lobby 2');
@@ -50,6 +56,7 @@ describe('a watched room', () => {
     await ada.rooms.end({ code });
     expect(await watch.ended).toEqual({ code: 'finished' });
     expect(seen.at(-1)).toBe('ended 2');
+    expect(frozen).not.toContain(false);
     expect(states.filter(({ status }) => status !== 'connecting')).toEqual([
       { status: 'live', by },
       { status: 'ended', code: 'finished' },
@@ -298,6 +305,58 @@ describe('with a fake clock', () => {
     fake.last.room(6);
     await vi.advanceTimersByTimeAsync(0);
     expect(seen).toEqual([7, 5, 6]);
+    client.close();
+  });
+
+  const patch = (from: number, seq: number, ...ops: object[]) => ({
+    type: 'patch',
+    seq,
+    from,
+    ops: [...ops, { op: 'replace', path: '/seq', value: seq }],
+  });
+
+  test('changes the room of its connection by patches, also where a read has found a newer one', async () => {
+    const { client, fake, seen } = await watching();
+    fake.last.onopen!({});
+    fake.last.room(1);
+    fake.last.message(patch(1, 2));
+    await vi.advanceTimersByTimeAsync(10);
+    room = { seq: 4, phase: 'lobby' };
+    client.wake();
+    await vi.advanceTimersByTimeAsync(10);
+    expect(seen).toEqual([1, 2, 4]);
+    fake.last.message(patch(2, 3));
+    fake.last.message(patch(3, 5));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([seen, fake.opened.length]).toEqual([[1, 2, 4, 5], 1]);
+    client.close();
+  });
+
+  test.each([
+    ['is of another room', patch(2, 3)],
+    ['is of a room before that of the connection', patch(0, 2)],
+    ['changes what is not there', patch(1, 2, { op: 'replace', path: '/state/x', value: 1 })],
+  ])('a patch that %s changes nothing: the next connection brings whole rooms, and later ones patches again', async (_, misfit) => {
+    const { client, fake, seen, watch } = await watching();
+    fake.last.onopen!({});
+    fake.last.room(1);
+    fake.last.message(misfit);
+    fake.last.message(patch(1, 9));
+    await vi.advanceTimersByTimeAsync(10);
+    expect([seen, fake.last.isClosed, watch.state.status]).toEqual([[1], true, 'waiting']);
+    await vi.advanceTimersByTimeAsync(1000);
+    fake.last.onopen!({});
+    fake.last.room(4);
+    await vi.advanceTimersByTimeAsync(10);
+    fake.last.onclose!({ code: 1006 });
+    await vi.advanceTimersByTimeAsync(2000);
+    fake.last.onopen!({});
+    fake.last.room(5);
+    fake.last.message(patch(5, 6));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(seen).toEqual([1, 4, 5, 6]);
+    const live = 'wss://coinop.example/v1/rooms/BCDFG/live';
+    expect(fake.opened.map(({ url }) => url)).toEqual([`${live}?patch=1`, live, `${live}?patch=1`]);
     client.close();
   });
 

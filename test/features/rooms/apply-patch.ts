@@ -1,4 +1,5 @@
-interface Operation {
+/** One operation of a JSON Patch, as the service makes them. */
+export interface Operation {
   readonly op: 'add' | 'replace' | 'remove';
   readonly path: string;
   readonly value?: unknown;

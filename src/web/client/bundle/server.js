@@ -470,6 +470,7 @@ function playedRoom(parts) {
 	};
 	const watch = parts.follow({
 		path: `/v1/rooms/${encodeURIComponent(code)}/live`,
+		patches: true,
 		poll: (wait, since, signal) => to("GET /v1/rooms/{code}", wait ? {
 			code,
 			since,
@@ -560,6 +561,33 @@ function playedRoom(parts) {
 	};
 }
 
+// src/client/patch.ts
+function patched(room, { from, ops }) {
+	if (from !== room["seq"]) throw new Error();
+	for (const { op, path, value } of ops) room = changed(room, path.split("/").slice(1), op, value);
+	return room;
+}
+function changed(value, [part, ...path], op, given) {
+	const name = part.replace(/~1/g, "/").replace(/~0/g, "~");
+	const isNew = op === "add" && !path.length;
+	if (!isNew && !Object.keys(value).includes(name)) throw new Error();
+	if (path.length) given = changed(value[name], path, op, given);
+	if (Array.isArray(value)) {
+		const list = [...value];
+		list.splice(+name, isNew ? 0 : 1, ...given === void 0 ? [] : [given]);
+		return list;
+	}
+	if (given !== void 0) return {
+		...value,
+		[name]: given
+	};
+	const { [name]: _, ...rest } = value;
+	return rest;
+}
+function freeze(value) {
+	if (!Object.isFrozen(value)) Object.values(Object.freeze(value)).forEach(freeze);
+}
+
 // src/client/progress.ts
 function progressOf(watched, signal) {
 	const progress = {
@@ -568,6 +596,7 @@ function progressOf(watched, signal) {
 		async take(message) {
 			const found = watched.positionOf(message);
 			if (signal.aborted) return 0;
+			freeze(message["room"]);
 			if (found === void 0) watched.other?.(message);
 			else if (found > progress.position) {
 				progress.position = found;
@@ -596,6 +625,7 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 	let socket;
 	let openedAt = Infinity;
 	let brought = 0;
+	let room;
 	let timer;
 	const after = (ms, run) => {
 		clearTimeout(timer);
@@ -627,6 +657,10 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 	};
 	const receive = async (message) => {
 		if (asks.check !== check) return;
+		asks.whole = true;
+		if (message["ops"]) message = { room: patched(room, message) };
+		asks.whole = false;
+		room = message["room"] ?? room;
 		const known = progress.position;
 		idle();
 		live("socket");
@@ -647,7 +681,8 @@ const overSocket = (watched, progress, signal, asks, live) => new Promise((resol
 	signal.addEventListener("abort", stop);
 	after(OPEN_MS, stop);
 	try {
-		socket = connect(watched.WebSocket, watched.socketUrl, opened, receive, done);
+		const query = watched.patches && !asks.whole ? "?patch=1" : "";
+		socket = connect(watched.WebSocket, watched.socketUrl + query, opened, receive, done);
 		socket.onerror = () => openedAt === Infinity && stop();
 	} catch {
 		stop();

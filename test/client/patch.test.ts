@@ -1,0 +1,157 @@
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, describe, expect, test } from 'vitest';
+import { WebSocket as WsSocket } from 'ws';
+import type { Room } from '../../src/client/client.ts';
+import { freeze, patched, type Operation } from '../../src/client/patch.ts';
+import type { Message, SocketClass } from '../../src/client/watched.ts';
+import { randomPatches } from '../features/rooms/random-patches.ts';
+import { start } from '../harness.ts';
+import { player } from './player.ts';
+import { openRoom, seat, twoPlayers } from './played.ts';
+
+const service = await start();
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** The value after operations on its members. */
+const after = (value: object, ...ops: Operation[]): unknown => patched(value, { from: undefined, ops });
+
+describe('a patch', () => {
+  test.each<[string, object, Operation, unknown]>([
+    ['adds a member', { a: 1 }, { op: 'add', path: '/b', value: null }, { a: 1, b: null }],
+    ['adds over a member', { a: 1 }, { op: 'add', path: '/a', value: 2 }, { a: 2 }],
+    ['replaces a member', { a: [1] }, { op: 'replace', path: '/a', value: false }, { a: false }],
+    ['removes a member', { a: 1, b: null }, { op: 'remove', path: '/b' }, { a: 1 }],
+    ['reaches deep', { a: { b: [{ c: 1 }] } }, { op: 'replace', path: '/a/b/0/c', value: 2 }, { a: { b: [{ c: 2 }] } }],
+    ['adds between others of a list', { a: [1, 3] }, { op: 'add', path: '/a/1', value: 2 }, { a: [1, 2, 3] }],
+    ['adds at the end of a list', { a: [1] }, { op: 'add', path: '/a/1', value: [] }, { a: [1, []] }],
+    ['replaces in a list', { a: [1, 2] }, { op: 'replace', path: '/a/0', value: null }, { a: [null, 2] }],
+    ['removes from a list', { a: [1, 2] }, { op: 'remove', path: '/a/0' }, { a: [2] }],
+    ['adds in a list of a list', { a: [[]] }, { op: 'add', path: '/a/0/0', value: 1 }, { a: [[1]] }],
+    ['reads ~1 and ~0', { 'a/b': 1, '~1': 1 }, { op: 'replace', path: '/~01', value: 2 }, { 'a/b': 1, '~1': 2 }],
+    ['reads a slash', { 'a/b': 1 }, { op: 'remove', path: '/a~1b' }, {}],
+    ['takes an empty name', { '': { '': 1 } }, { op: 'replace', path: '//', value: 2 }, { '': { '': 2 } }],
+  ])('%s', (_, value, operation, expected) => {
+    freeze(value);
+    expect(after(value, operation)).toEqual(expected);
+  });
+
+  test('makes operations one after the other', () => {
+    const ops: Operation[] = [
+      { op: 'remove', path: '/list/2' },
+      { op: 'remove', path: '/list/0' },
+      { op: 'add', path: '/list/1', value: { n: 1 } },
+      { op: 'replace', path: '/list/1/n', value: 2 },
+    ];
+    expect(after({ list: ['a', 'b', 'c'] }, ...ops)).toEqual({ list: ['b', { n: 2 }] });
+  });
+
+  test.each<[string, Operation]>([
+    ['replaces a member that is not there', { op: 'replace', path: '/b', value: 1 }],
+    ['removes a member that is not there', { op: 'remove', path: '/toString' }],
+    ['goes through a member that is not there', { op: 'add', path: '/b/c', value: 1 }],
+    ['goes through what every object inherits', { op: 'add', path: '/__proto__/polluted', value: 1 }],
+    ['goes through the constructor', { op: 'add', path: '/constructor/prototype/polluted', value: 1 }],
+    ['replaces beyond the end of a list', { op: 'replace', path: '/list/1', value: 1 }],
+    ['goes through a value', { op: 'replace', path: '/a/0', value: 1 }],
+  ])('that %s does not fit', (_, operation) => {
+    expect(() => after({ a: 1, list: [0] }, operation)).toThrow();
+    expect(({} as { polluted?: 1 }).polluted).toBeUndefined();
+  });
+
+  test('sets a member of the name __proto__, and no prototype', () => {
+    const value = after({ state: {} }, { op: 'add', path: '/state/__proto__', value: { a: 1 } }) as { state: object };
+    expect(Object.getOwnPropertyNames(value.state)).toEqual(['__proto__']);
+    expect(Object.getPrototypeOf(value.state)).toBe(Object.prototype);
+    const changed = after(value, { op: 'replace', path: '/state/__proto__/a', value: 2 });
+    expect(JSON.stringify(changed)).toBe('{"state":{"__proto__":{"a":2}}}');
+    expect(JSON.stringify(after(value, { op: 'remove', path: '/state/__proto__' }))).toBe('{"state":{}}');
+    expect(JSON.stringify(value)).toBe('{"state":{"__proto__":{"a":1}}}');
+  });
+
+  test('copies what it changes, and shares the rest with the room before', () => {
+    const before = { state: { deck: [1], log: ['a'] }, players: [{ id: 'p1' }, { id: 'p2', data: null }] };
+    const now = after(before, { op: 'add', path: '/state/log/1', value: 'b' }, { op: 'replace', path: '/players/1/data', value: 1 });
+    expect(before).toEqual({ state: { deck: [1], log: ['a'] }, players: [{ id: 'p1' }, { id: 'p2', data: null }] });
+    expect(now).toEqual({ state: { deck: [1], log: ['a', 'b'] }, players: [{ id: 'p1' }, { id: 'p2', data: 1 }] });
+    expect((now as typeof before).state.deck).toBe(before.state.deck);
+    expect((now as typeof before).players[0]).toBe(before.players[0]);
+  });
+});
+
+test('patches of random changes give the whole room exactly, and change no room before', () => {
+  let room: unknown;
+  let from: number | undefined;
+  for (const { ops, room: whole } of randomPatches(11)) {
+    room = ops === undefined ? structuredClone(whole) : patched(room, { from, ops });
+    from = whole.seq;
+    // `expect` takes thirty times as long, which matters for a million changes.
+    if (!isDeepStrictEqual(room, whole)) expect(room).toEqual(whole);
+    // A write to it throws from now on.
+    freeze(room);
+  }
+});
+
+/** WebSockets that keep what they receive. */
+function recording() {
+  const received: Message[] = [];
+  const urls: string[] = [];
+  class Recording extends WsSocket {
+    constructor(url: string) {
+      super(url);
+      urls.push(url);
+      this.on('message', (data) => received.push(JSON.parse(String(data)) as Message));
+    }
+  }
+  return { received, urls, WebSocket: Recording as SocketClass };
+}
+
+describe('a room', () => {
+  test('that is played in comes as patches, and is at every change the room of the service', async () => {
+    const { received, urls, WebSocket } = recording();
+    using table = await twoPlayers(service, { writers: 'players', state: { board: 'x'.repeat(2000) } }, { WebSocket });
+    const { ada, bob } = table;
+    const rooms: [unknown, string][] = [];
+    for (const room of [ada, bob]) room.on('change', (each) => rooms.push([each, JSON.stringify(each)]));
+    await expect.poll(() => [ada, bob].every(({ players }) => players.filter((each) => each.connected).length === 2)).toBe(true);
+    const wholeAtFirst = received.filter(({ type }) => type === 'room').length;
+    for (let n = 0; n < 10; n++) {
+      await ada.merge({ x: n, list: [n, 'é"'] });
+      await bob.mergeState({ [`m${n % 3}`]: { n }, [`m${(n + 1) % 3}`]: null });
+    }
+    await expect.poll(() => [ada.room, bob.room].map((room) => room?.seq)).toEqual(Array(2).fill((await readRoom(table.code)).seq));
+    const whole = await readRoom(table.code);
+    expect([ada.room, bob.room]).toEqual([whole, whole]);
+    expect(received.filter(({ type }) => type === 'room').length).toBe(wholeAtFirst);
+    expect(received.filter(({ type }) => type === 'patch').length).toBeGreaterThan(10);
+    expect(urls.every((url) => url.endsWith('/live?patch=1'))).toBe(true);
+    // What a listener kept is as it was.
+    expect(rooms.map(([room]) => JSON.stringify(room))).toEqual(rooms.map(([, text]) => text));
+  });
+
+  test('that is watched comes as patches, and cannot be changed by its watcher', async () => {
+    const { received, WebSocket } = recording();
+    using ada = player(service.url, { WebSocket });
+    const code = await openRoom(ada, { state: { log: ['a'], board: 'x'.repeat(2000) } });
+    let last: Room | undefined;
+    const thrown: unknown[] = [];
+    ada.watchRoom<{ log: string[] }>(code, (room) => {
+      last = room;
+      try {
+        room.state.log.push('mine');
+      } catch (error) {
+        thrown.push(error);
+      }
+    });
+    await expect.poll(() => last?.players[0]?.connected).toBe(true);
+    await ada.rooms.state({ code, merge: { log: ['a', 'b'] } });
+    await seat(player(service.url), code);
+    await expect.poll(() => last).toEqual(await readRoom(code));
+    expect(received.filter(({ type }) => type === 'patch').length).toBeGreaterThan(1);
+    expect(thrown.length).toBeGreaterThan(1);
+    expect(thrown.every((error) => error instanceof TypeError)).toBe(true);
+  });
+
+  async function readRoom(code: string): Promise<Room> {
+    return (await service.get(`/v1/rooms/${code}`)).body.room as Room;
+  }
+});
