@@ -214,7 +214,12 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, pane('bob', '[data-part="phase"]'), /^playing, seq \d+$/);
     await press(page, pane('ada', '[data-colour="plum"]'));
     await page.locator(pane('bob', '.stage.plum')).waitFor();
-    await shows(page, '#room-wire .frame', /Bob ← \{"type":"room","seq":\d+,"room":\{.*"colour":"plum"/);
+    await shows(page, '#room-wire .frame', /Ada → \{"type":"act",.*"action":"state",.*"merge":\{"colour":"plum"\}\}/);
+    await shows(
+      page,
+      '#room-wire .frame',
+      /Bob ← \{"type":"patch","seq":\d+,"from":\d+,"ops":\[\s.*\/colour","value":"plum"\},.*\}\s\]\}/s,
+    );
     await press(page, pane('ada', '[data-act="end"]'));
     await shows(page, pane('bob', '[data-part="said"]'), 'The room has ended.');
     await page.locator(pane('bob', '[data-part="outside"]')).waitFor();
@@ -238,34 +243,68 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     for (const screen of ['ada', 'bob']) await shows(page, pane(screen, '[data-part="heard"]'), 'Bob: <b>your move</b>');
     await shows(page, '#room-wire .frame', /Ada ← \{"type":"message","n":1,"from":"p2"/);
 
+    // A tree stands in column 4 of row 2.
+    for (const step of ['up', 'right', 'right', 'right', 'right']) await press(page, pane('bob', `[data-step="${step}"]`));
+    await shows(page, pane('bob', '[data-part="said"]'), 'A tree stands there.');
+    await shows(page, pane('ada', '[data-part="board"]'), /Bob in column 3, row 2/);
+
     const droppedAt = performance.now();
     await press(page, pane('bob', '[data-act="drop"]'));
     await shows(page, pane('bob', '[data-part="link"]'), 'offline');
     await shows(page, '#room-wire .frame', /Bob closed with/);
     await press(page, pane('ada', '[data-step="right"]'));
+    for (const step of ['left', 'left']) await press(page, pane('bob', `[data-step="${step}"]`));
+    await shows(page, pane('bob', '[data-part="board"]'), /Bob in column 1, row 2/);
     await shows(page, pane('ada', '[data-part="board"]'), /Ada in column 3/);
     await shows(page, pane('ada', '[data-part="seats"]'), /Bob.*away/);
     await shows(page, pane('bob', '[data-part="link"]'), 'live');
     expect(performance.now() - droppedAt).toBeGreaterThan(2000);
-    await shows(page, pane('bob', '[data-part="board"]'), /Ada in column 3/);
+    // What Bob did meanwhile is done.
+    for (const screen of ['ada', 'bob'])
+      await shows(page, pane(screen, '[data-part="board"]'), /Ada in column 3, row 1.*Bob in column 1, row 2/);
   });
 
-  extra('the host who ends a room reads that it has ended, also where the message comes before the reply', async () => {
+  extra('the host who ends a room reads that it has ended, also where the answer is lost', async () => {
+    context = await browser.newContext();
+    await context.routeWebSocket(/\/live/, (socket) => {
+      const server = socket.connectToServer();
+      server.onMessage((message) => void (message.includes('"acted"') || socket.send(message)));
+    });
     const page = await openPlayground();
-    await press(page, pane('ada', '[data-act="create"]'));
-    await shows(page, pane('ada', '[data-part="link"]'), 'live');
     let reply = (): void => {};
     await page.route('**/end', async (route) => {
       const response = await route.fetch();
       await new Promise<void>((resolve) => (reply = resolve));
       await route.fulfill({ response });
     });
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
     await press(page, pane('ada', '[data-act="end"]'));
     await shows(page, pane('ada', '[data-part="said"]'), 'The room has ended.');
     reply();
-    await shows(page, '#room-wire .path', /\/end$/);
     await page.locator(pane('ada', '[data-act="end"]:not([aria-busy])')).waitFor({ state: 'attached' });
     expect(await page.textContent(pane('ada', '[data-part="said"]'))).toBe('The room has ended.');
+  });
+
+  extra('a screen stays in the room that it joined, also where the channel begins with the room as it was before', async () => {
+    context = await browser.newContext();
+    await context.routeWebSocket(/\/live/, (socket) => {
+      let isFirst = true;
+      socket.connectToServer().onMessage((message) => {
+        const { room } = JSON.parse(String(message)) as { room?: { players: object[] } };
+        if (isFirst && room !== undefined)
+          socket.send(JSON.stringify({ type: 'room', seq: 1, room: { ...room, seq: 1, players: room.players.slice(0, 1) } }));
+        isFirst = false;
+        setTimeout(() => socket.send(message), 100);
+      });
+    });
+    const page = await openPlayground();
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    await press(page, pane('bob', 'form[data-part="join"] button'));
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    await press(page, pane('ada', '[data-colour="mint"]'));
+    await page.locator(pane('bob', '.stage.mint')).waitFor();
   });
 
   extra('an Enter that is held down joins a room once, and submits a score once', async () => {

@@ -1,4 +1,5 @@
-import type { Client, Room } from '/client.js';
+import type { Room } from '/client.js';
+import type { ActResult, PlayedRoom } from '/rooms.js';
 import { make, name, onPress, onSubmit } from './dom.ts';
 import { explain } from './problems.ts';
 
@@ -13,19 +14,32 @@ interface Place {
   readonly y: number;
 }
 
+/** The state of a room that this page opens. The trees are the same for all, so they need not be sent again. */
+export const newState: { readonly trees: readonly Place[] } = {
+  trees: [
+    { x: 5, y: 0 },
+    { x: 6, y: 0 },
+    { x: 7, y: 0 },
+    { x: 3, y: 1 },
+    { x: 7, y: 1 },
+    { x: 6, y: 2 },
+    { x: 4, y: 2 },
+    { x: 5, y: 2 },
+    { x: 7, y: 2 },
+  ],
+};
+
 /** What both players do in a room, whoever is its host: each walks with data of its own, and each sends messages. */
 export class Play {
   readonly #root: HTMLElement;
-  readonly #client: Client;
   readonly #say: (text: string) => void;
-  #room: Room | undefined;
+  #played: PlayedRoom | undefined;
   #playerId: string | undefined;
   /** Where the player stands, also before the room shows the last step. */
   #at: Place | undefined;
 
-  constructor(root: HTMLElement, client: Client, say: (text: string) => void) {
+  constructor(root: HTMLElement, say: (text: string) => void) {
     this.#root = root;
-    this.#client = client;
     this.#say = say;
     for (const button of root.querySelectorAll<HTMLElement>('[data-step]'))
       onPress(button, () => this.#walk(STEPS[button.dataset['step']!]!));
@@ -36,12 +50,26 @@ export class Play {
     return this.#root.querySelector<HTMLElement>(`[data-part="${part}"]`)!;
   }
 
+  enter(played: PlayedRoom): void {
+    this.#played = played;
+    this.#at = undefined;
+    played.on('message', ({ from, data }) => {
+      const sender = played.players.find(({ id }) => id === from)?.name ?? 'Somebody';
+      this.#part('heard').replaceChildren(name(sender), `: ${typeof data === 'string' ? data : JSON.stringify(data)}`);
+    });
+  }
+
   /** Shows where the players of the room stand. */
   show(room: Room, playerId: string | undefined): void {
-    this.#room = room;
     this.#playerId = playerId;
     this.#part('play').hidden = room.phase === 'ended';
     this.#part('board').replaceChildren(
+      ...treesIn(room.state).map(({ x, y }) => {
+        const tree = make('li', { className: 'tree', textContent: '♣' });
+        tree.setAttribute('aria-hidden', 'true');
+        tree.style.gridArea = `${y + 1} / ${x + 1}`;
+        return tree;
+      }),
       ...room.players.map((player, seat) => {
         const { x, y } = placeOf(player.data, seat);
         const initial = make('span', { textContent: [...player.name][0]! });
@@ -54,41 +82,44 @@ export class Play {
     );
   }
 
-  /** A message of the channel, as it came. */
-  take(text: string): void {
-    const { type, from, data } = JSON.parse(text) as { type: string; from?: string; data?: unknown };
-    if (type !== 'message') return;
-    const sender = this.#room?.players.find(({ id }) => id === from)?.name ?? 'Somebody';
-    this.#part('heard').replaceChildren(name(sender), `: ${typeof data === 'string' ? data : JSON.stringify(data)}`);
-  }
-
   leave(): void {
-    this.#room = this.#at = undefined;
+    this.#played = this.#at = undefined;
     this.#part('play').hidden = true;
     this.#part('board').replaceChildren();
     this.#part('heard').textContent = '';
   }
 
-  async #walk([right, down]: readonly [number, number]): Promise<void> {
-    const room = this.#room;
-    if (room === undefined) return;
-    const seat = room.players.findIndex(({ id }) => id === this.#playerId);
-    const { x, y } = this.#at ?? placeOf(room.players[seat]?.data, seat);
-    this.#at = { x: within(x + right, COLUMNS), y: within(y + down, ROWS) };
-    const reply = await this.#client.rooms.data({ code: room.code, data: this.#at });
-    if (reply.ok) return;
-    this.#at = undefined;
-    this.#say(explain(reply.error));
+  #walk([right, down]: readonly [number, number]): void {
+    const played = this.#played;
+    if (played === undefined) return;
+    const seat = played.players.findIndex(({ id }) => id === this.#playerId);
+    const { x, y } = this.#at ?? placeOf(played.players[seat]?.data, seat);
+    const next = { x: within(x + right, COLUMNS), y: within(y + down, ROWS) };
+    if (treesIn(played.state).some((tree) => tree.x === next.x && tree.y === next.y)) return this.#say('A tree stands there.');
+    this.#at = next;
+    // Without a wait: further steps may follow while the answer is under way, or the connection is down.
+    void played.set(next).then((result) => this.#isDone(played, result) || (this.#at = undefined));
   }
 
   async #send(): Promise<void> {
     const field = this.#part('text') as HTMLInputElement;
     const text = field.value.trim();
-    if (this.#room === undefined || text === '') return;
-    const reply = await this.#client.rooms.message({ code: this.#room.code, data: text });
-    if (!reply.ok) return this.#say(explain(reply.error));
-    field.value = '';
+    const played = this.#played;
+    if (played === undefined || text === '') return;
+    if (this.#isDone(played, await played.send(text))) field.value = '';
   }
+
+  /** Explains why an act was refused, unless the player has left the room. */
+  #isDone(played: PlayedRoom, result: ActResult): boolean {
+    if (!result.ok && played === this.#played) this.#say(explain(result.error));
+    return result.ok;
+  }
+}
+
+/** The state may be anything: another client may have opened the room. */
+function treesIn(state: unknown): Place[] {
+  const { trees } = (state ?? {}) as { trees?: unknown };
+  return Array.isArray(trees) ? trees.map((tree) => placeOf(tree, 0)) : [];
 }
 
 /** Data of a player may be anything: another client may have written it. */

@@ -1,8 +1,9 @@
-import type { Client, CoinopError, Room, Watch, WatchState } from '/client.js';
+import type { Client, Room, WatchState } from '/client.js';
+import { playRoom, type PlayedRoom } from '/rooms.js';
 import { make, name, onPress, onSubmit, setEnabled } from './dom.ts';
 import { player } from './players.ts';
 import { explain } from './problems.ts';
-import { Play } from './room-play.ts';
+import { newState, Play } from './room-play.ts';
 import { wireOf, type Wire } from './wire.ts';
 
 const COLOURS = ['amber', 'coral', 'mint', 'sky', 'plum'];
@@ -10,7 +11,7 @@ const COLOURS = ['amber', 'coral', 'mint', 'sky', 'plum'];
 /** A dropped connection stays down for so long that one sees it. */
 const DOWN_MS = 2000;
 
-/** The step about rooms: two players, each with a screen that watches the room. */
+/** The step about rooms: two players, each with a screen that plays in the room. */
 export function showRoom(): void {
   // The messages are what this step is about: open requests would push them out of sight.
   const wire = wireOf('room', false);
@@ -26,9 +27,11 @@ class Screen {
   #socket: WebSocket | undefined;
   /** Whether the connection was dropped by hand, and the client has not been told yet. */
   #isDown = false;
-  #watch: Watch | undefined;
+  #played: PlayedRoom | undefined;
   #room: Room | undefined;
   #playerId: string | undefined;
+  /** Whether the player asked to leave: the room without the player may come before the answer. */
+  #isLeaving = false;
 
   /** @param opened gets the code of a room that this screen opened */
   constructor(id: string, wire: Wire, opened: (code: string) => void) {
@@ -45,10 +48,10 @@ class Screen {
         }
       },
     });
-    this.#play = new Play(this.#root, this.#client, (text) => this.#say(text));
+    this.#play = new Play(this.#root, (text) => this.#say(text));
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-act]')) onPress(button, () => this.#act(button.dataset['act']!));
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-colour]'))
-      onPress(button, () => this.#paint(button.dataset['colour']!));
+      onPress(button, () => void this.#paint(button.dataset['colour']!));
     onSubmit(this.#part('join'), () => this.#join());
   }
 
@@ -57,7 +60,6 @@ class Screen {
     this.#socket = socket;
     let told: WebSocket['onclose'] = null;
     Object.defineProperty(socket, 'onclose', { get: () => told, set: (handler: typeof told) => void (told = handler) });
-    socket.addEventListener('message', ({ data }) => this.#play.take(String(data)));
     socket.addEventListener('close', (event) => {
       const tell = (): void => {
         this.#isDown = false;
@@ -78,7 +80,7 @@ class Screen {
 
   /** Fills the code in, for a screen that is in no room. */
   suggest(code: string): void {
-    if (this.#watch === undefined) this.#typed.value = code;
+    if (this.#played === undefined) this.#typed.value = code;
   }
 
   get #typed(): HTMLInputElement {
@@ -96,19 +98,21 @@ class Screen {
   async #act(act: string): Promise<void> {
     if (act === 'create') return this.#create();
     if (act === 'drop') return this.#drop();
-    const code = this.#room?.code;
-    if (code === undefined) return;
+    const played = this.#played;
+    if (played === undefined) return;
     const isReady = this.#room!.players.find(({ id }) => id === this.#playerId)?.ready;
     const action = act === 'ready' && isReady === true ? 'unready' : act;
-    // Before the request: the message that the room has ended may come sooner than the reply.
+    this.#isLeaving = action === 'leave';
     this.#say('');
-    const reply = await this.#client.rooms[action as 'ready' | 'unready' | 'start' | 'end' | 'leave']({ code });
-    if (!reply.ok) return this.#say(explain(reply.error));
-    if (action === 'leave') this.#leave('You left the room.');
+    const result = await played.act(action as 'ready' | 'unready' | 'start' | 'end' | 'leave');
+    // The room may have ended or been left before its answer came.
+    if (played !== this.#played) return;
+    if (!result.ok) this.#say(explain(result.error));
+    else if (this.#isLeaving) this.#leave();
   }
 
   async #create(): Promise<void> {
-    const reply = await this.#client.rooms.create({ name: this.#name });
+    const reply = await this.#client.rooms.create({ name: this.#name, state: newState });
     if (!reply.ok) return this.#say(explain(reply.error));
     this.#enter(reply.room, reply.you.playerId);
     this.#opened(reply.room.code);
@@ -125,15 +129,26 @@ class Screen {
 
   #enter(room: Room, playerId: string): void {
     // A person can open a room while a join is under way.
-    this.#watch?.close();
+    this.#close();
     this.#playerId = playerId;
+    this.#isLeaving = false;
     this.#say('');
     this.#show(room);
-    this.#watch = this.#client.watchRoom(room.code, (found) => this.#show(found), {
-      onState: (state) => this.#showLink(state),
-      onError: (error: CoinopError) => this.#say(explain(error)),
-    });
+    const played = playRoom(this.#client, room.code);
+    this.#played = played;
+    this.#play.enter(played);
+    // The channel may begin with the room as it was just before the player joined it.
+    played.on('change', (found) => found.seq >= room.seq && this.#show(found));
+    played.on('connection', (state) => played === this.#played && this.#showLink(state));
+    played.on('error', (error) => played === this.#played && !this.#isLeaving && this.#say(explain(error)));
     this.#moveFocus('ready');
+  }
+
+  /** Closes the connection. What it tells from now on shows nowhere. */
+  #close(): void {
+    const played = this.#played;
+    this.#played = undefined;
+    played?.close();
   }
 
   /** Focuses a button in place of one that went, unless the person has moved on to another part of the page. */
@@ -143,9 +158,9 @@ class Screen {
   }
 
   /** Goes back to the buttons of a screen without a room. */
-  #leave(text: string): void {
-    this.#watch?.close();
-    this.#watch = this.#room = undefined;
+  #leave(text = 'You left the room.'): void {
+    this.#close();
+    this.#room = undefined;
     this.#say(text);
     this.#part('inside').hidden = this.#part('colours').hidden = true;
     this.#part('outside').hidden = false;
@@ -159,12 +174,10 @@ class Screen {
   }
 
   #showLink(state: WatchState): void {
-    // `#leave` has closed the watch, and shows what it left behind.
-    if (this.#watch === undefined) return;
     const chip = this.#part('link');
     chip.textContent = { connecting: 'connecting', live: 'live', waiting: 'offline', ended: 'ended' }[state.status];
     chip.className = `chip ${state.status}`;
-    if (state.status === 'waiting') this.#say('The connection broke. It comes back by itself.');
+    if (state.status === 'waiting') this.#say('The connection broke. It comes back by itself, and what you do meanwhile is done then.');
     if (state.status === 'live') this.#say('');
     if (state.status === 'ended' && state.code !== 'closed')
       this.#leave(
@@ -172,14 +185,15 @@ class Screen {
           ? 'The room has ended.'
           : state.code === 'gone'
             ? 'This room does not exist any more.'
-            : `The watch ended: ${state.code}.`,
+            : `The connection ended: ${state.code}.`,
       );
   }
 
   #show(room: Room): void {
     this.#room = room;
     const me = room.players.find(({ id }) => id === this.#playerId);
-    if (this.#watch !== undefined && me === undefined && room.phase !== 'ended') return this.#leave('You are not in this room any more.');
+    if (this.#played !== undefined && me === undefined && room.phase !== 'ended')
+      return this.#leave(this.#isLeaving ? undefined : 'You are not in this room any more.');
     this.#part('outside').hidden = true;
     this.#part('inside').hidden = false;
     this.#part('code').textContent = room.code;
@@ -209,7 +223,8 @@ class Screen {
   }
 
   async #paint(colour: string): Promise<void> {
-    const reply = await this.#client.rooms.state({ code: this.#room!.code, state: { colour } });
-    if (!reply.ok) this.#say(explain(reply.error));
+    const played = this.#played;
+    const result = await played?.mergeState({ colour });
+    if (result?.ok === false && played === this.#played) this.#say(explain(result.error));
   }
 }

@@ -54,12 +54,15 @@ export function wireOf(step: string, opens = true): Wire {
       class extends WebSocket {
         constructor(url: string | URL) {
           super(url);
-          this.addEventListener('open', () => add(note(of, `opened ${new URL(url).pathname}`)));
+          const { pathname, search } = new URL(url);
+          this.addEventListener('open', () => add(note(of, `opened ${pathname}${search}`)));
           this.addEventListener('message', ({ data }) => add(message(of, '←', String(data))));
           this.addEventListener('close', ({ code }) => add(note(of, `closed with ${code}`)));
         }
 
         override send(data: string): void {
+          // The client may not know yet that a person dropped the connection. It sends again on the next one.
+          if (this.readyState !== WebSocket.OPEN) return;
           add(message(of, '→', data));
           super.send(data);
         }
@@ -97,8 +100,15 @@ function message(of: string, direction: string, text: string): HTMLElement {
     { className: 'frame' },
     make('b', { textContent: `${of} ${direction}` }),
     ' ',
-    make('code', {}, ...coloured(shortened(text))),
+    make('code', {}, ...coloured(shortened(readable(text)))),
   );
+}
+
+/** A patch, with a line for each operation. */
+function readable(text: string): string {
+  const { ops, ...message } = JSON.parse(text) as { ops?: readonly object[] };
+  if (ops === undefined) return text;
+  return `${JSON.stringify(message).slice(0, -1)},"ops":[${ops.map((op) => `\n  ${JSON.stringify(op)}`).join(',')}\n]}`;
 }
 
 function note(of: string, text: string): HTMLElement {

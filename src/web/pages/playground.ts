@@ -159,9 +159,9 @@ const pane = (id: string, name: string): Html =>
   </section>`;
 
 const room: Demo = {
-  about: html`Both screens watch the room over a WebSocket. Each push holds the whole public state with its <code>seq</code>, so that a
-    screen that was away needs no history. The host writes the state, every player data of its own, and messages go to all who listen. Drop
-    a connection, move on the other screen, and see.`,
+  about: html`Each screen plays in the room over one WebSocket. What a player does goes out as an <code>act</code>, and what it changed
+    comes to both screens as a <code>patch</code>. A screen that was away gets the whole room, so that it needs no history. The host writes
+    the state, every player data of its own, and messages go to all who listen. Drop a connection, move on both screens, and see.`,
   demo: html`<div class="panes">${pane('ada', 'Ada')}${pane('bob', 'Bob')}</div>`,
 };
 
