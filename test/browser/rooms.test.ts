@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { complaints, example, extra, launch, noBrowser, press, servePages } from './chromium.ts';
 import { fixedPort, startMain, type OwnService } from './own-service.ts';
-import { sleep } from '../harness.ts';
+import { freshId, sleep } from '../harness.ts';
 
 /** Chromium logs requests that fail. */
 const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
@@ -130,6 +130,12 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     await show('Ada: 3, Bob: 2 Last: Ada');
     await press(bob, '#dot');
     await show('Ada: 3, Bob: 3 Last: Bob');
+    // The address of another room leads there, also in a tab that has a seat already.
+    const body = JSON.stringify({ installId: freshId(), name: 'Cleo', writers: 'players' });
+    const opened = await fetch(`${url}/v1/rooms`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const { room } = (await opened.json()) as { room: { code: string } };
+    await bob.goto(`${site.origin}/documented?again#${room.code}`);
+    await shows(bob, '#said', 'Cleo: 0, Bob: 0 Last: –');
   });
 
   extra('a chat carries what was said during an outage, in order, and nothing twice', async () => {
