@@ -32,6 +32,7 @@ import { pairingStatus } from './features/pairing/status.ts';
 import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
 import { liveRoom } from './features/rooms/live.ts';
+import { listRooms } from './features/rooms/list/list.ts';
 import { readRoom } from './features/rooms/read.ts';
 import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
@@ -77,7 +78,7 @@ export const features = {
   highscores: [topScores, submitScore],
   catalogue: [catalogue],
   pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
-  rooms: [createRoom, readRoom, actInRoom, roomTicket, verifyTicket],
+  rooms: [createRoom, listRooms, readRoom, actInRoom, roomTicket, verifyTicket],
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, purchaseSubscription],
   entitlement: [entitlement, firstRun, jwks],

@@ -10,6 +10,7 @@ import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
 import type { Presence } from './features/rooms/presence.ts';
+import type { RoomList } from './features/rooms/list/room-list.ts';
 import type { RoomActs } from './features/rooms/room-acts.ts';
 import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
 import type { Sandbox } from './stores/sandbox/sandbox.ts';
@@ -49,6 +50,7 @@ export interface Services {
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;
   readonly roomActs: RoomActs;
+  readonly roomList: RoomList;
   readonly seatBudgets: SeatBudgets;
   readonly actCounts: ActCounts;
   readonly metrics: Metrics;

@@ -105,7 +105,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       const queuesClosed = background.closeQueues();
       await server.drain(DRAIN_MS, quietMs);
       await Promise.all([queuesClosed, background.close()]);
-      await services.presence.close();
+      await Promise.all([services.presence.close(), services.roomList.close()]);
       refusals.close();
       data.close();
       keySecret.close();

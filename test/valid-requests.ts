@@ -47,6 +47,7 @@ export const validRequests: { readonly [Route in keyof Wire]: Wire[Route]['input
   'GET /v1/pair/qr.svg': { token: 'A'.repeat(22) },
   'GET /pair': {},
   'POST /v1/rooms': {},
+  'GET /v1/rooms': { game: 'pebble-drop', limit: '5' },
   'GET /v1/rooms/{code}': { code: 'BCDFG' },
   'POST /v1/rooms/{code}/{action}': { code: 'BCDFG', action: 'state', state: 1 },
   'POST /v1/rooms/{code}/ticket': { code: 'BCDFG' },

@@ -54,11 +54,13 @@ export async function directCaller(
   const budgets = new SeatBudgets(() => 0);
   // No call is over the budget of its seat.
   budgets.chargeMessage = () => 0;
+  const roomList = { changed() {}, touched() {} };
   const services = {
     config,
     scripts,
     now,
-    roomActs: new RoomActs({ scripts, config, now, budgets }),
+    roomActs: new RoomActs({ scripts, config, now, budgets, roomList }),
+    roomList,
     actCounts: new ActCounts({ countByEach() {} }),
     keySecret,
     metrics: { coinsReplayed: { inc() {} } },

@@ -13,6 +13,7 @@ import { pairFeed } from '../features/pairing/feed.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Presence } from '../features/rooms/presence.ts';
+import { RoomList } from '../features/rooms/list/room-list.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/store/move-journal.ts';
@@ -76,13 +77,15 @@ export function servicesOf(
   const seatBudgets = new SeatBudgets(monotonic);
   const liveCounts = new LiveCounts();
   liveCounts.addTo(metrics);
+  const roomList = new RoomList({ scripts, log, now, metrics });
   return {
     config,
     scripts,
     hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, counts: liveCounts, log, now }),
     feeds: { room: roomFeed(scripts), pair: pairFeed(scripts, now) },
     presence: new Presence({ subscriber, scripts, config, log, now }),
-    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets }),
+    roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList }),
+    roomList,
     seatBudgets,
     actCounts: new ActCounts(metrics),
     sessions: new Sessions(tokens, { now }),

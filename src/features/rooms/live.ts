@@ -15,6 +15,7 @@ import { ActMessage, answerAct, roomActMessages, type ActServices, type Welcomed
 import { isRoomCode, Order, Room, RoomCode, roomKeys, roomLibrary, Tab, You, youJson } from './model.ts';
 import { privateOf, seatedIn, type Private } from './record.ts';
 import { budgetOf } from './seat-budgets.ts';
+import type { RoomList } from './list/room-list.ts';
 
 const Hello = z
   .object({
@@ -182,20 +183,23 @@ export const liveRoom = channel({
     const orderText = tab === undefined ? '' : `,"order":${order}`;
     socket.send(`{"type":"you","seq":${own.seq},"playerId":"${playerId}","private":${own.text}${orderText}}`);
   },
-  checked(socket, { serverKeys }: LiveServices) {
+  checked(socket, { serverKeys, roomList }: LiveServices) {
     const by = socket.memory.welcomed?.by;
     if (by === undefined || !('scopes' in by)) return;
     const ended = serverKeys.problemOf(by);
     if (ended === undefined) return;
-    lose(socket);
+    lose(socket, roomList);
     socket.refuse(refuseBadKey(ended));
   },
-  async closed({ id, memory: { welcomed }, connectionId }, { presence }: LiveServices) {
+  async closed(socket, { presence, roomList }: LiveServices) {
+    const { id, memory, connectionId } = socket;
+    const { welcomed } = memory;
+    roomList.absent(socket);
     if (welcomed !== undefined && 'accountId' in welcomed.by) await presence.bye(id, welcomed.by.accountId, connectionId);
   },
 });
 
-type LiveServices = ActServices & Pick<Services, 'feeds' | 'presence' | 'scripts'>;
+type LiveServices = ActServices & Pick<Services, 'feeds' | 'presence' | 'scripts' | 'roomList'>;
 
 interface ConnectedPlayer {
   /** Who the connection counts for, and whose acts it sends. */
@@ -206,25 +210,27 @@ interface ConnectedPlayer {
   sent: Private | undefined;
 }
 
-function lose(socket: ChannelSocket<ConnectedPlayer>): void {
+function lose(socket: ChannelSocket<ConnectedPlayer>, roomList: RoomList): void {
+  roomList.absent(socket);
   socket.memory.welcomed = socket.memory.answered = undefined;
   socket.name(undefined);
   socket.chargesTo(undefined);
 }
 
-async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined, { presence }: LiveServices) {
+async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab: string | undefined, services: LiveServices) {
+  const { presence, roomList } = services;
   const { id, memory, connectionId } = socket;
   const lost = (reason: Refusal): void => {
     const by = memory.welcomed?.by;
     if (by === undefined || !('accountId' in by) || by.accountId !== caller.accountId) return;
-    lose(socket);
+    lose(socket, roomList);
     socket.refuse(reason);
   };
   const outcome = await presence.hello(id, caller, connectionId, lost, tab);
   if (typeof outcome === 'string') return outcome;
   const { playerId, private: own, order } = outcome;
   const before = memory.welcomed?.by;
-  become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) });
+  become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, roomList);
   memory.sent = own;
   socket.send(`{"type":"welcome","you":${youJson(outcome)}${order === undefined ? '' : `,"order":${order}`}}`);
   // What was dealt between the script of the hello and the name is not in the welcome.
@@ -238,7 +244,7 @@ async function greetServer(
   socket: ChannelSocket<ConnectedPlayer>,
   serverKey: string,
   tab: string | undefined,
-  { presence, scripts }: LiveServices,
+  { presence, scripts, roomList }: LiveServices,
 ): Promise<void> {
   const key = socket.keyOf(serverKey);
   const refusal = refuseKey(key, { keyScope: 'rooms' });
@@ -251,14 +257,15 @@ async function greetServer(
   const [word, , order] = await scripts.runWithoutAccount(readPrivate, { room: roomKeys.room(socket.id) }, args);
   if (word === 'room_not_found') throw refuse(word);
   const before = socket.memory.welcomed?.by;
-  become(socket, { by: key, playerId: 'server', tab });
+  become(socket, { by: key, playerId: 'server', tab }, roomList);
   const last = tab === undefined ? undefined : Number(order);
   const orderText = last === undefined ? '' : `,"order":${last}`;
   socket.send(`{"type":"welcome","you":${youJson({ playerId: 'server', host: true, order: last })}${orderText}}`);
   await replace(before, socket, presence);
 }
 
-function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed): void {
+function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, roomList: RoomList): void {
+  roomList.present(socket, 'scopes' in welcomed.by ? 'server' : 'player');
   socket.memory.welcomed = welcomed;
   socket.name(welcomed.playerId);
   socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);

@@ -7,7 +7,8 @@ import { refuse } from '../../errors.ts';
 import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import { CODE_COUNT, codeOf, roomKeys, roomLibrary, SEATS_KEPT_SECONDS, Tags, ttlMsOf, Writers } from './model.ts';
+import { CODE_COUNT, codeOf, roomKeys, roomLibrary, SEATS_KEPT_SECONDS, Tags, tagsText, ttlMsOf, Writers } from './model.ts';
+import type { RoomList } from './list/room-list.ts';
 import { fieldLines, playerRecord, type RoomFields } from './record.ts';
 
 const createScript = defineScript({
@@ -40,6 +41,7 @@ export interface LobbyServices {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS'>;
   readonly now: () => number;
+  readonly roomList: Pick<RoomList, 'changed' | 'touched'>;
 }
 
 /** The settings of a room, for the next lobby of the same players. */
@@ -65,7 +67,7 @@ export async function openLobby(
   creator: Caller | undefined,
   name: string | undefined,
   settings: LobbySettings,
-  { scripts, config, now }: LobbyServices,
+  { scripts, config, now, roomList }: LobbyServices,
 ): Promise<RoomFields> {
   const at = now();
   const ttlMs = ttlMsOf(config);
@@ -81,7 +83,7 @@ export async function openLobby(
         locked: 'false',
         writers: settings.writers,
         public: String(settings.public),
-        tags: JSON.stringify(settings.tags),
+        tags: tagsText(settings.tags),
         state: settings.stateText,
         stateSeq: '1',
         players: creator === undefined ? '' : 'p1',
@@ -99,7 +101,9 @@ export async function openLobby(
   };
   for (let tries = 0; tries < CODE_TRIES; tries++) {
     const fields = await onAnyPrimary({ draw: () => codeOf(randomInt(CODE_COUNT)), keyOf: roomKeys.room, run: create }, scripts);
-    if (fields !== undefined) return fields;
+    if (fields === undefined) continue;
+    if (settings.public) roomList.changed(fields, creator === undefined ? 'server' : 'player');
+    return fields;
   }
   throw refuse('overloaded', { retryAfterMs: 1000 });
 }

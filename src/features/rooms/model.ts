@@ -123,20 +123,28 @@ export const Player = z
     example: { id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z', data: { x: 3 } },
   });
 
-const TAG_NAME = /^[a-z][a-z0-9_]{0,31}$/;
+export const TAG_NAME = /^[a-z][a-z0-9_]{0,31}$/;
+
+/** In UTF-16 units. */
+export const TAG_LENGTH = 64;
 export const MOST_TAGS = 8;
 
 /** What a room is found by. */
 export const Tags = z
   .record(
     z.string().regex(TAG_NAME, 'Must be 1 to 32 small letters, digits and underscores, a letter first'),
-    z.union([z.string().max(64), z.number(), z.boolean()]),
+    z.union([z.string().max(TAG_LENGTH), z.number(), z.boolean()]),
   )
   .refine((tags) => Object.keys(tags).length <= MOST_TAGS, `Must be at most ${MOST_TAGS}`)
   .meta({
-    description: `At most ${MOST_TAGS} names (small letters, digits, underscores), each with a text of at most 64 characters, a number or a boolean.`,
+    description: `At most ${MOST_TAGS} names (small letters, digits, underscores), each with a text of at most ${TAG_LENGTH} characters, a number or a boolean.`,
     example: { mode: 'duel' },
   });
+
+/** Tags as a room keeps them: in the order of their names, so that equal tags are equal texts. */
+export function tagsText(tags: z.output<typeof Tags>): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(tags).toSorted(([one], [other]) => (one < other ? -1 : 1))));
+}
 
 /** Who may write the game's state. */
 export const Writers = z.enum(['host', 'players', 'server']).meta({

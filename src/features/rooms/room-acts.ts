@@ -9,7 +9,7 @@ import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { actionOf, checkAct, type ActBody, type ActionName } from './actions.ts';
 import { openLobby, settingsOf, type LobbyServices } from './lobby.ts';
 import { mergeTexts } from './merge.ts';
-import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, ttlMsOf, type OwnSeat } from './model.ts';
+import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BYTES, tagsText, ttlMsOf, type OwnSeat } from './model.ts';
 import { fieldsOf, privateOf, type RoomFields } from './record.ts';
 import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
@@ -138,8 +138,24 @@ export class RoomActs {
     if (!isRoomCode(code)) throw refuse('room_not_found');
     const wrong = checkAct(action, body);
     if (wrong !== undefined) throw wrong;
+    const done = await this.#do(act);
+    this.#list(act, done);
+    return done;
+  }
+
+  #do(act: Act): Promise<Done> {
+    const { action } = act;
     if (action === 'message') return this.#send(act);
     return action === 'state' || action === 'data' || action === 'private' ? this.#write(act) : this.#change(act);
+  }
+
+  /** Has lists show the room as it is after the act. An act over a channel that lists do not show says nothing new: the channel counts. */
+  #list({ action, by }: Act, { fields }: Done): void {
+    if (fields.size === 0) return;
+    const { roomList } = this.#parts;
+    const who = isKey(by) ? 'server' : 'player';
+    if (!LISTED.has(action)) return roomList.touched(fields, who);
+    if (action === 'settings' || fields.get('public') === 'true') roomList.changed(fields, who);
   }
 
   async #change(act: Act, nextCode = ''): Promise<Done> {
@@ -149,6 +165,7 @@ export class RoomActs {
     const keys = { room: roomKeys.room(code), seats: isKey(by) ? '' : roomKeys.seats(by.accountId, now()) };
     const args = {
       ...argsOf(act),
+      ...(LISTED.has(action) ? { isWhole: '1' } : {}),
       action,
       code,
       seatsKeptSeconds: SEATS_KEPT_SECONDS,
@@ -312,6 +329,9 @@ export class RoomActs {
   }
 }
 
+/** The acts that may change what lists show of a room. Their answers have the whole room. */
+const LISTED: ReadonlySet<ActionName> = new Set(['join', 'leave', 'start', 'end', 'kick', 'lock', 'unlock', 'settings', 'rematch']);
+
 /** Stands for a text that no room has, so that the script answers with the one that stands. */
 const NOT_KNOWN = '-';
 
@@ -344,7 +364,7 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
 
 /** The settings that an act changes, as lines of a room's fields. */
 function settingLines({ public: isPublic, tags, minPlayers, maxPlayers, writers }: ActBody): string {
-  const settings = { public: isPublic, tags: tags && JSON.stringify(tags), minPlayers, maxPlayers, writers };
+  const settings = { public: isPublic, tags: tags && tagsText(tags), minPlayers, maxPlayers, writers };
   return Object.entries(settings)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}\n${value}`)

@@ -17,6 +17,8 @@ export const roomAuditor: Auditor = {
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', check: ([code], look) => checkRoom(code!, look) },
     { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/ },
+    // Lists hold what processes know of rooms, and entries end by themselves: that they are behind is no drift.
+    { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|rooms|version))?$/ },
   ],
 };
 

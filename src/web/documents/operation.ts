@@ -135,7 +135,7 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
   for (const place of ['path', 'query'] as const) {
     const shape = place === 'path' ? endpoint.params : endpoint.query;
     if (shape === undefined) continue;
-    const { properties, required = [] }: ObjectSchema = schemas.object(shape);
+    const { properties, required = [], additionalProperties }: ObjectSchema = schemas.object(shape);
     for (const [name, { description, ...schema }] of Object.entries(properties)) {
       parameters.push({
         name,
@@ -145,6 +145,7 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
         schema: withoutWrapper(schema),
       });
     }
+    if (additionalProperties !== undefined) parameters.push(describeOtherParameters(additionalProperties as Schema));
   }
   const query = endpoint.query?.shape ?? {};
   const place = 'installId' in query ? 'query' : 'body';
@@ -158,6 +159,20 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
   for (const [name, description] of Object.entries(headers))
     parameters.push({ name, in: 'header', required: false, description, schema: TEXT });
   return parameters;
+}
+
+/** Query parameters of any name: one object whose members are parameters (style `form`, exploded). Its title names it. */
+function describeOtherParameters({ title, description, example, ...schema }: Schema): object {
+  return {
+    name: title,
+    in: 'query',
+    required: false,
+    style: 'form',
+    explode: true,
+    description,
+    schema: { type: 'object', additionalProperties: schema },
+    example,
+  };
 }
 
 /** zod wraps the reference of a shape with a description of its own into an `allOf`. Here the description is the parameter's. */

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { invalid, type Refusal } from '../../../errors.ts';
+import { MOST_TAGS, TAG_NAME, TAG_LENGTH } from '../model.ts';
+import { seatedIn, type RoomFields } from '../record.ts';
+
+/** Lua that reads and writes the list of a game. Its header has the layout. */
+export const listLibrary = new URL('listed.lua', import.meta.url);
+
+/** The list of all games: no game has this name. */
+export const ALL_GAMES = '*';
+
+/** The keys of the list of a game, or of ALL_GAMES. They lie in one slot. */
+export function listKeys(game: string) {
+  const order = `{listed:${game}}`;
+  return { order, untils: `${order}:untils`, rooms: `${order}:rooms`, version: `${order}:version` };
+}
+
+export const listKeyNames = ['order', 'untils', 'rooms', 'version'] as const;
+
+/** The place of a room in lists: its creation, with as many digits as times have until 2286, then its code. */
+export function entryOf(fields: RoomFields): string {
+  return fields.get('createdAt')!.padStart(TIME_DIGITS, '0') + fields.get('code')!;
+}
+
+const TIME_DIGITS = 13;
+const ENTRY = /^\d{13}[BCDFGHJKLMNPQRSTVWXZ]{5}$/;
+
+/** What lists show of a room, apart from its entry; '' of a room that is not open. `listed.lua` has the format. */
+export function summaryOf(fields: RoomFields): string {
+  const seated = seatedIn(fields.get('players')!).length;
+  const most = fields.get('maxPlayers')!;
+  const isOpen =
+    fields.get('public') === 'true' && fields.get('phase') === 'lobby' && fields.get('locked') === 'false' && seated < Number(most);
+  return isOpen ? `${seated} ${most} ${fields.get('game') ?? '-'} ${fields.get('tags')}` : '';
+}
+
+const SUMMARY = /^\d+ (\d+) (\d+) (\S+) (.*)$/;
+
+/** A room as lists show it, as JSON text. @param summary with the seq in front, as the list has it */
+export function listedJson(entry: string, summary: string): string {
+  const [, players, most, game, tags] = SUMMARY.exec(summary)!;
+  const ofGame = game === '-' ? '' : `,"game":"${game}"`;
+  const createdAt = new Date(Number(entry.slice(0, TIME_DIGITS))).toISOString();
+  return `{"code":"${entry.slice(TIME_DIGITS)}"${ofGame},"players":${players},"maxPlayers":${most},"tags":${tags},"createdAt":"${createdAt}"}`;
+}
+
+/** A room in a list. */
+export const ListedRoom = z
+  .object({
+    code: z.string(),
+    game: z.string().optional(),
+    players: z.number().int().min(0),
+    maxPlayers: z.number().int(),
+    tags: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({
+    id: 'ListedRoom',
+    description: 'A room that anybody may join.',
+    example: {
+      code: 'BCDFG',
+      game: 'pebble-drop',
+      players: 1,
+      maxPlayers: 4,
+      tags: { mode: 'duel' },
+      createdAt: '2026-11-22T12:00:00.000Z',
+    },
+  });
+
+/** Where a page begins. */
+export const ListCursor = z.string().regex(ENTRY, 'Must be the nextCursor of a page').meta({
+  description: 'The `nextCursor` of the page before.',
+  example: '1795348800000BCDFG',
+});
+
+/** The parameters of a query by which it asks for tags. `tagFilterOf` checks them. */
+export const TagParameters = z.string().meta({
+  title: 'tags',
+  description: 'Parameters `tag.NAME=TEXT`: only rooms with these tags. Numbers and booleans are compared as text.',
+  example: { 'tag.mode': 'duel' },
+});
+
+const TAG_PARAMETER = /^tag\./;
+
+/** The tags by which a query filters: `tag.mode=duel`. Other parameters that nobody declared are ignored, as everywhere. */
+export function tagFilterOf(query: Readonly<Record<string, string | undefined>>): TagFilter | Refusal<'invalid_request'> {
+  const wanted: [name: string, text: string][] = [];
+  for (const [parameter, text = ''] of Object.entries(query)) {
+    if (!TAG_PARAMETER.test(parameter)) continue;
+    const name = parameter.replace(TAG_PARAMETER, '');
+    if (!TAG_NAME.test(name)) return invalid('tag', 'Must be tag. and the name of a tag');
+    if (text.length > TAG_LENGTH) return invalid(parameter, `Must be at most ${TAG_LENGTH} characters`);
+    if (wanted.push([name, text]) > MOST_TAGS) return invalid('tag', `Must be at most ${MOST_TAGS} tags`);
+  }
+  return new TagFilter(wanted);
+}
+
+/** Compares tags as texts: `tag.level=3` finds the number 3 and the text "3". */
+export class TagFilter {
+  /** Lines of texts, with tabs between them. A summary passes if it holds a text of each line. JSON escapes tabs and ends of lines. */
+  readonly needles: string;
+  readonly #choices: readonly (readonly string[])[];
+
+  constructor(wanted: readonly (readonly [name: string, text: string])[]) {
+    // In the order of names: two spellings of one query are one query.
+    this.#choices = wanted
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, text]) => {
+        const [asText, bare] = [`"${name}":${JSON.stringify(text)}`, `"${name}":${text}`];
+        return isBare(text) ? [asText, `${bare},`, `${bare}}`] : [asText];
+      });
+    this.needles = this.#choices.map((choices) => choices.join('\t')).join('\n');
+  }
+
+  get isEmpty(): boolean {
+    return this.#choices.length === 0;
+  }
+
+  passes(summary: string): boolean {
+    return this.#choices.every((choices) => choices.some((text) => summary.includes(text)));
+  }
+}
+
+/** Whether a number or a boolean has this text in JSON. */
+function isBare(text: string): boolean {
+  return text === 'true' || text === 'false' || (text !== '' && JSON.stringify(Number(text)) === text);
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { endpoint, type Services } from '../../../declare.ts';
+import { Refusal } from '../../../errors.ts';
+import { Encoded } from '../../../server/http/endpoint.ts';
+import { GameId } from '../../catalogue/model.ts';
+import { ALL_GAMES, ListCursor, listedJson, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
+import { MOST_LOOKS, readPage, type Page, type PageQuery } from './page.ts';
+
+/** A page whose first looks find too few rooms costs as much as so many further requests: 800 looks take Redis as long. */
+const FIRST_LOOKS = 200;
+const FURTHER_LOOKS_COST = 4;
+
+const PAGE_ROOMS = 20;
+
+export const listRooms = endpoint({
+  method: 'GET',
+  path: '/v1/rooms',
+  operationId: 'listRooms',
+  caller: 'none',
+  summary: 'The public rooms that can be joined, newest first.',
+  description:
+    'Shows public rooms in the lobby with a free seat that are not locked and in which somebody is present: a player with a welcomed channel, ' +
+    "or who acted within 15 s; in a server's room the server's channel, or its act within 60 s. Any query parameter `tag.NAME=TEXT` asks for " +
+    'rooms with this tag; numbers and booleans are compared as text. At most 8 tags can be asked for.\n\n' +
+    `A page looks at ${MOST_LOOKS} rooms at most, and has 32 KiB of rooms at most. So it may be short, or empty, while \`nextCursor\` says that ` +
+    'there are more. The list follows the rooms within one call to Redis; after the crash of a process within 15 s.',
+  query: z
+    .object({
+      game: GameId.optional().meta({ description: 'Only rooms of this game. Default: all rooms.' }),
+      limit: z
+        .string()
+        .regex(/^\d{1,3}$/, { error: 'Must be a whole number from 1 to 100', abort: true })
+        .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
+        .optional()
+        .meta({ type: 'integer', minimum: 1, maximum: 100, description: `Rooms per page, 1 to 100. The default is ${PAGE_ROOMS}.` }),
+      cursor: ListCursor.optional(),
+    })
+    .catchall(TagParameters),
+  reply: z.object({ rooms: z.array(ListedRoom), nextCursor: ListCursor.optional() }),
+  errors: ['invalid_request'],
+  example: `curl -s "$base/v1/rooms?game=pebble-drop&tag.mode=duel"`,
+  async handle({ query, meta }, { scripts, roomList }: Pick<Services, 'scripts' | 'roomList'>) {
+    const { game = ALL_GAMES, limit = PAGE_ROOMS, cursor = '', ...others } = query;
+    const filter = tagFilterOf(others);
+    if (filter instanceof Refusal) return filter;
+    const asked = { game, limit: Number(limit), from: cursor, needles: filter.needles };
+    const page = await wholePage(asked, (requests) => meta.charge(requests), scripts);
+    if (page.lapsed > 0) roomList.sweep(game);
+    const rooms = page.rooms.map(([entry, summary]) => listedJson(entry, summary));
+    return new Encoded(`{"ok":true,"rooms":[${rooms.join(',')}]${page.next === '' ? '' : `,"nextCursor":"${page.next}"`}}`);
+  },
+});
+
+/** The first looks are free. A client that may not pay for further ones gets a short page. */
+async function wholePage(
+  asked: Omit<PageQuery, 'looks'>,
+  charge: (requests: number) => number,
+  scripts: Pick<Services, 'scripts'>['scripts'],
+): Promise<Page> {
+  const first = await readPage({ ...asked, looks: FIRST_LOOKS }, scripts);
+  const limit = asked.limit - first.rooms.length;
+  if (first.next === '' || limit === 0 || first.isFull || charge(FURTHER_LOOKS_COST) > 0) return first;
+  const more = await readPage({ ...asked, limit, from: first.next, looks: MOST_LOOKS - FIRST_LOOKS }, scripts);
+  return { ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] };
+}

@@ -1,0 +1,59 @@
+-- Reads a page of a list, newest room first. It looks at so many entries at most, and so may be short.
+-- KEYS order, untils, rooms, version
+-- ARGV from, limit, looks, most_bytes, needles
+-- Answers page(version, entry that the next page follows or '', entries past their time, when the first of the page's entries ends or '', entry, summary …)
+--
+-- from     an entry: the page begins with the entry before it; '' for the newest
+-- needles  a line for each tag that the rooms must have: texts of which one stands in the summary, with tabs between them
+local filters = {}
+for line in string.gmatch(needles, '[^\n]+') do
+  local choices = {}
+  for text in string.gmatch(line, '[^\t]+') do choices[#choices + 1] = text end
+  filters[#filters + 1] = choices
+end
+
+local function has_one_of(summary, choices)
+  for _, text in ipairs(choices) do
+    if string.find(summary, text, 1, true) then return true end
+  end
+  return false
+end
+
+local function passes(summary)
+  for _, choices in ipairs(filters) do
+    if not has_one_of(summary, choices) then return false end
+  end
+  return true
+end
+
+local MOST_AT_A_TIME = 100 -- entries that are read together
+local answer, found, bytes, looked, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, nil
+limit, looks, most_bytes = tonumber(limit), tonumber(looks), tonumber(most_bytes)
+local last, is_more, chunk = from, false, limit + 1
+repeat
+  -- One more than the page needs, to know whether there is a next one.
+  local count = math.min(chunk, looks - looked + 1)
+  chunk = math.min(2 * chunk, MOST_AT_A_TIME)
+  local entries = redis.call('ZREVRANGEBYLEX', order, last == '' and '+' or '(' .. last, '-', 'LIMIT', 0, count)
+  if #entries == 0 then break end
+  local summaries, ends = redis.call('HMGET', rooms, unpack(entries)), redis.call('ZMSCORE', untils, unpack(entries))
+  for place, entry in ipairs(entries) do
+    if found == limit or looked == looks or bytes >= most_bytes then
+      is_more = true
+      break
+    end
+    looked, last = looked + 1, entry
+    local ends_at, summary = tonumber(ends[place]), summaries[place]
+    if not ends_at or not summary or ends_at <= tonumber(now) then lapsed = lapsed + 1
+    elseif passes(summary) then
+      found, bytes = found + 1, bytes + #summary
+      if not first_end or ends_at < first_end then first_end = ends_at end
+      answer[4 + 2 * found], answer[5 + 2 * found] = entry, summary
+    end
+  end
+until is_more or #entries < count
+answer[2] = redis.call('GET', version) or ''
+if is_more then answer[3] = last end
+answer[4] = string.format('%d', lapsed)
+answer[5] = first_end and string.format('%d', first_end) or ''
+return answer

@@ -1,0 +1,60 @@
+import { pairsOf } from '../../../redis/pairs.ts';
+import { defineScript } from '../../../redis/script.ts';
+import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import { listKeyNames, listKeys } from './list-model.ts';
+
+const pageScript = defineScript({
+  file: new URL('page.lua', import.meta.url),
+  keys: listKeyNames,
+  args: ['from', 'limit', 'looks', 'mostBytes', 'needles'],
+  answers: ['page'],
+  readOnly: true,
+});
+
+/** Entries that a page looks at. */
+export const MOST_LOOKS = 1000;
+
+/** Bytes of summaries in a page: a room with the longest tags has 3 KiB. */
+export const MOST_PAGE_BYTES = 32 * 1024;
+
+export interface PageQuery {
+  /** A game, or ALL_GAMES. */
+  readonly game: string;
+  readonly limit: number;
+  /** The entry that the page follows; '' for the first page. */
+  readonly from: string;
+  readonly looks: number;
+  /** Of a TagFilter. */
+  readonly needles: string;
+  /** Default: MOST_PAGE_BYTES. */
+  readonly mostBytes?: number;
+}
+
+/** A page of a list. */
+export interface Page {
+  /** Differs after each change of the list. */
+  readonly version: string;
+  /** The entry that the next page follows; '' on the last page. */
+  readonly next: string;
+  /** Whether the page has as many bytes as it may. */
+  readonly isFull: boolean;
+  /** Entries past their time that the page met. */
+  readonly lapsed: number;
+  /** When the first of its rooms leaves the list, unless somebody is present. Undefined for a page without rooms. */
+  readonly endsAt: number | undefined;
+  readonly rooms: readonly [entry: string, summary: string][];
+}
+
+export async function readPage(query: PageQuery, scripts: ScriptRunner): Promise<Page> {
+  const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
+  const [, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), { ...args, mostBytes });
+  const rooms = pairsOf(words);
+  return {
+    version,
+    next,
+    isFull: rooms.reduce((bytes, [, summary]) => bytes + Buffer.byteLength(summary), 0) >= mostBytes,
+    lapsed: Number(lapsed),
+    endsAt: endsAt === '' ? undefined : Number(endsAt),
+    rooms,
+  };
+}

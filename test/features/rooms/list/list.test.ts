@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
+import { freshId, start, type TestService } from '../../../harness.ts';
+import { watchRoom } from '../../../realtime/watcher.ts';
+import { makeServerKey } from '../../../server-keys.ts';
+import { open, refusal, type TestRoom } from '../room.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const freshGame = (): string => freshId('game').toLowerCase();
+const openPublic = (game: string, settings: object = {}, at = service): Promise<TestRoom> =>
+  open(at, { game, public: true, maxPlayers: 4, ...settings });
+const page = async (game: string, more = '', at = service) => (await at.get(`/v1/rooms?game=${game}${more}`)).body;
+const codes = async (game: string, more = '', at = service): Promise<string[]> =>
+  (await page(game, more, at)).rooms.map(({ code }: { code: string }) => code);
+/** A list follows its rooms by one call. */
+const listed = (game: string, expected: readonly string[], more = '', at = service): Promise<void> =>
+  vi.waitFor(async () => expect(await codes(game, more, at)).toEqual(expected));
+
+describe('GET /v1/rooms', () => {
+  test('shows public rooms, newest first, and nothing that names a player', async () => {
+    const game = freshGame();
+    const first = await openPublic(game, { name: 'Ann', tags: { mode: 'duel', level: 3 } });
+    await open(service, { game });
+    service.advance(5);
+    const second = await openPublic(game);
+    await listed(game, [second.code, first.code]);
+    const { createdAt } = await first.read();
+    expect((await page(game)).rooms[1]).toEqual({
+      code: first.code,
+      game,
+      players: 1,
+      maxPlayers: 4,
+      tags: { level: 3, mode: 'duel' },
+      createdAt,
+    });
+    expect(await page(freshGame())).toEqual({ ok: true, rooms: [] });
+  });
+
+  test('without a game shows rooms of all games, and those of none', async () => {
+    const tag = freshId('').slice(1);
+    const rooms: string[] = [];
+    // Tests that move their clock ahead share this list, and take rooms out of it.
+    await vi.waitFor(async () => {
+      rooms.push((await openPublic(freshGame(), { tags: { tag } })).code, (await open(service, { public: true, tags: { tag } })).code);
+      const { body } = await service.get(`/v1/rooms?tag.tag=${tag}`);
+      const found = body.rooms.map(({ code }: { code: string }) => code);
+      expect(rooms.slice(-2).every((code) => found.includes(code))).toBe(true);
+      expect(body.rooms.find(({ code }: { code: string }) => code === rooms.at(-1))).not.toHaveProperty('game');
+    });
+  });
+
+  test.each([
+    ['is full', (room: TestRoom) => Promise.all([room.join(), room.join(), room.join()])],
+    ['is locked', (room: TestRoom) => room.act('lock', room.host)],
+    ['has started', (room: TestRoom) => room.act('start', room.host)],
+    ['has ended', (room: TestRoom) => room.act('end', room.host)],
+    ['was left by all players', (room: TestRoom) => room.act('leave', room.host)],
+    ['became private', (room: TestRoom) => room.act('settings', room.host, { public: false })],
+  ])('does not show a room that %s', async (_, close) => {
+    const game = freshGame();
+    const room = await openPublic(game);
+    await listed(game, [room.code]);
+    await close(room);
+    await listed(game, []);
+  });
+
+  test('shows a room again that is open again, with its players, tags and seats as they are', async () => {
+    const game = freshGame();
+    const room = await openPublic(game, { maxPlayers: 2 });
+    const guest = await room.join();
+    await listed(game, []);
+    await room.act('leave', guest);
+    await listed(game, [room.code]);
+    await room.act('settings', room.host, { maxPlayers: 5, tags: { mode: 'duel' } });
+    await vi.waitFor(async () => expect((await page(game)).rooms[0]).toMatchObject({ players: 1, maxPlayers: 5, tags: { mode: 'duel' } }));
+  });
+
+  test('compares tags as texts, and asks for all of them', async () => {
+    const game = freshGame();
+    const text = await openPublic(game, { tags: { level: '3', mode: 'a "b", c', on: 'true' } });
+    service.advance(5);
+    const number = await openPublic(game, { tags: { level: 3, on: true } });
+    await listed(game, [number.code, text.code]);
+    await listed(game, [number.code, text.code], '&tag.level=3&tag.on=true');
+    await listed(game, [text.code], '&tag.mode=a%20%22b%22,%20c&tag.level=3');
+    for (const none of ['level=30', 'level=', 'level=3.0', 'mode=a', 'mode=b', 'on=True', 'other=3'])
+      expect(await codes(game, `&tag.${none}`), none).toEqual([]);
+  });
+
+  test('goes on from page to page without losing or repeating a room', async () => {
+    const game = freshGame();
+    const opened: string[] = [];
+    for (let count = 0; count < 5; count++) opened.unshift((await openPublic(game)).code);
+    await vi.waitFor(async () => expect(await codes(game)).toHaveLength(5));
+    const found: string[] = [];
+    let cursor = '';
+    for (let pages = 0; pages < 3; pages++) {
+      const { rooms, nextCursor } = await page(game, `&limit=2${cursor}`);
+      found.push(...rooms.map(({ code }: { code: string }) => code));
+      expect(nextCursor === undefined).toBe(pages === 2);
+      cursor = `&cursor=${nextCursor}`;
+    }
+    expect(found.toSorted()).toEqual(opened.toSorted());
+  });
+
+  test.each([
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['limit=1e1', 'limit'],
+    ['game=*', 'game'],
+    ['cursor=', 'cursor'],
+    [`cursor=${'1'.repeat(300)}`, 'cursor'],
+    ['tag.A=1', 'tag'],
+    ['tag.=1', 'tag'],
+    [`tag.a=${'x'.repeat(65)}`, 'tag.a'],
+    [Array.from({ length: 9 }, (_, index) => `tag.t${index}=1`).join('&'), 'tag'],
+  ])('refuses %s', async (query, field) => {
+    const reply = await service.get(`/v1/rooms?${query}`);
+    expect(refusal(reply)).toEqual([400, 'invalid_request']);
+    expect(reply.body.error.field).toBe(field);
+  });
+
+  test('takes a cursor of no room, and a tag that is named two hundred times', async () => {
+    const game = freshGame();
+    const room = await openPublic(game, { tags: { a: '7' } });
+    await listed(game, [room.code], `&cursor=9999999999999ZZZZZ${'&tag.a=1'.repeat(200)}&tag.a=7`);
+    expect(await codes(game, '&cursor=0000000000000BBBBB')).toEqual([]);
+  });
+
+  test('looks at 1,000 rooms a page, and at 200 for an address that may not pay for more', async () => {
+    const game = freshGame();
+    const { redis } = service.service;
+    const { order, untils, rooms } = listKeys(game);
+    const entries = Array.from({ length: 1203 }, (_, index) => `${1_700_000_000_000 + index}BBBBB`);
+    const until = service.now() + 60_000;
+    await redis.zadd(order, ...entries.flatMap((entry) => [0, entry]));
+    await redis.zadd(untils, ...entries.flatMap((entry) => [until, entry]));
+    const summary = (index: number) => `1 1 4 ${game} {"n":${index < 2 ? 1 : 2}}`;
+    await redis.hset(rooms, ...entries.flatMap((entry, index) => [entry, summary(index)]));
+    const first = await page(game, '&tag.n=1');
+    expect(first).toMatchObject({ rooms: [], nextCursor: entries[203] });
+    expect(await page(game, `&tag.n=1&cursor=${first.nextCursor}`)).toMatchObject({ rooms: [{ tags: { n: 1 } }, { tags: { n: 1 } }] });
+    const poor = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '8' }, stoppedClock: true });
+    expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[203]);
+    expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[1003]);
+    await poor[Symbol.asyncDispose]();
+    // The longest summaries end a page too.
+    const tags = JSON.stringify(Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`t${index}`, '\u0001'.repeat(64)])));
+    await redis.hset(rooms, ...entries.flatMap((entry) => [entry, `1 1 4 ${game} ${tags}`]));
+    const long = await page(game, '&limit=100');
+    expect(long.rooms).toHaveLength(Math.ceil((32 * 1024) / `1 1 4 ${game} ${tags}`.length));
+    expect(long.nextCursor).toBe(entries.at(-long.rooms.length));
+  });
+});
+
+describe('a room with nobody present', () => {
+  test('leaves the list 15 s after the last act, and comes back with the next one', async () => {
+    const own = await start();
+    const game = freshGame();
+    const room = await openPublic(game, {}, own);
+    await listed(game, [room.code], '', own);
+    own.advance(14_000);
+    expect(await codes(game, '', own)).toEqual([room.code]);
+    await room.act('data', room.host, { data: 1 });
+    own.advance(14_000);
+    expect(await codes(game, '', own)).toEqual([room.code]);
+    own.advance(1500);
+    expect(await codes(game, '', own)).toEqual([]);
+    // The reader had the entry swept.
+    await vi.waitFor(async () => expect(await own.service.redis.zcard(listKeys(game).untils)).toBe(0));
+    await room.act('message', room.host, { data: 1 });
+    await listed(game, [room.code], '', own);
+    await own[Symbol.asyncDispose]();
+  });
+
+  test('stays while a welcomed channel of a player is open, and leaves within 12 s after it closed', async () => {
+    const own = await start();
+    const game = freshGame();
+    const room = await openPublic(game, {}, own);
+    const watcher = await watchRoom(own, room.code);
+    own.advance(20_000);
+    expect(await codes(game, '', own)).toEqual([]);
+    watcher.send({ type: 'hello', installId: room.host });
+    await watcher.until(({ type }) => type === 'welcome');
+    await listed(game, [room.code], '', own);
+    own.advance(11_000);
+    expect(await codes(game, '', own)).toEqual([room.code]);
+    await watcher.close();
+    own.advance(1500);
+    expect(await codes(game, '', own)).toEqual([]);
+    await own[Symbol.asyncDispose]();
+  });
+
+  test('that is a server’s counts its server, for 60 s after an act, and not its players', async () => {
+    const own = await start();
+    const game = freshGame();
+    const { token: key } = await makeServerKey(own, ['rooms']);
+    const { body } = await own.post('/v1/rooms', { seatless: true, public: true, game }, { bearer: key });
+    const { code } = body.room;
+    await listed(game, [code], '', own);
+    own.advance(55_000);
+    expect(await codes(game, '', own)).toEqual([code]);
+    await own.post(`/v1/rooms/${code}/join`, { installId: freshId() });
+    own.advance(6000);
+    expect(await codes(game, '', own)).toEqual([]);
+    const watcher = await watchRoom(own, code);
+    watcher.send({ type: 'hello', serverKey: key });
+    await watcher.until(({ type }) => type === 'welcome');
+    await vi.waitFor(async () => expect((await page(game, '', own)).rooms).toMatchObject([{ code, players: 1 }]));
+    await watcher.close();
+    await own[Symbol.asyncDispose]();
+  });
+});

@@ -1,0 +1,99 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
+import { readPage } from '../../../../src/features/rooms/list/page.ts';
+import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
+import type { RoomFields } from '../../../../src/features/rooms/record.ts';
+import { ScriptRunner } from '../../../../src/redis/script-runner.ts';
+import { freshId, start, type TestService } from '../../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const RENEWAL_MS = 50;
+
+/** The list of a process of its own, which renews its rooms every RENEWAL_MS. */
+function listOfProcess() {
+  const scripts = new ScriptRunner(service.service.connections.scripts, { now: service.now });
+  const metrics = { count() {}, gauge() {} };
+  const list = new RoomList({ scripts, log: pino({ level: 'silent' }), now: service.now, metrics, renewalMs: RENEWAL_MS });
+  return { list, scripts };
+}
+
+const room = (game: string, more: Record<string, string> = {}): RoomFields =>
+  new Map(
+    Object.entries({
+      ...{ code: 'BCDFG', game, public: 'true', phase: 'lobby', locked: 'false', players: 'p1', maxPlayers: '4', tags: '{}' },
+      ...{ hostId: 'p1', createdAt: String(service.now()), seq: '1', ...more },
+    }),
+  );
+
+const all = (game: string) => ({ game, limit: 100, from: '', looks: 1000, needles: '' });
+
+test('an older write changes nothing, in whatever order writes arrive', async () => {
+  const { list, scripts } = listOfProcess();
+  const game = freshId('game').toLowerCase();
+  const seen = async () => (await readPage(all(game), scripts)).rooms.map(([, summary]) => summary);
+  const createdAt = String(service.now());
+  const at = (seq: number, more: Record<string, string> = {}): void =>
+    list.changed(room(game, { createdAt, seq: String(seq), ...more }), 'player');
+  at(3, { players: 'p1 p2' });
+  await vi.waitFor(async () => expect(await seen()).toEqual([`3 2 4 ${game} {}`]));
+  at(2);
+  at(5, { locked: 'true' });
+  await vi.waitFor(async () => expect(await seen()).toEqual([]));
+  at(4);
+  at(6, { players: 'p1 p2 p3' });
+  at(5, { locked: 'true' });
+  await vi.waitFor(async () => expect(await seen()).toEqual([`6 3 4 ${game} {}`]));
+  // A reused code is another room.
+  list.changed(room(game, { createdAt: String(service.now() + 7), seq: '1' }), 'player');
+  await vi.waitFor(async () => expect(await seen()).toHaveLength(2));
+  await list.close();
+});
+
+test('a renewal writes what a process that died did not, and ends with the socket', async () => {
+  const { list, scripts } = listOfProcess();
+  const game = freshId('game').toLowerCase();
+  const seen = async () => (await readPage(all(game), scripts)).rooms.map(([, summary]) => summary);
+  const createdAt = String(service.now());
+  const socket = { id: 'BCDFG', connectionId: 'c1', state: { fields: room(game, { createdAt }) } };
+  list.present(socket, 'player');
+  await vi.waitFor(async () => expect(await seen()).toEqual([`1 1 4 ${game} {}`]));
+  socket.state = { fields: room(game, { createdAt, seq: '2', players: 'p1 p2' }) };
+  await vi.waitFor(async () => expect(await seen()).toEqual([`2 2 4 ${game} {}`]));
+  socket.state = { fields: room(game, { createdAt, seq: '3', phase: 'playing' }) };
+  await vi.waitFor(async () => expect(await seen()).toEqual([]));
+  socket.state = { fields: room(game, { createdAt, seq: '4' }) };
+  await vi.waitFor(async () => expect(await seen()).toHaveLength(1));
+  const { redis } = service.service;
+  const until = async () => Number(await redis.zscore(listKeys(game).untils, `${createdAt}BCDFG`));
+  const before = await until();
+  await vi.waitFor(async () => expect(await until()).toBeGreaterThan(before));
+  list.absent(socket);
+  await new Promise((resolve) => setTimeout(resolve, RENEWAL_MS));
+  const last = await until();
+  await new Promise((resolve) => setTimeout(resolve, 3 * RENEWAL_MS));
+  expect(await until()).toBe(last);
+  // Every key goes by itself.
+  for (const key of Object.values(listKeys(game))) expect(await redis.pttl(key), key).toBeGreaterThan(100_000);
+  await list.close();
+});
+
+test('a thousand rooms of a process take one call for each hundred', async () => {
+  const { list, scripts } = listOfProcess();
+  const game = freshId('game').toLowerCase();
+  const run = vi.spyOn(scripts, 'run');
+  for (let number = 0; number < 1000; number++) {
+    const code = [100, 10, 1].map((place) => 'BCDFGHJKLM'[Math.floor(number / place) % 10]).join('') + 'BB';
+    // Private at first, so that only the renewal writes it.
+    const socket = { id: code, connectionId: 'c1', state: { fields: room(game, { code, public: 'false' }) } };
+    list.present(socket, 'player');
+    socket.state.fields.set('public', 'true');
+  }
+  await vi.waitFor(async () => expect((await readPage({ ...all(game), limit: 1000 }, scripts)).rooms).toHaveLength(1000));
+  const puts = run.mock.calls.filter(([{ name }]) => name === 'list/put');
+  expect(new Set(puts.map(([, , args]) => (args as { entries: string }).entries.split('\n').length - 1))).toEqual(new Set([100]));
+  await list.close();
+});
