@@ -33,6 +33,7 @@ import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
 import { liveRoom } from './features/rooms/live.ts';
 import { listRooms } from './features/rooms/list/list.ts';
+import { liveLobby } from './features/rooms/list/lobby-live.ts';
 import { readRoom } from './features/rooms/read.ts';
 import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
@@ -89,4 +90,4 @@ export const features = {
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();
 
-export const channels: readonly Channel<Services>[] = [liveRoom, livePairing];
+export const channels: readonly Channel<Services>[] = [liveRoom, liveLobby, livePairing];

@@ -47,7 +47,7 @@ export interface Services {
   readonly deletions: Deletions;
   readonly exports: RunningExports;
   readonly hub: Hub;
-  readonly feeds: { readonly room: Feed; readonly pair: Feed };
+  readonly feeds: { readonly room: Feed; readonly pair: Feed; readonly lobby: Feed };
   readonly presence: Presence;
   readonly roomActs: RoomActs;
   readonly roomList: RoomList;

@@ -13,6 +13,7 @@ import { pairFeed } from '../features/pairing/feed.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Presence } from '../features/rooms/presence.ts';
+import { lobbyFeed } from '../features/rooms/list/lobby-feed.ts';
 import { RoomList } from '../features/rooms/list/room-list.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
@@ -82,7 +83,7 @@ export function servicesOf(
     config,
     scripts,
     hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, counts: liveCounts, log, now }),
-    feeds: { room: roomFeed(scripts), pair: pairFeed(scripts, now) },
+    feeds: { room: roomFeed(scripts), pair: pairFeed(scripts, now), lobby: lobbyFeed({ scripts, roomList, now }) },
     presence: new Presence({ subscriber, scripts, config, log, now }),
     roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList }),
     roomList,

@@ -3,7 +3,12 @@
  * agree on their order.
  */
 export interface Feed {
-  /** The Redis channel on which the scripts publish what happens to the thing with this id. */
+  /**
+   * Nothing is published: the things are read so often, in milliseconds, all of them together. Undefined: they have channels, and are read
+   * every few seconds in case that a message was lost.
+   */
+  readonly polledEveryMs?: number;
+  /** The Redis channel on which the scripts publish what happens to the thing with this id. A polled thing has a name of its own. */
   channel(id: string): string;
   /**
    * What a message on that channel brings.

@@ -30,6 +30,8 @@ export class Hub {
   readonly #parts: HubParts;
   readonly #topics = new Map<string, Topic>();
   readonly #timer: NodeJS.Timeout;
+  /** The feeds that are polled, and have topics. */
+  readonly #polls = new Map<Feed, NodeJS.Timeout>();
   #isComparing = false;
   /** Resolves when a topic has its first state. */
   readonly #opening = new WeakMap<Topic, Promise<void>>();
@@ -70,7 +72,7 @@ export class Hub {
     try {
       await this.#opening.get(topic);
       // Without a subscription the topic may have missed changes, so a new watcher gets a state read just now.
-      if (!this.#parts.subscriber.hears(channel)) await this.#fetch([topic]);
+      if (feed.polledEveryMs === undefined && !this.#parts.subscriber.hears(channel)) await this.#fetch([topic]);
     } catch (error) {
       topic.release();
       throw error;
@@ -114,6 +116,7 @@ export class Hub {
 
   close(): void {
     clearInterval(this.#timer);
+    for (const timer of this.#polls.values()) clearInterval(timer);
     for (const topic of this.#topics.values()) topic.stop();
     this.#topics.clear();
   }
@@ -124,17 +127,35 @@ export class Hub {
 
   /** Subscribes before it reads, so that a change in between arrives as a message. */
   async #open(topic: Topic): Promise<void> {
+    const { feed, channel } = topic;
     try {
-      await this.#parts.subscriber.subscribe(topic.channel);
+      if (feed.polledEveryMs === undefined) await this.#parts.subscriber.subscribe(channel);
+      else if (!this.#polls.has(feed)) this.#polls.set(feed, this.#pollEvery(feed, feed.polledEveryMs));
     } catch {
       // The link is down: `#subscribeAgain` subscribes once it is back, and `#compareAll` finds changes until then.
     }
     await this.#fetch([topic]);
   }
 
+  /** A poll that takes longer than the interval leaves the next one out. */
+  #pollEvery(feed: Feed, intervalMs: number): NodeJS.Timeout {
+    let polling: Promise<void> | undefined;
+    return setInterval(() => {
+      const ofFeed = [...this.#topics.values()].filter((topic) => topic.feed === feed);
+      if (ofFeed.length === 0) {
+        clearInterval(this.#polls.get(feed));
+        this.#polls.delete(feed);
+        return;
+      }
+      const known = ofFeed.filter(({ isKnown }) => isKnown);
+      if (known.length > 0) polling ??= this.#compare(known).finally(() => (polling = undefined));
+    }, intervalMs);
+  }
+
   #drop(topic: Topic): void {
     if (this.#topics.get(topic.channel) !== topic) return;
     this.#topics.delete(topic.channel);
+    if (topic.feed.polledEveryMs !== undefined) return;
     this.#parts.subscriber.unsubscribe(topic.channel).catch(() => {
       // The link is down: the next one subscribes only to topics that are watched then.
     });
@@ -142,7 +163,7 @@ export class Hub {
 
   /** Subscribes, then compares: messages published while the link was down are lost. */
   async #subscribeAgain(isConcerned: (channel: string) => boolean): Promise<void> {
-    const channels = [...this.#topics.keys()].filter(isConcerned);
+    const channels = this.#published.map(({ channel }) => channel).filter(isConcerned);
     for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
       try {
         await this.#parts.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
@@ -169,8 +190,13 @@ export class Hub {
   }
 
   async #compareAll(isConcerned: (channel: string) => boolean = () => true): Promise<void> {
-    const topics = [...this.#topics.values()].filter((topic) => topic.isKnown && isConcerned(topic.channel));
+    const topics = this.#published.filter((topic) => topic.isKnown && isConcerned(topic.channel));
     for (let start = 0; start < topics.length; start += COMPARE_BATCH) await this.#compare(topics.slice(start, start + COMPARE_BATCH));
+  }
+
+  /** The topics whose changes come by Pub/Sub. */
+  get #published(): Topic[] {
+    return [...this.#topics.values()].filter(({ feed }) => feed.polledEveryMs === undefined);
   }
 
   async #compare(topics: Topic[]): Promise<void> {

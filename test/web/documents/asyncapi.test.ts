@@ -91,7 +91,7 @@ describe('GET /asyncapi.json', () => {
 describe('the channels of /asyncapi.json', () => {
   test('are exactly the declared ones, with names for generated code', () => {
     expect(Object.values<any>(document.channels).map(({ address }) => address)).toEqual(channels.map(({ path }) => path));
-    expect(Object.keys(document.channels)).toEqual(['roomsByCodeLive', 'pairLive']);
+    expect(Object.keys(document.channels)).toEqual(['roomsByCodeLive', 'lobbyLive', 'pairLive']);
   });
 
   test('list their messages and the error message', () => {
@@ -118,6 +118,7 @@ describe('the channels of /asyncapi.json', () => {
     expect(operations).toEqual([
       ['sendRoomsByCodeLive', 'send', '/v1/rooms/{code}/live', ['room', 'patch', 'welcome', 'you', 'acted', 'message', 'missed', 'error']],
       ['receiveRoomsByCodeLive', 'receive', '/v1/rooms/{code}/live', ['hello', 'act']],
+      ['sendLobbyLive', 'send', '/v1/lobby/live', ['rooms', 'error']],
       ['sendPairLive', 'send', '/v1/pair/live', ['pair', 'error']],
     ]);
   });

@@ -44,6 +44,11 @@ export function listedJson(entry: string, summary: string): string {
   return `{"code":"${entry.slice(TIME_DIGITS)}"${ofGame},"players":${players},"maxPlayers":${most},"tags":${tags},"createdAt":"${createdAt}"}`;
 }
 
+/** The tags of a summary. @param summary with the seq in front, as the list has it */
+export function tagsOf(summary: string): Readonly<Record<string, string | number | boolean>> {
+  return JSON.parse(SUMMARY.exec(summary)![4]!) as Record<string, string | number | boolean>;
+}
+
 /** A room in a list. */
 export const ListedRoom = z
   .object({
@@ -97,27 +102,20 @@ export function tagFilterOf(query: Readonly<Record<string, string | undefined>>)
 
 /** Compares tags as texts: `tag.level=3` finds the number 3 and the text "3". */
 export class TagFilter {
-  /** Lines of texts, with tabs between them. A summary passes if it holds a text of each line. JSON escapes tabs and ends of lines. */
-  readonly needles: string;
-  readonly #choices: readonly (readonly string[])[];
+  /** In the order of names: two spellings of one query are one query. */
+  readonly wanted: readonly (readonly [name: string, text: string])[];
 
   constructor(wanted: readonly (readonly [name: string, text: string])[]) {
-    // In the order of names: two spellings of one query are one query.
-    this.#choices = wanted
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([name, text]) => {
-        const [asText, bare] = [`"${name}":${JSON.stringify(text)}`, `"${name}":${text}`];
-        return isBare(text) ? [asText, `${bare},`, `${bare}}`] : [asText];
-      });
-    this.needles = this.#choices.map((choices) => choices.join('\t')).join('\n');
+    this.wanted = wanted.toSorted(([one], [other]) => (one < other ? -1 : 1));
   }
 
-  get isEmpty(): boolean {
-    return this.#choices.length === 0;
-  }
-
-  passes(summary: string): boolean {
-    return this.#choices.every((choices) => choices.some((text) => summary.includes(text)));
+  /** Lines of texts, with tabs between them. A summary passes if it holds a text of each line. JSON escapes tabs and ends of lines. */
+  get needles(): string {
+    const choices = this.wanted.map(([name, text]) => {
+      const [asText, bare] = [`"${name}":${JSON.stringify(text)}`, `"${name}":${text}`];
+      return isBare(text) ? [asText, `${bare},`, `${bare}}`] : [asText];
+    });
+    return choices.map((texts) => texts.join('\t')).join('\n');
   }
 }
 

@@ -1,10 +1,14 @@
 -- Reads a page of a list, newest room first. It looks at so many entries at most, and so may be short.
 -- KEYS order, untils, rooms, version
--- ARGV from, limit, looks, most_bytes, needles
--- Answers page(version, entry that the next page follows or '', entries past their time, when the first of the page's entries ends or '', entry, summary …)
+-- ARGV from, limit, looks, most_bytes, needles, known
+-- Answers same page(version, entry that the next page follows or '', entries past their time, when the first of the page's entries ends or '', entry, summary …)
 --
 -- from     an entry: the page begins with the entry before it; '' for the newest
+-- known    the version of the page that the process has; '' for none, or where an entry of it has ended
 -- needles  a line for each tag that the rooms must have: texts of which one stands in the summary, with tabs between them
+local version_now = redis.call('GET', version) or ''
+if known ~= '' and known == version_now then return {'same'} end
+
 local filters = {}
 for line in string.gmatch(needles, '[^\n]+') do
   local choices = {}
@@ -52,7 +56,7 @@ repeat
     end
   end
 until is_more or #entries < count
-answer[2] = redis.call('GET', version) or ''
+answer[2] = version_now
 if is_more then answer[3] = last end
 answer[4] = string.format('%d', lapsed)
 answer[5] = first_end and string.format('%d', first_end) or ''

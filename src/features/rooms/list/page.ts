@@ -6,8 +6,8 @@ import { listKeyNames, listKeys } from './list-model.ts';
 const pageScript = defineScript({
   file: new URL('page.lua', import.meta.url),
   keys: listKeyNames,
-  args: ['from', 'limit', 'looks', 'mostBytes', 'needles'],
-  answers: ['page'],
+  args: ['from', 'limit', 'looks', 'mostBytes', 'needles', 'known'],
+  answers: ['same', 'page'],
   readOnly: true,
 });
 
@@ -46,8 +46,17 @@ export interface Page {
 }
 
 export async function readPage(query: PageQuery, scripts: ScriptRunner): Promise<Page> {
+  return (await readChangedPage({ ...query, known: '' }, scripts))!;
+}
+
+/** @returns undefined if the list still has the version that is known */
+export async function readChangedPage(query: PageQuery & { readonly known: string }, scripts: ScriptRunner): Promise<Page | undefined> {
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
-  const [, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), { ...args, mostBytes });
+  const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
+    ...args,
+    mostBytes,
+  });
+  if (word === 'same') return undefined;
   const rooms = pairsOf(words);
   return {
     version,

@@ -1,0 +1,168 @@
+import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import type { Feed, Fetched, State } from '../../../server/live/feed.ts';
+import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
+import { MOST_LOOKS, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
+import type { RoomList } from './room-list.ts';
+
+/** Watchers get the list at most twice a second. */
+const POLLED_EVERY_MS = 500;
+
+/** Rooms that watchers get. */
+export const LIVE_ROOMS = 50;
+
+/** Bytes of summaries that a process reads at a time, for queries with tags. */
+const MOST_SNAPSHOT_BYTES = 256 * 1024;
+
+/** The snapshot of a list that nobody watches any more is kept for so long. */
+const UNUSED_KEPT_MS = 5 * POLLED_EVERY_MS;
+
+export interface LobbyFeedParts {
+  readonly scripts: ScriptRunner;
+  readonly roomList: Pick<RoomList, 'sweep'>;
+  readonly now: () => number;
+}
+
+/** The subject of a lobby channel: a game, or ALL_GAMES, and the tags that are asked for. */
+export function lobbyIdOf(game: string, { wanted }: TagFilter): string {
+  return `${game} ${JSON.stringify(wanted)}`;
+}
+
+interface Query {
+  readonly game: string;
+  readonly wanted: TagFilter['wanted'];
+}
+
+function queryOf(id: string): Query {
+  const end = id.indexOf(' ');
+  return { game: id.slice(0, end), wanted: JSON.parse(id.slice(end + 1)) as TagFilter['wanted'] };
+}
+
+/**
+ * The newest rooms of a list, as several queries of one game share them. With the index a query costs what it finds, and not a look at
+ * each room: one address may watch 200 different queries.
+ */
+class Snapshot {
+  readonly page: Page;
+  /** Entries that were looked at. */
+  readonly looks: number;
+  #places: Map<string, Set<number>> | undefined;
+
+  constructor(page: Page, looks: number) {
+    this.page = page;
+    this.looks = looks;
+  }
+
+  /** The rooms that a query finds, as JSON text. */
+  find(wanted: Query['wanted']): string {
+    const { rooms } = this.page;
+    const texts: string[] = [];
+    let bytes = 0;
+    for (const place of wanted.length === 0 ? rooms.keys() : this.#placesOf(wanted)) {
+      if (texts.length === LIVE_ROOMS || bytes >= MOST_PAGE_BYTES) break;
+      const [entry, summary] = rooms[place]!;
+      bytes += Buffer.byteLength(summary);
+      texts.push(listedJson(entry, summary));
+    }
+    return `{"type":"rooms","rooms":[${texts.join(',')}]}`;
+  }
+
+  *#placesOf(wanted: Query['wanted']): Generator<number> {
+    const index = (this.#places ??= this.#indexed());
+    const sets = wanted.map(([name, text]) => index.get(`${name}=${text}`) ?? NOWHERE);
+    const [fewest, ...others] = sets.toSorted((one, other) => one.size - other.size);
+    for (const place of fewest!) if (others.every((set) => set.has(place))) yield place;
+  }
+
+  #indexed(): Map<string, Set<number>> {
+    const places = new Map<string, Set<number>>();
+    for (const [place, [, summary]] of this.page.rooms.entries()) {
+      for (const [name, value] of Object.entries(tagsOf(summary))) {
+        const key = `${name}=${value}`;
+        const found = places.get(key);
+        if (found === undefined) places.set(key, new Set([place]));
+        else found.add(place);
+      }
+    }
+    return places;
+  }
+}
+
+const NOWHERE: ReadonlySet<number> = new Set();
+
+/** The list as a query has it. Each process counts its positions for itself: the message has none. */
+class LobbyState implements State {
+  readonly position: number;
+  readonly stamp = '';
+  readonly privateAt = 0;
+  readonly isFinal = false;
+  /** The polls see it. */
+  readonly changesAt = Infinity;
+  readonly message: string;
+  /** The last snapshot in which the query found this. */
+  snapshot: Snapshot;
+
+  constructor(position: number, message: string, snapshot: Snapshot) {
+    this.position = position;
+    this.message = message;
+    this.snapshot = snapshot;
+  }
+
+  encode(): string {
+    return this.message;
+  }
+}
+
+/**
+ * The feed of lists of rooms. Nothing is published: rooms come and go faster than anybody reads a list. The process asks twice a second for
+ * the version of each list that somebody watches, in one command, and reads a list that has changed once for all queries of the game. A room
+ * that nobody renews leaves at the end of its time, without a change of the version.
+ */
+export function lobbyFeed({ scripts, roomList, now }: LobbyFeedParts): Feed {
+  const snapshots = new Map<string, { snapshot: Snapshot; usedAt: number }>();
+
+  async function snapshotOf(game: string, hasTags: boolean): Promise<Snapshot> {
+    const looks = hasTags ? MOST_LOOKS : LIVE_ROOMS;
+    const known = snapshots.get(game)?.snapshot;
+    const isOld = known === undefined || known.looks < looks || (known.page.endsAt ?? Infinity) <= now();
+    const mostBytes = hasTags ? MOST_SNAPSHOT_BYTES : MOST_PAGE_BYTES;
+    const asked = { game, limit: looks, from: '', looks, needles: '', mostBytes, known: isOld ? '' : known.page.version };
+    const page = await readChangedPage(asked, scripts);
+    if (page !== undefined && page.lapsed > 0) roomList.sweep(game);
+    const snapshot = page === undefined ? known! : new Snapshot(page, looks);
+    snapshots.set(game, { snapshot, usedAt: performance.now() });
+    return snapshot;
+  }
+
+  return {
+    polledEveryMs: POLLED_EVERY_MS,
+    channel: (id) => `lobby ${id}`,
+    take: () => undefined,
+    async fetch(known) {
+      const queries = known.map(({ id, state }) => ({ ...queryOf(id), state: state as LobbyState | undefined }));
+      const byGame = Map.groupBy(queries, ({ game }) => game);
+      const unusedAt = performance.now() - UNUSED_KEPT_MS;
+      for (const [game, { usedAt }] of snapshots) if (usedAt < unusedAt) snapshots.delete(game);
+      const reads = [...byGame].map(async ([game, ofGame]) => {
+        const read = snapshotOf(
+          game,
+          ofGame.some(({ wanted }) => wanted.length > 0),
+        );
+        // While the primary of one list is away, its watchers keep what they have.
+        const snapshot = await (ofGame.every(({ state }) => state !== undefined) ? read.catch(() => undefined) : read);
+        return [game, snapshot] as const;
+      });
+      const found = new Map(await Promise.all(reads));
+      return queries.map(({ game, wanted, state }) => fetchedOf(found.get(game), wanted, state));
+    },
+  };
+}
+
+function fetchedOf(snapshot: Snapshot | undefined, wanted: Query['wanted'], state: LobbyState | undefined): Fetched {
+  if (state !== undefined && (snapshot === undefined || snapshot === state.snapshot)) return { state: 'same', relayed: 0 };
+  const message = snapshot!.find(wanted);
+  if (state !== undefined && message === state.message) {
+    state.snapshot = snapshot!;
+    return { state: 'same', relayed: 0 };
+  }
+  return { state: new LobbyState((state?.position ?? 0) + 1, message, snapshot!), relayed: 0 };
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { freshId, sleep, start, type TestService } from '../../../harness.ts';
+import { Watcher, type Message } from '../../../realtime/watcher.ts';
+import { open, type TestRoom } from '../room.ts';
+
+let service: TestService;
+let other: TestService;
+beforeAll(async () => void ([service, other] = await Promise.all([start(), start()])));
+afterAll(() => Promise.all([service[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]));
+
+const freshGame = (): string => freshId('game').toLowerCase();
+const openPublic = (game: string, settings: object = {}, at = service): Promise<TestRoom> =>
+  open(at, { game, public: true, maxPlayers: 4, ...settings });
+const watch = (query: string, at = service): Promise<Watcher> => Watcher.open(at.url, `/v1/lobby/live?${query}`);
+const codesOf = ({ rooms }: Message): string[] => rooms.map(({ code }: Message) => code);
+const shows =
+  (...codes: string[]) =>
+  (message: Message): boolean =>
+    codesOf(message).join() === codes.join();
+
+test.concurrent('a watcher gets the list at once, and after what happens on another process', async () => {
+  const game = freshGame();
+  const watcher = await watch(`game=${game}`, other);
+  expect(await watcher.until(() => true)).toEqual({ type: 'rooms', rooms: [] });
+  const room = await openPublic(game, { tags: { mode: 'duel' } });
+  expect(await watcher.until(shows(room.code))).toEqual({
+    type: 'rooms',
+    rooms: [{ code: room.code, game, players: 1, maxPlayers: 4, tags: { mode: 'duel' }, createdAt: (await room.read()).createdAt }],
+  });
+  await room.join();
+  await watcher.until(({ rooms }) => rooms[0]?.players === 2);
+  await room.act('start', room.host);
+  await vi.waitFor(() => expect(codesOf(watcher.messages.at(-1))).toEqual([]));
+  // A watcher that comes later gets what others have.
+  const second = await watch(`game=${game}`, other);
+  expect(await second.until(() => true)).toEqual({ type: 'rooms', rooms: [] });
+  await Promise.all([watcher.close(), second.close()]);
+});
+
+test.concurrent('each query gets its rooms, and another spelling of a query is the same one', async () => {
+  const game = freshGame();
+  const duel = await openPublic(game, { tags: { mode: 'duel', level: 3 } });
+  service.advance(5);
+  const team = await openPublic(game, { tags: { mode: 'team', level: 3 } });
+  const queries = ['', '&tag.mode=duel', '&tag.level=3&tag.mode=team', '&tag.mode=team&tag.level=3', '&tag.mode=none'];
+  const watchers = await Promise.all(queries.map((query) => watch(`game=${game}${query}`)));
+  const [all, duels, teams, teamsAgain, none] = watchers;
+  await all!.until(shows(team.code, duel.code));
+  await duels!.until(shows(duel.code));
+  await Promise.all([teams!.until(shows(team.code)), teamsAgain!.until(shows(team.code))]);
+  expect(codesOf(await none!.until(() => true))).toEqual([]);
+  await duel.act('settings', duel.host, { tags: { mode: 'none' } });
+  await none!.until(shows(duel.code));
+  await duels!.until(shows());
+  // What did not change for a query is not sent again.
+  expect(teams!.messages.filter(shows(team.code))).toHaveLength(1);
+  await Promise.all(watchers.map((watcher) => watcher.close()));
+});
+
+test.concurrent('changes come at most twice a second, and the last one comes', async () => {
+  const game = freshGame();
+  const watcher = await watch(`game=${game}`);
+  const room = await openPublic(game, { maxPlayers: 64 });
+  const from = performance.now();
+  let players = 1;
+  for (; players < 60 && performance.now() - from < 1100; players++) {
+    await room.join();
+    await sleep(15);
+  }
+  await watcher.until(({ rooms }) => rooms[0]?.players === players);
+  expect(watcher.messages.length).toBeGreaterThan(2);
+  expect(watcher.messages.length).toBeLessThanOrEqual(2 + Math.ceil((performance.now() - from) / 500));
+  await watcher.close();
+});
+
+test.concurrent('a room that nobody renews leaves, without any change in the list', async () => {
+  const own = await start();
+  const game = freshGame();
+  await openPublic(game, {}, own);
+  const watcher = await watch(`game=${game}`, own);
+  await watcher.until(({ rooms }) => rooms.length === 1);
+  own.advance(15_100);
+  await vi.waitFor(() => expect(codesOf(watcher.messages.at(-1))).toEqual([]));
+  await watcher.close();
+  await own[Symbol.asyncDispose]();
+});
+
+test.concurrent('an unchanged list is not sent again', async () => {
+  const game = freshGame();
+  const room = await openPublic(game);
+  const watcher = await watch(`game=${game}`);
+  await watcher.until(shows(room.code));
+  // The second poll begins after the first one has ended.
+  await sleep(1100);
+  expect(watcher.messages).toHaveLength(1);
+  await watcher.close();
+});
+
+test.concurrent('shows the newest fifty rooms', async () => {
+  const game = freshGame();
+  const opened: string[] = [];
+  for (let count = 0; count < 51; count++) {
+    service.advance(1);
+    opened.unshift((await openPublic(game)).code);
+  }
+  const watcher = await watch(`game=${game}`);
+  await watcher.until(shows(...opened.slice(0, 50)));
+  await watcher.close();
+});
+
+test.each(['game=*', 'tag.A=1', `tag.a=${'x'.repeat(65)}`])('refuses %s', async (query) => {
+  await expect(watch(query)).rejects.toThrow('no channel');
+});
