@@ -34,6 +34,7 @@ import { createRoom } from './features/rooms/create.ts';
 import { liveRoom } from './features/rooms/live.ts';
 import { listRooms } from './features/rooms/list/list.ts';
 import { liveLobby } from './features/rooms/list/lobby-live.ts';
+import { matchRoom } from './features/rooms/match/match.ts';
 import { readRoom } from './features/rooms/read.ts';
 import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
@@ -79,7 +80,7 @@ export const features = {
   highscores: [topScores, submitScore],
   catalogue: [catalogue],
   pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
-  rooms: [createRoom, listRooms, readRoom, actInRoom, roomTicket, verifyTicket],
+  rooms: [createRoom, listRooms, matchRoom, readRoom, actInRoom, roomTicket, verifyTicket],
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, purchaseSubscription],
   entitlement: [entitlement, firstRun, jwks],

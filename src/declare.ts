@@ -9,6 +9,7 @@ import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
+import type { Matches } from './features/rooms/match/matches.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { RoomList } from './features/rooms/list/room-list.ts';
 import type { RoomActs } from './features/rooms/room-acts.ts';
@@ -51,6 +52,7 @@ export interface Services {
   readonly presence: Presence;
   readonly roomActs: RoomActs;
   readonly roomList: RoomList;
+  readonly matches: Matches;
   readonly seatBudgets: SeatBudgets;
   readonly actCounts: ActCounts;
   readonly metrics: Metrics;

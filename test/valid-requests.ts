@@ -48,6 +48,7 @@ export const validRequests: { readonly [Route in keyof Wire]: Wire[Route]['input
   'GET /pair': {},
   'POST /v1/rooms': {},
   'GET /v1/rooms': { game: 'pebble-drop', limit: '5' },
+  'POST /v1/rooms/match': { game: 'pebble-drop' },
   'GET /v1/rooms/{code}': { code: 'BCDFG' },
   'POST /v1/rooms/{code}/{action}': { code: 'BCDFG', action: 'state', state: 1 },
   'POST /v1/rooms/{code}/ticket': { code: 'BCDFG' },

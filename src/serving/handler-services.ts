@@ -12,6 +12,7 @@ import { PlayerIds } from '../features/highscores/player-ids.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
+import { Matches } from '../features/rooms/match/matches.ts';
 import { Presence } from '../features/rooms/presence.ts';
 import { lobbyFeed } from '../features/rooms/list/lobby-feed.ts';
 import { RoomList } from '../features/rooms/list/room-list.ts';
@@ -87,6 +88,7 @@ export function servicesOf(
     presence: new Presence({ subscriber, scripts, config, log, now }),
     roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList }),
     roomList,
+    matches: new Matches({ scripts, config, now, roomList, log, metrics }),
     seatBudgets,
     actCounts: new ActCounts(metrics),
     sessions: new Sessions(tokens, { now }),

@@ -4,7 +4,7 @@
 -- Shared key_game, seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
--- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, vacate, settle, reply
+-- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, kicked_accounts, was_kicked, start_room, take_seat, vacate, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
 --
 -- key_game, seat_id: see actor_in and find_room_of of room.lua. A server with a key acts as the host, whoever that is.
@@ -33,17 +33,6 @@ local function set_locked(locked)
   if found.third ~= locked then set(found, 'locked', locked) end
 end
 
-local function kicked_accounts() return redis.call('HGET', room, 'kicked') or ' ' end
-
-local function was_kicked()
-  local kicked = kicked_accounts()
-  if string.find(kicked, ' ' .. account_id .. ' ', 1, true) then return true end
-  for guest in pairs(guest_set(moved_in)) do
-    if string.find(kicked, ' ' .. guest .. ' ', 1, true) then return true end
-  end
-  return false
-end
-
 -- A room that lives on by its changes may kick without end: the oldest are forgotten.
 local MOST_KICKED_BYTES = 16384
 
@@ -52,18 +41,11 @@ local in_ended_room = {leave = 1, ['end'] = 1, rematch = 1}
 local actions = {}
 
 function actions.join()
-  if was_kicked() then return 'kicked' end
+  if was_kicked(found, account_id, guest_set(moved_in)) then return 'kicked' end
   if found.phase == 'playing' then return 'room_started' end
   if found.third == 'true' then return 'room_locked' end
   if count_seated(found) >= found.most then return 'room_full' end
-  local given = string.format('%d', redis.call('HGET', room, 'given') + 1)
-  actor = 'p' .. given
-  found.players = found.players == '' and actor or found.players .. ' ' .. actor
-  set(found, 'players', found.players)
-  local shown = name ~= '' and name or '"Player ' .. given .. '"'
-  set(found, actor, player_text('false', 'false', ',"joinedAt":"' .. now_text .. '","name":' .. shown))
-  keep(found, 'given', given)
-  keep(found, actor .. ':account', account_id)
+  actor = take_seat(found, account_id, name, now_text)
 end
 
 function actions.leave() vacate(found, {[actor] = true}) end
@@ -76,8 +58,7 @@ function actions.unlock() set_locked('false') end
 function actions.start()
   if found.phase == 'playing' then return end
   if count_seated(found) < tonumber(redis.call('HGET', room, 'minPlayers')) then return 'not_enough_players' end
-  set(found, 'phase', 'playing')
-  set(found, 'startedAt', now)
+  start_room(found)
 end
 
 actions['end'] = function() end_room(found) end
@@ -85,7 +66,7 @@ actions['end'] = function() end_room(found) end
 function actions.kick()
   -- A host that kicks itself means to leave. A server removes any player.
   if not is_seated(found, player_id) or player_id == actor then return 'invalid_request' end
-  local kicked = kicked_accounts() .. redis.call('HGET', room, player_id .. ':account') .. ' '
+  local kicked = kicked_accounts(found) .. redis.call('HGET', room, player_id .. ':account') .. ' '
   if #kicked > MOST_KICKED_BYTES then kicked = string.match(kicked, '^ %S+( .*)$') end
   keep(found, 'kicked', kicked)
   vacate(found, {[player_id] = true})

@@ -58,6 +58,37 @@ export function settingsOf(fields: RoomFields): LobbySettings {
 }
 
 /**
+ * The fields of a new room.
+ * @param of `host`: the record of the first player; undefined for a room without a host. `at`: when it is created
+ */
+export function lobbyFields(
+  { code, host, at, ttlMs }: { readonly code: string; readonly host: string | undefined; readonly at: number; readonly ttlMs: number },
+  settings: LobbySettings,
+): RoomFields {
+  return new Map(
+    Object.entries({
+      code,
+      ...(settings.game === undefined ? {} : { game: settings.game }),
+      phase: 'lobby',
+      seq: '1',
+      minPlayers: String(settings.minPlayers),
+      maxPlayers: String(settings.maxPlayers),
+      locked: 'false',
+      writers: settings.writers,
+      public: String(settings.public),
+      tags: tagsText(settings.tags),
+      state: settings.stateText,
+      stateSeq: '1',
+      players: host === undefined ? '' : 'p1',
+      ...(host === undefined ? {} : { hostId: 'p1', p1: host }),
+      createdAt: String(at),
+      updatedAt: String(at),
+      expiresAt: String(at + ttlMs),
+    }),
+  );
+}
+
+/**
  * Opens a room under a free code.
  * @param creator the host and first player; undefined for a server's room, which has no host and nobody in it
  * @param name of the creator's player
@@ -72,27 +103,8 @@ export async function openLobby(
   const at = now();
   const ttlMs = ttlMsOf(config);
   const create = async (code: string): Promise<RoomFields | undefined> => {
-    const fields: RoomFields = new Map(
-      Object.entries({
-        code,
-        ...(settings.game === undefined ? {} : { game: settings.game }),
-        phase: 'lobby',
-        seq: '1',
-        minPlayers: String(settings.minPlayers),
-        maxPlayers: String(settings.maxPlayers),
-        locked: 'false',
-        writers: settings.writers,
-        public: String(settings.public),
-        tags: tagsText(settings.tags),
-        state: settings.stateText,
-        stateSeq: '1',
-        players: creator === undefined ? '' : 'p1',
-        ...(creator === undefined ? {} : { hostId: 'p1', p1: playerRecord(name ?? 'Player 1', new Date(at).toISOString()) }),
-        createdAt: String(at),
-        updatedAt: String(at),
-        expiresAt: String(at + ttlMs),
-      }),
-    );
+    const host = creator === undefined ? undefined : playerRecord(name ?? 'Player 1', new Date(at).toISOString());
+    const fields = lobbyFields({ code, host, at, ttlMs }, settings);
     const keys = { room: roomKeys.room(code), seats: creator === undefined ? '' : roomKeys.seats(creator.accountId, at) };
     const args = { code, seatsKeptSeconds: SEATS_KEPT_SECONDS, fields: fieldLines(fields), accountId: creator?.accountId ?? '', ttlMs };
     const run =

@@ -18,7 +18,7 @@ export const roomAuditor: Auditor = {
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', check: ([code], look) => checkRoom(code!, look) },
     { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/ },
     // Lists hold what processes know of rooms, and entries end by themselves: that they are behind is no drift.
-    { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|rooms|version))?$/ },
+    { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|rooms|version|free|reserved|taken|match:[\w-]+))?$/ },
   ],
 };
 

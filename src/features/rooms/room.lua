@@ -1,6 +1,6 @@
 -- A room, shared by every script that reads or changes one. Takes `now` of the batch.
 -- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
--- keep(), drop(), last_order(), is_done(), note_order(), end_room(), set_host(), vacate(), flags_of(), player_text(), settle() and reply().
+-- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), take_seat(), vacate(), flags_of(), player_text(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set: each process that watches the room keeps the same fields, and makes
 -- the room's JSON of them (`record.ts`). So a change costs what it changes, however much else the room holds.
@@ -16,6 +16,7 @@
 --   messages     number of the last message
 --   contended    when a merge last lost against that of another process, in milliseconds since 1970
 --   kicked       accounts that were kicked: ' id id '
+--   startWhenFull, byMatch  '1' of a room that starts with its last free seat, and of one that a quick match created
 --   p2:account   account in the seat
 --   p2:away      when the last connection of the player ended, in milliseconds since 1970
 --   p2:private   what only the player sees: '<seq of its change> <JSON>'
@@ -174,6 +175,12 @@ local function note_order(room, actor, order, tab)
   if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
 end
 
+local function start_room(room)
+  room.phase = 'playing'
+  set(room, 'phase', 'playing')
+  set(room, 'startedAt', now)
+end
+
 local function end_room(room)
   if room.phase == 'ended' then return end
   room.phase = 'ended'
@@ -201,8 +208,33 @@ local function vacate(room, is_leaving)
   elseif is_leaving[room.host] then set_host(room, staying[1]) end
 end
 
+local function kicked_accounts(room) return redis.call('HGET', room.key, 'kicked') or ' ' end
+
+local function was_kicked(room, account_id, is_guest)
+  local kicked = kicked_accounts(room)
+  if string.find(kicked, ' ' .. account_id .. ' ', 1, true) then return true end
+  for guest in pairs(is_guest) do
+    if string.find(kicked, ' ' .. guest .. ' ', 1, true) then return true end
+  end
+  return false
+end
+
 local function flags_of(record) return string.match(record, '^"ready":(%a+),"connected":(%a+)(.*)$') end
 local function player_text(ready, connected, rest) return '"ready":' .. ready .. ',"connected":' .. connected .. rest end
+
+-- Seats an account in a room of the lobby with a free seat, and gives the player's id. `name`: JSON text, or ''.
+local function take_seat(room, account_id, name, now_text)
+  local given = string.format('%d', redis.call('HGET', room.key, 'given') + 1)
+  local id = 'p' .. given
+  room.players = room.players == '' and id or room.players .. ' ' .. id
+  set(room, 'players', room.players)
+  local shown = name ~= '' and name or '"Player ' .. given .. '"'
+  set(room, id, player_text('false', 'false', ',"joinedAt":"' .. now_text .. '","name":' .. shown))
+  keep(room, 'given', given)
+  keep(room, id .. ':account', account_id)
+  if count_seated(room) == room.most and redis.call('HGET', room.key, 'startWhenFull') == '1' then start_room(room) end
+  return id
+end
 
 -- Writes what was set, kept and dropped. A change of public fields raises seq and is published: on lines, its seq, when the room was
 -- changed before it, and names and values of fields. A process that does not have the room as it was then reads all fields. Of what single

@@ -204,7 +204,8 @@ describe('GET /metrics', () => {
         else if (name === 'by') expect(['install', 'store']).toContain(value);
         else if (name === 'action') expect(actionNames).toContain(value);
         else if (name === 'via') expect(['http', 'channel']).toContain(value);
-        else if (name === 'outcome') expect(['done', 'replayed', 'refused', 'failed']).toContain(value);
+        else if (name === 'outcome')
+          expect(['done', 'replayed', 'refused', 'failed', 'created', 'joined', 'seated', 'retried']).toContain(value);
         else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^\d+\.\d+\.\d+$/);
         // A primary of the Cluster that the service is set to.
         else if (name === 'node') expect(value).toMatch(/^127\.0\.0\.1:\d+$/);

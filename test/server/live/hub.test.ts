@@ -327,3 +327,48 @@ describe('a long-poll', () => {
     expect(late.outcome).toBe(true);
   });
 });
+
+describe('a feed that is polled', () => {
+  const polled: Feed = { ...feed, polledEveryMs: 500 };
+
+  test('is read so often, all its things together, as long as somebody watches', async () => {
+    const topics = [(await hub.watch(polled, '1'))!, (await hub.watch(polled, '2'))!];
+    const watchers = topics.map((topic) => new FakeWatcher(topic));
+    topics.forEach((topic, index) => topic.add(watchers[index]!));
+    expect([fetches, subscriber.subscribed.size]).toEqual([2, 0]);
+    // No comparison of every 3 s comes on top.
+    await pass(3400);
+    expect(fetches).toBe(8);
+    standing = stateAt(2);
+    await pass(500);
+    expect(fetches).toBe(9);
+    expect(topics.map(({ position }) => position)).toEqual([2, 2]);
+    // A new watcher gets what the others have.
+    await hub.watch(polled, '1');
+    expect(fetches).toBe(9);
+    topics[0]!.release();
+    topics.forEach((topic, index) => topic.remove(watchers[index]!));
+    await pass(3000);
+    expect(fetches).toBe(9);
+    // And again from its next watcher on.
+    await hub.watch(polled, '1');
+    await pass(500);
+    expect(fetches).toBe(11);
+  });
+
+  test('keeps its state while Redis is away, and goes on afterwards', async () => {
+    const topic = (await hub.watch(polled, '1'))!;
+    standing = new Error('away');
+    subscriber.isReady = false;
+    await pass(2000);
+    expect(topic.position).toBe(1);
+    standing = stateAt(2);
+    await pass(500);
+    expect(topic.position).toBe(2);
+    // A reconnection subscribes to nothing of it.
+    subscriber.isReady = true;
+    subscriber.emit('ready', () => true);
+    await turn();
+    expect(subscriber.subscribed.size).toBe(0);
+  });
+});

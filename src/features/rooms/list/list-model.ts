@@ -17,9 +17,33 @@ export function listKeys(game: string) {
 
 export const listKeyNames = ['order', 'untils', 'rooms', 'version'] as const;
 
+/** The keys with which a list is written. `matches`: the list of a game has what a quick match needs. */
+export function writtenKeys(game: string) {
+  const keys = listKeys(game);
+  const { order } = keys;
+  return { ...keys, free: `${order}:free`, reserved: `${order}:reserved`, taken: `${order}:taken` };
+}
+
+export const writtenKeyNames = [...listKeyNames, 'free', 'reserved', 'taken'] as const;
+
+/** Whether matches find rooms in the list: '1' for that of a game. */
+export function matchesIn(game: string): '1' | '' {
+  return game === ALL_GAMES ? '' : '1';
+}
+
+/** The entry that an account asked for in a match, for some seconds. */
+export function askedKey(game: string, accountId: string): string {
+  return `{listed:${game}}:match:${accountId}`;
+}
+
 /** The place of a room in lists: its creation, with as many digits as times have until 2286, then its code. */
 export function entryOf(fields: RoomFields): string {
   return fields.get('createdAt')!.padStart(TIME_DIGITS, '0') + fields.get('code')!;
+}
+
+/** The room of an entry: its code, and when it was created, in milliseconds since 1970. */
+export function roomOf(entry: string): { readonly code: string; readonly createdAt: number } {
+  return { code: entry.slice(TIME_DIGITS), createdAt: Number(entry.slice(0, TIME_DIGITS)) };
 }
 
 const TIME_DIGITS = 13;
@@ -40,8 +64,9 @@ const SUMMARY = /^\d+ (\d+) (\d+) (\S+) (.*)$/;
 export function listedJson(entry: string, summary: string): string {
   const [, players, most, game, tags] = SUMMARY.exec(summary)!;
   const ofGame = game === '-' ? '' : `,"game":"${game}"`;
-  const createdAt = new Date(Number(entry.slice(0, TIME_DIGITS))).toISOString();
-  return `{"code":"${entry.slice(TIME_DIGITS)}"${ofGame},"players":${players},"maxPlayers":${most},"tags":${tags},"createdAt":"${createdAt}"}`;
+  const { code, createdAt } = roomOf(entry);
+  const at = new Date(createdAt).toISOString();
+  return `{"code":"${code}"${ofGame},"players":${players},"maxPlayers":${most},"tags":${tags},"createdAt":"${at}"}`;
 }
 
 /** The tags of a summary. @param summary with the seq in front, as the list has it */

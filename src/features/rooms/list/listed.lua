@@ -1,5 +1,5 @@
 -- A list of the open rooms of one game, or of all games, shared by every script that reads or writes one. Takes `now` of the batch.
--- Gives list_of(), remembered(), put(), sweep() and keep_list().
+-- Gives list_of(), remembered(), forget(), put(), sweep(), keep_list(), hash_of(), seats_of(), release(), reserve() and lapse().
 --
 -- Open is a public room in the lobby that is not locked and has a free seat. An entry is '<createdAt, 13 digits><code>': a code that is used
 -- again is another entry, and entries in the order of their texts are in the order of their creation. Keys:
@@ -8,27 +8,65 @@
 --            counts for nothing, until somebody removes it. A closed room is remembered here for CLOSED_MS
 --   rooms    a hash: of each entry '<seq> <players> <maxPlayers> <game or -> <tags as JSON>', or '<seq> ' of a closed room
 --   version  a text that differs after each change that a reader sees
+-- In the list of a game also what a quick match needs:
+--   free      a sorted set without times: '<hash><entry>' of rooms with a seat that is neither taken nor reserved, twice: with the hash of the
+--             tags, and with that of tags and seats
+--   reserved  a sorted set: '<entry> <account>' by the time at which the reservation ends
+--   taken     a hash: how many seats of an entry are reserved
+-- A match may reserve seats of a room that somebody is about to create: it has the seq 0, and is not in `order`.
 --
 -- The room lies in another slot, so processes write what they know of it. A write has the room's seq, and an older one changes nothing.
 local CLOSED_MS = 15000 -- no write is longer under way
 local KEPT_MS = 120000 -- longer than any lease (SERVER_PRESENT_MS of room-list.ts), so that lists of dead games leave nothing
 
-local function list_of(order, untils, rooms, version) return {order = order, untils = untils, rooms = rooms, version = version} end
+-- `matches`: '1' for the list of a game.
+local function list_of(order, untils, rooms, version, free, reserved, taken, matches)
+  return {
+    order = order, untils = untils, rooms = rooms, version = version,
+    free = matches == '1' and free, reserved = reserved, taken = taken,
+  }
+end
 
--- What the list knows of an entry: seq, and summary ('' of a closed room). Nothing where the time of the entry is past.
-local function remembered(list, entry)
-  local text = redis.call('HGET', list.rooms, entry)
-  local ends = text and redis.call('ZSCORE', list.untils, entry)
-  if not ends or tonumber(ends) <= tonumber(now) then return end
-  local seq, summary = string.match(text, '^(%d+) (.*)$')
-  return tonumber(seq), summary
+-- What a match asks for as a part of a member: as long for all tags. `most`: '' for any number of seats.
+local function hash_of(tags, most) return string.sub(redis.sha1hex(most .. tags), 1, 16) end
+local function seats_of(summary) return string.match(summary, '^(%d+) (%d+) %S+ (.*)$') end
+
+local function set_free(list, entry, summary)
+  if not list.free then return end
+  local players, most, tags = seats_of(summary)
+  local reserved = tonumber(redis.call('HGET', list.taken, entry) or 0)
+  local any, exact = hash_of(tags, '') .. entry, hash_of(tags, most) .. entry
+  if most - players > reserved then redis.call('ZADD', list.free, 0, any, 0, exact)
+  else redis.call('ZREM', list.free, any, exact) end
+end
+
+local function unset_free(list, entry, summary)
+  if not list.free or not summary or summary == '' then return end
+  local _, most, tags = seats_of(summary)
+  redis.call('ZREM', list.free, hash_of(tags, '') .. entry, hash_of(tags, most) .. entry)
 end
 
 local function forget(list, entries)
   if #entries == 0 then return end
+  if list.free then
+    for place, text in ipairs(redis.call('HMGET', list.rooms, unpack(entries))) do
+      if text then unset_free(list, entries[place], string.match(text, '^%d+ (.*)$')) end
+    end
+    redis.call('HDEL', list.taken, unpack(entries))
+  end
   redis.call('ZREM', list.untils, unpack(entries))
   redis.call('ZREM', list.order, unpack(entries))
   redis.call('HDEL', list.rooms, unpack(entries))
+end
+
+-- What the list knows of an entry: seq, and summary ('' of a closed room). An entry whose time is past is forgotten.
+local function remembered(list, entry)
+  local text = redis.call('HGET', list.rooms, entry)
+  if not text then return end
+  local ends = redis.call('ZSCORE', list.untils, entry)
+  if not ends or tonumber(ends) <= tonumber(now) then return forget(list, {entry}) end
+  local seq, summary = string.match(text, '^(%d+) (.*)$')
+  return tonumber(seq), summary
 end
 
 -- Removes entries whose time is past, at most so many. Readers see the list as before.
@@ -42,10 +80,10 @@ end
 local function put(list, entry, seq, ends, summary)
   local known_seq, known = remembered(list, entry)
   if known_seq and known_seq > tonumber(seq) then return end
-  local is_listed = known and known ~= ''
+  local is_listed = known_seq and known_seq > 0 and known ~= ''
   if summary == '' then
-    -- One whose time is past may still stand there.
     if redis.call('ZREM', list.order, entry) == 1 then list.changed = entry .. seq end
+    unset_free(list, entry, known)
     redis.call('HSET', list.rooms, entry, seq .. ' ')
     redis.call('ZADD', list.untils, tonumber(now) + CLOSED_MS, entry)
     return
@@ -55,12 +93,42 @@ local function put(list, entry, seq, ends, summary)
     redis.call('ZADD', list.order, 0, entry)
     redis.call('ZADD', list.untils, ends, entry)
   else redis.call('ZADD', list.untils, 'GT', ends, entry) end
-  if known ~= summary then list.changed = entry .. seq end
-  if known ~= summary or known_seq ~= tonumber(seq) then redis.call('HSET', list.rooms, entry, seq .. ' ' .. summary) end
+  if known == summary and known_seq == tonumber(seq) then return end
+  redis.call('HSET', list.rooms, entry, seq .. ' ' .. summary)
+  if known == summary and is_listed then return end
+  list.changed = entry .. seq
+  unset_free(list, entry, known)
+  set_free(list, entry, summary)
+end
+
+-- Ends the reservation of a seat: it was taken, or nobody takes it.
+local function release(list, entry, account)
+  if redis.call('ZREM', list.reserved, entry .. ' ' .. account) == 0 then return end
+  -- An entry that was forgotten meanwhile has none.
+  if tonumber(redis.call('HGET', list.taken, entry) or 0) <= 1 then redis.call('HDEL', list.taken, entry)
+  else redis.call('HINCRBY', list.taken, entry, -1) end
+  local _, summary = remembered(list, entry)
+  if summary and summary ~= '' then set_free(list, entry, summary) end
+end
+
+local function reserve(list, entry, account, reserved_ms, summary)
+  if redis.call('ZADD', list.reserved, tonumber(now) + reserved_ms, entry .. ' ' .. account) == 1 then
+    redis.call('HINCRBY', list.taken, entry, 1)
+  end
+  set_free(list, entry, summary)
+end
+
+-- Ends reservations whose time is past: their processes died, or lost the answer of the room.
+local function lapse(list, most)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', list.reserved, '-inf', now, 'LIMIT', 0, most)) do
+    release(list, string.match(member, '^(%S+) (.*)$'))
+  end
 end
 
 -- Follows the writes of a call.
 local function keep_list(list)
   if list.changed then redis.call('SET', list.version, now .. list.changed) end
-  for _, key in pairs({list.order, list.untils, list.rooms, list.version}) do redis.call('PEXPIRE', key, KEPT_MS) end
+  local keys = list.free and {list.order, list.untils, list.rooms, list.version, list.free, list.reserved, list.taken}
+    or {list.order, list.untils, list.rooms, list.version}
+  for _, key in ipairs(keys) do redis.call('PEXPIRE', key, KEPT_MS) end
 end

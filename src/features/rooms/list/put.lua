@@ -1,12 +1,12 @@
 -- Writes what a process knows of some rooms into the list of a game, or of all games.
--- KEYS order, untils, rooms, version
--- ARGV entries
+-- KEYS order, untils, rooms, version, free, reserved, taken
+-- ARGV entries, matches
 -- Library listed.lua: list_of, put, sweep, keep_list
 -- Answers done
 --
 -- entries  lines of '<entry> <seq> <present until> <summary>', as listed.lua has them
 local SWEPT = 20
-local list = list_of(order, untils, rooms, version)
+local list = list_of(order, untils, rooms, version, free, reserved, taken, matches)
 for entry, seq, ends, summary in string.gmatch(entries, '(%S+) (%d+) (%d+) ([^\n]*)\n') do put(list, entry, seq, ends, summary) end
 sweep(list, SWEPT)
 keep_list(list)

@@ -4,20 +4,20 @@ import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { LruCache } from '../../../server/lru-cache.ts';
 import type { Metrics } from '../../../server/metrics.ts';
 import type { RoomFields } from '../record.ts';
-import { ALL_GAMES, entryOf, listKeyNames, listKeys, listLibrary, summaryOf } from './list-model.ts';
+import { ALL_GAMES, entryOf, listLibrary, matchesIn, summaryOf, writtenKeyNames, writtenKeys } from './list-model.ts';
 
 const putScript = defineScript({
   file: new URL('put.lua', import.meta.url),
-  keys: listKeyNames,
-  args: ['entries'],
+  keys: writtenKeyNames,
+  args: ['entries', 'matches'],
   answers: ['done'],
   library: listLibrary,
 });
 
 const sweepScript = defineScript({
   file: new URL('sweep.lua', import.meta.url),
-  keys: listKeyNames,
-  args: ['most'],
+  keys: writtenKeyNames,
+  args: ['most', 'matches'],
   answers: ['swept'],
   library: listLibrary,
 });
@@ -126,6 +126,17 @@ export class RoomList {
     void this.#write([{ fields, until: this.#presentUntil(fields, by) }]);
   }
 
+  /**
+   * Writes a room, as it is after a match, into the list of all games.
+   * @returns its line for the list of its own game, which the match writes together with its reservation
+   */
+  matched(fields: RoomFields): string {
+    this.#touched.set(entryOf(fields), this.#parts.now());
+    const until = this.#presentUntil(fields, 'player');
+    void this.#write([{ fields, until }], [ALL_GAMES]);
+    return lineOf(fields, until);
+  }
+
   /** Writes that somebody acted in a room, unless that was written a moment ago. */
   touched(fields: RoomFields, by: Present): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;
@@ -164,7 +175,7 @@ export class RoomList {
 
   async #sweep(game: string): Promise<void> {
     for (let calls = 0; calls < MOST_SWEEPS; calls++) {
-      const [, swept] = await this.#parts.scripts.run(sweepScript, listKeys(game), { most: SWEPT_A_CALL });
+      const [, swept] = await this.#parts.scripts.run(sweepScript, writtenKeys(game), { most: SWEPT_A_CALL, matches: matchesIn(game) });
       this.#swept += Number(swept);
       if (Number(swept) < SWEPT_A_CALL) return;
     }
@@ -201,17 +212,17 @@ export class RoomList {
     }
   }
 
-  async #write(rooms: readonly { readonly fields: RoomFields; readonly until: number }[]): Promise<void> {
+  /** @param only the lists that are written. Default: that of the room's game, and that of all games */
+  async #write(rooms: readonly { readonly fields: RoomFields; readonly until: number }[], only?: readonly string[]): Promise<void> {
     const lines = new Map<string, string>();
-    const add = (game: string, line: string): void => void lines.set(game, (lines.get(game) ?? '') + line);
     for (const { fields, until } of rooms) {
-      const line = `${entryOf(fields)} ${fields.get('seq')} ${until} ${summaryOf(fields)}\n`;
-      const game = fields.get('game');
-      if (game !== undefined) add(game, line);
-      add(ALL_GAMES, line);
+      const line = lineOf(fields, until);
+      for (const game of only ?? [fields.get('game') ?? [], ALL_GAMES].flat()) lines.set(game, (lines.get(game) ?? '') + line);
     }
     this.#written += rooms.length;
-    const calls = [...lines].map(([game, entries]) => this.#parts.scripts.run(putScript, listKeys(game), { entries }));
+    const calls = [...lines].map(([game, entries]) =>
+      this.#parts.scripts.run(putScript, writtenKeys(game), { entries, matches: matchesIn(game) }),
+    );
     for (const { status, ...outcome } of await Promise.allSettled(calls)) {
       if (status === 'fulfilled') continue;
       this.#failed++;
@@ -219,6 +230,11 @@ export class RoomList {
       this.#parts.log.debug({ reason: (reason as Error).message }, 'could not write a list of rooms');
     }
   }
+}
+
+/** A line of `put.lua`. */
+function lineOf(fields: RoomFields, until: number): string {
+  return `${entryOf(fields)} ${fields.get('seq')} ${until} ${summaryOf(fields)}\n`;
 }
 
 /** Whether somebody like this keeps the room in the list: in a server's room the server, in others a player. */

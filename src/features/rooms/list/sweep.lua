@@ -1,6 +1,6 @@
 -- Removes entries of a list whose time is past.
--- KEYS order, untils, rooms, version
--- ARGV most
+-- KEYS order, untils, rooms, version, free, reserved, taken
+-- ARGV most, matches
 -- Library listed.lua: list_of, sweep
 -- Answers swept(number)
-return {'swept', string.format('%d', sweep(list_of(order, untils, rooms, version), most))}
+return {'swept', string.format('%d', sweep(list_of(order, untils, rooms, version, free, reserved, taken, matches), most))}

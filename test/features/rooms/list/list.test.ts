@@ -149,7 +149,7 @@ describe('GET /v1/rooms', () => {
     await poor[Symbol.asyncDispose]();
     // The longest summaries end a page too.
     const tags = JSON.stringify(Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`t${index}`, '\u0001'.repeat(64)])));
-    await redis.hset(rooms, ...entries.flatMap((entry) => [entry, `1 1 4 ${game} ${tags}`]));
+    await redis.hset(rooms, ...entries.slice(-30).flatMap((entry) => [entry, `1 1 4 ${game} ${tags}`]));
     const long = await page(game, '&limit=100');
     expect(long.rooms).toHaveLength(Math.ceil((32 * 1024) / `1 1 4 ${game} ${tags}`.length));
     expect(long.nextCursor).toBe(entries.at(-long.rooms.length));

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { OptionalInstallId } from '../../../accounts/ids.ts';
+import { PlayerName } from '../../../accounts/player-name.ts';
+import { endpoint, type Services } from '../../../declare.ts';
+import { Encoded } from '../../../server/http/endpoint.ts';
+import { GameId } from '../../catalogue/model.ts';
+import { MAX_PLAYERS, PlayerCount, Room, Tags, You, youJson } from '../model.ts';
+import { roomJson } from '../record.ts';
+
+export const matchRoom = endpoint({
+  method: 'POST',
+  path: '/v1/rooms/match',
+  operationId: 'matchRoom',
+  caller: 'required',
+  summary: 'A seat in a public room of the game, or in a new one.',
+  description:
+    'The seat is in the oldest room of `GET /v1/rooms` with exactly these tags, and with `maxPlayers` where it is sent; where there is none, in a ' +
+    'new public room with these settings. Many who ask at once fill rooms: a seat of a new room is given to the next one who asks, before the room is ' +
+    'created. The same caller asking again within 10 s gets the same seat, while it has it. Each call counts as a creation.',
+  body: z
+    .object({
+      installId: OptionalInstallId,
+      game: GameId,
+      tags: Tags.default({}),
+      name: PlayerName.optional(),
+      minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start. Of a new room.' }),
+      maxPlayers: PlayerCount.min(2)
+        .optional()
+        .meta({
+          description: `Number of seats, 2 to ${MAX_PLAYERS}. Default: any number, and in a new room 8, or minPlayers where that is more.`,
+        }),
+      startWhenFull: z.boolean().default(false).meta({ description: 'Whether a new room starts when its last seat is taken.' }),
+    })
+    .refine(({ minPlayers, maxPlayers = MAX_PLAYERS }) => minPlayers <= maxPlayers, {
+      path: ['minPlayers'],
+      message: 'Must not be above maxPlayers',
+    }),
+  reply: z.object({
+    room: Room,
+    you: You,
+    created: z.boolean().meta({ description: 'Whether the caller created the room, and so is its host at first.' }),
+  }),
+  creates: true,
+  example:
+    `curl -s $base/v1/rooms/match -H 'content-type: application/json' ` +
+    `-d '{"installId":"install-0001","game":"pebble-drop","tags":{"mode":"duel"},"maxPlayers":2,"startWhenFull":true}'`,
+  async handle({ caller, body }, { matches }: Pick<Services, 'matches'>) {
+    const { installId: _, ...wanted } = body;
+    const { fields, you, created } = await matches.match(caller, { ...wanted, name: wanted.name, maxPlayers: wanted.maxPlayers });
+    return new Encoded(`{"ok":true,"room":${roomJson(fields)},"you":${youJson(you)},"created":${created}}`);
+  },
+});

@@ -1,0 +1,253 @@
+import { randomInt } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import { opensAccount } from '../../../accounts/prologues.ts';
+import { refuse } from '../../../errors.ts';
+import { defineScript } from '../../../redis/script.ts';
+import { redisFailure } from '../../../redis/script-runner.ts';
+import type { Metrics } from '../../../server/metrics.ts';
+import type { Caller } from '../../../server/identity/caller.ts';
+import { askedKey, listLibrary, roomOf, writtenKeyNames, writtenKeys } from '../list/list-model.ts';
+import type { RoomList } from '../list/room-list.ts';
+import { lobbyFields, type LobbyServices } from '../lobby.ts';
+import { CODE_COUNT, codeOf, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, type Tags, tagsText, ttlMsOf, type OwnSeat } from '../model.ts';
+import { fieldLines, fieldsOf, playerRecord, privateOf, type RoomFields } from '../record.ts';
+
+const reserveScript = defineScript({
+  file: new URL('reserve.lua', import.meta.url),
+  keys: [...writtenKeyNames, 'asked'],
+  args: ['game', 'accountId', 'tags', 'maxPlayers', 'newMaxPlayers', 'newCode', 'avoided', 'isNew'],
+  answers: ['reserved', 'asked'],
+  library: listLibrary,
+});
+
+const settleScript = defineScript({
+  file: new URL('settle.lua', import.meta.url),
+  keys: writtenKeyNames,
+  args: ['entry', 'accounts', 'line', 'outcome'],
+  answers: ['done'],
+  library: listLibrary,
+});
+
+const seatScript = defineScript({
+  file: new URL('seat.lua', import.meta.url),
+  keys: ['room', 'seats'],
+  args: ['code', 'accountId', 'createdAt', 'may', 'fields', 'name', 'nowText', 'ttlMs'],
+  shared: ['seatsKeptSeconds'],
+  answers: [
+    'created',
+    'joined',
+    'seated',
+    'room_not_found',
+    'other',
+    'not_in_room',
+    'kicked',
+    'room_ended',
+    'room_started',
+    'room_locked',
+    'room_full',
+  ],
+  prologue: opensAccount,
+  slotOf: 'room',
+  lists: { index: 'seats', member: 'code', keptSeconds: SEATS_KEPT_SECONDS },
+  library: roomLibraries,
+  durable: true,
+});
+
+/** Rooms that a match tries. In the last ones nobody else can have a seat. */
+const MOST_TRIES = 6;
+const TRIES_IN_ROOMS = 4;
+
+const DEFAULT_MAX_PLAYERS = 8;
+
+/** What a player asks for. */
+export interface Wanted {
+  readonly game: string;
+  readonly tags: z.output<typeof Tags>;
+  readonly name: string | undefined;
+  readonly minPlayers: number;
+  /** Undefined: any number of seats, and 8 in a new room. */
+  readonly maxPlayers: number | undefined;
+  /** Of a new room. */
+  readonly startWhenFull: boolean;
+}
+
+export interface Matched {
+  readonly fields: RoomFields;
+  readonly you: OwnSeat;
+  readonly created: boolean;
+}
+
+export interface MatchesParts extends LobbyServices {
+  readonly roomList: RoomList;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'countBy'>;
+}
+
+/** A seat of a room that nobody has created yet, as far as the list knows. It has these seats: others may have reserved them. */
+interface ReservedNew {
+  readonly entry: string;
+  readonly may: 'create';
+  readonly maxPlayers: number;
+}
+
+/** `look`: the caller asked before, and the reservation has ended: it has a seat there, or had one. */
+type Reserved = ReservedNew | { readonly entry: string; readonly may: 'join' | 'look' };
+
+/** What became of a try. */
+type Outcome = { readonly matched: Matched } | { readonly refused: true };
+
+/** What is known of a room that refused the caller. */
+interface Refused {
+  readonly entry: string;
+  /** The room at this seq takes nobody. */
+  readonly closedAt?: string;
+  /** There is no such room. */
+  readonly isGone?: boolean;
+}
+
+/**
+ * Finds seats for players who ask for a match.
+ *
+ * The list of a game and its rooms lie in different slots. So a seat is reserved in the list first (`reserve.lua`): in the oldest room that
+ * fits, or in one that is to be created, under a code that is drawn then. Whoever reserved a seat there takes it in the room's slot, and
+ * creates the room if it is the first (`seat.lua`). Nobody waits for another one's process: when it dies, the next one creates the room.
+ * Then the reservation ends, together with the write of the room's new summary (`settle.lua`). One that nobody ends lapses after 5 s. The
+ * room's script decides: if the list was behind, the next try goes to another room.
+ */
+export class Matches {
+  readonly #parts: MatchesParts;
+  readonly #counts = { created: 0, joined: 0, seated: 0, retried: 0, failed: 0 };
+
+  constructor(parts: MatchesParts) {
+    this.#parts = parts;
+    parts.metrics.countBy({
+      name: 'coinop_room_matches_total',
+      help: 'Quick matches: created (a room), joined, seated (asked again), failed; and retried, rooms that refused because the list was behind.',
+      label: 'outcome',
+      counts: () => Object.entries(this.#counts),
+    });
+  }
+
+  /** @throws Refusal of a caller who may not act, or `overloaded` */
+  async match(caller: Caller, wanted: Wanted): Promise<Matched> {
+    const avoided: string[] = [];
+    try {
+      for (let tries = 0; tries < MOST_TRIES; tries++) {
+        const reserved = await this.#reserve(caller, wanted, avoided, tries >= TRIES_IN_ROOMS);
+        const outcome = await this.#seat(caller, wanted, reserved, tries + 1 < MOST_TRIES);
+        if ('matched' in outcome) return outcome.matched;
+        avoided.push(reserved.entry);
+        this.#counts.retried++;
+      }
+      throw refuse('overloaded', { retryAfterMs: 1000 });
+    } catch (error) {
+      this.#counts.failed++;
+      throw error;
+    }
+  }
+
+  async #reserve({ accountId }: Caller, wanted: Wanted, avoided: readonly string[], isNew: boolean): Promise<Reserved> {
+    const { game, tags, maxPlayers } = wanted;
+    const [word, entry = '', newSeats] = await this.#parts.scripts.run(
+      reserveScript,
+      { ...writtenKeys(game), asked: askedKey(game, accountId) },
+      {
+        game,
+        accountId,
+        tags: tagsText(tags),
+        maxPlayers: maxPlayers ?? '',
+        newMaxPlayers: maxPlayers ?? Math.max(DEFAULT_MAX_PLAYERS, wanted.minPlayers),
+        newCode: codeOf(randomInt(CODE_COUNT)),
+        avoided: avoided.join(' '),
+        isNew: isNew ? '1' : '',
+      },
+    );
+    if (word === 'asked') return { entry, may: 'look' };
+    return newSeats === '' ? { entry, may: 'join' } : { entry, may: 'create', maxPlayers: Number(newSeats) };
+  }
+
+  /** @param hasTries whether the caller may be sent to another room if the primary of this one is away */
+  async #seat(caller: Caller, wanted: Wanted, reserved: Reserved, hasTries: boolean): Promise<Outcome> {
+    const { scripts, config, now } = this.#parts;
+    const { entry, may } = reserved;
+    const { code, createdAt } = roomOf(entry);
+    const { accountId } = caller;
+    const nowText = new Date(now()).toISOString();
+    const keys = { room: roomKeys.room(code), seats: roomKeys.seats(accountId, now()) };
+    const args = {
+      ...{ code, accountId, createdAt, may, nowText, ttlMs: ttlMsOf(config), seatsKeptSeconds: SEATS_KEPT_SECONDS },
+      name: wanted.name === undefined ? '' : JSON.stringify(wanted.name),
+      fields: reserved.may === 'create' ? this.#fieldsOf(wanted, reserved, nowText) : '',
+    };
+    try {
+      const [word, ...words] = await scripts.runAs(caller, seatScript, keys, args);
+      switch (word) {
+        case 'created':
+        case 'joined':
+        case 'seated':
+          return { matched: this.#matched({ game: wanted.game, accountId, entry, may }, word, words) };
+        case 'room_not_found':
+        case 'other':
+          return this.#refused(wanted.game, accountId, { entry, isGone: true });
+        case 'kicked':
+        case 'not_in_room':
+          return this.#refused(wanted.game, accountId, { entry });
+        default:
+          return this.#refused(wanted.game, accountId, { entry, closedAt: words[0]! });
+      }
+    } catch (error) {
+      const outcome = redisFailure(error);
+      // The seat may be taken: the reservation lapses.
+      if (outcome === 'unknown') throw error;
+      const refused = this.#refused(wanted.game, accountId, { entry });
+      if (outcome === 'not_applied' && hasTries) return refused;
+      throw error;
+    }
+  }
+
+  #matched(
+    { game, accountId, entry, may }: { game: string; accountId: string; entry: string; may: Reserved['may'] },
+    word: 'created' | 'joined' | 'seated',
+    [first, ...words]: readonly string[],
+  ): Matched {
+    const [, playerId, isHost, own, ...rest] = words;
+    const fields = fieldsOf(rest);
+    this.#counts[word]++;
+    // A caller who had a seat already may have reserved it in a process that died, or does so in another tab.
+    const accounts = word === 'seated' ? accountId : first!;
+    if (may === 'look') this.#parts.roomList.touched(fields, 'player');
+    else this.#settle(game, { entry, accounts, line: this.#parts.roomList.matched(fields), outcome: '' });
+    return {
+      fields,
+      you: { playerId: playerId!, host: isHost === '1', private: privateOf(own!) },
+      created: word === 'created' || (word === 'seated' && first === '1'),
+    };
+  }
+
+  #refused(game: string, accountId: string, { entry, closedAt, isGone }: Refused): Outcome {
+    const line = closedAt === undefined ? '' : `${entry} ${closedAt} 0 \n`;
+    this.#settle(game, { entry, accounts: accountId, line, outcome: isGone === true ? 'gone' : '' });
+    return { refused: true };
+  }
+
+  /** The answer does not wait for it. Without it the reservation lapses, and the next write or renewal makes the list good. */
+  #settle(game: string, args: { entry: string; accounts: string; line: string; outcome: '' | 'gone' }): void {
+    const { scripts, log } = this.#parts;
+    scripts.run(settleScript, writtenKeys(game), args).catch((error: unknown) => {
+      log.debug({ reason: (error as Error).message }, 'could not settle a match');
+    });
+  }
+
+  /** Lines of the fields of a new room, as `seat.lua` takes them. */
+  #fieldsOf(wanted: Wanted, { entry, maxPlayers }: ReservedNew, joinedAt: string): string {
+    const { game, tags, name, startWhenFull } = wanted;
+    const { code, createdAt } = roomOf(entry);
+    const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
+    const of = { code, host: playerRecord(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#parts.config) };
+    const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}' } as const;
+    const fields = lobbyFields(of, settings).set('byMatch', '1');
+    if (startWhenFull) fields.set('startWhenFull', '1');
+    return fieldLines(fields);
+  }
+}

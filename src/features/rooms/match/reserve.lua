@@ -1,0 +1,55 @@
+-- Reserves a seat for a quick match: in the oldest room with these tags that has a free one, else in a room that the caller is to create.
+-- Whoever asks next gets a seat of that room too, so that many who ask at once need no more rooms than they fill.
+-- KEYS order, untils, rooms, version, free, reserved, taken, asked
+-- ARGV game, account_id, tags, max_players (or '': any), new_max_players, new_code, avoided (entries, separated by blanks), is_new (1: in no room that stands)
+-- Library listed.lua: list_of, remembered, seats_of, hash_of, reserve, lapse, keep_list
+-- Answers reserved(entry, seats that the room has if it is still to be created, else '') asked(entry)
+--
+-- For ASKED_MS the caller is answered as before, whatever became of that answer: `reserved` while the seat is reserved, `asked` later.
+local RESERVED_MS = 5000 -- longer than a request takes
+local ASKED_MS = 10000
+local PENDING_MS = 10000 -- a room that nobody has created then is created by nobody
+local LAPSED = 50
+local MOST_LOOKS = 100 -- at rooms that the caller is to avoid, or whose time is past
+
+local list = list_of(order, untils, rooms, version, free, reserved, taken, '1')
+lapse(list, LAPSED)
+local is_avoided = {}
+for entry in string.gmatch(avoided, '%S+') do is_avoided[entry] = true end
+
+local function found(entry, seq, summary)
+  local _, most = seats_of(summary)
+  return {'reserved', entry, seq == 0 and most or ''}
+end
+
+local before = redis.call('GET', asked)
+if before and not is_avoided[before] then
+  local seq, summary = remembered(list, before)
+  if redis.call('ZSCORE', reserved, before .. ' ' .. account_id) and summary and summary ~= '' then return found(before, seq, summary) end
+  return {'asked', before}
+end
+
+local function take(entry, seq, summary)
+  reserve(list, entry, account_id, RESERVED_MS, summary)
+  redis.call('SET', asked, entry, 'PX', ASKED_MS)
+  keep_list(list)
+  return found(entry, seq, summary)
+end
+
+local hash = hash_of(tags, max_players)
+local members = is_new == '' and redis.call('ZRANGEBYLEX', free, '[' .. hash, '(' .. hash .. '~', 'LIMIT', 0, MOST_LOOKS) or {}
+for _, member in ipairs(members) do
+  local entry = string.sub(member, #hash + 1)
+  local seq, summary = remembered(list, entry)
+  if summary and summary ~= '' and not is_avoided[entry] then
+    -- Other tags may have the same hash.
+    local _, most, has = seats_of(summary)
+    if has == tags and (max_players == '' or max_players == most) then return take(entry, seq, summary) end
+  end
+end
+
+local entry = string.format('%013d', tonumber(now)) .. new_code
+local summary = '0 ' .. new_max_players .. ' ' .. game .. ' ' .. tags
+redis.call('HSET', rooms, entry, '0 ' .. summary)
+redis.call('ZADD', untils, tonumber(now) + PENDING_MS, entry)
+return take(entry, 0, summary)

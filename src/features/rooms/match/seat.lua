@@ -1,0 +1,57 @@
+-- Seats the caller of a match in a room, and creates the room if nobody has yet. A room is never above its seats.
+-- KEYS room, seats
+-- ARGV code, account_id, created_at, may (create, join or look), fields, name, now_text, ttl_ms
+-- Shared seats_kept_seconds
+-- Prologue prologue-open.lua: open_account, list_in_account, answer
+-- Library standing.lua: guest_set
+-- Library room.lua: find_room, seated_ids, seat_fields, count_seated, seat_of, was_kicked, take_seat, settle, reply
+-- Answers created(accounts with seats, seq, player id, is host 0|1, private, field, value …) joined(as created) seated(1 if the caller created it, then as created) room_not_found other not_in_room(seq) kicked(seq) room_ended(seq) room_started(seq) room_locked(seq) room_full(seq)
+--
+-- created_at  of the room that is meant: another one may have its code
+-- may         look: only whether the caller has a seat
+-- fields      lines of name and text of the new room
+-- name        JSON text, or ''
+local found = find_room(room, 'createdAt', 'locked', 'public', 'byMatch')
+local is_guest = guest_set(moved_in)
+
+local function seated(word, id, first)
+  local words = reply(word, found, id, '1')
+  local owners = first or table.concat(seat_fields(room, seated_ids(found.players), ':account'), ' ')
+  table.insert(words, 2, owners)
+  return words
+end
+
+if not found then
+  if may ~= 'create' then return {'room_not_found'} end
+  if not open_account(account, creation_barred) then return {'rate_limited'} end
+  redis.call('DEL', room)
+  local words = {}
+  for line in string.gmatch(fields, '([^\n]*)\n') do words[#words + 1] = line end
+  redis.call('HSET', room, unpack(words))
+  redis.call('HSET', room, 'given', 1, 'p1:account', account_id)
+  redis.call('PEXPIRE', room, ttl_ms)
+  list_in_account(seats, code, seats_kept_seconds)
+  found = find_room(room)
+  return answer(unpack(seated('created', 'p1')))
+end
+if found.first ~= created_at then return {'other'} end
+local id = seat_of(found, account_id, is_guest)
+if id and found.phase ~= 'ended' then return seated('seated', id, id == 'p1' and found.fourth == '1' and '1' or '0') end
+
+local function refused()
+  if may == 'look' then return 'not_in_room' end
+  if found.phase == 'ended' then return 'room_ended' end
+  if was_kicked(found, account_id, is_guest) then return 'kicked' end
+  if found.phase == 'playing' then return 'room_started' end
+  -- A room that became private is not for strangers any more.
+  if found.second == 'true' or found.third ~= 'true' then return 'room_locked' end
+  if count_seated(found) >= found.most then return 'room_full' end
+end
+
+local word = refused()
+if word then return {word, string.format('%d', found.seq)} end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
+id = take_seat(found, account_id, name, now_text)
+list_in_account(seats, code, seats_kept_seconds)
+settle(found, ttl_ms)
+return answer(unpack(seated('joined', id)))

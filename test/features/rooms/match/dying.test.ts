@@ -1,0 +1,93 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { accountIdOf } from '../../../../src/accounts/ids.ts';
+import { readConfig } from '../../../../src/config.ts';
+import { writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
+import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
+import { Matches } from '../../../../src/features/rooms/match/matches.ts';
+import type { ScriptConnection } from '../../../../src/redis/script-runner.ts';
+import { callerFrom } from '../../../../src/server/identity/caller.ts';
+import { audited } from '../../../consistency/audited.ts';
+import { DyingScripts } from '../../../dying-scripts.ts';
+import { freshId, start, type TestReply, type TestService } from '../../../harness.ts';
+import { startRedis } from '../../../own-redis.ts';
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+/** The process that stays. */
+let service: TestService;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+const ask = (game: string, installId = freshId()): Promise<TestReply> =>
+  service.post('/v1/rooms/match', { installId, game, maxPlayers: 4, startWhenFull: true });
+
+/** A match on a process that dies before its call of this number. @returns false if it made no such call, nor the one whose answer is lost */
+async function matchAndDie(game: string, installId: string, call: number, losesAnswer: boolean): Promise<boolean> {
+  const { redis } = service.service;
+  const connection: ScriptConnection = { call: (command, words) => redis.call(command, ...words) };
+  const scripts = new DyingScripts(connection, service.now);
+  const parts = { scripts, config: readConfig({}), now: service.now, log: pino({ level: 'silent' }) };
+  const roomList = new RoomList({ ...parts, metrics: { count() {}, gauge() {} } });
+  const matches = new Matches({ ...parts, roomList, metrics: { countBy() {} } });
+  scripts.dieBefore(call, losesAnswer);
+  const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
+  const wanted = { game, tags: {}, name: undefined, minPlayers: 1, maxPlayers: 4, startWhenFull: true };
+  await matches.match(caller, wanted).catch((error: Error) => expect(error.message).toBe('the process died'));
+  // What the match left to do has been sent with its answer.
+  await redis.ping();
+  await roomList.close();
+  return scripts.calls.length >= (losesAnswer ? call - 1 : call);
+}
+
+const seatsOf = (replies: readonly TestReply[]): Set<string> =>
+  new Set(replies.map(({ body }) => `${body.room.code} ${body.you.playerId}`));
+
+const reservedIn = async (game: string) => {
+  const { reserved, taken } = writtenKeys(game);
+  return [await service.service.redis.zcard(reserved), await service.service.redis.hgetall(taken)];
+};
+
+test.each([false, true])(
+  'a process that dies at any step of a match seats nobody twice (its last answer lost: %s)',
+  async (losesAnswer) => {
+    let calls = 1;
+    for (; ; calls++) {
+      const game = freshId('game').toLowerCase();
+      const installId = freshId();
+      if (!(await matchAndDie(game, installId, calls, losesAnswer))) break;
+      // The player asks again, at the same time as three others.
+      const replies = await Promise.all([ask(game, installId), ask(game), ask(game), ask(game)]);
+      expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      expect(seatsOf(replies).size, `step ${calls}`).toBe(4);
+      expect(new Set(replies.map(({ body }) => body.room.code)).size, `step ${calls}`).toBe(1);
+      await vi.waitFor(async () => expect(await reservedIn(game), `step ${calls}`).toEqual([0, {}]));
+    }
+    // To reserve, to take the seat, to write both lists.
+    expect(calls - 1).toBe(losesAnswer ? 5 : 4);
+  },
+);
+
+test.each([false, true])('no seat stays reserved for a player who never comes back (its last answer lost: %s)', async (losesAnswer) => {
+  for (let call = 1; ; call++) {
+    const game = freshId('game').toLowerCase();
+    const installId = freshId();
+    if (!(await matchAndDie(game, installId, call, losesAnswer))) break;
+    const three = await Promise.all([ask(game), ask(game), ask(game)]);
+    service.advance(5100);
+    const fourth = await ask(game);
+    const replies = [...three, fourth];
+    expect(seatsOf(replies).size).toBe(4);
+    // The dead process had seated its player, or the fourth one has that seat.
+    const first = (await service.get(`/v1/rooms/${three[0]!.body.room.code}`)).body.room;
+    expect(first.players, `step ${call}`).toHaveLength(4);
+    expect(first.phase).toBe('playing');
+    await vi.waitFor(async () => expect(await reservedIn(game), `step ${call}`).toEqual([0, {}]));
+  }
+  expect((await audited(own.location)).findings).toEqual([]);
+});

@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { accountIdOf } from '../../../../src/accounts/ids.ts';
+import { listKeys, writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
+import { freshId, start, type TestReply, type TestService } from '../../../harness.ts';
+import { open, refusal, type TestRoom } from '../room.ts';
+
+let service: TestService;
+let other: TestService;
+beforeAll(async () => void ([service, other] = await Promise.all([start(), start()])));
+afterAll(() => Promise.all([service[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]));
+
+const freshGame = (): string => freshId('game').toLowerCase();
+const ask = (game: string, more: object = {}, at = service): Promise<TestReply> =>
+  at.post('/v1/rooms/match', { installId: freshId(), game, ...more });
+const codeOf = async (reply: Promise<TestReply>): Promise<string> => {
+  const { status, body } = await reply;
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body.room.code;
+};
+const openPublic = (game: string, settings: object = {}): Promise<TestRoom> =>
+  open(service, { game, public: true, maxPlayers: 4, ...settings });
+const isListed = (game: string, ...codes: string[]): Promise<void> =>
+  vi.waitFor(async () =>
+    expect((await service.get(`/v1/rooms?game=${game}`)).body.rooms.map(({ code }: { code: string }) => code)).toEqual(codes),
+  );
+/** No seat is reserved, once everything is settled. */
+const nothingReserved = (game: string): Promise<void> =>
+  vi.waitFor(async () => {
+    const { reserved, taken } = writtenKeys(game);
+    expect([await service.service.redis.zcard(reserved), await service.service.redis.hgetall(taken)]).toEqual([0, {}]);
+  });
+
+describe('POST /v1/rooms/match', () => {
+  test('opens a public room where there is none that fits, and seats the next ones in it', async () => {
+    const game = freshGame();
+    const tags = { mode: 'duel', level: 3 };
+    const { body } = await ask(game, { tags, name: 'Ann', maxPlayers: 3, minPlayers: 2 });
+    expect(body).toMatchObject({
+      created: true,
+      you: { playerId: 'p1', host: true },
+      room: { game, tags, public: true, phase: 'lobby', maxPlayers: 3, minPlayers: 2, players: [{ name: 'Ann' }], seq: 1 },
+    });
+    // On another process, tags in another order.
+    const second = await ask(game, { tags: { level: 3, mode: 'duel' }, name: 'Bob' }, other);
+    expect(second.body).toMatchObject({
+      created: false,
+      you: { playerId: 'p2', host: false },
+      room: { code: body.room.code, seq: 2, players: [{ name: 'Ann' }, { name: 'Bob' }] },
+    });
+    await isListed(game, body.room.code);
+    await nothingReserved(game);
+  });
+
+  test('takes the oldest room with exactly these tags, and these seats where they are sent', async () => {
+    const game = freshGame();
+    const rooms: Record<string, TestRoom> = {};
+    for (const [name, settings] of Object.entries({
+      more: { tags: { a: 1, b: 2 } },
+      text: { tags: { a: '1' } },
+      private: { tags: { a: 1 }, public: false },
+      three: { tags: { a: 1 }, maxPlayers: 3 },
+      four: { tags: { a: 1 }, maxPlayers: 4 },
+      youngest: { tags: { a: 1 }, maxPlayers: 4 },
+    })) {
+      rooms[name] = await openPublic(game, settings);
+      service.advance(2);
+    }
+    await isListed(game, ...['youngest', 'four', 'three', 'text', 'more'].map((name) => rooms[name]!.code));
+    expect(await codeOf(ask(game, { tags: { a: 1 } }))).toBe(rooms['three']!.code);
+    expect(await codeOf(ask(game, { tags: { a: 1 }, maxPlayers: 4 }))).toBe(rooms['four']!.code);
+    expect(await codeOf(ask(game, { tags: { a: '1' } }))).toBe(rooms['text']!.code);
+    const codes = Object.values(rooms).map(({ code }) => code);
+    expect(codes).not.toContain(await codeOf(ask(game, { tags: { a: 1 }, maxPlayers: 5 })));
+    expect(codes).not.toContain(await codeOf(ask(game)));
+    await nothingReserved(game);
+  });
+
+  test('gives a caller who asks again within 10 s the same seat, from two tabs at once too, and after a lost answer', async () => {
+    const game = freshGame();
+    const installId = freshId();
+    const wanted = { installId, maxPlayers: 2 };
+    const both = await Promise.all([ask(game, wanted), ask(game, wanted, other), ask(game, wanted)]);
+    expect(new Set(both.map(({ body }) => `${body.room.code} ${body.you.playerId} ${body.created}`)).size).toBe(1);
+    expect(both[0]!.body).toMatchObject({ created: true, room: { players: [{ id: 'p1' }] } });
+    const guest = freshId();
+    const first = await ask(game, { installId: guest });
+    const again = await ask(game, { installId: guest, tags: { other: true } }, other);
+    expect(again.body).toMatchObject({ created: false, you: first.body.you, room: { code: first.body.room.code, seq: 2 } });
+    await nothingReserved(game);
+  });
+
+  test('seats a caller who left elsewhere than in a room that refuses, and forgets after 10 s', async () => {
+    const game = freshGame();
+    const installId = freshId();
+    const first = await codeOf(ask(game, { installId }));
+    const guest = await codeOf(ask(game));
+    expect(guest).toBe(first);
+    await service.post(`/v1/rooms/${first}/leave`, { installId });
+    const next = await codeOf(ask(game, { installId }));
+    expect(next).not.toBe(first);
+    await nothingReserved(game);
+  });
+
+  test.each([
+    [
+      'was kicked by the host',
+      async (room: TestRoom, installId: string) => void (await room.act('kick', room.host, { playerId: 'p2' })),
+      [],
+    ],
+    [
+      'left a room that has started',
+      async (room: TestRoom, installId: string) => {
+        await room.act('leave', installId);
+        await room.act('start', room.host);
+      },
+      [],
+    ],
+  ])('seats a caller who %s in another room', async (_, happens) => {
+    const game = freshGame();
+    const room = await openPublic(game);
+    await isListed(game, room.code);
+    const installId = freshId();
+    expect(await codeOf(ask(game, { installId }))).toBe(room.code);
+    await happens(room, installId);
+    expect(await codeOf(ask(game, { installId }))).not.toBe(room.code);
+    await nothingReserved(game);
+  });
+
+  test.each([
+    ['has started', (room: TestRoom) => room.act('start', room.host)],
+    ['is locked', (room: TestRoom) => room.act('lock', room.host)],
+    ['has ended', (room: TestRoom) => room.act('end', room.host)],
+    ['is private', (room: TestRoom) => room.act('settings', room.host, { public: false })],
+    ['is full', (room: TestRoom) => Promise.all([room.join(), room.join(), room.join()])],
+    ['does not exist', (room: TestRoom) => service.service.redis.del(`{room:${room.code}}`)],
+    ['is another one', (room: TestRoom) => service.service.redis.hset(`{room:${room.code}}`, 'createdAt', '1')],
+  ])('does not trust a list that still has a room that %s', async (_, change) => {
+    const game = freshGame();
+    const room = await openPublic(game);
+    await isListed(game, room.code);
+    const { redis } = service.service;
+    const { rooms, order, untils, free } = writtenKeys(game);
+    const [entry] = await redis.zrange(order, '0', '0');
+    const [summary, members] = [await redis.hget(rooms, entry!), await redis.zrange(free, '0', '-1')];
+    await change(room);
+    // As if the process of the change had died before it wrote the list.
+    await redis.hset(rooms, entry!, summary!);
+    await redis.zadd(order, '0', entry!);
+    await redis.zadd(untils, service.now() + 10_000, entry!);
+    await redis.zadd(free, ...members.flatMap((member) => ['0', member]));
+    const { body } = await ask(game);
+    expect(body).toMatchObject({ created: true });
+    await isListed(game, body.room.code);
+    await nothingReserved(game);
+  });
+
+  test('starts the room with its last seat where its creator wanted that, however it is taken', async () => {
+    const game = freshGame();
+    const first = (await ask(game, { maxPlayers: 3, startWhenFull: true })).body.room;
+    expect(await codeOf(ask(game))).toBe(first.code);
+    const { body } = await service.post(`/v1/rooms/${first.code}/join`, { installId: freshId() });
+    expect(body.room).toMatchObject({ phase: 'playing', seq: 3 });
+    expect(body.room.startedAt).toBeDefined();
+    await isListed(game);
+    const second = (await ask(game, { maxPlayers: 2 })).body.room;
+    expect((await ask(game, { maxPlayers: 2, startWhenFull: true })).body.room).toMatchObject({ code: second.code, phase: 'lobby' });
+  });
+
+  test('a reservation of a process that died ends by itself, and the room that it did not create is created by the next', async () => {
+    const own = await start();
+    const game = freshGame();
+    const { redis } = own.service;
+    const { free, reserved, taken, rooms, untils } = writtenKeys(game);
+    const entry = `${own.now()}BCDFG`;
+    await redis.hset(rooms, entry, `0 0 2 ${game} {}`);
+    await redis.zadd(untils, own.now() + 10_000, entry);
+    await redis.zadd(reserved, own.now() + 5000, `${entry} ${accountIdOf('dead-install')}`);
+    await redis.hset(taken, entry, 1);
+    const hash = (text: string): Promise<unknown> => redis.eval('return string.sub(redis.sha1hex(ARGV[1]), 1, 16)', 0, text);
+    for (const of of ['{}', '2{}']) await redis.zadd(free, 0, `${String(await hash(of))}${entry}`);
+    const first = await ask(game, {}, own);
+    expect(first.body).toMatchObject({ created: true, room: { code: 'BCDFG', maxPlayers: 2 } });
+    // The dead process's seat is not given to another yet, and is afterwards.
+    const second = await codeOf(ask(game, {}, own));
+    expect(second).not.toBe('BCDFG');
+    own.advance(5100);
+    expect(await codeOf(ask(game, {}, own))).toBe('BCDFG');
+    await redis.del('{room:BCDFG}');
+    await own[Symbol.asyncDispose]();
+  });
+
+  test('200 who ask at once on two processes fill rooms of four', async () => {
+    const game = freshGame();
+    const replies = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => ask(game, { maxPlayers: 4, startWhenFull: true }, index % 2 === 0 ? service : other)),
+    );
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 200 }, () => 200));
+    const seats = new Map<string, Set<string>>();
+    for (const { body } of replies) seats.set(body.room.code, (seats.get(body.room.code) ?? new Set()).add(body.you.playerId));
+    expect([...seats.values()].every((ids) => ids.size <= 4)).toBe(true);
+    expect([...seats.values()].reduce((sum, ids) => sum + ids.size, 0)).toBe(200);
+    expect(seats.size).toBeLessThanOrEqual(52);
+    expect(replies.filter(({ body }) => body.created)).toHaveLength(seats.size);
+    await nothingReserved(game);
+    await vi.waitFor(async () =>
+      expect(await service.service.redis.zcard(listKeys(game).order)).toBe(seats.size === 50 ? 0 : seats.size - 50),
+    );
+  });
+
+  test.each([
+    [{}, 'game'],
+    [{ game: 'a b' }, 'game'],
+    [{ game: 'a', maxPlayers: 1 }, 'maxPlayers'],
+    [{ game: 'a', maxPlayers: 65 }, 'maxPlayers'],
+    [{ game: 'a', minPlayers: 3, maxPlayers: 2 }, 'minPlayers'],
+    [{ game: 'a', tags: { A: 1 } }, 'tags.A'],
+  ])('refuses %j', async (body, field) => {
+    const reply = await service.post('/v1/rooms/match', { installId: freshId(), ...body });
+    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', field]);
+  });
+
+  test('counts each call as a creation', async () => {
+    const limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });
+    const game = freshGame();
+    await ask(game, {}, limited);
+    await ask(game, {}, limited);
+    expect(refusal(await ask(game, {}, limited))).toEqual([429, 'rate_limited']);
+    await limited[Symbol.asyncDispose]();
+  });
+
+  test('returns the seat of a caller who is refused', async () => {
+    const game = freshGame();
+    const installId = freshId();
+    await service.post('/v1/rooms', { installId });
+    const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+    await service.post('/v1/account/delete', { installId, confirm });
+    expect(refusal(await ask(game, { installId }))).toEqual([410, 'account_deleted']);
+    await nothingReserved(game);
+    expect((await ask(game)).body).toMatchObject({ created: true });
+  });
+});
