@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { runAuditCommand } from '../consistency/command.ts';
 import { startChild, startTcpRedis, type Child } from './child.ts';
 import { proveActs, proveActsFailover, proveActsKilled, provePrivate, type Stand } from './prove-acts.ts';
+import { proveListKilled } from './prove-list.ts';
 import { cutSubscribers, post, read, storm } from './storm.ts';
 import { Tally } from './tally.ts';
 import { eventually, watchRoom, Watcher, type Message } from './watcher.ts';
@@ -368,6 +369,7 @@ try {
     acts: () => proveActs(stand),
     'acts-killed': () => proveActsKilled(stand),
     'acts-failover': () => proveActsFailover(stand),
+    'list-killed': () => proveListKilled(stand),
     private: () => provePrivate(stand, Number(values.changes)),
   };
   for (const [name, prove] of Object.entries(proofs)) if (wanted.length === 0 || wanted.includes(name)) await prove();

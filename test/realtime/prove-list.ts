@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { writtenKeys } from '../../src/features/rooms/list/list-model.ts';
+import type { Stand } from './prove-acts.ts';
+import { post } from './storm.ts';
+import { watchRoom, Watcher } from './watcher.ts';
+
+const GAME = 'killed';
+const ROOMS = 500;
+const MATCHES = 400;
+
+/** Rooms opened, matches asked, sockets opened at a time. */
+const AT_ONCE = 50;
+
+/**
+ * Kills every process of a service with 500 public rooms, of which half have a player on a channel, while 400 players ask for matches: the
+ * list is empty of them within 15 s, and no seat is reserved for nobody.
+ */
+export async function proveListKilled({ child, stopAll, forget, commands, report, exactly }: Stand): Promise<void> {
+  const doomed = await Promise.all([child(), child()]);
+  const open = async (index: number): Promise<void> => {
+    const service = doomed[index % 2]!;
+    const installId = `list-host-${index}`;
+    const { room } = await post(service.url, '/v1/rooms', { installId, game: GAME, public: true, maxPlayers: 4, tags: { mode: 'duel' } });
+    if (index % 4 < 2) return;
+    const watcher = await watchRoom(service, room.code as string);
+    await watcher.hello(installId);
+  };
+  for (let start = 0; start < ROOMS; start += AT_ONCE)
+    await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => open(start + index)));
+  const listed = async (url: string): Promise<number> => {
+    let count = 0;
+    for (let cursor = ''; ;) {
+      const reply = await fetch(`${url}/v1/rooms?game=${GAME}&limit=100${cursor}`);
+      const { rooms, nextCursor } = (await reply.json()) as { rooms: unknown[]; nextCursor?: string };
+      count += rooms.length;
+      if (nextCursor === undefined) return count;
+      cursor = `&cursor=${nextCursor}`;
+    }
+  };
+  exactly(`rooms listed of ${ROOMS} opened on two processes`, await listed(doomed[0]!.url), ROOMS);
+  // In a game of their own: their rooms would not be full otherwise.
+  const ask = (url: string, index: number): Promise<unknown> =>
+    post(url, '/v1/rooms/match', { installId: `list-guest-${index}`, game: `${GAME}-matches`, maxPlayers: 4 });
+  const asked = Array.from({ length: MATCHES }, (_, index) =>
+    ask(doomed[index % 2]!.url, index).then(
+      () => 1,
+      () => 0,
+    ),
+  );
+  await Promise.race(asked);
+  const killedAt = performance.now();
+  await Promise.all(doomed.map((service) => service.stop('SIGKILL')));
+  for (const service of doomed) forget(service);
+  const answered = (await Promise.all(asked)).reduce<number>((sum, one) => sum + one, 0);
+  const { reserved } = writtenKeys(`${GAME}-matches`);
+  report(
+    `both killed, with ${MATCHES} matches under way: answered; seats still reserved`,
+    `${answered}; ${await commands.zcard(reserved)}`,
+  );
+  const next = await child();
+  const watcher = await Watcher.open(next.url, `/v1/lobby/live?game=${GAME}&tag.mode=duel`);
+  while ((await listed(next.url)) > 0 && performance.now() - killedAt < 30_000) await delay(100);
+  const emptyAfter = (performance.now() - killedAt) / 1000;
+  report('  the list is empty after, s', emptyAfter, '<= 15', emptyAfter <= 15);
+  await watcher.until((message) => message.type === 'rooms' && message.rooms.length === 0);
+  const liveAfter = (performance.now() - killedAt) / 1000;
+  report('  and the live list after, s', liveAfter, '<= 15.6', liveAfter <= 15.6);
+  await watcher.close();
+  // Of whom nobody comes back: each of these asks ends reservations whose time is past.
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => ask(next.url, MATCHES + index)));
+  const deadline = performance.now() + 5000;
+  while ((await commands.zcard(reserved)) > 0 && performance.now() < deadline) await delay(50);
+  exactly('  seats reserved for nobody', await commands.zcard(reserved), 0);
+  await stopAll();
+}
