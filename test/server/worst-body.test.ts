@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
 import { api } from '../../src/api.ts';
+import { writtenKeys } from '../../src/features/rooms/list/list-model.ts';
 import { operatorApi } from '../../src/operator/endpoints.ts';
 import { ServerKeyChanges } from '../../src/server/identity/server-key-changes.ts';
 import { audited } from '../consistency/audited.ts';
@@ -29,6 +31,8 @@ const BOUND = 1000;
 
 const MERGES = 'a merge in the fullest room';
 
+const LISTS = 'a page of a long list, by tags';
+
 /** Requests that may cost more, with the reason. */
 const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: string }> = {
   'a page of the fullest export': { server: 2500, redis: 2000, reason: 'some 50 looks at boards, rooms and purchases; one page at a time' },
@@ -41,6 +45,7 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
   },
   'the fullest account: POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
   'the fullest account, for operators: GET /v1/admin/accounts/{accountId}': { server: 6000, redis: 6000, reason: 'shows 50 rooms' },
+  [LISTS]: { server: BOUND, redis: 5000, reason: 'looks at 1,000 rooms, and counts as five requests' },
   [MERGES]: { server: 2000, reason: 'parses the patch and the state, 1,500 members together, and answers with the room of 43 KB' },
   'POST /v1/account/store-provision: a sign-in': { server: 3000, reason: 'verifies an RS256 signature and signs a session' },
   'POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
@@ -289,6 +294,39 @@ describe('an act in the fullest room costs a millisecond of CPU at most', { time
     const refused = act('a merge that gives too much', 'state', { installId: host, merge: patch });
     expect(await client.ask(refused.request)).toBe(400);
     expect(await over(MERGES, [refused])).toEqual([]);
+  });
+});
+
+describe('a long list of rooms', { timeout: 300_000 }, () => {
+  /** Rooms of which none has the last of eight tags. */
+  async function fill(game: string, text: string): Promise<string> {
+    const { order, untils, rooms, free } = writtenKeys(game);
+    const tags = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`${'t'.repeat(31)}${index}`, text]));
+    const entries = Array.from({ length: 1001 }, (_, index) => `${1_700_000_000_000 + index}BBBBB`);
+    await redis.zadd(order, ...entries.flatMap((entry) => ['0', entry]));
+    await redis.zadd(untils, ...entries.flatMap((entry) => [Date.now() + 600_000, entry]));
+    await redis.hset(rooms, ...entries.flatMap((entry) => [entry, `1 1 4 ${game} ${JSON.stringify(tags)}`]));
+    // Rooms that a match finds by their hash, and that are not what it asks for.
+    const hash = createHash('sha1').update('{}').digest('hex').slice(0, 16);
+    await redis.zadd(free, ...entries.flatMap((entry) => ['0', hash + entry]));
+    return Object.entries(tags)
+      .map(([name, value], index) => `&tag.${name}=${encodeURIComponent(index === 7 ? 'none' : value)}`)
+      .join('');
+  }
+
+  test.each([
+    ['short', 'x'],
+    ['the longest', '\u0001'.repeat(64)],
+  ])('with %s tags', async (name, text) => {
+    const game = freshId('game').toLowerCase();
+    const query = await fill(game, text);
+    expect(await over(LISTS, [{ name, request: get(`/v1/rooms?game=${game}&limit=100${query}`) }])).toEqual([]);
+    expect(
+      await over('a long list', [
+        { name: 'its first page', request: get(`/v1/rooms?game=${game}&limit=100`) },
+        { name: 'a match', request: post('/v1/rooms/match', JSON.stringify({ installId: freshId(), game })) },
+      ]),
+    ).toEqual([]);
   });
 });
 

@@ -4,7 +4,7 @@ import { Refusal } from '../../../errors.ts';
 import { Encoded } from '../../../server/http/endpoint.ts';
 import { GameId } from '../../catalogue/model.ts';
 import { ALL_GAMES, ListCursor, listedJson, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
-import { MOST_LOOKS, readPage, type Page, type PageQuery } from './page.ts';
+import { BYTES_A_LOOK, MOST_LOOKS, readPage, type Page, type PageQuery } from './page.ts';
 
 /** A page whose first looks find too few rooms costs as much as so many further requests: 800 looks take Redis as long. */
 const FIRST_LOOKS = 200;
@@ -22,7 +22,7 @@ export const listRooms = endpoint({
     'Shows public rooms in the lobby with a free seat that are not locked and in which somebody is present: a player with a welcomed channel, ' +
     "or who acted within 15 s; in a server's room the server's channel, or its act within 60 s. Any query parameter `tag.NAME=TEXT` asks for " +
     'rooms with this tag; numbers and booleans are compared as text. At most 8 tags can be asked for.\n\n' +
-    `A page looks at ${MOST_LOOKS} rooms at most, and has 32 KiB of rooms at most. So it may be short, or empty, while \`nextCursor\` says that ` +
+    `A page looks at ${MOST_LOOKS} rooms at most, or at ${(BYTES_A_LOOK * MOST_LOOKS) / 1000} KB of them, and has 32 KiB of rooms at most. So it may be short, or empty, while \`nextCursor\` says that ` +
     'there are more. The list follows the rooms within one call to Redis; after the crash of a process within 15 s.',
   query: z
     .object({

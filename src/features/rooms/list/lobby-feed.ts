@@ -1,7 +1,7 @@
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import type { Feed, Fetched, State } from '../../../server/live/feed.ts';
 import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
-import { MOST_LOOKS, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
+import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
 import type { RoomList } from './room-list.ts';
 
 /** Watchers get the list at most twice a second. */
@@ -9,9 +9,6 @@ const POLLED_EVERY_MS = 500;
 
 /** Rooms that watchers get. */
 export const LIVE_ROOMS = 50;
-
-/** Bytes of summaries that a process reads at a time, for queries with tags. */
-const MOST_SNAPSHOT_BYTES = 256 * 1024;
 
 /** The snapshot of a list that nobody watches any more is kept for so long. */
 const UNUSED_KEPT_MS = 5 * POLLED_EVERY_MS;
@@ -124,7 +121,7 @@ export function lobbyFeed({ scripts, roomList, now }: LobbyFeedParts): Feed {
     const looks = hasTags ? MOST_LOOKS : LIVE_ROOMS;
     const known = snapshots.get(game)?.snapshot;
     const isOld = known === undefined || known.looks < looks || (known.page.endsAt ?? Infinity) <= now();
-    const mostBytes = hasTags ? MOST_SNAPSHOT_BYTES : MOST_PAGE_BYTES;
+    const mostBytes = hasTags ? BYTES_A_LOOK * MOST_LOOKS : MOST_PAGE_BYTES;
     const asked = { game, limit: looks, from: '', looks, needles: '', mostBytes, known: isOld ? '' : known.page.version };
     const page = await readChangedPage(asked, scripts);
     if (page !== undefined && page.lapsed > 0) roomList.sweep(game);

@@ -4,13 +4,16 @@ import { Refusal } from '../../../errors.ts';
 import { GameId } from '../../catalogue/model.ts';
 import { ALL_GAMES, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
 import { LIVE_ROOMS, lobbyIdOf } from './lobby-feed.ts';
+import { BYTES_A_LOOK, MOST_LOOKS } from './page.ts';
+
+const READ_KB = (BYTES_A_LOOK * MOST_LOOKS) / 1000;
 
 export const liveLobby = channel({
   path: '/v1/lobby/live',
   summary: 'Sends the public rooms that can be joined, at once and after changes, at most twice a second.',
   description: [
     `Every \`rooms\` holds the newest ${LIVE_ROOMS} rooms of the list, in full: those of \`GET /v1/rooms\` with the same \`game\` and tags. With tags it looks`,
-    'at the newest 1,000 rooms, or at 256 KiB of them; a message has 32 KiB of rooms at most. A room in which nobody is present any more leaves',
+    `at the newest ${MOST_LOOKS} rooms, or at ${READ_KB} KB of them; a message has 32 KiB of rooms at most. A room in which nobody is present any more leaves`,
     'within 15 s, also when the process that held its players was killed.',
   ].join(' '),
   query: z

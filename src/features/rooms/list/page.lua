@@ -1,10 +1,11 @@
--- Reads a page of a list, newest room first. It looks at so many entries at most, and so may be short.
+-- Reads a page of a list, newest room first. It looks at so many entries and bytes of them at most, and so may be short.
 -- KEYS order, untils, rooms, version
--- ARGV from, limit, looks, most_bytes, needles, known
+-- ARGV from, limit, looks, most_read, most_bytes, needles, known
 -- Answers same page(version, entry that the next page follows or '', entries past their time, when the first of the page's entries ends or '', entry, summary …)
 --
 -- from     an entry: the page begins with the entry before it; '' for the newest
 -- known    the version of the page that the process has; '' for none, or where an entry of it has ended
+-- most_read, most_bytes  of the summaries that it looks at, and of those in the page; each may end with one that is longer
 -- needles  a line for each tag that the rooms must have: texts of which one stands in the summary, with tabs between them
 local version_now = redis.call('GET', version) or ''
 if known ~= '' and known == version_now then return {'same'} end
@@ -31,23 +32,23 @@ local function passes(summary)
 end
 
 local MOST_AT_A_TIME = 100 -- entries that are read together
-local answer, found, bytes, looked, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, nil
-limit, looks, most_bytes = tonumber(limit), tonumber(looks), tonumber(most_bytes)
+local answer, found, bytes, looked, read, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, 0, nil
+limit, looks, most_read, most_bytes = tonumber(limit), tonumber(looks), tonumber(most_read), tonumber(most_bytes)
 local last, is_more, chunk = from, false, limit + 1
 repeat
   -- One more than the page needs, to know whether there is a next one.
   local count = math.min(chunk, looks - looked + 1)
-  chunk = math.min(2 * chunk, MOST_AT_A_TIME)
   local entries = redis.call('ZREVRANGEBYLEX', order, last == '' and '+' or '(' .. last, '-', 'LIMIT', 0, count)
   if #entries == 0 then break end
   local summaries, ends = redis.call('HMGET', rooms, unpack(entries)), redis.call('ZMSCORE', untils, unpack(entries))
   for place, entry in ipairs(entries) do
-    if found == limit or looked == looks or bytes >= most_bytes then
+    if found == limit or looked == looks or read >= most_read or bytes >= most_bytes then
       is_more = true
       break
     end
     looked, last = looked + 1, entry
     local ends_at, summary = tonumber(ends[place]), summaries[place]
+    read = read + (summary and #summary or 0)
     if not ends_at or not summary or ends_at <= tonumber(now) then lapsed = lapsed + 1
     elseif passes(summary) then
       found, bytes = found + 1, bytes + #summary
@@ -55,6 +56,8 @@ repeat
       answer[4 + 2 * found], answer[5 + 2 * found] = entry, summary
     end
   end
+  -- No more than may be left to look at, by the length of those so far.
+  chunk = math.min(2 * chunk, MOST_AT_A_TIME, 1 + math.ceil((most_read - read) * looked / math.max(read, 1)))
 until is_more or #entries < count
 answer[2] = version_now
 if is_more then answer[3] = last end

@@ -6,7 +6,7 @@ import { listKeyNames, listKeys } from './list-model.ts';
 const pageScript = defineScript({
   file: new URL('page.lua', import.meta.url),
   keys: listKeyNames,
-  args: ['from', 'limit', 'looks', 'mostBytes', 'needles', 'known'],
+  args: ['from', 'limit', 'looks', 'mostRead', 'mostBytes', 'needles', 'known'],
   answers: ['same', 'page'],
   readOnly: true,
 });
@@ -14,7 +14,10 @@ const pageScript = defineScript({
 /** Entries that a page looks at. */
 export const MOST_LOOKS = 1000;
 
-/** Bytes of summaries in a page: a room with the longest tags has 3 KiB. */
+/** Bytes of summaries that a page looks at, for each look: more than a room with usual tags has. The longest tags have 3 KiB. */
+export const BYTES_A_LOOK = 160;
+
+/** Bytes of summaries in a page. */
 export const MOST_PAGE_BYTES = 32 * 1024;
 
 export interface PageQuery {
@@ -54,6 +57,7 @@ export async function readChangedPage(query: PageQuery & { readonly known: strin
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
   const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
     ...args,
+    mostRead: BYTES_A_LOOK * args.looks,
     mostBytes,
   });
   if (word === 'same') return undefined;
