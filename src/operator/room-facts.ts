@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
-import { fieldsOf, privateOf, roomJson } from '../features/rooms/record.ts';
+import { ALL_GAMES, entryOf, writtenKeys } from '../features/rooms/list/list-model.ts';
+import { fieldsOf, privateOf, roomJson, type RoomFields } from '../features/rooms/record.ts';
 import { defineScript } from '../redis/script.ts';
 import type { OperatorParts } from './operation.ts';
 
@@ -11,6 +12,14 @@ const readRoomScript = defineScript({
   args: [],
   answers: ['room', 'room_not_found'],
   library: roomLibrary,
+  readOnly: true,
+});
+
+const readListedScript = defineScript({
+  file: new URL('read-listed.lua', import.meta.url),
+  keys: ['rooms', 'untils', 'taken'],
+  args: ['entry'],
+  answers: ['listed', 'closed', 'none'],
   readOnly: true,
 });
 
@@ -26,7 +35,16 @@ export async function readRoom(code: string, { scripts }: Pick<OperatorParts, 's
     const [playerId, accountId, away, own] = words.slice(place * WORDS_A_SEAT) as [string, string, string, string];
     return { playerId, accountId, awaySince: isoTime(away), private: parsed(privateOf(own)?.text) };
   });
-  return { room: roomOf(words.slice(end + 1)), seats, connections: Number(connections) };
+  const fields = fieldsOf(words.slice(end + 1));
+  const listed = await listedOf(fields, { scripts });
+  return { room: roomOf(words.slice(end + 1)), seats, connections: Number(connections), ...(listed === undefined ? {} : { listed }) };
+}
+
+/** What lists of rooms show of it. Undefined: nothing. */
+async function listedOf(fields: RoomFields, { scripts }: Pick<OperatorParts, 'scripts'>) {
+  const { rooms, untils, taken } = writtenKeys(fields.get('game') ?? ALL_GAMES);
+  const [word, until, reserved] = await scripts.run(readListedScript, { rooms, untils, taken }, { entry: entryOf(fields) });
+  return word === 'listed' ? { until: new Date(Number(until)).toISOString(), reservedSeats: Number(reserved) } : undefined;
 }
 
 /** @param words names and texts of a room's fields */

@@ -24,6 +24,13 @@ const Seat = z.object({
     .meta({ description: 'With `private=true`: what only this player sees. Left out where there is nothing.' }),
 });
 
+const Listed = z
+  .object({
+    until: z.iso.datetime().meta({ description: 'When the room leaves the list, unless somebody is present by then.' }),
+    reservedSeats: z.number().int().meta({ description: 'Seats that players get who asked for a match a moment ago.' }),
+  })
+  .meta({ description: 'What the list of public rooms has of it. Left out where it does not show the room.' });
+
 export const showRoom = operation({
   name: 'rooms show',
   method: 'GET',
@@ -38,15 +45,15 @@ export const showRoom = operation({
     private: z.enum(['true', 'false']).optional().meta({ description: 'Whether to show what single players see. The log keeps the look.' }),
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
-  reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int() }),
+  reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int(), listed: Listed.optional() }),
   errors: ['invalid_request', 'room_not_found'],
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ code, private: isPrivate, reason }, parts, operator) {
     if (isPrivate === 'true' && reason === undefined) return invalid('reason', 'Is needed to see what single players see');
     const found = await findRoom(code, parts, operator);
     if (found instanceof Refusal) return found;
-    const { room, seats, connections } = found;
-    if (isPrivate !== 'true') return { reply: { room, seats: seats.map(({ private: _, ...seat }) => seat), connections } };
+    const { seats, ...others } = found;
+    if (isPrivate !== 'true') return { reply: { ...others, seats: seats.map(({ private: _, ...seat }) => seat) } };
     return { what: { room: code, private: 'shown' }, why: reason!, act: async () => found };
   },
 });

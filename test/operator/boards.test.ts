@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { damageEntry } from '../damaged-entry.ts';
 import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
@@ -207,6 +207,18 @@ describe('rooms', () => {
     expect(body.seats).toEqual([{ playerId: 'p1', accountId: accountIdOf(installId) }]);
     expect(body.connections).toBe(0);
     for (const unknown of ['ZZZZZ', 'nothing']) expect((await look(`/rooms/${unknown}`)).body.error.code).toBe('room_not_found');
+  });
+
+  test('show tells until when the list has a public room, and how many seats are reserved', async () => {
+    const [installId, game] = [freshId(), freshId('game').toLowerCase()];
+    const { code } = (await service.post('/v1/rooms', { installId, game, public: true })).body.room;
+    const listed = async () => (await look(`/rooms/${code}`)).body.listed;
+    await vi.waitFor(async () => expect(await listed()).toMatchObject({ reservedSeats: 0 }));
+    const leftMs = Date.parse((await listed()).until) - service.now();
+    expect(leftMs).toBeGreaterThan(5000);
+    expect(leftMs).toBeLessThanOrEqual(15_000);
+    await service.post(`/v1/rooms/${code}/lock`, { installId });
+    await vi.waitFor(async () => expect(await listed()).toBeUndefined());
   });
 
   test('end ends a room in any phase, once, and nobody in it can go on', async () => {

@@ -15,7 +15,7 @@ export const rooms: CommandGroup = {
       },
       logged: ['private'],
       input: ({ words: [code], flags }) => ({ code, private: flags['private'], reason: flags['reason'] }),
-      text({ room, seats, connections }) {
+      text({ room, seats, connections, listed }) {
         const owners = new Map(seats.map((seat) => [seat.playerId, seat]));
         const players = room.players.map(({ id, name, host, connected, joinedAt }) => [
           id,
@@ -31,6 +31,7 @@ export const rooms: CommandGroup = {
           ['made (UTC)', minuteOfText(room.createdAt)],
           ['expires (UTC)', minuteOfText(room.expiresAt)],
           ['connections', String(connections)],
+          ['listed until (UTC)', listed === undefined ? '' : `${minuteOfText(listed.until)}, ${listed.reservedSeats} seats reserved`],
           ['next room', room.nextCode ?? ''],
         ];
         return [
