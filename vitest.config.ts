@@ -13,6 +13,7 @@ const ON_CLUSTER = [
   'test/features/accounts/delete.test.ts',
   'test/features/sessions/logout.test.ts',
   'test/features/rooms/{act,live-acts,server-key,writes}.test.ts',
+  'test/features/rooms/match/match.test.ts',
   'test/features/highscores/submit.test.ts',
   'test/features/pairing/{claim,status}.test.ts',
   'test/features/store/move.test.ts',

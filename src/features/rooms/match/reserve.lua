@@ -41,7 +41,9 @@ local members = is_new == '' and redis.call('ZRANGEBYLEX', free, '[' .. hash, '(
 for _, member in ipairs(members) do
   local entry = string.sub(member, #hash + 1)
   local seq, summary = remembered(list, entry)
-  if summary and summary ~= '' and not is_avoided[entry] then
+  -- A failover may have lost the entry and not this member, which would stand in front of the others for ever.
+  if not summary or summary == '' then redis.call('ZREM', free, member)
+  elseif not is_avoided[entry] then
     -- Other tags may have the same hash.
     local _, most, has = seats_of(summary)
     if has == tags and (max_players == '' or max_players == most) then return take(entry, seq, summary) end
