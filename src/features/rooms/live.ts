@@ -265,7 +265,7 @@ async function greetServer(
 }
 
 function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, roomList: RoomList): void {
-  roomList.present(socket, 'scopes' in welcomed.by ? 'server' : 'player');
+  roomList.present(socket, welcomed.playerId);
   socket.memory.welcomed = welcomed;
   socket.name(welcomed.playerId);
   socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);

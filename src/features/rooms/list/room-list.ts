@@ -3,7 +3,7 @@ import { defineScript } from '../../../redis/script.ts';
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
 import { LruCache } from '../../../server/lru-cache.ts';
 import type { Metrics } from '../../../server/metrics.ts';
-import type { RoomFields } from '../record.ts';
+import { seatedIn, type RoomFields } from '../record.ts';
 import { ALL_GAMES, entryOf, listLibrary, matchesIn, summaryOf, writtenKeyNames, writtenKeys } from './list-model.ts';
 
 const putScript = defineScript({
@@ -58,7 +58,8 @@ export interface PresentSocket {
 }
 
 interface Renewed {
-  readonly by: Present;
+  /** The id of the player, or `server`. */
+  readonly playerId: string;
   readonly socket: PresentSocket;
 }
 
@@ -145,12 +146,15 @@ export class RoomList {
     this.changed(fields, by);
   }
 
-  /** From now on the socket shows that somebody is present in its room. */
-  present(socket: PresentSocket, by: Present): void {
+  /**
+   * From now on the socket shows that somebody is present in its room, as long as the player has the seat.
+   * @param playerId of its player, or `server`
+   */
+  present(socket: PresentSocket, playerId: string): void {
     const sockets = this.#sockets.get(socket.id) ?? new Map<string, Renewed>();
-    this.#sockets.set(socket.id, sockets.set(socket.connectionId, { by, socket }));
+    this.#sockets.set(socket.id, sockets.set(socket.connectionId, { playerId, socket }));
     const fields = fieldsOf(socket);
-    if (fields !== undefined && summaryOf(fields) !== '' && counts(fields, by))
+    if (fields !== undefined && summaryOf(fields) !== '' && keepsListed(fields, playerId))
       void this.#write([{ fields, until: this.#parts.now() + SOCKET_PRESENT_MS }]);
   }
 
@@ -190,10 +194,10 @@ export class RoomList {
   async #renew(): Promise<void> {
     const open = new Map<string, RoomFields>();
     for (const [code, sockets] of this.#sockets) {
-      for (const { by, socket } of sockets.values()) {
+      for (const { playerId, socket } of sockets.values()) {
         const fields = fieldsOf(socket);
         if (fields === undefined || summaryOf(fields) === '') break;
-        if (!counts(fields, by)) continue;
+        if (!keepsListed(fields, playerId)) continue;
         open.set(code, fields);
         break;
       }
@@ -240,6 +244,12 @@ function lineOf(fields: RoomFields, until: number): string {
 /** Whether somebody like this keeps the room in the list: in a server's room the server, in others a player. */
 function counts(fields: RoomFields, by: Present): boolean {
   return (by === 'server') !== fields.has('hostId');
+}
+
+/** Whether a welcomed socket of this player, or of the server, does. One that left or was kicked may watch on. */
+function keepsListed(fields: RoomFields, playerId: string): boolean {
+  if (playerId === 'server') return counts(fields, 'server');
+  return counts(fields, 'player') && seatedIn(fields.get('players')!).includes(playerId);
 }
 
 function fieldsOf({ state }: PresentSocket): RoomFields | undefined {

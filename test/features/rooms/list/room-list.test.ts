@@ -59,7 +59,7 @@ test('a renewal writes what a process that died did not, and ends with the socke
   const seen = async () => (await readPage(all(game), scripts)).rooms.map(([, summary]) => summary);
   const createdAt = String(service.now());
   const socket = { id: 'BCDFG', connectionId: 'c1', state: { fields: room(game, { createdAt }) } };
-  list.present(socket, 'player');
+  list.present(socket, 'p1');
   await vi.waitFor(async () => expect(await seen()).toEqual([`1 1 4 ${game} {}`]));
   socket.state = { fields: room(game, { createdAt, seq: '2', players: 'p1 p2' }) };
   await vi.waitFor(async () => expect(await seen()).toEqual([`2 2 4 ${game} {}`]));
@@ -67,6 +67,12 @@ test('a renewal writes what a process that died did not, and ends with the socke
   await vi.waitFor(async () => expect(await seen()).toEqual([]));
   socket.state = { fields: room(game, { createdAt, seq: '4' }) };
   await vi.waitFor(async () => expect(await seen()).toHaveLength(1));
+  // The player left, and watches on.
+  socket.state = { fields: room(game, { createdAt, seq: '5', players: 'p2 p3', hostId: 'p2' }) };
+  await new Promise((resolve) => setTimeout(resolve, 3 * RENEWAL_MS));
+  expect(await seen()).toEqual([`4 1 4 ${game} {}`]);
+  socket.state = { fields: room(game, { createdAt, seq: '6', players: 'p2 p1', hostId: 'p2' }) };
+  await vi.waitFor(async () => expect(await seen()).toEqual([`6 2 4 ${game} {}`]));
   const { redis } = service.service;
   const until = async () => Number(await redis.zscore(listKeys(game).untils, `${createdAt}BCDFG`));
   const before = await until();
@@ -89,7 +95,7 @@ test('a thousand rooms of a process take one call for each hundred', async () =>
     const code = [100, 10, 1].map((place) => 'BCDFGHJKLM'[Math.floor(number / place) % 10]).join('') + 'BB';
     // Private at first, so that only the renewal writes it.
     const socket = { id: code, connectionId: 'c1', state: { fields: room(game, { code, public: 'false' }) } };
-    list.present(socket, 'player');
+    list.present(socket, 'p1');
     socket.state.fields.set('public', 'true');
   }
   await vi.waitFor(async () => expect((await readPage({ ...all(game), limit: 1000 }, scripts)).rooms).toHaveLength(1000));
