@@ -162,7 +162,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     const sockets: WebSocketRoute[] = [];
     /** So many of them, the oldest ones, bring no message any more. */
     let dead = 0;
-    await page.routeWebSocket('**/live', (socket) => {
+    await page.routeWebSocket(/\/live\b/, (socket) => {
       const place = sockets.push(socket);
       const server = socket.connectToServer();
       server.onMessage((message) => void (place <= dead || socket.send(message)));

@@ -1,3 +1,4 @@
+import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { writtenKeys } from '../../src/features/rooms/list/list-model.ts';
 import type { Stand } from './prove-acts.ts';
@@ -72,4 +73,52 @@ export async function proveListKilled({ child, stopAll, forget, commands, report
   while ((await commands.zcard(reserved)) > 0 && performance.now() < deadline) await delay(50);
   exactly('  seats reserved for nobody', await commands.zcard(reserved), 0);
   await stopAll();
+}
+
+const PLAYERS = 1000;
+const SEATS = 4;
+
+/** A thousand players ask two processes for a match at once. */
+export async function proveMatches({ child, stopAll, report, exactly }: Stand): Promise<void> {
+  const services = await Promise.all([child(), child()]);
+  // The connections are open before: the proof is not about them.
+  const agents = services.map(() => new Agent({ keepAlive: true, maxSockets: PLAYERS }));
+  const look = (index: number): Promise<unknown> => asked(services[index % 2]!.url, '/health', agents[index % 2]!);
+  await Promise.all(Array.from({ length: PLAYERS }, (_, index) => look(index)));
+  const match = async (index: number): Promise<{ code: string; ms: number; isSeated: boolean }> => {
+    const startedAt = performance.now();
+    const body = { installId: `match-player-${index}`, game: 'at-once', maxPlayers: SEATS };
+    const { room, you } = (await asked(services[index % 2]!.url, '/v1/rooms/match', agents[index % 2]!, body)) as Matched;
+    const isSeated = room.players.some(({ id }) => id === you.playerId);
+    return { code: room.code, ms: performance.now() - startedAt, isSeated };
+  };
+  const seated = await Promise.all(Array.from({ length: PLAYERS }, (_, index) => match(index)));
+  const rooms = Map.groupBy(seated, ({ code }) => code);
+  const ms = seated.map((each) => each.ms).toSorted((one, other) => one - other);
+  const most = Math.floor((PLAYERS / SEATS) * 1.05) + 1;
+  report(`${PLAYERS} matches at once into ${SEATS} seats: rooms`, rooms.size, `<= ${most}`, rooms.size <= most);
+  exactly('  players without a seat', seated.filter(({ isSeated }) => !isSeated).length, 0);
+  exactly('  rooms above their seats', [...rooms.values()].filter(({ length }) => length > SEATS).length, 0);
+  const p99 = ms[Math.floor(PLAYERS * 0.99)]!;
+  report('  answered after, ms, p99', p99, '<= 1000', p99 <= 1000);
+  for (const agent of agents) agent.destroy();
+  await stopAll();
+}
+
+interface Matched {
+  readonly room: { readonly code: string; readonly players: readonly { readonly id: string }[] };
+  readonly you: { readonly playerId: string };
+}
+
+function asked(url: string, path: string, agent: Agent, body?: object): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const options = { method: body === undefined ? 'GET' : 'POST', agent, headers: { 'content-type': 'application/json' } };
+  const asking = request(url + path, options, (response) => {
+    let text = '';
+    response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    response.on('end', () => (response.statusCode === 200 ? resolve(JSON.parse(text)) : reject(new Error(text))));
+  });
+  asking.on('error', reject);
+  asking.end(body === undefined ? undefined : JSON.stringify(body));
+  return promise;
 }

@@ -8,7 +8,8 @@ import { Redis } from 'ioredis';
 import { runAuditCommand } from '../consistency/command.ts';
 import { startChild, startTcpRedis, type Child } from './child.ts';
 import { proveActs, proveActsFailover, proveActsKilled, provePrivate, type Stand } from './prove-acts.ts';
-import { proveListKilled } from './prove-list.ts';
+import { proveListKilled, proveMatches } from './prove-list.ts';
+import { provePatches } from './prove-patches.ts';
 import { cutSubscribers, post, read, storm } from './storm.ts';
 import { Tally } from './tally.ts';
 import { eventually, watchRoom, Watcher, type Message } from './watcher.ts';
@@ -370,6 +371,8 @@ try {
     'acts-killed': () => proveActsKilled(stand),
     'acts-failover': () => proveActsFailover(stand),
     'list-killed': () => proveListKilled(stand),
+    matches: () => proveMatches(stand),
+    patches: () => provePatches(stand),
     private: () => provePrivate(stand, Number(values.changes)),
   };
   for (const [name, prove] of Object.entries(proofs)) if (wanted.length === 0 || wanted.includes(name)) await prove();

@@ -70,9 +70,10 @@ describe('an answer of more than 16 KiB', () => {
       if (status === 200) continue;
       expect([status, body.error.code]).toEqual([429, 'rate_limited']);
       const waitMs = body.error.retryAfterMs;
+      // Before an address has one request left, it is not known what it will cost.
       expect(Number(headers.get('retry-after'))).toBe(Math.ceil(waitMs / 1000));
       service.advance(waitMs);
-      break;
+      if (waitMs > 1000 / PER_SECOND) break;
     }
     expect((await get('/docs', plain)).status).toBe(200);
     expect((await get('/docs', plain)).status).toBe(429);

@@ -12,9 +12,10 @@ export class Paths {
     else known.methods.push(...methods);
   }
 
-  /** The methods of the path of a request. Undefined if there is no such path. */
+  /** The methods of the path of a request: those of all patterns that it fits. Undefined if there is no such path. */
   methodsOf(path: string): readonly string[] | undefined {
-    return this.#byPattern.values().find(({ pattern }) => pattern.test(path))?.methods;
+    const methods = [...this.#byPattern.values()].filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods);
+    return methods.length === 0 ? undefined : [...new Set(methods)];
   }
 }
 

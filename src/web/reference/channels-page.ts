@@ -97,7 +97,7 @@ function section(id: string, channel: Channel, { operations, components }: Async
   return html`<section class="tag" aria-labelledby="${id}-title">
     <div class="operation" id="${id}">
       <div class="about">
-        <h2 id="${id}-title"><a href="#${id}">${address.includes('room') ? 'A room' : 'A pairing'}</a></h2>
+        <h2 id="${id}-title"><a href="#${id}">${titleOf(address)}</a></h2>
         <p class="address">${methodMark('WS')}<code>${breakable(address)}</code></p>
         <p>${summary}</p>
         ${paragraphs(about)}
@@ -212,4 +212,9 @@ function closeCodes(closes: readonly CloseCode[]): Html {
       </table>
     </div>
   </section>`;
+}
+
+function titleOf(address: string): string {
+  if (address.includes('lobby')) return 'The list of rooms';
+  return address.includes('room') ? 'A room' : 'A pairing';
 }

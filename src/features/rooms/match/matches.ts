@@ -1,3 +1,4 @@
+import { checkCaller } from '../../../accounts/account.ts';
 import { randomInt } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
@@ -133,6 +134,8 @@ export class Matches {
   async match(caller: Caller, wanted: Wanted): Promise<Matched> {
     const avoided: string[] = [];
     try {
+      // The list lies in another slot than the caller: it must not get a reservation of one who may not act.
+      await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const reserved = await this.#reserve(caller, wanted, avoided, tries >= TRIES_IN_ROOMS);
         const outcome = await this.#seat(caller, wanted, reserved, tries + 1 < MOST_TRIES);

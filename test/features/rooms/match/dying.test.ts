@@ -68,8 +68,8 @@ test.each([false, true])(
       expect(new Set(replies.map(({ body }) => body.room.code)).size, `step ${calls}`).toBe(1);
       await vi.waitFor(async () => expect(await reservedIn(game), `step ${calls}`).toEqual([0, {}]));
     }
-    // To reserve, to take the seat, to write both lists.
-    expect(calls - 1).toBe(losesAnswer ? 5 : 4);
+    // To look at the caller, to reserve, to take the seat, to write both lists.
+    expect(calls - 1).toBe(losesAnswer ? 6 : 5);
   },
 );
 
