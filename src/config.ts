@@ -229,6 +229,8 @@ const Environment = z.object({
   AUDIT_EVERY_HOURS: wholeNumber(0, 8760).default(0),
   /** Lowest level of log lines. */
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  /** Which requests have a line in the log besides failed and slow ones: none, those answered 400 and above, or all. */
+  LOG_REQUESTS: z.enum(['off', 'refused', 'all'], 'must be off, refused or all').default('off'),
   /** Milliseconds of work from which an answer is logged as slow. 0: never. */
   SLOW_REQUEST_MS: wholeNumber(0, 3_600_000).default(250),
   /** JSON file of the catalogue, read again when it changes. Default: the sample catalogue. */

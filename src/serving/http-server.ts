@@ -50,6 +50,7 @@ export function serverOf(config: Config, admission: Admission, services: Service
     ),
     bodiesPerAddress: config.BODIES_PER_ADDRESS,
     slowRequestMs: config.SLOW_REQUEST_MS,
+    loggedRequests: config.LOG_REQUESTS,
   });
 }
 

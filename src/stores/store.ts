@@ -38,9 +38,10 @@ export interface InstallProofs {
   /**
    * Verifies, within 8 s, that the store attests a genuine install of one of its apps, for this nonce.
    * @param nonce base64url without padding
+   * @param traceparent of the request, for the store
    * @throws Refusal `bad_token` with the field `integrityToken`; `integrity_failed` with the checks that a genuine token did not pass
    */
-  verify(token: string, nonce: string): Promise<{ readonly packageName: string }>;
+  verify(token: string, nonce: string, traceparent?: string): Promise<{ readonly packageName: string }>;
 }
 
 export interface Subscriptions {
@@ -50,13 +51,20 @@ export interface Subscriptions {
    * The purchase as the store has it now, within 8 s. `gone`: it expired so long ago that the store no longer answers for it. `unknown`:
    * none of the apps has such a purchase. A state that is not understood counts as an outage: it neither gives access nor takes it away.
    * @param packageName the app that must have sold it. Undefined: any of `packageNames`
+   * @param traceparent of the request, for the store
    */
-  look(token: string, packageName?: string): Promise<StorePurchase | 'gone' | 'unknown'>;
+  look(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'>;
   /**
    * Tells the store, within 4 s, that the buyer has what was bought. May be repeated, and logs why it fails. Never throws.
    * @returns whether the store took it
    */
-  acknowledge(purchase: { readonly packageName: string; readonly productId: string; readonly token: string }): Promise<boolean>;
+  acknowledge(purchase: Bought, traceparent?: string): Promise<boolean>;
+}
+
+export interface Bought {
+  readonly packageName: string;
+  readonly productId: string;
+  readonly token: string;
 }
 
 export const storeStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;

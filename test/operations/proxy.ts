@@ -13,6 +13,8 @@ export interface Proxy extends Program {
   readonly port: number;
   readonly url: string;
   readonly tlsPort: number;
+  /** The last lines of its access log. */
+  requestLog(): string;
 }
 
 const samples = new URL('../../docs/operations/', import.meta.url).pathname;
@@ -37,6 +39,7 @@ export async function startProxy(name: ProxyName, folder: string, ports: readonl
       ['listen [::]:443 ssl http2;', ''],
       ['/etc/ssl/play.example.pem', certFile],
       ['/etc/ssl/play.example.key', keyFile],
+      ['/var/log/nginx/coinop.log', join(folder, 'access.log')],
     );
     const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((what) => `${what}_temp_path ${folder}/${what};`);
     const user = process.getuid?.() === 0 ? 'user root;' : '';
@@ -55,7 +58,8 @@ http { access_log off; ${paths.join(' ')}\n${sample}\n}`,
     const settings = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
     program = await startProgram('caddy', ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'], Number(port), settings);
   }
-  return { ...program, name, port: Number(port), url: `http://127.0.0.1:${port}`, tlsPort: Number(tlsPort) };
+  const requestLog = (): string => (name === 'nginx' ? readFileSync(join(folder, 'access.log'), 'utf8') : program.output());
+  return { ...program, name, port: Number(port), url: `http://127.0.0.1:${port}`, tlsPort: Number(tlsPort), requestLog };
 }
 
 /** @throws Error if the text lacks what is to be changed: the sample was changed, and this file has to follow */

@@ -56,6 +56,7 @@ const freshId = (): string => `operations-${randomBytes(9).toString('base64url')
 
 /** Live channels, long-polls, client addresses and bounds through the proxy. */
 export async function proveThroughProxy(proxy: Proxy, figures: Figures): Promise<void> {
+  await proveRequestIds(proxy, figures);
   await Promise.all([
     proveLive(proxy, figures),
     proveLongPolls(proxy, figures),
@@ -63,6 +64,27 @@ export async function proveThroughProxy(proxy: Proxy, figures: Figures): Promise
     proveBounds(proxy, figures),
     proveTls(proxy, figures),
   ]);
+}
+
+/** What the client sees of a request leads to its line in the proxy's log, and the line holds no secret. */
+async function proveRequestIds(proxy: Proxy, figures: Figures): Promise<void> {
+  const own = freshId();
+  const secret = `secret-${freshId()}`;
+  const headers = { 'x-install-id': secret, authorization: `Basic ${secret}`, cookie: `a=${secret}` };
+  const [given, drawn, malformed] = await Promise.all([
+    ask(proxy.url, `/v1/rooms/BCDFG?note=${secret}`, { headers: { ...headers, 'x-request-id': own } }),
+    ask(proxy.url, `/v1/rooms/BCDFG?note=${secret}`, { headers }),
+    ask(proxy.url, `/v1/rooms/BCDFG?note=${secret}`, { headers: { ...headers, 'x-request-id': 'not well-formed' } }),
+  ]);
+  const ids = [given, drawn, malformed].map(({ body }) => body.requestId as string);
+  await eventually(() => ids.every((id) => proxy.requestLog().includes(id)), 5000);
+  figures.exactly(
+    'request ids: lines of the access log that have them, of 3',
+    ids.filter((id) => proxy.requestLog().includes(id)).length,
+    3,
+  );
+  figures.exactly("request ids: the client's own is kept", Number(ids[0] === own), 1);
+  figures.exactly('request ids: secrets in the access log', proxy.requestLog().split(secret).length - 1, 0);
 }
 
 async function openRoom(url: string): Promise<{ code: string; installId: string; seq: number }> {

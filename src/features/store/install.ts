@@ -63,7 +63,7 @@ export const storeInstall = endpoint({
     `sed 's/.*"integrityToken":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/account/store-install -H 'content-type: application/json' ` +
     `-d '{"nonce":"'$nonce'","integrityToken":"'$token'","installId":"install-0001"}'`,
-  async handle({ caller, body: { nonce, integrityToken } }, services: Pick<Services, 'scripts' | 'store' | 'now'>) {
+  async handle({ caller, body: { nonce, integrityToken }, meta }, services: Pick<Services, 'scripts' | 'store' | 'now'>) {
     const { scripts, store, now } = services;
     if (store?.installs === undefined) return storeUnconfigured();
 
@@ -75,16 +75,16 @@ export const storeInstall = endpoint({
     const [word, owner] = await scripts.runFor(caller, takeNonce, keys, args);
     if (word === 'nonce_used') return refuse(word);
 
-    const { packageName } = await verify(store.installs, integrityToken, nonce);
+    const { packageName } = await verify(store.installs, integrityToken, nonce, meta.traceparent);
     const accountId = caller?.accountId ?? owner!;
     if (accountId !== '') await recordProof(accountId, services);
     return { installVerified: true as const, packageName, accountId: caller?.accountId };
   },
 });
 
-async function verify(installs: InstallProofs, token: string, nonce: string): ReturnType<InstallProofs['verify']> {
+async function verify(installs: InstallProofs, ...asked: Parameters<InstallProofs['verify']>): ReturnType<InstallProofs['verify']> {
   try {
-    return await installs.verify(token, nonce);
+    return await installs.verify(...asked);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
     throw refuse('store_unavailable', {

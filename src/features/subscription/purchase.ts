@@ -58,7 +58,7 @@ export const purchaseSubscription = endpoint({
   // A call to the app store with its retries (8 s), another to acknowledge (4 s), and Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
-  async handle({ caller, body }, services: PurchaseServices) {
+  async handle({ caller, body, meta: { traceparent } }, services: PurchaseServices) {
     const { store, scripts } = services;
     if (store?.subscriptions === undefined || store.subscriptions.packageNames.length === 0) return new Unchecked(storeUnconfigured());
     const { subscriptions } = store;
@@ -75,14 +75,14 @@ export const purchaseSubscription = endpoint({
 
     const parts = { ...services, store, subscriptions };
     const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
-    const purchase = await subscriptions.look(token, soldBy);
+    const purchase = await subscriptions.look(token, soldBy, traceparent);
     if (typeof purchase === 'string') {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
       // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check from the queue.
       await queued(hash, parts, (act) => checkPurchase(hash, act, parts));
       return currentSubscription(caller, services);
     }
-    return recordPurchase(caller, { token, hash, purchase }, parts);
+    return recordPurchase(caller, { token, hash, purchase, traceparent }, parts);
   },
 });
 
@@ -118,6 +118,7 @@ interface Bought {
   readonly token: string;
   readonly hash: string;
   readonly purchase: StorePurchase;
+  readonly traceparent: string | undefined;
 }
 
 /**
@@ -152,7 +153,7 @@ async function claim(caller: Caller, { token, hash, purchase }: Bought, act: str
  */
 async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
   const { log, subscriptions } = parts;
-  const { token, hash, purchase } = bought;
+  const { token, hash, purchase, traceparent } = bought;
   const { packageName, productId } = purchase;
   let refused = false;
   await queued(hash, parts, async (act) => {
@@ -163,7 +164,7 @@ async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
     const document = await afterWrites(following);
     if (outcome.leftAnother) log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
     if (!needsAcknowledgement(purchase, parts.now())) return document?.dueAt;
-    if (!(await subscriptions.acknowledge({ packageName, productId, token }))) return document?.dueAt;
+    if (!(await subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document?.dueAt;
     // If this fails, the next check learns from the app store that the purchase is acknowledged.
     return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, parts).catch((error: unknown) => {
       log.debug({ reason: (error as Error).message }, 'the acknowledgement of a purchase could not be recorded: the next check records it');

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ErrorCode } from '../../errors.ts';
 import type { Exchange } from './exchange.ts';
+import { SampledLines } from './sampled-lines.ts';
 
 /** The route of a request, as metrics and log name it: never what the client sent. */
 export interface RouteName {
@@ -9,25 +10,50 @@ export interface RouteName {
   readonly route: string;
 }
 
+interface FailureLine {
+  readonly code: ErrorCode | undefined;
+  readonly outcome: unknown;
+  readonly reason: unknown;
+}
+
+/** LOG_REQUESTS: which requests have a line of their own besides failed and slow ones. `refused`: those answered 400 and above. */
+export type LoggedRequests = 'off' | 'refused' | 'all';
+
+export interface AnswerLogSettings {
+  /** An answer that the service works on for as long is slow. 0: none is. */
+  readonly slowMs: number;
+  readonly requests: LoggedRequests;
+}
+
 /**
  * Writes the log lines of answers: one for each answer of status 500 and above, and one for each slow one. Answers of status 503
- * are the only ones that say `outcome: "unknown"`. Refusals by limits come in thousands, so they are sampled. Any other answer
- * writes no line, because a line takes 3 µs, half of the time of a request.
+ * are the only ones that say `outcome: "unknown"`. Refusals by limits and failures of an outage come in thousands, so they are
+ * sampled. Any other answer writes no line, because a line takes 3 µs, half of the time of a request. LOG_REQUESTS asks for
+ * more: then each answer that it names has one line, and none is sampled.
  *
- * A line never holds what the client sent, except its x-request-id of at most 128 letters, digits, dots and dashes.
+ * A line never holds what the client sent, except its x-request-id of at most 128 letters, digits, dots and dashes, and the trace id
+ * of its traceparent.
  */
 export class AnswerLog {
   readonly #log: Logger;
   readonly #slowMs: number;
-  readonly #refused = new Map<ErrorCode, number>();
-  #lastRefused: object | undefined;
-  /** On the clock of `performance.now()`. */
-  #nextLineAt = 0;
+  /** Answers of this status and above have a line. */
+  readonly #fromStatus: number;
+  readonly #samples: boolean;
+  readonly #refused: SampledLines;
+  readonly #failed: SampledLines;
 
-  /** @param slowMs an answer that the service works on for as long is slow; 0: none is */
-  constructor(log: Logger, slowMs: number) {
+  constructor(log: Logger, { slowMs, requests }: AnswerLogSettings) {
     this.#log = log;
     this.#slowMs = slowMs === 0 ? Infinity : slowMs;
+    this.#fromStatus = requests === 'off' ? 500 : requests === 'refused' ? 400 : 0;
+    this.#samples = requests === 'off';
+    this.#refused = new SampledLines((line, counts) => log.warn({ ...line, refused: counts }, 'requests refused'));
+    // A failure that is alone within its second has the same line as any other.
+    this.#failed = new SampledLines((line, { failed = 0, unknown }) => {
+      if (failed === 1) log.warn(line, 'request failed');
+      else log.warn({ ...line, failed, unknown }, 'requests failed');
+    });
   }
 
   /**
@@ -36,38 +62,41 @@ export class AnswerLog {
    * @param now on the clock of `performance.now()`
    */
   answered(exchange: Exchange, name: RouteName, status: number, now: number): void {
-    if (status >= 500 || status === 429 || exchange.workedMs(now) >= this.#slowMs) this.#tell(exchange, name, status, now);
+    if (status >= this.#fromStatus || status === 429 || exchange.workedMs(now) >= this.#slowMs) this.#tell(exchange, name, status, now);
   }
 
-  /** Writes the line of the refusals that came after the last one. Called every 100 ms. @param now as above */
+  /** Writes the lines of what was sampled since the last ones. Called every 100 ms. @param now as above */
   sweep(now: number): void {
-    if (this.#lastRefused !== undefined && now >= this.#nextLineAt) this.#tellRefused(now);
+    this.#refused.sweep(now);
+    this.#failed.sweep(now);
   }
 
-  /** Writes the line of the refusals that came after the last one, at the end of the process. */
+  /** Writes the lines of what was sampled since the last ones, at the end of the process. */
   close(): void {
-    if (this.#lastRefused !== undefined) this.#tellRefused(Infinity);
+    this.sweep(Infinity);
   }
 
   #tell(exchange: Exchange, { method, route }: RouteName, status: number, now: number): void {
     const { requestId, accountId, key, refusal } = exchange;
     const { code, details, cause } = refusal ?? {};
-    const durationMs = Math.round(exchange.workedMs(now) * 10) / 10;
-    const line = { requestId, method, route, status, code, outcome: details?.['outcome'], durationMs, accountId, keyId: key?.id };
-    if (code === 'rate_limited' || code === 'overloaded') {
-      this.#refused.set(code, (this.#refused.get(code) ?? 0) + 1);
-      this.#lastRefused = line;
-      this.sweep(now);
-    } else if (status < 500) this.#log.warn(line, 'slow request');
+    const workedMs = exchange.workedMs(now);
+    const durationMs = Math.round(workedMs * 10) / 10;
+    const outcome = details?.['outcome'];
+    const line = { requestId, traceId: exchange.trace?.id, method, route, status, code, outcome, durationMs, accountId, keyId: key?.id };
+    const isLimit = code === 'rate_limited' || code === 'overloaded';
+    if (this.#samples && isLimit) this.#refused.add(line, [code], now);
     else if (code === 'internal') this.#log.error({ ...line, err: errorForLog(cause) }, 'request failed');
-    else this.#log.warn({ ...line, reason: cause instanceof Error ? cause.message : cause }, 'request failed');
+    else if (status >= 500 && !isLimit) this.#tellFailed({ ...line, reason: cause instanceof Error ? cause.message : cause }, now);
+    else if (workedMs >= this.#slowMs) this.#log.warn(line, 'slow request');
+    else this.#log.info(line, status >= 400 ? 'request refused' : 'request');
   }
 
-  #tellRefused(now: number): void {
-    this.#log.warn({ ...this.#lastRefused, refused: Object.fromEntries(this.#refused) }, 'requests refused');
-    this.#nextLineAt = now + BETWEEN_REFUSALS_MS;
-    this.#lastRefused = undefined;
-    this.#refused.clear();
+  /** Of the failures of an outage, the first ones with an unknown outcome have lines: what they did has to be looked up. */
+  #tellFailed(line: FailureLine, now: number): void {
+    const isUnknown = line.outcome === 'unknown';
+    const isOfOutage = this.#samples && line.code === 'store_unavailable';
+    if (!isOfOutage || (isUnknown && this.#failed.mayStandAlone(now))) this.#log.warn(line, 'request failed');
+    else this.#failed.add(line, isUnknown ? ['failed', 'unknown'] : ['failed'], now);
   }
 }
 
@@ -84,6 +113,3 @@ export function errorForLog(error: unknown): unknown {
     cause: { value: cause },
   });
 }
-
-/** Under overload a process refuses thousands of requests a second. */
-const BETWEEN_REFUSALS_MS = 1000;

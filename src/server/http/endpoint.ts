@@ -143,6 +143,8 @@ export interface RequestMeta {
   readonly hasBearer: boolean;
   /** The answer's body is not sent (HEAD), so it must not hold anything that is given once. */
   readonly isHead: boolean;
+  /** What calls to other services for this request carry in their header traceparent. */
+  readonly traceparent: string | undefined;
   readonly deviceId: string;
   readonly pairSecret: string;
   readonly ifNoneMatch: string;

@@ -7,6 +7,7 @@ import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
 import { statusLine } from './response-headers.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
+import { traceOf, type Trace } from './trace.ts';
 import { UnreadBody } from './unread-body.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
@@ -127,6 +128,12 @@ export class Exchange {
 
   identified(accountId: string | undefined): void {
     this.#accountId = accountId;
+  }
+
+  /** The trace that the client says the request belongs to. Read for lines of the log and for calls to the app store alone. */
+  get trace(): Trace | undefined {
+    const { traceparent } = this.headers;
+    return traceparent === '' ? undefined : traceOf(traceparent);
   }
 
   /** The valid server key of the request. */

@@ -171,6 +171,10 @@ export class ExchangeMeta implements RequestMeta {
     return this.#exchange.headers.deviceId;
   }
 
+  get traceparent(): string | undefined {
+    return this.#exchange.trace?.traceparent;
+  }
+
   get isHead(): boolean {
     return this.#exchange.isHead;
   }

@@ -23,6 +23,7 @@ export class RequestHeaders {
   fetchSite = '';
   host = '';
   requestId = '';
+  traceparent = '';
   userAgent = '';
   forwardedFor = '';
   forwardedProto = '';
@@ -114,6 +115,10 @@ export class RequestHeaders {
     switch (name) {
       case 'x-request-id':
         this.requestId = value;
+        break;
+      case 'traceparent':
+        // Of two none counts (W3C Trace Context, section 3.2): a list is no well-formed traceparent.
+        this.traceparent = this.traceparent === '' ? value : `${this.traceparent},${value}`;
         break;
       case 'user-agent':
         this.userAgent = value;

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { SettingError } from '../../config.ts';
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { addressGroup, addressText } from '../address.ts';
-import { AnswerLog, type RouteName } from './answer-log.ts';
+import { AnswerLog, type LoggedRequests, type RouteName } from './answer-log.ts';
 import type { Channel } from '../live/channel.ts';
 import type { Connections } from '../open-connections.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
@@ -44,6 +44,7 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
   readonly bodiesPerAddress: number;
   /** An answer that the service works on for as long is logged as slow. 0: none is. */
   readonly slowRequestMs: number;
+  readonly loggedRequests: LoggedRequests;
 }
 
 /** The HTTP server: uWS's router, filled from the declarations of endpoints and channels, and the set of unanswered exchanges. */
@@ -74,7 +75,7 @@ export class Server<Services> {
       value: () => options.admission.inFlight,
     });
     options.metrics.gauge({ name: 'coinop_live_sockets', help: 'WebSockets open on live channels.', value: () => this.#live.count });
-    this.#answerLog = new AnswerLog(options.log, options.slowRequestMs);
+    this.#answerLog = new AnswerLog(options.log, { slowMs: options.slowRequestMs, requests: options.loggedRequests });
     this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), IGNORES_KEYS);
     this.#overload = new Overload(options.origins, options.admission);
     this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.monotonic);

@@ -60,7 +60,7 @@ export class Origins {
     return [
       ...this.corsHeaders(origin),
       ['access-control-allow-methods', 'GET, HEAD, POST'],
-      ['access-control-allow-headers', 'authorization, content-type, x-device-id, x-install-id, x-pair-secret, x-request-id'],
+      ['access-control-allow-headers', 'authorization, content-type, traceparent, x-device-id, x-install-id, x-pair-secret, x-request-id'],
       ['access-control-max-age', '600'],
     ];
   }

@@ -11,6 +11,8 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly body?: object;
+  /** Of the player's request that the call is for. */
+  readonly traceparent?: string | undefined;
   /** Time limit of all tries together, in milliseconds. Default: CALL_MS. */
   readonly budgetMs?: number;
 }
@@ -143,8 +145,13 @@ function withinTime<Result>(promise: Promise<Result>, endsAt: number): Promise<R
   });
 }
 
-function send({ method, url, body }: ApiRequest, token: string, endsAt: number): Promise<TextAnswer> {
-  const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'content-type': 'application/json' };
+function send({ method, url, body, traceparent }: ApiRequest, token: string, endsAt: number): Promise<TextAnswer> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    accept: 'application/json',
+    'content-type': 'application/json',
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
   const timeoutMs = Math.max(Math.ceil(endsAt - performance.now()), 1);
   return boundedFetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, timeoutMs);
 }

@@ -66,8 +66,8 @@ export class IntegrityTokens implements InstallProofs {
     return provesInstalls(this.#parts.settings());
   }
 
-  async verify(token: string, nonce: string): Promise<{ packageName: string }> {
-    const payload = await this.open(token);
+  async verify(token: string, nonce: string, traceparent?: string): Promise<{ packageName: string }> {
+    const payload = await this.open(token, traceparent);
     const { packageNames } = this.#parts.settings();
     const failed = failedChecks(payload, { nonce, packageNames, now: this.#parts.now() });
     if (failed.length > 0) throw refuse('integrity_failed', { failed });
@@ -79,9 +79,9 @@ export class IntegrityTokens implements InstallProofs {
    * @throws Refusal `bad_token`; without local keys, where the store has to decrypt the token, also `store_unavailable`
    * and `store_unconfigured`
    */
-  async open(token: string): Promise<IntegrityPayload> {
+  async open(token: string, traceparent?: string): Promise<IntegrityPayload> {
     const keys = await this.#parts.settings().integrityKeys?.();
-    if (keys === undefined) return this.#openByStore(token);
+    if (keys === undefined) return this.#openByStore(token, traceparent);
     try {
       return await openByKeys(token, keys);
     } catch (error) {
@@ -98,7 +98,7 @@ export class IntegrityTokens implements InstallProofs {
    * An encrypted token does not show its app, so the store is asked for each configured app in turn, all within CALL_MS.
    * Most services have one app. A `store_unavailable` for one app must not keep the service from asking for the next.
    */
-  async #openByStore(token: string): Promise<IntegrityPayload> {
+  async #openByStore(token: string, traceparent: string | undefined): Promise<IntegrityPayload> {
     const { integrityUrl, packageNames } = this.#parts.settings();
     const endsAt = performance.now() + CALL_MS;
     let away: Refusal | undefined;
@@ -106,7 +106,8 @@ export class IntegrityTokens implements InstallProofs {
       const url = `${integrityUrl}/v1/${packageName}:decodeIntegrityToken`;
       const budgetMs = Math.max(endsAt - performance.now(), 1);
       try {
-        const { status, body } = await this.#api.call({ method: 'POST', url, body: { integrity_token: token }, budgetMs });
+        const request = { method: 'POST', url, body: { integrity_token: token }, traceparent, budgetMs } as const;
+        const { status, body } = await this.#api.call(request);
         if (status < 300) return this.#verdictIn(body);
       } catch (error) {
         if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
-import type { StorePurchase, StoreState, Subscriptions } from '../store.ts';
+import type { Bought, StorePurchase, StoreState, Subscriptions } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
 import type { GoogleParts } from './settings.ts';
 
@@ -70,9 +70,9 @@ export class PlaySubscriptions implements Subscriptions {
   }
 
   /** A token does not show its app, so all of them are asked at once. The purchase belongs to one of them at most. */
-  async look(token: string, packageName?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
-    if (packageName !== undefined) return this.#lookIn(packageName, token);
-    const asked = this.packageNames.map((each) => this.#lookIn(each, token));
+  async look(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
+    if (packageName !== undefined) return this.#lookIn(packageName, token, traceparent);
+    const asked = this.packageNames.map((each) => this.#lookIn(each, token, traceparent));
     const found = asked.map(async (answer) => {
       const purchase = await answer;
       if (typeof purchase === 'string') throw new Error(purchase);
@@ -88,10 +88,10 @@ export class PlaySubscriptions implements Subscriptions {
   }
 
   /** Calls `purchases.subscriptionsv2.get`, which answers 410 once the purchase expired long ago. */
-  async #lookIn(packageName: string, token: string): Promise<StorePurchase | 'gone' | 'unknown'> {
+  async #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
     const checkedAt = this.#parts.now();
     const url = `${this.#urlOf(packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
-    const { status, body } = await this.#api.call({ method: 'GET', url });
+    const { status, body } = await this.#api.call({ method: 'GET', url, traceparent });
     if (status === 410) return 'gone';
     if (status >= 400) return 'unknown';
     const purchase = parsePurchase(body, { packageName, token, checkedAt });
@@ -101,12 +101,12 @@ export class PlaySubscriptions implements Subscriptions {
   }
 
   /** Calls `purchases.subscriptions.acknowledge`: Google refunds a purchase that is not acknowledged within three days. */
-  async acknowledge({ packageName, productId, token }: Parameters<Subscriptions['acknowledge']>[0]): Promise<boolean> {
+  async acknowledge({ packageName, productId, token }: Bought, traceparent?: string): Promise<boolean> {
     const { log } = this.#parts;
     const call = `${encodeURIComponent(productId)}/tokens/${encodeURIComponent(token)}:acknowledge`;
     const url = `${this.#urlOf(packageName)}/subscriptions/${call}`;
     try {
-      const { status } = await this.#api.call({ method: 'POST', url, body: {}, budgetMs: ACKNOWLEDGE_MS });
+      const { status } = await this.#api.call({ method: 'POST', url, body: {}, traceparent, budgetMs: ACKNOWLEDGE_MS });
       if (status < 300) return true;
       log.warn({ status }, 'the app store refused the acknowledgement of a purchase: the next check tries again');
     } catch (error) {

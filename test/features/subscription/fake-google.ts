@@ -49,6 +49,8 @@ export class FakeGoogle implements AsyncDisposable {
   grants = 0;
   /** Requests to the API. */
   asked = 0;
+  /** The header traceparent of each. */
+  traceparents: (string | undefined)[] = [];
   acknowledgements: string[] = [];
   now: () => number = Date.now;
 
@@ -147,6 +149,7 @@ export class FakeGoogle implements AsyncDisposable {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     this.asked++;
+    this.traceparents.push(request.headers['traceparent'] as string | undefined);
     if (this.misbehaviour !== undefined) return this.misbehaviour(request, response);
     if (!this.#accessTokens.has(request.headers.authorization?.replace('Bearer ', '') ?? '')) return googleError(401)(request, response);
     const [, app, rest = ''] = /^\/androidpublisher\/v3\/applications\/([\w.]+)\/purchases\/(.*)$/.exec(request.url!) ?? [];

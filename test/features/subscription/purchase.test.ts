@@ -15,6 +15,21 @@ const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
 const NOBODY = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
 
 describe('POST /v1/subscription/purchase', () => {
+  test('gives the trace of the request on to the store, and none that is malformed or not there', async () => {
+    const { google, service, sold } = shop;
+    const given = async (headers: Record<string, string>) => {
+      const purchaseToken = sold('ACTIVE', service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED });
+      google.traceparents = [];
+      expect((await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken }, { headers })).status).toBe(200);
+      return google.traceparents;
+    };
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    // The look and the acknowledgement.
+    expect(await given({ traceparent })).toEqual([traceparent, traceparent]);
+    expect(await given({ traceparent: 'nonsense' })).toEqual([undefined, undefined]);
+    expect(await given({})).toEqual([undefined, undefined]);
+  });
+
   test('subscribes the account, acknowledges the purchase and stores it', async () => {
     const { google, service, sold, buy } = shop;
     const installId = freshId();

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../../src/errors.ts';
-import { AnswerLog } from '../../../src/server/http/answer-log.ts';
+import { AnswerLog, type LoggedRequests } from '../../../src/server/http/answer-log.ts';
 import { endpoint, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Exchange } from '../../../src/server/http/exchange.ts';
 import { freshId, signIn, sleep, start } from '../../harness.ts';
@@ -20,9 +20,12 @@ const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.pa
 describe('AnswerLog', () => {
   const name = { method: 'POST', route: '/v1/coins/credit' };
 
-  function logWith(slowMs: number) {
+  function logWith(slowMs: number, requests: LoggedRequests = 'off') {
     const lines: string[] = [];
-    const answers = new AnswerLog(pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) }), slowMs);
+    const answers = new AnswerLog(pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) }), {
+      slowMs,
+      requests,
+    });
     const answer = (status: number, { workedMs = 1, refusal, now = 0 }: { workedMs?: number; refusal?: Refusal; now?: number } = {}) =>
       answers.answered(
         { requestId: 'r-1', accountId: 'account', refusal, workedMs: () => workedMs } as unknown as Exchange,
@@ -118,6 +121,82 @@ describe('AnswerLog', () => {
     expect(parsed(lines)[1]).toMatchObject({ level: 40, ...name, status: 503, code: 'overloaded', msg: 'requests refused' });
     for (let now = 1100; now < 10_000; now += 100) answers.sweep(now);
     expect(refused()).toHaveLength(2);
+  });
+
+  const away = refuse('store_unavailable', { retryAfterMs: 1000 }, new Error('Redis is away'));
+  const unknown = refuse('store_unavailable', { retryAfterMs: 1000, outcome: 'unknown' }, new Error('Connection is closed.'));
+
+  test('writes one line a second at most for failures of an outage, with their number since the last one', () => {
+    const { lines, answer, answers } = logWith(250);
+    for (let count = 0; count < 1000; count++) answer(503, { refusal: away, now: count * 2 });
+    answers.sweep(3000);
+    const failure = { level: 40, requestId: 'r-1', ...name, status: 503, code: 'store_unavailable', accountId: 'account', durationMs: 1 };
+    expect(parsed(lines)).toEqual([
+      { ...failure, reason: 'Redis is away', msg: 'request failed' },
+      { ...failure, reason: 'Redis is away', failed: 500, msg: 'requests failed' },
+      { ...failure, reason: 'Redis is away', failed: 499, msg: 'requests failed' },
+    ]);
+    // Long after the outage a failure has its usual line again.
+    answer(503, { refusal: away, now: 60_000 });
+    expect(parsed(lines)[3]).toEqual({ ...failure, reason: 'Redis is away', msg: 'request failed' });
+  });
+
+  test('of the failures with an unknown outcome ten a second have lines of their own, and the others are counted', () => {
+    const { lines, answer, answers } = logWith(250);
+    for (let count = 0; count < 500; count++) answer(503, { refusal: unknown, now: count });
+    answers.sweep(2000);
+    const written = parsed(lines);
+    expect(written.filter((line) => line['outcome'] === 'unknown' && line['failed'] === undefined)).toHaveLength(11);
+    expect(written.at(-1)).toMatchObject({ failed: 489, unknown: 489, msg: 'requests failed' });
+    expect(written).toHaveLength(12);
+  });
+
+  test('samples no 500, and no 503 of a store that lacks settings', () => {
+    const { lines, answer } = logWith(250);
+    for (let count = 0; count < 20; count++) answer(500, { refusal: refuse('internal', {}, new Error('a defect')) });
+    for (let count = 0; count < 20; count++) answer(503, { refusal: refuse('store_unconfigured') });
+    expect(lines).toHaveLength(40);
+  });
+
+  test('LOG_REQUESTS=refused writes a line for each answer of status 400 and above, and samples none', () => {
+    const { lines, answer } = logWith(250, 'refused');
+    for (const status of [0, 101, 200, 204, 304]) answer(status);
+    answer(404, { refusal: refuse('room_not_found'), workedMs: 1.26 });
+    for (let count = 0; count < 20; count++) answer(429, { refusal: refuse('rate_limited', { retryAfterMs: 1000 }) });
+    for (let count = 0; count < 20; count++) answer(503, { refusal: away });
+    answer(404, { refusal: refuse('room_not_found'), workedMs: 300 });
+    const written = parsed(lines);
+    expect(written[0]).toEqual({
+      level: 30,
+      requestId: 'r-1',
+      ...name,
+      status: 404,
+      code: 'room_not_found',
+      durationMs: 1.3,
+      accountId: 'account',
+      msg: 'request refused',
+    });
+    expect(written.map(({ msg }) => msg)).toEqual([
+      'request refused',
+      ...Array<string>(20).fill('request refused'),
+      ...Array<string>(20).fill('request failed'),
+      'slow request',
+    ]);
+  });
+
+  test('LOG_REQUESTS=all writes one line for each request', () => {
+    const { lines, answer } = logWith(250, 'all');
+    for (const status of [0, 101, 200, 304, 404, 429, 500, 503]) answer(status, { refusal: status === 503 ? away : undefined } as never);
+    expect(parsed(lines).map(({ status, msg }) => [status, msg])).toEqual([
+      [0, 'request'],
+      [101, 'request'],
+      [200, 'request'],
+      [304, 'request'],
+      [404, 'request refused'],
+      [429, 'request refused'],
+      [500, 'request failed'],
+      [503, 'request failed'],
+    ]);
   });
 
   test('writes the refusals that are left when the process ends', () => {
@@ -281,6 +360,39 @@ describe('through the server', () => {
     await eventually(() => counted() === refused);
     expect(server.logLines.length).toBeLessThanOrEqual(3);
     expect(parsed(server.logLines)[0]).toMatchObject({ msg: 'requests refused', route: '/own/{code}', status: 429, code: 'rate_limited' });
+  });
+
+  test('the request id and the trace of a refusal lead to its line with LOG_REQUESTS=refused', async () => {
+    await using server = await startServer([own(() => refuse('room_not_found'))], undefined, { loggedRequests: 'refused' });
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const { headers } = await fetch(`${server.url}/own/secret`, { headers: { traceparent: `00-${trace}-00f067aa0ba902b7-01` } });
+    await fetch(`${server.url}/nowhere`);
+    await eventually(() => server.logLines.length === 2);
+    expect(parsed(server.logLines)).toMatchObject([
+      { msg: 'request refused', requestId: headers.get('x-request-id'), traceId: trace, route: '/own/{code}', code: 'room_not_found' },
+      { msg: 'request refused', route: 'unmatched', status: 404, code: 'not_found' },
+    ]);
+    expect(server.logLines.join('')).not.toContain('secret');
+  });
+
+  test('while Redis is away, hundreds of failing requests write few lines, and with LOG_REQUESTS=refused one each', async () => {
+    const redis = await startRedis();
+    const quiet: string[] = [];
+    const loud: string[] = [];
+    await using service = await start({ redis: redis.location, logLines: quiet });
+    await using other = await start({ redis: redis.location, logLines: loud, settings: { LOG_REQUESTS: 'refused' } });
+    await redis[Symbol.asyncDispose]();
+    await eventually(async () => (await service.get('/ready')).status === 503 && (await other.get('/ready')).status === 503);
+    const failures = (lines: readonly string[]) =>
+      parsed(lines).filter(({ msg, code }) => msg.endsWith('failed') && code === 'store_unavailable');
+    const before = [failures(quiet).length, failures(loud).length] as const;
+    const beganAt = performance.now();
+    const installId = freshId();
+    for (const each of [service, other])
+      for (let count = 0; count < 4; count++)
+        await Promise.all(Array.from({ length: 50 }, () => each.get('/v1/balance', { headers: { 'x-install-id': installId } })));
+    expect(failures(quiet).length - before[0]).toBeLessThanOrEqual(2 + (performance.now() - beganAt) / 1000);
+    expect(failures(loud).length - before[1]).toBe(200);
   });
 
   test('a fast request writes no line', async () => {

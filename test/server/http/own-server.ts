@@ -3,6 +3,7 @@ import { Admission } from '../../../src/server/admission.ts';
 import { EntryBudget } from '../../../src/server/entry-budget.ts';
 import { ClientAddresses } from '../../../src/server/address.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
+import type { LoggedRequests } from '../../../src/server/http/answer-log.ts';
 import { Server } from '../../../src/server/http/server.ts';
 import type { KeyRing } from '../../../src/server/identity/key-ring.ts';
 import { Origins } from '../../../src/server/identity/origin.ts';
@@ -24,7 +25,11 @@ export interface OwnServer extends AsyncDisposable {
 export async function startServer(
   endpoints: readonly Endpoint<object>[],
   reservations?: Reservations,
-  { slowRequestMs = 0, perSecond = 10_000 }: { slowRequestMs?: number; perSecond?: number } = {},
+  {
+    slowRequestMs = 0,
+    loggedRequests = 'off',
+    perSecond = 10_000,
+  }: { slowRequestMs?: number; loggedRequests?: LoggedRequests; perSecond?: number } = {},
 ): Promise<OwnServer> {
   const logLines: string[] = [];
   const perMinute = { creations: 1000, misses: 1000 };
@@ -61,6 +66,7 @@ export async function startServer(
     connections: undefined,
     bodiesPerAddress: 100,
     slowRequestMs,
+    loggedRequests,
   });
   const port = await server.listen('127.0.0.1', 0, false);
   return { url: `http://127.0.0.1:${port}`, port, logLines, [Symbol.asyncDispose]: () => server.drain(1000, 0) };

@@ -204,7 +204,7 @@ describe('through the server', () => {
     });
     expect([status, headers.get('allow'), headers.get('access-control-allow-methods')]).toEqual([204, 'POST, OPTIONS', 'GET, HEAD, POST']);
     expect(headers.get('access-control-allow-headers')).toBe(
-      'authorization, content-type, x-device-id, x-install-id, x-pair-secret, x-request-id',
+      'authorization, content-type, traceparent, x-device-id, x-install-id, x-pair-secret, x-request-id',
     );
     const foreign = await service.get('/v1/coins/credit', { method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
     expect([foreign.status, foreign.headers.get('access-control-allow-methods')]).toEqual([204, null]);

@@ -1,0 +1,25 @@
+/** The trace of which a request is a part, by its header traceparent (W3C Trace Context, https://www.w3.org/TR/trace-context/). */
+export interface Trace {
+  /** 32 hexadecimal digits. */
+  readonly id: string;
+  /**
+   * What calls for this request carry. The parent stays the caller's: the service exports no spans, so its own would be one that nobody
+   * has.
+   */
+  readonly traceparent: string;
+}
+
+/** The trace that a header names. Undefined for a malformed one, which counts as none (section 4.3 of the specification). */
+export function traceOf(header: string): Trace | undefined {
+  const [, version, id, parent, flags, rest] = TRACEPARENT.exec(header) ?? [];
+  if (version === undefined || version === 'ff' || (version === '00' && rest !== '')) return undefined;
+  if (/^0+$/.test(id!) || /^0+$/.test(parent!)) return undefined;
+  const known = (Number.parseInt(flags!, 16) & KNOWN_FLAGS).toString(16);
+  return { id: id!, traceparent: `00-${id}-${parent}-0${known}` };
+}
+
+/** A later version may have more fields at its end. */
+const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})((?:-[\x21-\x7e]{0,200})?)$/;
+
+/** `sampled` and `random-trace-id`. Flags that are not known must be sent on as 0. */
+const KNOWN_FLAGS = 3;
