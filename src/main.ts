@@ -21,6 +21,8 @@ import { keptFor } from './server/one-at-a-time.ts';
 import { reservationBounds } from './server/limit-settings.ts';
 import { boundReceiveBuffer } from './server/receive-buffer.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
+import { revision } from './web/revision.ts';
+import { version } from './web/version.ts';
 import { PrimaryConnection } from './process/primary-connection.ts';
 import { reservePort, WorkerPool } from './process/worker-pool.ts';
 
@@ -78,7 +80,8 @@ async function main(): Promise<void> {
     metricsPort?.close();
     await privateRedis?.stop();
   });
-  console.log(`coinop listening on http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`);
+  const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
+  console.log(`coinop listening on http://${host}:${port} (${version}, revision ${revision})`);
 }
 
 async function runWorker(config: Config, log: Logger): Promise<void> {

@@ -17,6 +17,7 @@ import { servicesOf } from './serving/handler-services.ts';
 import { serverOf } from './serving/http-server.ts';
 import type { ServiceOptions } from './serving/options.ts';
 import { redisFigures } from './serving/redis-figures.ts';
+import { revision } from './web/revision.ts';
 import { version } from './web/version.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
 
@@ -77,7 +78,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     address: () => urlOnThisMachine(config.HOST, port),
   });
   const { keySecret, serverKeys, metrics, metricsText, hub } = services;
-  addProcessMetrics(metrics, version);
+  addProcessMetrics(metrics, { version, revision });
   addRedisMetrics(metrics, {
     isUp: () => connections.isReady,
     isLost: () => data.problem !== undefined,

@@ -11,7 +11,7 @@ let folder: string;
 let npm: ChildProcess;
 let output = '';
 
-const starts = (): string[] => [...output.matchAll(/^coinop listening on (\S+)$/gm)].map(([, url]) => url!);
+const starts = (): string[] => [...output.matchAll(/^coinop listening on (\S+) /gm)].map(([, url]) => url!);
 
 /** Waits for the start with this number and returns its address. Node ends the old process before it starts the next. */
 async function started(count: number): Promise<string> {

@@ -46,7 +46,7 @@ function launch(settings: Record<string, string>): { child: ChildProcess; output
 
 async function run(settings: Record<string, string> = {}): Promise<Running> {
   const { child, output, exited } = launch(settings);
-  const line = () => /^coinop listening on http:\/\/.+:(\d+)$/m.exec(output());
+  const line = () => /^coinop listening on http:\/\/\S+:(\d+) \(\d+\.\d+\.\d+, revision (?:src-)?[\da-f]{12}\)$/m.exec(output());
   await vi.waitUntil(() => line() !== null || child.exitCode !== null, { timeout: 15_000, interval: 20 }).catch(() => {});
   const port = Number(line()?.[1]);
   if (child.exitCode !== null || Number.isNaN(port)) {

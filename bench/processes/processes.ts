@@ -213,7 +213,8 @@ export class Processes implements Bench {
       for (const stream of [child.stdout!, child.stderr!]) {
         stream.on('data', (text: Buffer) => {
           output = (output + text.toString()).slice(-10_000);
-          const line = /^coinop listening on (\S+)$/m.exec(output);
+          // A checkout of an older version has nothing after the address.
+          const line = /^coinop listening on (\S+)(?: .*)?$/m.exec(output);
           if (line !== null) resolve(line[1]!);
         });
       }

@@ -3,16 +3,21 @@ import { Gauge } from '@prometheus-io/client';
 import type { Metrics } from './metrics.ts';
 import { uwsVersion } from './uws.ts';
 
-/** Adds what the process says of itself. @param version of the service */
-export function addProcessMetrics(metrics: Metrics, version: string): void {
+export interface Build {
+  readonly version: string;
+  readonly revision: string;
+}
+
+/** Adds what the process says of itself. @param build of the service */
+export function addProcessMetrics(metrics: Metrics, { version, revision }: Build): void {
   new Gauge({
     name: 'coinop_build_info',
-    help: 'Always 1. The labels have the versions of the service, of Node and of uWebSockets.js.',
-    labelNames: ['version', 'node', 'uws'],
+    help: 'Always 1. The labels have the version and the revision of the service, and the versions of Node and of uWebSockets.js.',
+    labelNames: ['version', 'revision', 'node', 'uws'],
     // Workers have the same versions. Their sum would be their number.
     aggregator: 'max',
     registers: [metrics.registry],
-  }).set({ version, node: process.versions.node, uws: uwsVersion }, 1);
+  }).set({ version, revision, node: process.versions.node, uws: uwsVersion }, 1);
   metrics.gauge({
     name: 'process_start_time_seconds',
     help: 'Start of the process, in seconds since 1970; with several workers, of the youngest.',

@@ -14,7 +14,7 @@ export function startAndTour(): string {
   return `cd /coinop
 PORT=0 npm start > /start.log 2>&1 & npm=$!
 for tries in {1..2000}; do grep -q '^coinop listening' /start.log && break; kill -0 $npm 2>/dev/null || break; sleep 0.1; done
-url=$(sed -n 's/^coinop listening on //p' /start.log)
+url=$(sed -n 's/^coinop listening on \\([^ ]*\\).*/\\1/p' /start.log)
 cat /start.log; [ -n "$url" ] || exit 1
 echo "=== node $(node_modules/.bin/node -v)"
 for server in redis-server valkey-server .cache/redis/redis-server; do "$server" --version 2>/dev/null && break; done | sed 's/^/=== server /'

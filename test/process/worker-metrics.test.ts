@@ -44,7 +44,7 @@ describe('the metrics of all workers', () => {
 
   test('tell that the event loop of a worker that does not answer is blocked', async () => {
     const ofWorker = new Metrics();
-    addProcessMetrics(ofWorker, '1.0.0');
+    addProcessMetrics(ofWorker, { version: '1.0.0', revision: 'abc' });
     const metrics = new WorkerMetrics();
     for (const worker of [1, 2]) metrics.take(worker, JSON.parse(JSON.stringify(await ofWorker.registry.getMetricsAsJSON())));
     const lag = async (...silent: number[]) => Number(/^coinop_event_loop_lag_seconds (\S+)$/m.exec(await metrics.text(silent))![1]);

@@ -28,7 +28,7 @@ export async function startChild(settings: Record<string, string>, program = mai
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on('data', (text: Buffer) => {
         output += text.toString();
-        const line = /^coinop listening on http:\/\/.+:(\d+)$/m.exec(output);
+        const line = /^coinop listening on http:\/\/\S+:(\d+) /m.exec(output);
         if (line !== null) resolve(Number(line[1]));
       });
     }

@@ -179,7 +179,7 @@ describe('GET /metrics', () => {
     const found = await samples();
     const info = [...found].filter(([name]) => name.startsWith('coinop_build_info'));
     expect(info).toEqual([[expect.stringContaining(`node="${process.versions.node}"`), 1]]);
-    expect(info[0]![0]).toMatch(/version="\d+\.\d+\.\d+",.*uws="20\.\d+\.\d+"/);
+    expect(info[0]![0]).toMatch(/version="\d+\.\d+\.\d+",revision="(src-)?[\da-f]{12}",.*uws="20\.\d+\.\d+"/);
     expect(found.get('process_start_time_seconds')).toBeCloseTo(performance.timeOrigin / 1000, 1);
     expect(found.get('coinop_redis_up')).toBe(1);
     // Without AUDIT_EVERY_HOURS there is no audit to tell about.
@@ -206,7 +206,7 @@ describe('GET /metrics', () => {
         else if (name === 'via') expect(['http', 'channel']).toContain(value);
         else if (name === 'outcome')
           expect(['done', 'replayed', 'refused', 'failed', 'created', 'joined', 'seated', 'retried']).toContain(value);
-        else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^\d+\.\d+\.\d+$/);
+        else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^(\d+\.\d+\.\d+|(src-)?[\da-f]{12})$/);
         // A primary of the Cluster that the service is set to.
         else if (name === 'node') expect(value).toMatch(/^127\.0\.0\.1:\d+$/);
         else if (name === 'script') expect(value).toMatch(/^[a-z]+\/[a-z-]+$/);

@@ -48,7 +48,7 @@ async function launch(): Promise<void> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
   service = { child, url: '', exited };
-  const url = (): string | undefined => /^coinop listening on (http:.+)$/m.exec(output)?.[1];
+  const url = (): string | undefined => /^coinop listening on (http:\S+) /m.exec(output)?.[1];
   await vi.waitUntil(() => url() !== undefined || child.exitCode !== null, { timeout: 30_000, interval: 10 });
   if (child.exitCode !== null) throw new Error(`did not start: ${output}`);
   service.url = url()!;
