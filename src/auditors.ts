@@ -5,9 +5,11 @@ import type { Auditor } from './consistency/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './consistency/background.ts';
 import { versionAuditor } from './consistency/version.ts';
 import { deletionAuditor } from './features/accounts/deletion-auditor.ts';
+import { seatAuditor } from './features/accounts/seat-auditor.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
 import { markAuditor } from './features/coins/mark-auditor.ts';
 import { KEY_SECRET } from './features/coins/secret-keys.ts';
+import { pairAuditor } from './features/pairing/pair-auditor.ts';
 import { roomAuditor } from './features/rooms/room-auditor.ts';
 import { holdings } from './holdings.ts';
 import { operatorLogAuditor } from './operator/operator-log-auditor.ts';
@@ -16,11 +18,9 @@ import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 /** Keys that stand alone: no other key has to agree with them. */
 const alone: Auditor = {
   keys: [
-    { pattern: /^\{pair:.*\}$/ },
-    { pattern: /^\{device:.*\}$/ },
-    { pattern: /^\{nonce:.*\}$/ },
+    { pattern: /^\{nonce:.*\}$/, life: 'ends' },
     { pattern: /^\{sandbox:.*\}$/ },
-    { pattern: ADDRESS_GROWTH_KEYS },
+    { pattern: ADDRESS_GROWTH_KEYS, life: 'ends' },
     { pattern: new RegExp(`^${BACKGROUND_AUDIT_KEY}$`) },
   ],
 };
@@ -33,8 +33,10 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     accountAuditor,
     deletionAuditor(held),
     ...held.flatMap(({ auditors }) => auditors?.() ?? []),
-    { keys: held.flatMap(({ keys = [] }) => keys.map(({ name }) => ({ pattern: accountKeyPattern(name) }))) },
+    { keys: held.flatMap(({ keys = [] }) => keys.map(({ name, life }) => ({ pattern: accountKeyPattern(name), life }))) },
+    pairAuditor,
     roomAuditor,
+    seatAuditor,
     serverKeyAuditor,
     operatorLogAuditor,
     alone,

@@ -322,6 +322,11 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['0', '100001', 'many'],
   },
+  LOG_REQUESTS: {
+    unset: 'off',
+    good: ['off', 'refused', 'all'].map((which) => [which, which]),
+    bad: ['on', 'OFF', 'slow'],
+  },
   LOG_LEVEL: {
     unset: 'info',
     good: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => [level, level]),

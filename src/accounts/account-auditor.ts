@@ -17,9 +17,9 @@ export const accountPatterns = {
  */
 export const accountAuditor: Auditor = {
   keys: [
-    { pattern: accountPatterns.account, counted: 'accounts' },
-    { pattern: accountPatterns.standing, check: ([id], look) => checkStanding(id!, look) },
-    { pattern: accountPatterns.sessions, check: ([id], look) => checkSessions(id!, look) },
+    { pattern: accountPatterns.account, counted: 'accounts', life: 'lasts' },
+    { pattern: accountPatterns.standing, life: 'lasts', check: ([id], look) => checkStanding(id!, look) },
+    { pattern: accountPatterns.sessions, life: 'ends', check: ([id], look) => checkSessions(id!, look) },
   ],
 };
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../config.ts';
-import type { Auditor } from '../consistency/auditor.ts';
+import type { Auditor, KeyLife } from '../consistency/auditor.ts';
 import type { Caller } from '../server/identity/caller.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import type { FieldValues, HeldFields } from './fields.ts';
@@ -47,6 +47,8 @@ export interface HeldKey {
   readonly name: string | RegExp;
   /** Of a pattern: the names by which the keys are found, joined and deleted now. Left out: `erase` deletes the keys, or they expire. */
   readonly namesAt?: (now: number) => readonly string[];
+  /** Whether the audit names a key that expires, or one that never does. Left out: an auditor of the holding knows. */
+  readonly life?: KeyLife;
   /**
    * When the guest has moved into an account:
    * - `joins`: the account's set or hash gets what it lacks, and the guest's is deleted.

@@ -1,5 +1,6 @@
 import { setPriority } from 'node:os';
 import { pino } from 'pino';
+import { adviceOf } from './audit/advice.ts';
 import { allAuditors } from '../auditors.ts';
 import { Unfinished } from '../consistency/auditor.ts';
 import { Progress } from '../consistency/progress.ts';
@@ -61,7 +62,7 @@ async function run({ share: shareText, 'full-speed': isFullSpeed, list, json }: 
   const share = sharePercent ?? (isOwn ? 100 : SHARE_PERCENT);
   if (!isOwn && share < 100) setPriority(NICENESS);
   const write = (text: string): void => void process.stdout.write(text);
-  const report: Report = json ? jsonReport(write) : textReport(write, mostListed);
+  const report: Report = json ? jsonReport(write, adviceOf) : textReport(write, mostListed, adviceOf);
   const connection = connect(share / 100);
   const counts = newCounts();
   const progress = new Progress(counts);

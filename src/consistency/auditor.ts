@@ -49,12 +49,16 @@ export interface KeyCheck {
   readonly pattern: RegExp;
   /** Name of these keys in the report's counts. Left out: the keys are not counted. */
   readonly counted?: string;
+  /** `lasts`: such a key must not expire. `ends`: it must. Left out: either is right, or `check` looks at it. */
+  readonly life?: KeyLife | undefined;
   /**
    * Left out: nothing to check, the keys are only known.
    * @param parts the groups of the pattern
    */
   readonly check?: (parts: readonly string[], look: Look) => Promise<readonly Finding[] | undefined>;
 }
+
+export type KeyLife = 'lasts' | 'ends';
 
 /** The checks of one feature's data. */
 export interface Auditor {

@@ -1,3 +1,4 @@
+import type { AdviceOf } from './advice.ts';
 import type { Finding } from './auditor.ts';
 import { grouped } from './progress.ts';
 import type { AuditCounts } from './counts.ts';
@@ -12,12 +13,17 @@ export interface Report {
 type Write = (text: string) => void;
 
 /** Lists the first findings at the end, for people. @param most how many */
-export function textReport(write: Write, most: number): Report {
+export function textReport(write: Write, most: number, adviceOf: AdviceOf): Report {
   const listed: Finding[] = [];
   return {
     found: (finding) => void (listed.length < most && listed.push(finding)),
     end({ checked, unknown, drift, unsettled, primaries, notes }, seconds, failure) {
-      for (const { kind, subject, text } of listed) write(`${subject}: ${text} (${kind})\n`);
+      for (const finding of listed) {
+        const { kind, subject, text } = finding;
+        const { right, mend = 'no command' } = adviceOf(finding) ?? {};
+        write(`${subject}: ${text} (${kind})\n`);
+        if (right !== undefined) write(`    Right: ${right}.\n    Mend: ${mend}.\n`);
+      }
       if (drift > listed.length) write(`… and ${grouped(drift - listed.length)} more: --json lists all.\n`);
       // SCAN gives the keys in no order.
       const figures = Object.entries(checked)
@@ -42,11 +48,11 @@ function singular(what: string): string {
 }
 
 /** Writes one JSON document. Findings leave at once, so that their number does not cost memory. */
-export function jsonReport(write: Write): Report {
+export function jsonReport(write: Write, adviceOf: AdviceOf): Report {
   let separator = '{"findings":[';
   return {
     found(finding) {
-      write(`${separator}\n${JSON.stringify(finding)}`);
+      write(`${separator}\n${JSON.stringify({ ...finding, ...adviceOf(finding) })}`);
       separator = ',';
     },
     end({ checked, unknown, drift, unsettled, primaries, notes }, seconds, failure) {

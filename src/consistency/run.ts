@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../redis/resp.ts';
 import { Unsettled, type Auditor, type Command, type Finding, type KeyCheck, type Look } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
+import { checkLife } from './key-life.ts';
 import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
 
 /** Milliseconds before each look that repeats a check which saw drift. */
@@ -80,8 +81,9 @@ class Audit implements KeyVisitor {
     for (const { pattern, checks } of this.#patterns.values()) {
       const parts = pattern.exec(key)?.slice(1);
       if (parts === undefined) continue;
-      for (const { counted, check } of checks) {
+      for (const { counted, life, check } of checks) {
         if (counted !== undefined) tally.count(counted, 1);
+        if (life !== undefined) this.start(key, (look) => checkLife(key, life, look), tally);
         if (check !== undefined) this.start(key, (look) => check(parts, look), tally);
       }
       return;

@@ -5,7 +5,11 @@ import type { Auditor, Finding, Look } from './auditor.ts';
 /** @param mark a key that every coinop makes, so that data without a version is told from an empty Redis */
 export function versionAuditor(mark: string): Auditor {
   return {
-    keys: [{ pattern: /^data:(?:version|upgrading)$/ }, { pattern: new RegExp(`^${DATA_ID_KEY}$`) }],
+    keys: [
+      { pattern: new RegExp(`^${DATA_VERSION_KEY}$`), life: 'lasts' },
+      { pattern: /^data:upgrading$/, life: 'ends' },
+      { pattern: new RegExp(`^${DATA_ID_KEY}$`), life: 'lasts' },
+    ],
     once: (look) => checkVersion(mark, look),
   };
 }

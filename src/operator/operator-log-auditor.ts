@@ -5,7 +5,9 @@ import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 const AT_ONCE = 500;
 
 /** Checks that each entry of the operators' log can be read. */
-export const operatorLogAuditor: Auditor = { keys: [{ pattern: /^\{operator-log\}$/, check: (_parts, look) => checkLog(look) }] };
+export const operatorLogAuditor: Auditor = {
+  keys: [{ pattern: /^\{operator-log\}$/, life: 'lasts', check: (_parts, look) => checkLog(look) }],
+};
 
 async function checkLog(look: Look): Promise<Finding[]> {
   const findings: Finding[] = [];

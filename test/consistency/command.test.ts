@@ -69,13 +69,18 @@ describe('on the data of a private Redis', () => {
     const listed = await run(['--list', '3'], { DATA_DIR: dataDir });
     expect([listed.code, listed.error]).toEqual([1, '']);
     const lines = listed.out.trim().split('\n');
-    for (const line of lines.slice(0, 3))
-      expect(line).toMatch(/^account \S{22}: The index does not lead from the key "k1" to its entry 1\. \(entry_without_key\)$/);
-    expect(lines.slice(3)).toEqual(['… and 1 more: --json lists all.', expect.stringMatching(/^Audited /), 'Drift: 4 findings.']);
+    for (const place of [0, 3, 6])
+      expect(lines.slice(place, place + 3)).toEqual([
+        expect.stringMatching(/^account \S{22}: The index does not lead from the key "k1" to its entry 1\. \(entry_without_key\)$/),
+        expect.stringMatching(/^ {4}Right: The entries of the ledger are right\..*\.$/),
+        expect.stringMatching(/^ {4}Mend: .*npm run restore.*\.$/),
+      ]);
+    expect(lines.slice(9)).toEqual(['… and 1 more: --json lists all.', expect.stringMatching(/^Audited /), 'Drift: 4 findings.']);
     const all = await run(['--json'], { DATA_DIR: dataDir });
     expect(all.code).toBe(1);
-    const { findings, drift } = JSON.parse(all.out) as { findings: { subject: string }[]; drift: number };
+    const { findings, drift } = JSON.parse(all.out) as { findings: { subject: string; right: string; mend: string }[]; drift: number };
     expect(drift).toBe(4);
+    for (const { right, mend } of findings) expect([right, mend]).toEqual([expect.any(String), expect.any(String)]);
     expect(findings.map(({ subject }) => subject).toSorted()).toEqual(
       installs.map((install) => `account ${accountIdOf(install)}`).toSorted(),
     );

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
@@ -8,13 +9,17 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { bucketName, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
+import { pairKeys } from '../../src/features/pairing/model.ts';
+import { deviceHash, trialKeys } from '../../src/features/trial/model.ts';
+import { sessionsKey } from '../../src/accounts/session-list.ts';
+import { adviceOf, advisedKinds } from '../../src/commands/audit/advice.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { damageEntry } from '../damaged-entry.ts';
-import { freshId, start, type TestService } from '../harness.ts';
+import { freshId, signIn, start, type TestService } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { Watcher } from '../realtime/watcher.ts';
 import { openFullRoom } from '../server/full-room.ts';
@@ -24,6 +29,9 @@ import { audited } from './audited.ts';
 /** Real data, made by the service. Each damage below then changes some of it by hand. */
 
 const HOUR_MS = 3_600_000;
+
+/** Words with an underscore in the same files that are no kinds of findings. */
+const NO_KINDS = new Set(['sign_in_required']);
 
 let own: OwnRedis;
 let service: TestService;
@@ -85,6 +93,40 @@ async function room(damage: (key: string) => Promise<void>): Promise<string> {
   await act('private', host, { seats: { p2: ['hearts-7'] }, state: { round: 1 } });
   await damage(roomKeys.room(code));
   return `room ${code}`;
+}
+
+/** An account with one entry, of which a key expires. */
+async function expiring(keyOf: (id: string) => string): Promise<string> {
+  const key = keyOf(await accountWith([5]));
+  await redis.expire(key, 100_000);
+  return `key ${key}`;
+}
+
+/** An account with the trial of a device. @returns the hash of the deviceId */
+async function linkedTrial(): Promise<{ id: string; device: string }> {
+  const [installId, deviceId] = [freshId(), freshId()];
+  await service.post('/v1/trial/touch', { deviceId });
+  const cookies = await signIn(service, installId);
+  expect((await service.post('/v1/trial/link', {}, { cookies, headers: { 'x-device-id': deviceId } })).status).toBe(200);
+  return { id: accountIdOf(installId), device: deviceHash(deviceId) };
+}
+
+/** A pairing that an account has claimed, which is damaged then. @param damage gets its key */
+async function pairing(damage: (key: string) => Promise<void>): Promise<string> {
+  const { token } = (await service.post('/v1/pair/new')).body;
+  expect((await service.post('/v1/pair/claim', { token, installId: freshId() })).status).toBe(200);
+  await damage(pairKeys.pair(token));
+  return `pairing ${token.slice(0, 6)}…`;
+}
+
+/** A pairing that was claimed, and whose browser fetched its session. */
+async function paired(): Promise<{ id: string; token: string }> {
+  const installId = freshId();
+  const { token, secret } = (await service.post('/v1/pair/new', { session: 'token' })).body;
+  await service.post('/v1/pair/claim', { token, installId });
+  const { body } = await service.get(`/v1/pair/status?token=${token}`, { headers: { 'x-pair-secret': secret } });
+  expect(body.sessionToken).toEqual(expect.any(String));
+  return { id: accountIdOf(installId), token };
 }
 
 const ledger = (id: string): string => coinKeys.ledger(id);
@@ -708,6 +750,173 @@ const damages: Record<string, Damage> = {
     make: () => room(async (room) => void (await redis.hset(room, 'p2', '"ready":fal'))),
     kinds: ['broken_room'],
   },
+  'an account that has two seats in a room': {
+    make: () => room(async (room) => void (await redis.hset(room, 'p2:account', (await redis.hget(room, 'p1:account'))!))),
+    kinds: ['broken_room'],
+  },
+  'a seat of which the set of its account is emptied': {
+    async make() {
+      const installId = freshId();
+      const { code } = (await service.post('/v1/rooms', { installId })).body.room;
+      const id = accountIdOf(installId);
+      await redis.srem(roomKeys.seats(id, Date.now()), code);
+      return `account ${id}`;
+    },
+    kinds: ['seat_not_listed'],
+  },
+  'a seat that was handed to an account which never took it': {
+    async make() {
+      const [installId, id] = [freshId(), await accountWith([5])];
+      const { code } = (await service.post('/v1/rooms', { installId })).body.room;
+      await redis.hset(roomKeys.room(code), 'p1:account', id);
+      return `account ${id}`;
+    },
+    kinds: ['seat_not_listed'],
+  },
+  'an account that expires': {
+    make: () => expiring(accountKey),
+    kinds: ['expires'],
+  },
+  'a ledger that expires': {
+    make: () => expiring(ledger),
+    kinds: ['expires'],
+  },
+  'a bucket of a ledger that expires': {
+    make: () => expiring(bucket),
+    kinds: ['expires'],
+  },
+  'a standing that expires': {
+    async make() {
+      const { guest } = await moved((installId) => accountWith([5], installId));
+      await redis.expire(standingKey(guest), 100_000);
+      return `key ${standingKey(guest)}`;
+    },
+    kinds: ['expires'],
+  },
+  'a set of boards that expires': {
+    async make() {
+      const key = boardKeys.ofAccount(await player('expiring'));
+      await redis.expire(key, 100_000);
+      return `key ${key}`;
+    },
+    kinds: ['expires'],
+  },
+  'a board that expires': {
+    async make() {
+      await player('ending');
+      await redis.expire(boardKeys.scores('ending'), 100_000);
+      return `key ${boardKeys.scores('ending')}`;
+    },
+    kinds: ['expires'],
+  },
+  'a purchase that expires': {
+    async make() {
+      const { hash } = await bought();
+      await redis.expire(subscriptionKeys.purchase(hash), 100_000);
+      return `key ${subscriptionKeys.purchase(hash)}`;
+    },
+    kinds: ['expires'],
+  },
+  'a trial of a device that expires': {
+    async make() {
+      const { device } = await linkedTrial();
+      await redis.expire(trialKeys.device(device), 100_000);
+      return `key ${trialKeys.device(device)}`;
+    },
+    kinds: ['expires'],
+  },
+  'a trial of a device that was moved': {
+    async make() {
+      const { id, device } = await linkedTrial();
+      await redis.hincrby(trialKeys.device(device), 'trialStartedAt', 86_400_000);
+      return `account ${id}`;
+    },
+    kinds: ['trial_differs'],
+  },
+  'a trial of an account that was moved': {
+    async make() {
+      const { id } = await linkedTrial();
+      await redis.hincrby(accountKey(id), 'trialStartedAt', 86_400_000);
+      return `account ${id}`;
+    },
+    kinds: ['trial_differs'],
+  },
+  'a trial whose device is lost': {
+    async make() {
+      const { id, device } = await linkedTrial();
+      await redis.del(trialKeys.device(device));
+      return `account ${id}`;
+    },
+    kinds: ['trial_differs'],
+  },
+  'a device whose start is no time': {
+    async make() {
+      const device = deviceHash(freshId());
+      await redis.hset(trialKeys.device(device), 'trialStartedAt', 'today');
+      return `device ${device}`;
+    },
+    kinds: ['unreadable_record'],
+  },
+  'a mark of an ended session without an end': {
+    async make() {
+      const installId = freshId();
+      const cookies = await signIn(service, installId);
+      await service.post('/v1/logout', {}, { cookies });
+      const [key] = await redis.keys(`{${accountIdOf(installId)}}:out:*`);
+      await redis.persist(key!);
+      return `key ${key}`;
+    },
+    kinds: ['never_expires'],
+  },
+  'a list of sessions without an end': {
+    async make() {
+      const { id } = await paired();
+      await redis.persist(sessionsKey(id));
+      return `key ${sessionsKey(id)}`;
+    },
+    kinds: ['never_expires'],
+  },
+  'a pairing that never expires': {
+    make: () => pairing(async (key) => void (await redis.persist(key))),
+    kinds: ['wrong_pairing'],
+  },
+  'a pairing whose status nobody writes': {
+    make: () => pairing(async (key) => void (await redis.hset(key, 'status', 'granted'))),
+    kinds: ['wrong_pairing'],
+  },
+  'a claimed pairing whose claimant changed': {
+    make: () => pairing(async (key) => void (await redis.hset(key, 'claimant', await accountWith([5])))),
+    kinds: ['wrong_pairing'],
+  },
+  'a claimed pairing whose claimant is lost': {
+    make: () => pairing(async (key) => void (await redis.hdel(key, 'claimant', 'winner'))),
+    kinds: ['wrong_pairing'],
+  },
+  'a pairing that gave its session, and whose claimant changed on both fields': {
+    async make() {
+      const { token } = await paired();
+      const other = await accountWith([5]);
+      await redis.hset(pairKeys.pair(token), { claimant: other, winner: other });
+      return `pairing ${token.slice(0, 6)}…`;
+    },
+    kinds: ['wrong_pairing'],
+  },
+  'an entry of a ledger that is older than the one before it': {
+    make: async () =>
+      rewrite(await accountWith([5, 6, 7]), 2, (entry) => entry.replace(/^(3:18 c7) \w+ /, `$1 ${(Date.now() - HOUR_MS).toString(36)} `)),
+    kinds: ['wrong_time'],
+  },
+  'an account and a guest that were deleted, whose tombstones and index are gone': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.del(
+        ...(await redis.keys(`{${target}}:*`)).filter((key) => !key.includes(':move:')),
+        ...(await redis.keys(`{${guest}}:*`)),
+      );
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
   'a room in the queue that never was': {
     async make() {
       await redis.zadd('rooms:due', Date.now() + 24 * HOUR_MS, 'BBBBB');
@@ -762,12 +971,23 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   await post(`/v1/rooms/${code}/kick`, { installId, playerId: 'p2' });
   await post(`/v1/rooms/${code}/leave`, { installId });
   await service.post('/v1/pair/new');
+  await paired();
+  await pairing(async () => {});
+  await linkedTrial();
+  // Two guests with seats in one room move into one account, which then holds both.
+  const subject = freshId('subject');
+  const [first, second] = [freshId(), freshId()];
+  const shared = (await post('/v1/rooms', { installId: first })).body.room.code;
+  await post(`/v1/rooms/${shared}/join`, { installId: second });
+  const sessions = [];
+  for (const guest of [first, second]) sessions.push((await signInToStore(service, subject, { installId: guest })).cookies);
+  await service.post(`/v1/rooms/${shared}/ready`, {}, { cookies: sessions[1]! });
   await redis.set('something-else:12', 'x');
 
   const { findings, counts } = await audited(own.location);
   expect(findings).toEqual([]);
   expect(counts.unknown).toEqual({ 'something-else:n': 1 });
-  expect(counts.checked).toMatchObject({ boards: 2, purchases: 16, rooms: 3, 'queue entries': 16 });
+  expect(counts.checked).toMatchObject({ boards: 2, purchases: 16, rooms: 4, 'queue entries': 16 });
   expect(counts.checked['entries']).toBe(4 + 130 + 2 + 2 + (131 + 1));
   watcher.close();
 });
@@ -797,6 +1017,21 @@ test('two keys with the same hash are no drift', async () => {
   expect((await audited(own.location)).findings).toEqual([]);
 });
 
+describe('the secret of the ledgers', () => {
+  test.each([
+    ['is missing', 'no_key_secret', (client: Redis) => client.del(KEY_SECRET)],
+    ['is no secret', 'bad_key_secret', (client: Redis) => client.set(KEY_SECRET, 'abc')],
+    ['is no secret', 'bad_key_secret', (client: Redis) => client.del(KEY_SECRET).then(() => client.lpush(KEY_SECRET, 'abc'))],
+  ] as const)('that %s is one finding, however many ledgers there are (%s)', async (what, kind, damage) => {
+    await using aside = await startRedis();
+    await using writing = await start({ redis: aside.location });
+    for (let count = 0; count < 60; count++) await writing.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'k' });
+    await damage(aside.redis);
+    const { findings } = await audited(aside.location);
+    expect(findings).toEqual([{ kind, subject: `key ${KEY_SECRET}`, text: expect.stringContaining(what) }]);
+  });
+});
+
 describe('the version of the data', () => {
   test('that is lost is drift', async () => {
     await using aside = await startRedis();
@@ -824,6 +1059,43 @@ describe('the audit names', () => {
   test.each(Object.keys(damages))('%s', (name) => {
     const findings = found.get(subjects.get(name)!) ?? [];
     expect(new Set(findings.map(({ kind }) => kind))).toEqual(new Set(damages[name]!.kinds));
-    for (const { text } of findings) expect(text).toMatch(/^[A-Z].*\.$/);
+    for (const finding of findings) {
+      expect(finding.text).toMatch(/^[A-Z].*\.$/);
+      expect(adviceOf(finding)?.right).toEqual(expect.any(String));
+    }
+  });
+
+  test('what its command mends, and then no longer', { timeout: 60_000 }, async () => {
+    const names = [
+      'a ledger that expires',
+      'an account that names a board on which it does not play',
+      'a running purchase that is not in the queue',
+      'a purchase whose account has no line of it',
+    ];
+    for (const name of names) {
+      const { mend } = adviceOf(found.get(subjects.get(name)!)![0]!)!;
+      for (const command of mend!.replaceAll("'", '').split('; ')) {
+        const [program, ...words] = command.split(' ');
+        expect(program).toBe('redis-cli');
+        await redis.call(...(words as [string, ...string[]]));
+      }
+    }
+    const left = async () => {
+      const { findings } = await audited(own.location);
+      return names.filter((name) => findings.some(({ subject }) => subject === subjects.get(name)));
+    };
+    // The service finishes the purchases.
+    await expect.poll(left, { timeout: 50_000, interval: 1000 }).toEqual([]);
+  });
+
+  test('each kind with an advice', () => {
+    const all = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' });
+    const kinds = all
+      .filter((path) => /(?:auditor|check|version|cluster-scan)\.ts$/.test(path))
+      .map((path) => readFileSync(new URL(`../../src/${path}`, import.meta.url), 'utf8'))
+      .flatMap((text) => [...text.matchAll(/(?:kind: |[fF]ind\(\s*|\[\[?|\? |: )'([a-z]+(?:_[a-z]+)+)'/g)].map(([, kind]) => kind!))
+      .filter((kind) => !NO_KINDS.has(kind));
+    const known = new Set([...kinds, 'expires', 'never_expires', 'wrong_type']);
+    expect([...known].toSorted()).toEqual([...advisedKinds].toSorted());
   });
 });

@@ -18,7 +18,11 @@ export function deletionAuditor(holdings: readonly Holding[]): Auditor {
   return {
     keys: [
       { pattern: accountPatterns.standing, check: ([id], look) => checkTombstone(id!, holdings, look) },
-      { pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`), check: ([key], look) => checkIndex(key!, look) },
+      {
+        pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`),
+        life: 'lasts',
+        check: ([key], look) => checkIndex(key!, look),
+      },
       queueCheck(DELETIONS_DUE, wrongOf),
     ],
   };

@@ -20,7 +20,7 @@ const TRIES = 5;
 export const guestAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.standing, check: ([id], look) => checkGuests(id!, look) },
-    { pattern: ledgerPatterns.filed, check: ([id], look) => checkFiledOwner(id!, look) },
+    { pattern: ledgerPatterns.filed, life: 'lasts', check: ([id], look) => checkFiledOwner(id!, look) },
   ],
 };
 

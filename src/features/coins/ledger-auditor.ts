@@ -2,6 +2,7 @@ import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { standingIn } from '../../accounts/account-auditor.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
+import { readSecret, secretFinding } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import { checkBucket, checkGuestBucket, LedgerCheck } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
@@ -10,6 +11,8 @@ import { coinKeys } from './model.ts';
 /** Checks each account's ledger against itself and its index, and each bucket's account. */
 export function ledgerAuditor(): Auditor {
   let hash: Promise<KeyHash | undefined> | undefined;
+  /** The ledger that reports a secret that is missing or malformed. A secret without ledgers may be missing. */
+  let reporter: string | undefined;
   // The first service to start may make the secret while the audit runs.
   const hashNow = async (look: Look): Promise<KeyHash | undefined> => {
     const known = await (hash ??= readHash(look));
@@ -21,28 +24,41 @@ export function ledgerAuditor(): Auditor {
       {
         pattern: ledgerPatterns.ledger,
         counted: 'ledgers',
-        check: async ([id], look) => new LedgerCheck(id!, look, await hashNow(look)).run(),
+        life: 'lasts',
+        check: async ([id], look) => {
+          const known = await hashNow(look);
+          const findings = await new LedgerCheck(id!, look, known).run();
+          if (known !== undefined || (reporter ??= id) !== id) return findings;
+          const secret = await readSecret(look);
+          return typeof secret === 'string' ? [...findings, secretFinding(secret)] : findings;
+        },
       },
-      { pattern: ledgerPatterns.bucket, counted: 'buckets', check: ([id, bucket], look) => checkBucket(id!, bucket!, look) },
+      { pattern: ledgerPatterns.bucket, counted: 'buckets', life: 'lasts', check: ([id, bucket], look) => checkBucket(id!, bucket!, look) },
       {
         pattern: ledgerPatterns.ofGuest,
         counted: 'ledgers',
+        life: 'lasts',
         check: async ([id, guest], look) => checkGuestLedger(id!, guest!, look, await hashNow(look)),
       },
       {
         pattern: ledgerPatterns.bucketOfGuest,
         counted: 'buckets',
+        life: 'lasts',
         check: ([id, guest, bucket], look) => checkGuestBucket(id!, guest!, bucket!, look),
       },
       { pattern: accountKeyPattern(/credited:(\d{4}-\d\d-\d\d)/), check: ([id, day], look) => checkCredited(id!, day!, look) },
-      { pattern: new RegExp(`^${KEY_SECRET}$`) },
+      { pattern: new RegExp(`^${KEY_SECRET}$`), life: 'lasts', check: (_parts, look) => checkSecret(look) },
     ],
   };
 }
 
 async function readHash(look: Look): Promise<KeyHash | undefined> {
-  const secret = (await look.ask('GET', KEY_SECRET)) as string | null;
-  return secret === null ? undefined : halfSipHash(Buffer.from(secret, 'hex'));
+  const secret = await readSecret(look);
+  return typeof secret === 'string' ? undefined : halfSipHash(Buffer.from(secret.text, 'hex'));
+}
+
+async function checkSecret(look: Look): Promise<Finding[]> {
+  return (await readSecret(look)) === 'malformed' ? [secretFinding('malformed')] : [];
 }
 
 /** The ledger of a guest belongs to an account that the guest moved into. */

@@ -3,6 +3,7 @@ import type { Reply } from '../../redis/resp.ts';
 import { DATA_ID_KEY, idIn } from '../../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import { slotOf } from '../../redis/slots.ts';
+import { readSecret, secretFinding, type FoundSecret } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
 /**
@@ -12,10 +13,10 @@ import { KEY_SECRET } from './secret-keys.ts';
  */
 export function markAuditor(): Auditor {
   // There are 16,384 slots: the secret is read for the first one, and then only where a copy differs.
-  let known: Promise<Reply> | undefined;
+  let known: Promise<FoundSecret> | undefined;
   const isAsKnown = async (tag: string, look: Look): Promise<boolean> => {
-    const [secret, ofSlot] = await Promise.all([(known ??= look.ask('GET', KEY_SECRET)), look.ask('GET', `${tag}${KEY_SECRET}`)]);
-    return secret === ofSlot;
+    const [secret, ofSlot] = await Promise.all([(known ??= readSecret(look)), look.ask('GET', `${tag}${KEY_SECRET}`)]);
+    return typeof secret !== 'string' && secret.text === ofSlot;
   };
   let knownId: Promise<string | undefined> | undefined;
   const checkId = async (tag: string, look: Look): Promise<Finding[]> => {
@@ -45,12 +46,11 @@ function idOf(value: Reply): string | undefined {
 
 /** Ledgers that were written with another secret have other hashes: their used keys would look new. */
 async function checkSecret(tag: string, look: Look): Promise<Finding[]> {
-  const [secret, ofSlot] = await look.together(['GET', KEY_SECRET], ['GET', `${tag}${KEY_SECRET}`]);
-  if (ofSlot === null || ofSlot === secret) return [];
-  if (secret === null) {
-    const text = `The secret of the ledgers, ${KEY_SECRET}, is missing, but slots have copies of it.`;
-    return [{ kind: 'no_key_secret', subject: `key ${KEY_SECRET}`, text }];
-  }
+  const secret = await readSecret(look);
+  const ofSlot = await look.ask('GET', `${tag}${KEY_SECRET}`);
+  if (ofSlot === null) return [];
+  if (typeof secret === 'string') return [secretFinding(secret)];
+  if (ofSlot === secret.text) return [];
   const text = `Its copy of the secret of the ledgers is another one than ${KEY_SECRET}.`;
   return [{ kind: 'other_secret', subject: `slot ${slotOf(tag)}`, text }];
 }

@@ -21,16 +21,20 @@ const ENTRY = /^\d{12}[0-9a-z]{9}[\w-]{12}./su;
 /** Checks that each board's scores, its players and the players' accounts agree. */
 export const boardAuditor: Auditor = {
   keys: [
-    { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', check: ([game], look) => new BoardCheck(game!, look).run() },
-    { pattern: /^\{board:(.*)\}:scores$/, check: ([game], look) => checkHasPlayers(game!, look) },
-    { pattern: /^\{board:(.*)\}:(arrivals|version)$/, check: ([game, counter], look) => checkCounter(game!, counter!, look) },
-    { pattern: /^\{board:(.*)\}:archives$/, check: ([game], look) => checkArchives(game!, look) },
+    { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', life: 'lasts', check: ([game], look) => new BoardCheck(game!, look).run() },
+    { pattern: /^\{board:(.*)\}:scores$/, life: 'lasts', check: ([game], look) => checkHasPlayers(game!, look) },
+    {
+      pattern: /^\{board:(.*)\}:(arrivals|version)$/,
+      life: 'lasts',
+      check: ([game, counter], look) => checkCounter(game!, counter!, look),
+    },
+    { pattern: /^\{board:(.*)\}:archives$/, life: 'lasts', check: ([game], look) => checkArchives(game!, look) },
     {
       pattern: /^\{board:(.*)\}:archive:(\d+):(?:scores|players)$/,
       check: ([game, number], look) => checkArchived(game!, Number(number), look),
     },
     { pattern: /^\{board:(.*)\}:removed$/ },
-    { pattern: accountKeyPattern('boards'), check: ([id], look) => checkAccount(id!, look) },
+    { pattern: accountKeyPattern('boards'), life: 'lasts', check: ([id], look) => checkAccount(id!, look) },
   ],
 };
 

@@ -50,7 +50,8 @@ if step == 'deny' then
   return details('denied')
 end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
-redis.call('HSET', pair, 'claimant', claimant, 'generation', generation, 'kind', kind)
+-- `winner` says the same as `claimant`, for the audit: a claim is final.
+redis.call('HSET', pair, 'claimant', claimant, 'winner', claimant, 'generation', generation, 'kind', kind)
 keep_name()
 set_status('claimed')
 return details('claimed')

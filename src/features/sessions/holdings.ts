@@ -8,7 +8,7 @@ export const sessionHolding = {
   name: 'sessions',
   keys: [
     { name: 'sessions', whenMoved: 'goes', whenDeleted: 'goes' },
-    { name: /out:.*/, whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /out:.*/, life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   exported: {
     shape: {

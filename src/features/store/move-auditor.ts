@@ -68,7 +68,21 @@ async function checkRecord(id: string, move: string, look: Look): Promise<Findin
   const find = (text: string): Finding[] => [{ kind: 'wrong_move_record', subject: `account ${id}`, text }];
   if (!/^(?:open \S+|refused \S+ \w+|accepted \S+ [01] \d+ \d+)$/.test(record))
     return find(`Its record of the move ${move} is "${record}".`);
-  return ttl === -1 ? find(`Its record of the move ${move} never expires.`) : [];
+  if (ttl === -1) return find(`Its record of the move ${move} never expires.`);
+  const [, guest] = /^accepted (\S+) /.exec(record) ?? [];
+  return guest === undefined ? [] : checkAccepted(id, guest, look);
+}
+
+/** A guest that was accepted leads to the account, which names it, until both are deleted. A tombstone is never removed. */
+async function checkAccepted(id: string, guest: string, look: Look): Promise<Finding[]> {
+  const [ofAccount, ofGuest] = (await look.together(['GET', standingKey(id)], ['GET', standingKey(guest)])) as (string | null)[];
+  const [own, other] = [parseStanding(ofAccount!), parseStanding(ofGuest!)];
+  const isNamed = own.deleted !== undefined || own.guests.some((each) => each.id === guest);
+  const leads = other.deleted !== undefined || leadsTo(other, id);
+  if (isNamed && leads) return [];
+  const what = [...(isNamed ? [] : ['it does not name it']), ...(leads ? [] : ['that one does not lead to it'])].join(', and ');
+  const text = `It took in the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;
+  return [{ kind: 'half_move', subject: `account ${id}`, text }];
 }
 
 /** A copy that a move stages goes into the account with the guest, or is deleted before the guest thaws. */

@@ -23,8 +23,8 @@ export const subscriptionHolding = {
   fields: [reportFields, purchaseLines],
   keys: [
     // The purchases still name the guest.
-    { name: 'purchases', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: /revised:.*/, whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: 'purchases', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: /revised:.*/, life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   erase: ({ accountId }, parts) => releasePurchases(accountId, parts),
   exported: {

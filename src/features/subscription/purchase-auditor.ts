@@ -14,7 +14,7 @@ const CLOCKS_DIFFER_MS = 60_000;
 export const purchaseAuditor: Auditor = {
   keys: [
     queueCheck(subscriptionKeys.due, wrongOf),
-    { pattern: /^\{purchase:(.*)\}$/, counted: 'purchases', check: ([hash], look) => checkPurchase(hash!, look) },
+    { pattern: /^\{purchase:(.*)\}$/, counted: 'purchases', life: 'lasts', check: ([hash], look) => checkPurchase(hash!, look) },
   ],
 };
 

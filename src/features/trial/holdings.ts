@@ -2,11 +2,13 @@ import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { isoTime, timeOf } from '../../accounts/fields.ts';
 import { trialFields, trialOf, TrialReply } from './model.ts';
+import { trialAuditor } from './trial-auditor.ts';
 
 /** The trial that is linked to the account. The start of a device's own trial is kept under the device, and stays. */
 export const trialHolding = {
   name: 'trial',
   fields: [trialFields],
+  auditors: () => [trialAuditor],
   exported: {
     shape: {
       trial: z

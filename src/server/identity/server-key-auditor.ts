@@ -5,7 +5,7 @@ import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-
 /** Checks that each server key can be read, and that only keys that exist were used. */
 export const serverKeyAuditor: Auditor = {
   keys: [
-    { pattern: /^\{server-keys\}$/, check: (_parts, look) => checkRecords(look) },
+    { pattern: /^\{server-keys\}$/, life: 'lasts', check: (_parts, look) => checkRecords(look) },
     { pattern: /^\{server-keys\}:used$/, check: (_parts, look) => checkUses(look) },
   ],
 };

@@ -1,0 +1,72 @@
+import { standingIn } from '../../accounts/account-auditor.ts';
+import { accountKeyPattern } from '../../accounts/account-keys.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import { roomKeys, SEATS_KEPT_SECONDS } from '../rooms/model.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+
+/** Checks the seats of rooms against the accounts that have them. `roomAuditor` checks what a room says of itself. */
+export const seatAuditor: Auditor = {
+  keys: [
+    { pattern: /^\{room:([^}]*)\}$/, check: ([code], look) => checkSeats(code!, look) },
+    { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/, life: 'ends' },
+    { pattern: accountKeyPattern(/seats:\d+/), life: 'ends' },
+  ],
+};
+
+/** The seat and its set are written with one time, but the set may have been found by the clock of another process. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+interface Seated {
+  readonly id: string;
+  readonly owner: string;
+  /** Milliseconds since 1970. */
+  readonly joinedAt: number;
+}
+
+/**
+ * Checks that the account of each seat lists the room: a deletion frees the seats that the account's sets name. And that no account has
+ * two seats, but one whose guests had taken seats before they moved into it.
+ */
+async function checkSeats(code: string, look: Look): Promise<Finding[]> {
+  const fields = new Map(pairsOf((await look.ask('HGETALL', roomKeys.room(code))) as string[]));
+  const seated = seatedOf(fields);
+  const listed = await Promise.all(seated.map((seat) => isListed(code, seat, look)));
+  const findings: Finding[] = [];
+  for (const { id, owner } of seated.filter((_, place) => listed[place] === false))
+    findings.push({
+      kind: 'seat_not_listed',
+      subject: `account ${owner}`,
+      text: `It has the seat ${id} of room ${code}, and lists no such room.`,
+    });
+  for (const [owner, ids] of Map.groupBy(seated, (each) => each.owner)) {
+    if (ids.length === 1 || (await standingIn(owner, look)).guests.length > 0) continue;
+    const text = `The account ${owner} has the seats ${ids.map(({ id }) => id).join(' and ')}.`;
+    findings.push({ kind: 'broken_room', subject: `room ${code}`, text });
+  }
+  return findings;
+}
+
+/** Seats whose record cannot be read are left out: `roomAuditor` names them. */
+function seatedOf(fields: ReadonlyMap<string, string>): Seated[] {
+  return [...new Set((fields.get('players') ?? '').split(' '))].flatMap((id) => {
+    const joinedAt = Date.parse(/"joinedAt":"([^"]+)"/.exec(fields.get(id) ?? '')?.[1] ?? '');
+    const owner = fields.get(`${id}:account`);
+    return owner === undefined || Number.isNaN(joinedAt) ? [] : [{ id, owner, joinedAt }];
+  });
+}
+
+async function isListed(code: string, { owner, joinedAt }: Seated, look: Look): Promise<boolean> {
+  if (Date.now() - joinedAt > SEATS_KEPT_SECONDS * 1000 - CLOCKS_DIFFER_MS) return true;
+  if (await lists(owner, code, joinedAt, look)) return true;
+  // The seat of a guest becomes the account's once the account acts. The set stays the guest's.
+  const { guests, deleted, target } = await standingIn(owner, look);
+  if (deleted !== undefined || target !== undefined) return true;
+  for (const { id } of guests) if (await lists(id, code, joinedAt, look)) return true;
+  return false;
+}
+
+async function lists(accountId: string, code: string, joinedAt: number, look: Look): Promise<boolean> {
+  const times = [joinedAt, joinedAt - CLOCKS_DIFFER_MS, joinedAt + CLOCKS_DIFFER_MS];
+  const keys = new Set(times.map((at) => roomKeys.seats(accountId, at)));
+  return (await look.together(...[...keys].map((key): Command => ['SISMEMBER', key, code]))).includes(1);
+}

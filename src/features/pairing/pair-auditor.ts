@@ -1,0 +1,50 @@
+import { sessionsKey } from '../../accounts/session-list.ts';
+import { signedOutKey } from '../../accounts/account-keys.ts';
+import { standingIn } from '../../accounts/account-auditor.ts';
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { sessionIdOf } from '../../server/identity/sessions.ts';
+import { pairKeys, pairedSessionName } from './model.ts';
+
+/** Checks that pairings expire, and that each signed in the account that claimed it. */
+export const pairAuditor: Auditor = {
+  keys: [{ pattern: /^\{pair:(.*)\}$/, check: ([token], look) => checkPairing(token!, look) }],
+};
+
+/** The token opens the pairing to whoever claims first, so a finding has the begin of it. */
+const SHOWN = 6;
+
+async function checkPairing(token: string, look: Look): Promise<Finding[]> {
+  const key = pairKeys.pair(token);
+  const names = ['status', 'claimant', 'winner', 'generation', 'delivered', 'expiresAt', 'forgottenAt'];
+  const [fields, ttlMs] = (await look.together(['HMGET', key, ...names], ['PTTL', key])) as [(string | null)[], number];
+  if (ttlMs === -2) return [];
+  const [status, claimant, winner, generation, delivered, expiresAt, forgottenAt] = fields.map((text) => text ?? '');
+  const problems: string[] = [];
+  if (ttlMs === -1) problems.push('It never expires.');
+  if (!STATUSES.has(status!) || !isTime(expiresAt!) || !isTime(forgottenAt!))
+    problems.push('Its status or one of its times cannot be read.');
+  if (status === 'claimed' && claimant === '') problems.push('It is claimed, and has no claimant.');
+  if (claimant !== '' && !CLAIMED.has(status!)) problems.push(`It is ${status}, and has the claimant ${claimant}.`);
+  // Pairings that an older build claimed lack the second field.
+  if (winner !== '' && winner !== claimant) problems.push(`It was claimed by ${winner}, and its claimant is ${claimant || 'nobody'}.`);
+  else if (delivered === '1' && !(await hasSession(claimant!, sessionIdOf(generation!, pairedSessionName(token)), generation!, look)))
+    problems.push(`It gave a session of ${claimant}, whose list of sessions does not have it.`);
+  return problems.map((text) => ({ kind: 'wrong_pairing', subject: `pairing ${token.slice(0, SHOWN)}…`, text }));
+}
+
+/** Stored statuses. A pairing that is pending or scanned past its time is `expired` without a word in Redis. */
+const STATUSES = new Set(['pending', 'scanned', 'claimed', 'denied', 'expired']);
+
+/** The claim of a guest expires when the guest moves. */
+const CLAIMED = new Set(['claimed', 'expired']);
+
+const isTime = (text: string): boolean => /^\d{1,15}$/.test(text);
+
+/** Whether the list has the session. It need not have one of an account that moved or was deleted, or a session that has ended. */
+async function hasSession(accountId: string, id: string, generation: string, look: Look): Promise<boolean> {
+  const [isListed, hasEnded] = await look.together(['HEXISTS', sessionsKey(accountId), id], ['EXISTS', signedOutKey(accountId, id)]);
+  if (isListed === 1 || hasEnded === 1) return true;
+  const standing = await standingIn(accountId, look);
+  const { deleted, target, moving } = standing;
+  return (deleted ?? target ?? moving) !== undefined || String(standing.generation) !== generation;
+}

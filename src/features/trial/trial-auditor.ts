@@ -1,0 +1,30 @@
+import { accountKey } from '../../accounts/account-keys.ts';
+import { accountPatterns } from '../../accounts/account-auditor.ts';
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { trialKeys } from './model.ts';
+
+/** Checks that a device's start can be read, and that the trial of an account began with that of its device. */
+export const trialAuditor: Auditor = {
+  keys: [
+    { pattern: accountPatterns.account, check: ([id], look) => checkAccount(id!, look) },
+    { pattern: /^\{device:(.*)\}$/, life: 'lasts', check: ([device], look) => checkDevice(device!, look) },
+  ],
+};
+
+/** A link copies the device's start, which never changes, and a move takes start and device of one of both accounts. */
+async function checkAccount(id: string, look: Look): Promise<Finding[]> {
+  const [startedAt, device] = (await look.ask('HMGET', accountKey(id), 'trialStartedAt', 'trialDevice')) as (string | null)[];
+  if (startedAt == null || device == null) return [];
+  const ofDevice = (await look.ask('HGET', trialKeys.device(device), 'trialStartedAt')) as string | null;
+  if (ofDevice === startedAt) return [];
+  const began = ofDevice === null ? 'has none' : `began at ${ofDevice}`;
+  const text = `Its trial began at ${startedAt}, and that of its device ${device} ${began} (milliseconds since 1970).`;
+  return [{ kind: 'trial_differs', subject: `account ${id}`, text }];
+}
+
+async function checkDevice(device: string, look: Look): Promise<Finding[]> {
+  const startedAt = (await look.ask('HGET', trialKeys.device(device), 'trialStartedAt')) as string | null;
+  if (startedAt !== null && /^\d{1,15}$/.test(startedAt)) return [];
+  const text = startedAt === null ? 'It has no start of its trial.' : 'The start of its trial is no time.';
+  return [{ kind: 'unreadable_record', subject: `device ${device}`, text }];
+}
