@@ -1,10 +1,10 @@
-FROM node:24-trixie-slim AS packages
+FROM node:24.21.0-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 # npm warns about the uWebSockets.js builds for Node 22. They stay unused in this image.
 RUN npm ci --omit=dev --no-audit --no-fund
 
-FROM node:24-trixie-slim
+FROM node:24.21.0-trixie-slim
 # Without REDIS_URL the service starts a private redis-server that keeps its data in /data.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends redis-server \

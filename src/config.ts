@@ -1,4 +1,5 @@
 import { createPublicKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
@@ -288,8 +289,13 @@ const Environment = z.object({
   REQUIRE_INSTALL_PROOF: ProvenOperations.default([]),
 });
 
+/** Settings that are secrets, or may hold one. With `_FILE` behind the name each is read from a file, once, at the start. */
+const SECRETS = ['SESSION_KEYS', 'REDIS_URL', 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'] as const;
+
+const fileOf = (name: string): string => `${name}_FILE`;
+
 /** The names of all settings. */
-export const settingNames: readonly string[] = Object.keys(Environment.shape);
+export const settingNames: readonly string[] = [...Object.keys(Environment.shape), ...SECRETS.map(fileOf)];
 
 export interface Config extends z.output<typeof Environment> {
   production: boolean;
@@ -323,7 +329,7 @@ export function readSettings(
 ): { config: Config; problems: string[] } {
   // An empty value means "not set": compose files and CI systems write settings that way.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
-  const malformed = new Map<string, string>();
+  const malformed = addFromFiles(given);
   for (const { path, message } of Environment.safeParse(given).error?.issues ?? []) {
     const name = String(path[0]);
     if (!malformed.has(name)) malformed.set(name, `${name} ${message}`);
@@ -336,6 +342,26 @@ export function readSettings(
     ...[productionProblems, portProblems, ...checks].flatMap((check) => check(config)).filter(isReliable),
   ];
   return { config, problems };
+}
+
+/** Reads the settings that files hold. @returns by setting what is wrong with a file */
+function addFromFiles(given: Record<string, string | undefined>): Map<string, string> {
+  const problems = new Map<string, string>();
+  for (const name of SECRETS) {
+    const path = given[fileOf(name)];
+    if (path === undefined) continue;
+    if (given[name] !== undefined) problems.set(name, `${name} and ${fileOf(name)} must not both be set`);
+    else {
+      try {
+        const text = readFileSync(path, 'utf8').trim();
+        if (text === '') problems.set(name, `${fileOf(name)} names an empty file: ${path}`);
+        else given[name] = text;
+      } catch (error) {
+        problems.set(name, `${fileOf(name)} must be a file that this user can read: ${path} (${(error as NodeJS.ErrnoException).code})`);
+      }
+    }
+  }
+  return problems;
 }
 
 /** Default of ROOM_BYTES_PER_SECOND, for each of SOCKETS_PER_ADDRESS: 40 states of 1 KB a second. */
@@ -383,7 +409,7 @@ function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): s
   const problems: string[] = [];
   if (production && SESSION_KEYS === undefined) {
     problems.push(
-      'SESSION_KEYS must be set in production: kid:base64url of 32 random bytes, e.g. "a:$(openssl rand -base64 32 | tr +/ -_ | tr -d =)"',
+      'SESSION_KEYS must be set in production, or SESSION_KEYS_FILE: kid:base64url of 32 random bytes, e.g. "a:$(openssl rand -base64 32 | tr +/ -_ | tr -d =)"',
     );
   }
   if (production && PUBLIC_URL === undefined) {

@@ -1,6 +1,7 @@
-import { resolve } from 'node:path';
-import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allowsLoopbackOrigins, parseSessionKeys, readConfig, SettingError, type Config, type SettingsCheck } from '../src/config.ts';
 
 const KEY = 'A'.repeat(43);
@@ -666,6 +667,37 @@ describe('production', () => {
 
   test.each(['development', 'test'])('is false with NODE_ENV=%s', (environment) => {
     expect(readConfig({ NODE_ENV: environment }).production).toBe(false);
+  });
+});
+
+describe('secrets from files', () => {
+  let folder: string;
+  beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-config-'))));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+
+  test('are read without blanks around them, and checked as the settings are', () => {
+    const keys = file('keys', `k1:${KEY}\n`);
+    expect(readConfig({ SESSION_KEYS_FILE: keys }).SESSION_KEYS).toEqual([{ kid: 'k1', secret: Buffer.alloc(32) }]);
+    expect(readConfig({ REDIS_URL_FILE: file('url', ' redis://h:1\n') }).REDIS_URL).toBe('redis://h:1');
+    expect(refusal({ SESSION_KEYS_FILE: file('short', 'k1:abc') }).message).toMatch(/^SESSION_KEYS must be kid:base64url/);
+    expect(readConfig({ NODE_ENV: 'production', PUBLIC_URL: 'https://a.example', SESSION_KEYS_FILE: keys }).SESSION_KEYS).toHaveLength(1);
+    expect(readConfig({ SESSION_KEYS_FILE: '' }).SESSION_KEYS).toBeUndefined();
+  });
+
+  test('stop the start with one line where the file is missing, empty, or beside the setting', () => {
+    expect(refusal({ SESSION_KEYS_FILE: join(folder, 'none') }).message).toBe(
+      `SESSION_KEYS_FILE must be a file that this user can read: ${join(folder, 'none')} (ENOENT)`,
+    );
+    expect(refusal({ REDIS_URL_FILE: file('empty', '\n') }).message).toMatch(/^REDIS_URL_FILE names an empty file/);
+    expect(refusal({ SESSION_KEYS: `k1:${KEY}`, SESSION_KEYS_FILE: file('more', `k2:${KEY}`) }).message).toBe(
+      'SESSION_KEYS and SESSION_KEYS_FILE must not both be set',
+    );
+    const missing = refusal({ NODE_ENV: 'production', PUBLIC_URL: 'https://a.example', SESSION_KEYS_FILE: join(folder, 'none') });
+    expect(missing.message.split('\n')).toHaveLength(1);
   });
 });
 

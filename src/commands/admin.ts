@@ -25,6 +25,7 @@ const groups: readonly CommandGroup[] = [accounts, boards, rooms, keys, data, lo
 /** The settings that commands need. Others may be missing where an operator runs the tool. */
 const SETTINGS = [
   'REDIS_URL',
+  'REDIS_URL_FILE',
   'DATA_DIR',
   'REDIS_WAIT_REPLICAS',
   'CATALOGUE_FILE',

@@ -45,8 +45,8 @@ export interface OpenOptions {
 
 /** The settings that name the data. Others may be missing where a command runs that needs none of them. */
 export function readPlace(): Config {
-  const { REDIS_URL, DATA_DIR } = process.env;
-  return readConfig({ REDIS_URL, DATA_DIR });
+  const { REDIS_URL, REDIS_URL_FILE, DATA_DIR } = process.env;
+  return readConfig({ REDIS_URL, REDIS_URL_FILE, DATA_DIR });
 }
 
 /** As `readPlace`, for a command on the private Redis. @param act what the operator wants: `back it up` */

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { refusalOfWrites } from './write-probe.ts';
 
-/** What one Redis says of its memory and its disk. */
+/** What one Redis says of its memory, its disk and its replicas. */
 export interface RedisFigures {
   /** Of a Cluster. */
   readonly node: string | undefined;
@@ -9,6 +9,16 @@ export interface RedisFigures {
   /** maxmemory, or without one the memory of its machine. */
   readonly mostBytes: number;
   readonly takesWrites: boolean;
+  /** What the system has given to Redis: with fragmentation, and during a fork more than `usedBytes`. */
+  readonly residentBytes: number;
+  /** Of the append-only file. Undefined: there is none. */
+  readonly appendOnlyBytes: number | undefined;
+  /** False if the last write, rewrite or snapshot failed. */
+  readonly persists: boolean;
+  /** Replicas that follow. Undefined for a replica. */
+  readonly replicas: number | undefined;
+  /** How far the slowest of them is behind. Undefined without any. */
+  readonly lag: { readonly bytes: number; readonly seconds: number } | undefined;
 }
 
 /** @param memoryBytes the memory of this machine or container, if the Redis runs in it */
@@ -17,12 +27,27 @@ export async function figuresOf(node: string | undefined, redis: Redis, memoryBy
   const [memory = '', persistence = '', replication = ''] = await Promise.all(sections);
   const isReplica = /^role:slave/m.test(replication);
   const refusal = isReplica ? 'READONLY' : await refusalOfWrites(redis);
-  const numberOf = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0);
+  const numberIn = (text: string, name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(text)?.[1] ?? 0);
+  const numberOf = (name: string): number => numberIn(memory, name);
   const maxmemory = numberOf('maxmemory');
   return {
     node,
     usedBytes: numberOf('used_memory'),
     mostBytes: maxmemory > 0 ? maxmemory : Math.min(numberOf('total_system_memory'), memoryBytes),
     takesWrites: refusal === undefined && !/^aof_last_write_status:err/m.test(persistence),
+    residentBytes: numberOf('used_memory_rss'),
+    appendOnlyBytes: /^aof_enabled:1/m.test(persistence) ? numberIn(persistence, 'aof_current_size') : undefined,
+    persists: !/^(?:aof_last_write_status|aof_last_bgrewrite_status|rdb_last_bgsave_status):err/m.test(persistence),
+    ...followersIn(replication, isReplica),
   };
+}
+
+/** Of lines such as `slave0:ip=10.0.0.6,port=6379,state=online,offset=28,lag=1`. */
+function followersIn(replication: string, isReplica: boolean): Pick<RedisFigures, 'replicas' | 'lag'> {
+  if (isReplica) return { replicas: undefined, lag: undefined };
+  const written = Number(/^master_repl_offset:(\d+)/m.exec(replication)?.[1] ?? 0);
+  const online = [...replication.matchAll(/^slave\d+:.*\bstate=online,offset=(\d+),lag=(\d+)/gm)];
+  if (online.length === 0) return { replicas: 0, lag: undefined };
+  const bytes = Math.max(...online.map(([, offset]) => Math.max(0, written - Number(offset))));
+  return { replicas: online.length, lag: { bytes, seconds: Math.max(...online.map(([, , seconds]) => Number(seconds))) } };
 }

