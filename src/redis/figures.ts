@@ -17,7 +17,7 @@ export interface RedisFigures {
   readonly persists: boolean;
   /** Replicas that follow. Undefined for a replica. */
   readonly replicas: number | undefined;
-  /** How far the slowest of them is behind. Undefined without any. */
+  /** How far the slowest of them is behind, 0 without any. Undefined for a replica. */
   readonly lag: { readonly bytes: number; readonly seconds: number } | undefined;
 }
 
@@ -47,7 +47,6 @@ function followersIn(replication: string, isReplica: boolean): Pick<RedisFigures
   if (isReplica) return { replicas: undefined, lag: undefined };
   const written = Number(/^master_repl_offset:(\d+)/m.exec(replication)?.[1] ?? 0);
   const online = [...replication.matchAll(/^slave\d+:.*\bstate=online,offset=(\d+),lag=(\d+)/gm)];
-  if (online.length === 0) return { replicas: 0, lag: undefined };
-  const bytes = Math.max(...online.map(([, offset]) => Math.max(0, written - Number(offset))));
-  return { replicas: online.length, lag: { bytes, seconds: Math.max(...online.map(([, , seconds]) => Number(seconds))) } };
+  const bytes = Math.max(0, ...online.map(([, offset]) => written - Number(offset)));
+  return { replicas: online.length, lag: { bytes, seconds: Math.max(0, ...online.map(([, , seconds]) => Number(seconds))) } };
 }

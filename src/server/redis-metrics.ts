@@ -60,8 +60,16 @@ export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk 
     ({ residentBytes }) => residentBytes,
   );
   ofMost('coinop_redis_append_only_file_bytes', 'Size of the append-only file.', ({ appendOnlyBytes }) => appendOnlyBytes);
-  ofMost('coinop_redis_replication_lag_bytes', 'Bytes that the slowest replica has still to get.', ({ lag }) => lag?.bytes);
-  ofMost('coinop_redis_replication_lag_seconds', 'Seconds since the slowest replica was last heard of.', ({ lag }) => lag?.seconds);
+  ofMost(
+    'coinop_redis_replication_lag_bytes',
+    'Bytes that the slowest replica has still to get, 0 without replicas.',
+    ({ lag }) => lag?.bytes,
+  );
+  ofMost(
+    'coinop_redis_replication_lag_seconds',
+    'Seconds since the slowest replica was last heard of, 0 without replicas.',
+    ({ lag }) => lag?.seconds,
+  );
   perNode('coinop_redis_replicas', 'Replicas that follow.', 'min', ({ replicas }) => replicas);
   perNode('coinop_redis_persists', 'Whether the last write to disk, rewrite and snapshot succeeded, 0 or 1.', 'min', ({ persists }) =>
     persists ? 1 : 0,
