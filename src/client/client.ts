@@ -53,7 +53,7 @@ export interface Client extends Calls {
    * claimant gave: show it before you go on, because whoever saw the code may have claimed it.
    */
   watchPairing(pairing: Pairing, onStatus: OnPairStatus, options?: { onState?: (state: WatchState) => void }): Watch;
-  /** For `playRoom` of `coinop/client/rooms`. */
+  /** For `coinop/client/rooms`. */
   readonly parts: ClientParts;
   /** The device woke up or has a network again: try everything now. Pages do it by themselves. */
   wake(): void;
@@ -65,6 +65,7 @@ export interface Client extends Calls {
 export interface ClientParts {
   readonly name: string;
   readonly to: SendOnce;
+  readonly call: Send;
   readonly credential: () => Promise<Credential>;
   follow(followed: Followed, onState: RoomWatchOptions['onState'], code?: string): Watch;
 }
@@ -133,7 +134,7 @@ export function coinop(options: Options): Client {
   outbox.wake();
 
   return Object.assign(calls, {
-    parts: { name, to, credential, follow },
+    parts: { name, to, call, credential, follow },
     wake,
     who: identity.load,
     discardHeld: outbox.discard,

@@ -3,8 +3,16 @@ import type { Client } from './client.ts';
 import { paceOfSeat } from './pace.ts';
 import { playedRoom } from './played-room.ts';
 import type { Game, PlayedRoom } from './room-types.ts';
+import type { CallOptions, Result } from './routes.ts';
+import type { Wire } from './wire.ts';
 
+export { listRooms, watchLobby, type ListedRoom, type ListFilter, type LobbyFilter } from './lobby.ts';
 export type * from './room-types.ts';
+
+type Match = Wire['POST /v1/rooms/match'];
+
+/** The service gives the same caller the same seat for so long. A repetition that comes later could take a second one. */
+const SAME_SEAT_MS = 10_000;
 
 /**
  * Plays in a room that the client's player has joined. The page may be loaded again at any time: what it had not finished is finished by the
@@ -13,7 +21,6 @@ export type * from './room-types.ts';
 export function playRoom<G extends Game = Game>(client: Client, code: string): PlayedRoom<G> {
   const { name, follow, to, credential } = client.parts;
   const storage = pageStorage();
-  const ofSeat = `${name}:seat`;
   const ofActs = `${name}:acts:${code}`;
   const last = keptSeat(name);
   const { room, left } = playedRoom({
@@ -24,7 +31,7 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
     pace: paceOfSeat(),
     kept: actsIn(storage.get(ofActs)),
     seat: last?.code === code ? last.seat : undefined,
-    onSeat: (seat) => storage.put(ofSeat, seat && JSON.stringify({ code, seat, playerId: seat.split(' ')[1] })),
+    onSeat: (seat) => keepSeat(name, code, seat),
   });
   storage.put(ofActs);
   const leave = (): void => {
@@ -39,9 +46,41 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
   return room as unknown as PlayedRoom<G>;
 }
 
+export interface QuickMatch<G extends Game = Game> {
+  /** As `playRoom` gives it. */
+  room: PlayedRoom<G>;
+  /** The player opened the room, and is its host at first. */
+  created: boolean;
+}
+
+/**
+ * Takes a seat in the oldest open room of the game with exactly these tags, or in a new one, and plays there. After an error the player may
+ * have a seat all the same: asking again within 10 seconds gives the same one.
+ * @param wanted `game`, and what else the room must have: all `tags`, and `maxPlayers` if it is given. A new room gets these, and `minPlayers` and
+ * `startWhenFull` as well. `name` is the player's.
+ * @param options `timeoutMs` is 10,000 at most
+ */
+export async function quickMatch<G extends Game = Game>(
+  client: Client,
+  wanted: Match['input'],
+  options: CallOptions = {},
+): Promise<Result<QuickMatch<G>, Match['code']>> {
+  const { name, call, credential } = client.parts;
+  const timeoutMs = Math.min(options.timeoutMs ?? SAME_SEAT_MS, SAME_SEAT_MS);
+  const reply = await call('POST /v1/rooms/match', wanted, { ...options, timeoutMs }, credential);
+  if (!reply.ok) return reply as never;
+  const { room, you, created } = reply as unknown as Match['reply'];
+  keepSeat(name, room.code, `${room.createdAt} ${you.playerId}`);
+  return { ok: true, room: playRoom<G>(client, room.code), created };
+}
+
 /** The seat that this tab of the browser had before its page was loaded again. It may be lost by now. */
 export function lastSeat(client: Client): { code: string; playerId: string } | undefined {
   return keptSeat(client.parts.name);
+}
+
+function keepSeat(name: string, code: string, seat?: string): void {
+  pageStorage().put(`${name}:seat`, seat && JSON.stringify({ code, seat, playerId: seat.split(' ')[1] }));
 }
 
 function keptSeat(name: string): { code: string; playerId: string; seat: string } | undefined {

@@ -1,6 +1,6 @@
 // What must and must not compile for games that play in rooms. Only `tsc` reads this file.
 import { coinop } from '../../src/client/client.ts';
-import { lastSeat, playRoom } from '../../src/client/rooms.ts';
+import { lastSeat, listRooms, playRoom, quickMatch, watchLobby } from '../../src/client/rooms.ts';
 import { coinopServer } from '../../src/client/server.ts';
 
 const client = coinop({ url: 'https://coinop.example' });
@@ -76,6 +76,23 @@ async function typed(): Promise<void> {
   await plain.mergeState({ any: 'thing' });
   // @ts-expect-error: the state of a game without types is unknown
   void plain.state.any;
+
+  const open = await listRooms(client, { game: 'chess', tags: { mode: 'duel', level: 3, ranked: true }, limit: 5 });
+  if (open.ok) await listRooms(client, { cursor: open.nextCursor });
+  // @ts-expect-error: the reply has to be looked at first
+  void open.rooms;
+  watchLobby(client, { game: 'chess' }, (rooms) => rooms.map(({ code, players, maxPlayers }) => `${code} ${maxPlayers - players}`), {
+    onState: ({ status }) => void (status === 'live'),
+  }).close();
+  // @ts-expect-error: a tag is a text, a number or a boolean
+  watchLobby(client, { tags: { mode: ['duel'] } }, () => {});
+  const match = await quickMatch<Chess>(client, { game: 'chess', tags: { mode: 'duel' }, maxPlayers: 2, startWhenFull: true });
+  if (match.ok) match.room.on('change', ({ state }) => void (match.created && state.board.join()));
+  else if (match.error.code === 'rate_limited') match.error.retryAfterMs.toFixed();
+  // @ts-expect-error: a match is asked for by game
+  await quickMatch(client, { tags: {} });
+  // @ts-expect-error: the client names the caller
+  await quickMatch(client, { game: 'chess', installId: 'install-0001' });
 
   const server = coinopServer({ url: 'https://coinop.example', key: 'coinop_sk_…' });
   const opened = await server.createRoom({ game: 'chess', writers: 'server' });

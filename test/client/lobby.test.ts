@@ -1,0 +1,263 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { WebSocket as WsSocket } from 'ws';
+import type { Fetch } from '../../src/client/request.ts';
+import { lastSeat, listRooms, quickMatch, watchLobby } from '../../src/client/rooms.ts';
+import type { SocketClass } from '../../src/client/watched.ts';
+import { freshId, start } from '../harness.ts';
+import { FakeSockets } from './fake-socket.ts';
+import { openRoom, seat } from './played.ts';
+import { player } from './player.ts';
+
+const service = await start();
+afterAll(() => service[Symbol.asyncDispose]());
+const WebSocket: SocketClass = WsSocket;
+
+const freshGame = (): string => freshId('game').toLowerCase();
+
+describe('the list of open rooms', () => {
+  test('is read by game and tags, page by page', async () => {
+    using ada = player(service.url);
+    const game = freshGame();
+    const duel = await openRoom(ada, { game, public: true, maxPlayers: 4, tags: { mode: 'duel', level: 3 } });
+    service.advance(5);
+    const team = await openRoom(ada, { game, public: true, tags: { mode: 'team & co', ranked: true } });
+    await openRoom(ada, { game });
+    const list = async (filter: Parameters<typeof listRooms>[1]) => {
+      const reply = await listRooms(ada, filter);
+      if (!reply.ok) throw new Error(reply.error.code);
+      return { codes: reply.rooms.map(({ code }) => code), nextCursor: reply.nextCursor };
+    };
+    await expect.poll(async () => (await list({ game })).codes).toEqual([team, duel]);
+    expect((await list({ game, tags: { mode: 'duel', level: 3 } })).codes).toEqual([duel]);
+    expect((await list({ game, tags: { mode: 'team & co', ranked: true } })).codes).toEqual([team]);
+    expect((await list({ game, tags: { ranked: false } })).codes).toEqual([]);
+    const first = await list({ game, limit: 1 });
+    expect(first.codes).toEqual([team]);
+    expect((await list({ game, limit: 1, cursor: first.nextCursor })).codes).toEqual([duel]);
+    expect((await listRooms(ada)).ok).toBe(true);
+    expect(await listRooms(ada, { limit: 0 })).toMatchObject({ ok: false, error: { code: 'invalid_request', field: 'limit' } });
+    expect(await listRooms(ada, {}, { signal: AbortSignal.abort() })).toMatchObject({ error: { code: 'aborted' } });
+  });
+
+  test('is followed over a WebSocket, and a room of it is joined', async () => {
+    using ada = player(service.url);
+    using bob = player(service.url, { WebSocket });
+    const game = freshGame();
+    const seen: string[] = [];
+    const watch = watchLobby(bob, { game, tags: { mode: 'duel' } }, (rooms) =>
+      seen.push(rooms.map(({ code, players }) => `${code} ${players}`).join()),
+    );
+    await expect.poll(() => seen).toEqual(['']);
+    const code = await openRoom(ada, { game, public: true, maxPlayers: 2, tags: { mode: 'duel' } });
+    await expect.poll(() => seen).toEqual(['', `${code} 1`]);
+    expect(watch.state).toEqual({ status: 'live', by: 'socket' });
+    await seat(bob, code);
+    // It is full.
+    await expect.poll(() => seen).toEqual(['', `${code} 1`, '']);
+    watch.close();
+    expect(await watch.ended).toEqual({ code: 'closed' });
+  });
+
+  test('ends with the error of a filter that the service refuses', async () => {
+    using bob = player(service.url, { WebSocket });
+    expect(await watchLobby(bob, { game: 'No Game' }, () => {}).ended).toEqual({ code: 'invalid_request' });
+  });
+});
+
+describe('a followed list, where time passes', () => {
+  const [one, two] = [{ code: 'BCDFG' }, { code: 'BCDFH' }];
+  let rooms: object[];
+  let reads: string[];
+  /** Called while a read is under way. */
+  let during: () => void;
+  let nextCursor: string | undefined;
+  beforeEach(() => {
+    vi.useFakeTimers();
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    [rooms, reads, during, nextCursor] = [[one], [], () => {}, undefined];
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+
+  const fetch: Fetch = async (url, { signal }) => {
+    signal.throwIfAborted();
+    reads.push(url.replace(/.*\/v1/, ''));
+    const text = JSON.stringify({ ok: true, rooms, nextCursor });
+    during();
+    await Promise.resolve();
+    return new Response(text);
+  };
+
+  async function watching(options: object = {}) {
+    const fake = new FakeSockets();
+    const client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch, installId: 'install-of-ada', ...options });
+    const seen: object[][] = [];
+    const watch = watchLobby(client, { game: 'duel', tags: { mode: 'a&b', ranked: false } }, (list) => seen.push(list));
+    await vi.advanceTimersByTimeAsync(0);
+    const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+    const tell = async (list: object[]) => {
+      fake.last.message({ type: 'rooms', rooms: list });
+      await pass(0);
+    };
+    return { client, fake, seen, watch, pass, tell };
+  }
+
+  /** From its opening on, with a first list. */
+  async function connected() {
+    const all = await watching();
+    all.fake.last.onopen!({});
+    await all.tell([one]);
+    expect(all.seen).toEqual([[one]]);
+    return all;
+  }
+
+  test('comes back after a connection that broke, and tells only what is new', async () => {
+    const { client, fake, seen, watch, pass, tell } = await connected();
+    expect(fake.last.url).toBe('wss://coinop.example/v1/lobby/live?game=duel&tag.mode=a%26b&tag.ranked=false&');
+    expect(fake.last.sent).toEqual([]);
+    fake.last.onclose!({ code: 1006 });
+    await pass(0);
+    expect(watch.state.status).toBe('waiting');
+    await pass(1000);
+    expect(fake.opened).toHaveLength(2);
+    fake.last.onopen!({});
+    await tell([one]);
+    await tell([one, two]);
+    await tell([one]);
+    expect(seen).toEqual([[one], [one, two], [one]]);
+    expect(reads).toEqual([]);
+    client.close();
+  });
+
+  test('is checked by a read while nothing changes, and keeps its connection', async () => {
+    const { client, fake, seen, pass } = await connected();
+    await pass(120_000);
+    expect(reads.length).toBeGreaterThanOrEqual(3);
+    expect(reads[0]).toBe('/rooms?game=duel&tag.mode=a%26b&tag.ranked=false&limit=50');
+    expect([fake.opened.length, fake.last.isClosed, seen.length]).toEqual([1, false, 1]);
+    client.close();
+  });
+
+  test('connects again where a read finds a list that the connection does not bring', async () => {
+    const { client, fake, seen, pass } = await connected();
+    rooms = [two];
+    await pass(45_000);
+    expect([seen, fake.opened[0]!.isClosed, fake.opened.length]).toEqual([[[one], [two]], true, 2]);
+    client.close();
+  });
+
+  test('keeps a list that came over the connection while an older one was read', async () => {
+    const { client, fake, seen, pass } = await connected();
+    rooms = [];
+    during = () => fake.last.message({ type: 'rooms', rooms: [two] });
+    await pass(38_000);
+    during = () => {};
+    rooms = [two];
+    await pass(60_000);
+    expect([seen, fake.opened.length]).toEqual([[[one], [two]], 1]);
+    client.close();
+  });
+
+  test('takes no short page for the list that the connection brought', async () => {
+    const { client, fake, seen, pass } = await connected();
+    [rooms, nextCursor] = [[], '1795348800000BCDFG'];
+    await pass(120_000);
+    expect([seen, fake.opened.length]).toEqual([[[one]], 1]);
+    client.close();
+  });
+
+  test('is read every four seconds where no WebSocket comes through, short pages too', async () => {
+    const { client, seen, watch, pass } = await watching({ WebSocket: null });
+    expect([seen, watch.state]).toEqual([[[one]], { status: 'live', by: 'poll' }]);
+    await pass(8000);
+    [rooms, nextCursor] = [[two], '1795348800000BCDFG'];
+    await pass(4000);
+    expect([reads.length, seen]).toEqual([4, [[one], [two]]]);
+    client.close();
+    // Nothing keeps a process of Node alive.
+    expect(vi.getTimerCount()).toBe(0);
+    await pass(60_000);
+    expect(reads).toHaveLength(4);
+  });
+});
+
+describe('a quick match', () => {
+  test('ends in one room that both players play in', async () => {
+    using ada = player(service.url, { WebSocket });
+    using bob = player(service.url, { WebSocket });
+    const wanted = { game: freshGame(), tags: { mode: 'duel' }, maxPlayers: 2, startWhenFull: true };
+    const first = await quickMatch<{ data: { x: number } }>(ada, { ...wanted, name: 'Ada' });
+    const second = await quickMatch<{ data: { x: number } }>(bob, { ...wanted, name: 'Bob' });
+    if (!first.ok || !second.ok) throw new Error('no match');
+    expect([first.created, second.created]).toEqual([true, false]);
+    expect(second.room.code).toBe(first.room.code);
+    await expect.poll(() => [first.room.room?.phase, first.room.me?.name, second.room.me?.name]).toEqual(['playing', 'Ada', 'Bob']);
+    expect(await second.room.set({ x: 7 })).toMatchObject({ ok: true });
+    await expect.poll(() => first.room.players[1]?.data?.x).toBe(7);
+  });
+
+  test('gives the same seat where the answer was lost', async () => {
+    let tries = 0;
+    const losing: Fetch = async (...request) => {
+      const response = await fetch(...(request as Parameters<typeof globalThis.fetch>));
+      if (request[0].endsWith('/match') && ++tries < 2) throw new TypeError('lost');
+      return response;
+    };
+    using ada = player(service.url, { fetch: losing });
+    const game = freshGame();
+    const match = await quickMatch(ada, { game, name: 'Ada' });
+    if (!match.ok) throw new Error(match.error.code);
+    expect([tries, match.created]).toEqual([2, true]);
+    await expect.poll(() => match.room.players.map(({ name }) => name)).toEqual(['Ada']);
+    const listed = await listRooms(ada, { game });
+    expect(listed.ok && listed.rooms.map(({ code }) => code)).toEqual([match.room.code]);
+  });
+
+  test('is asked for no longer than the service gives the same seat', async () => {
+    vi.useFakeTimers();
+    const sentAt: number[] = [];
+    const began = performance.now();
+    const client = player('https://coinop.example', {
+      fetch: async () => (sentAt.push(performance.now() - began), Promise.reject(new TypeError('offline'))),
+    });
+    const asking = quickMatch(client, { game: 'duel' }, { timeoutMs: 60_000 });
+    await vi.advanceTimersByTimeAsync(60_000);
+    vi.useRealTimers();
+    expect(await asking).toMatchObject({ ok: false, error: { code: 'network' } });
+    expect(sentAt.length).toBeGreaterThan(2);
+    expect(Math.max(...sentAt)).toBeLessThanOrEqual(10_000);
+    client.close();
+  });
+
+  test('is remembered by the tab at once, as the seat of its player', async () => {
+    const kept = new Map<string, string>();
+    vi.stubGlobal('sessionStorage', {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+      removeItem: (key: string) => void kept.delete(key),
+    });
+    using ada = player(service.url, { WebSocket });
+    const match = await quickMatch(ada, { game: freshGame() });
+    if (!match.ok) throw new Error(match.error.code);
+    const { code } = match.room;
+    // Before the channel has said anything.
+    expect([match.room.connection.status, lastSeat(ada)]).toEqual(['connecting', { code, playerId: 'p1', seat: expect.any(String) }]);
+    const seatBefore = kept.get('coinop:seat');
+    await expect.poll(() => match.room.me?.id).toBe('p1');
+    expect(kept.get('coinop:seat')).toBe(seatBefore);
+    expect(await match.room.act('leave')).toMatchObject({ ok: true });
+    await expect.poll(() => lastSeat(ada)).toBeUndefined();
+    vi.unstubAllGlobals();
+  });
+
+  test('tells why there is none', async () => {
+    using ada = player(service.url);
+    expect(await quickMatch(ada, { game: 'duel', minPlayers: 3, maxPlayers: 2 })).toMatchObject({
+      ok: false,
+      error: { code: 'invalid_request', field: 'minPlayers' },
+    });
+    expect(lastSeat(ada)).toBeUndefined();
+  });
+});
