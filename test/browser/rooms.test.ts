@@ -25,7 +25,7 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
   let lines: string[][] = [];
   beforeAll(async () => {
     browsers = await Promise.all([launch(), launch()]);
-    const names = ['chat', 'tic-tac-toe', 'race', 'cards'];
+    const names = ['chat', 'tic-tac-toe', 'race', 'cards', 'lobby'];
     site = await servePages(() => ({
       ...Object.fromEntries(names.map((name) => [`/${name}`, example(`${name}.html`, url)])),
       '/documented': documented,
@@ -136,6 +136,53 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     const { room } = (await opened.json()) as { room: { code: string } };
     await bob.goto(`${site.origin}/documented?again#${room.code}`);
     await shows(bob, '#said', 'Cleo: 0, Bob: 0 Last: –');
+  });
+
+  /** Ada and Bob in the lobby, with nobody's room in it. */
+  async function lobby(): Promise<[ada: Page, bob: Page]> {
+    const [ada, bob] = (await Promise.all(contexts.map((context) => context.newPage()))) as [Page, Page];
+    lines = [ada, bob].map((page) => complaints(page, FAILED));
+    await Promise.all([ada.goto(`${site.origin}/lobby?name=Ada`), bob.goto(`${site.origin}/lobby?name=Bob`)]);
+    for (const page of [ada, bob]) await shows(page, '#state', 'live');
+    return [ada, bob];
+  }
+
+  const code = async (page: Page): Promise<string> => (await shows(page, '#room', /^[A-Z]{5}$/), (await page.textContent('#room'))!);
+
+  test('a room that is opened in the lobby shows to another player, who joins it without its code', async () => {
+    const [ada, bob] = await lobby();
+    await press(ada, '#open');
+    await press(bob, `#rooms button:text("Join ${await code(ada)}: 1 of 2")`);
+    for (const page of [ada, bob]) await shows(page, '#players', /^Ada, Bob$/);
+    // It is full. Its last player's leaving ends it.
+    await press(ada, '#leave');
+    await shows(ada, '#state', 'live');
+    await shows(bob, '#players', /^Bob$/);
+    await press(bob, '#leave');
+    for (const page of [ada, bob]) await expect.poll(() => page.locator('#rooms button').count()).toBe(0);
+    expect([await bob.isVisible('#match'), await bob.isVisible('#room')]).toEqual([true, false]);
+  });
+
+  extra('a quick match seats two players in one room, who go on there after an outage and a reload', async () => {
+    const [ada, bob] = await lobby();
+    await press(ada, '#match');
+    const first = await code(ada);
+    await shows(bob, '#rooms', `Join ${first}: 1 of 2`);
+    await press(bob, '#match');
+    expect(await code(bob)).toBe(first);
+    for (const page of [ada, bob]) await shows(page, '#phase', 'playing');
+    await outage();
+    for (const page of [ada, bob]) await page.reload();
+    for (const page of [ada, bob]) await shows(page, '#players', /^Ada, Bob$/);
+    expect([await code(ada), await code(bob)]).toEqual([first, first]);
+  });
+
+  extra('the list comes back after an outage, with the rooms of then', async () => {
+    const [ada, bob] = await lobby();
+    await outage(() => shows(bob, '#state', /waiting|connecting/));
+    await shows(bob, '#state', 'live');
+    await press(ada, '#open');
+    await shows(bob, '#rooms', `Join ${await code(ada)}: 1 of 2`);
   });
 
   extra('a chat carries what was said during an outage, in order, and nothing twice', async () => {
