@@ -404,6 +404,33 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await away.close();
   });
 
+  extra('a room shows in another window, whose player joins it without its code', async () => {
+    const ada = await openPlayground();
+    const other = await browser.newContext();
+    const { page: bob, faults } = await openChecked(other, service.url);
+    allFaults.push(faults);
+    await playgroundReady(bob);
+    await press(ada, pane('ada', '[data-act="create"]'));
+    await shows(ada, pane('ada', '[data-part="link"]'), 'live');
+    const code = (await ada.textContent(pane('ada', '[data-part="code"]')))!;
+    const row = bob.locator('#room-open li', { hasText: code });
+    await row.getByText('1/8').waitFor();
+    const joins = bob.getByRole('button', { name: `Bob joins ${code}`, exact: true });
+    await joins.focus();
+    await bob.keyboard.press('Enter');
+    await shows(bob, pane('bob', '[data-part="link"]'), 'live');
+    await shows(ada, pane('ada', '[data-part="seats"]'), 'Bob');
+    await row.getByText('2/8').waitFor();
+    await joins.dispatchEvent('click');
+    await shows(bob, pane('bob', '[data-part="said"]'), 'Leave this room first.');
+    // The row goes when the room starts. It had the focus, which stays at the list.
+    await joins.focus();
+    await press(ada, pane('ada', '[data-act="start"]'));
+    await row.waitFor({ state: 'detached' });
+    expect(await bob.evaluate('document.activeElement.closest("#room-open") !== null')).toBe(true);
+    await other.close();
+  });
+
   extra('a room that is gone is explained, and its player can open another', async () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));

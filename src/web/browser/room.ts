@@ -3,6 +3,7 @@ import { playRoom, type PlayedRoom } from '/rooms.js';
 import { make, name, onPress, onSubmit, setEnabled } from './dom.ts';
 import { player } from './players.ts';
 import { explain } from './problems.ts';
+import { GAME, showOpenRooms } from './open-rooms.ts';
 import { newState, Play } from './room-play.ts';
 import { wireOf, type Wire } from './wire.ts';
 
@@ -16,11 +17,13 @@ export function showRoom(): void {
   // The messages are what this step is about: open requests would push them out of sight.
   const wire = wireOf('room', false);
   const screens: Screen[] = ['ada', 'bob'].map((id) => new Screen(id, wire, (code) => screens.forEach((screen) => screen.suggest(code))));
+  showOpenRooms(screens);
 }
 
 class Screen {
+  /** Of its player. */
+  readonly name: string;
   readonly #root: HTMLElement;
-  readonly #name: string;
   readonly #client: Client;
   readonly #opened: (code: string) => void;
   readonly #play: Play;
@@ -36,10 +39,10 @@ class Screen {
   /** @param opened gets the code of a room that this screen opened */
   constructor(id: string, wire: Wire, opened: (code: string) => void) {
     this.#root = document.querySelector<HTMLElement>(`[data-pane="${id}"]`)!;
-    this.#name = id[0]!.toUpperCase() + id.slice(1);
+    this.name = id[0]!.toUpperCase() + id.slice(1);
     this.#opened = opened;
     const keep = (socket: WebSocket): void => this.#keep(socket);
-    const Traced = wire.socketOf(this.#name);
+    const Traced = wire.socketOf(this.name);
     this.#client = player(id, wire, {
       WebSocket: class extends Traced {
         constructor(url: string | URL) {
@@ -112,7 +115,7 @@ class Screen {
   }
 
   async #create(): Promise<void> {
-    const reply = await this.#client.rooms.create({ name: this.#name, state: newState });
+    const reply = await this.#client.rooms.create({ name: this.name, game: GAME, public: true, state: newState });
     if (!reply.ok) return this.#say(explain(reply.error));
     this.#enter(reply.room, reply.you.playerId);
     this.#opened(reply.room.code);
@@ -122,7 +125,13 @@ class Screen {
     const code = this.#typed.value.trim();
     if (code === '') return this.#say('Type the five letters of a room first.');
     if (code.length >= 24) return this.#say('That looks like a token or an address. A room has a code of five letters.');
-    const reply = await this.#client.rooms.join({ code, name: this.#name });
+    await this.joinRoom(code);
+  }
+
+  /** Joins a room, unless the screen is in one. */
+  async joinRoom(code: string): Promise<void> {
+    if (this.#played !== undefined) return this.#say('Leave this room first.');
+    const reply = await this.#client.rooms.join({ code, name: this.name });
     if (!reply.ok) return this.#say(explain(reply.error));
     this.#enter(reply.room, reply.you.playerId);
   }

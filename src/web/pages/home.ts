@@ -59,6 +59,7 @@ const PLAYGROUND_MODULES = [
   'coins',
   'board',
   'room',
+  'open-rooms',
   'room-play',
   'pairing',
   'access',

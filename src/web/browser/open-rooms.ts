@@ -1,0 +1,62 @@
+import { coinop } from '/client.js';
+import { watchLobby, type ListedRoom } from '/rooms.js';
+import { byId, make, onPress } from './dom.ts';
+
+/** The rooms of the playground, in all windows. */
+export const GAME = 'playground';
+
+/** Rooms that the list has place for. */
+const MOST_SHOWN = 3;
+
+/** A screen of the page. */
+interface Joiner {
+  readonly name: string;
+  joinRoom(code: string): Promise<void>;
+}
+
+/** Shows the newest rooms that can be joined, also those that other windows opened. */
+export function showOpenRooms(screens: readonly Joiner[]): void {
+  const list = byId('room-open');
+  const rows = new Map<string, Row>();
+  // The messages of the list would push those of the players out of the log.
+  watchLobby(coinop({ url: location.origin, store: null }), { game: GAME }, (rooms) => {
+    const shown = rooms.slice(0, MOST_SHOWN);
+    const codes = new Set(shown.map(({ code }) => code));
+    const hadFocus = list.contains(document.activeElement);
+    for (const [code, { element }] of rows) {
+      if (codes.has(code)) continue;
+      element.remove();
+      rows.delete(code);
+    }
+    for (const room of shown) {
+      const row = rows.get(room.code) ?? new Row(room.code, screens);
+      row.show(room);
+      rows.set(room.code, row);
+    }
+    // A row that is already in its place is not moved: it would lose the focus.
+    for (const [place, { code }] of shown.entries()) {
+      const { element } = rows.get(code)!;
+      if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);
+    }
+    if (hadFocus && !list.contains(document.activeElement)) list.focus({ preventScroll: true });
+  });
+}
+
+class Row {
+  readonly element: HTMLElement;
+  readonly #players = make('span');
+
+  constructor(code: string, screens: readonly Joiner[]) {
+    const buttons = screens.map((screen) => {
+      const button = make('button', { type: 'button', className: 'small', textContent: `${screen.name} joins` });
+      button.setAttribute('aria-label', `${screen.name} joins ${code}`);
+      onPress(button, () => screen.joinRoom(code));
+      return button;
+    });
+    this.element = make('li', {}, make('b', { textContent: code }), this.#players, ...buttons);
+  }
+
+  show({ players, maxPlayers }: ListedRoom): void {
+    this.#players.textContent = `${players}/${maxPlayers}`;
+  }
+}
