@@ -13,6 +13,7 @@ import { idle } from './idle.ts';
 import { ledgerMemory } from './ledger-memory.ts';
 import { overload } from './overload.ts';
 import { pairing } from './pairing.ts';
+import { roomList } from './room-list.ts';
 import { seatData } from './seat-data.ts';
 import { tails } from './tail.ts';
 import { workersCredit, workersRooms } from './workers.ts';
@@ -42,6 +43,7 @@ export const scenarios: readonly Scenario[] = [
   growthRooms,
   overload,
   bigBoard,
+  roomList,
   workersCredit,
   workersRooms,
   ...tails,
