@@ -4,7 +4,7 @@ import { Refusal } from '../../../errors.ts';
 import { Encoded } from '../../../server/http/endpoint.ts';
 import { GameId } from '../../catalogue/model.ts';
 import { ALL_GAMES, ListCursor, listedJson, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
-import { BYTES_A_LOOK, MOST_LOOKS, readPage, type Page, type PageQuery } from './page.ts';
+import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readPage, type Page, type PageQuery } from './page.ts';
 
 /** A page whose first looks find too few rooms costs as much as so many further requests: 800 looks take Redis as long. */
 const FIRST_LOOKS = 200;
@@ -59,7 +59,8 @@ async function wholePage(
 ): Promise<Page> {
   const first = await readPage({ ...asked, looks: FIRST_LOOKS }, scripts);
   const limit = asked.limit - first.rooms.length;
-  if (first.next === '' || limit === 0 || first.isFull || charge(FURTHER_LOOKS_COST) > 0) return first;
-  const more = await readPage({ ...asked, limit, from: first.next, looks: MOST_LOOKS - FIRST_LOOKS }, scripts);
+  const mostBytes = MOST_PAGE_BYTES - first.bytes;
+  if (first.next === '' || limit === 0 || mostBytes <= 0 || charge(FURTHER_LOOKS_COST) > 0) return first;
+  const more = await readPage({ ...asked, limit, from: first.next, looks: MOST_LOOKS - FIRST_LOOKS, mostBytes }, scripts);
   return { ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] };
 }

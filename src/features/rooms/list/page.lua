@@ -56,8 +56,9 @@ repeat
       answer[4 + 2 * found], answer[5 + 2 * found] = entry, summary
     end
   end
-  -- No more than may be left to look at, by the length of those so far.
-  chunk = math.min(2 * chunk, MOST_AT_A_TIME, 1 + math.ceil((most_read - read) * looked / math.max(read, 1)))
+  -- No more than may be left to look at, by the length of those so far; one at least. A count of 0 would end the list here, and Redis
+  -- would read all of it for one below 0.
+  chunk = math.max(1, math.min(2 * chunk, MOST_AT_A_TIME, 1 + math.ceil((most_read - read) * looked / math.max(read, 1))))
 until is_more or #entries < count
 answer[2] = version_now
 if is_more then answer[3] = last end

@@ -39,8 +39,8 @@ export interface Page {
   readonly version: string;
   /** The entry that the next page follows; '' on the last page. */
   readonly next: string;
-  /** Whether the page has as many bytes as it may. */
-  readonly isFull: boolean;
+  /** Of the summaries in the page. */
+  readonly bytes: number;
   /** Entries past their time that the page met. */
   readonly lapsed: number;
   /** When the first of its rooms leaves the list, unless somebody is present. Undefined for a page without rooms. */
@@ -57,7 +57,8 @@ export async function readChangedPage(query: PageQuery & { readonly known: strin
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
   const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
     ...args,
-    mostRead: BYTES_A_LOOK * args.looks,
+    // Few looks must not bring fewer rooms than a page may have.
+    mostRead: Math.max(BYTES_A_LOOK * args.looks, mostBytes),
     mostBytes,
   });
   if (word === 'same') return undefined;
@@ -65,7 +66,7 @@ export async function readChangedPage(query: PageQuery & { readonly known: strin
   return {
     version,
     next,
-    isFull: rooms.reduce((bytes, [, summary]) => bytes + Buffer.byteLength(summary), 0) >= mostBytes,
+    bytes: rooms.reduce((bytes, [, summary]) => bytes + Buffer.byteLength(summary), 0),
     lapsed: Number(lapsed),
     endsAt: endsAt === '' ? undefined : Number(endsAt),
     rooms,
