@@ -85,11 +85,15 @@ export interface MatchesParts extends LobbyServices {
   readonly metrics: Pick<Metrics, 'countBy'>;
 }
 
-/** A seat of a room that nobody has created yet, as far as the list knows. It has these seats: others may have reserved them. */
+/**
+ * A seat of a room that nobody has created yet, as far as the list knows. It has these seats and tags: others may have reserved them, and
+ * the caller may ask for others now than in the call that reserved it.
+ */
 interface ReservedNew {
   readonly entry: string;
   readonly may: 'create';
   readonly maxPlayers: number;
+  readonly tags: z.output<typeof Tags>;
 }
 
 /** `look`: the caller asked before, and the reservation has ended: it has a seat there, or had one. */
@@ -152,7 +156,7 @@ export class Matches {
 
   async #reserve({ accountId }: Caller, wanted: Wanted, avoided: readonly string[], isNew: boolean): Promise<Reserved> {
     const { game, tags, maxPlayers } = wanted;
-    const [word, entry = '', newSeats] = await this.#parts.scripts.run(
+    const [word, entry = '', newSeats, newTags = ''] = await this.#parts.scripts.run(
       reserveScript,
       { ...writtenKeys(game), asked: askedKey(game, accountId) },
       {
@@ -167,7 +171,8 @@ export class Matches {
       },
     );
     if (word === 'asked') return { entry, may: 'look' };
-    return newSeats === '' ? { entry, may: 'join' } : { entry, may: 'create', maxPlayers: Number(newSeats) };
+    if (newSeats === '') return { entry, may: 'join' };
+    return { entry, may: 'create', maxPlayers: Number(newSeats), tags: JSON.parse(newTags) as z.output<typeof Tags> };
   }
 
   /** @param hasTries whether the caller may be sent to another room if the primary of this one is away */
@@ -243,8 +248,8 @@ export class Matches {
   }
 
   /** Lines of the fields of a new room, as `seat.lua` takes them. */
-  #fieldsOf(wanted: Wanted, { entry, maxPlayers }: ReservedNew, joinedAt: string): string {
-    const { game, tags, name, startWhenFull } = wanted;
+  #fieldsOf(wanted: Wanted, { entry, maxPlayers, tags }: ReservedNew, joinedAt: string): string {
+    const { game, name, startWhenFull } = wanted;
     const { code, createdAt } = roomOf(entry);
     const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
     const of = { code, host: playerRecord(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#parts.config) };

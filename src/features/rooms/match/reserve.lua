@@ -3,7 +3,7 @@
 -- KEYS order, untils, rooms, version, free, reserved, taken, asked
 -- ARGV game, account_id, tags, max_players (or '': any), new_max_players, new_code, avoided (entries, separated by blanks), is_new (1: in no room that stands)
 -- Library listed.lua: list_of, remembered, seats_of, hash_of, reserve, lapse, keep_list
--- Answers reserved(entry, seats that the room has if it is still to be created, else '') asked(entry)
+-- Answers reserved(entry, seats and tags that the room has if it is still to be created, else '' twice) asked(entry)
 --
 -- For ASKED_MS the caller is answered as before, whatever became of that answer: `reserved` while the seat is reserved, `asked` later.
 local RESERVED_MS = 5000 -- longer than a request takes
@@ -18,8 +18,8 @@ local is_avoided = {}
 for entry in string.gmatch(avoided, '%S+') do is_avoided[entry] = true end
 
 local function found(entry, seq, summary)
-  local _, most = seats_of(summary)
-  return {'reserved', entry, seq == 0 and most or ''}
+  local _, most, has = seats_of(summary)
+  return {'reserved', entry, seq == 0 and most or '', seq == 0 and has or ''}
 end
 
 local before = redis.call('GET', asked)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
-import { listKeys, writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
+import { askedKey, listKeys, writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { freshId, start, type TestReply, type TestService } from '../../../harness.ts';
 import { open, refusal, type TestRoom } from '../room.ts';
 
@@ -187,6 +187,24 @@ describe('POST /v1/rooms/match', () => {
     expect(await codeOf(ask(game, {}, own))).toBe('BCDFG');
     await redis.del('{room:BCDFG}');
     await own[Symbol.asyncDispose]();
+  });
+
+  test('a caller who asks for other tags before the first call has created the room creates it with the tags for which others wait', async () => {
+    const game = freshGame();
+    const { redis } = service.service;
+    const [installId, code] = [freshId(), 'ZZXWV'];
+    const { reserved, rooms, untils, taken } = writtenKeys(game);
+    const entry = `${service.now()}${code}`;
+    await redis.hset(rooms, entry, `0 0 2 ${game} {"mode":"duel"}`);
+    await redis.zadd(untils, service.now() + 10_000, entry);
+    await redis.zadd(reserved, service.now() + 5000, `${entry} ${accountIdOf(installId)}`);
+    await redis.hset(taken, entry, 1);
+    await redis.set(askedKey(game, accountIdOf(installId)), entry, 'PX', 10_000);
+    const { body } = await ask(game, { installId, tags: { mode: 'team' } });
+    expect(body).toMatchObject({ created: true, room: { code, tags: { mode: 'duel' }, maxPlayers: 2 } });
+    expect(await codeOf(ask(game, { tags: { mode: 'duel' } }))).toBe(code);
+    await nothingReserved(game);
+    await redis.del(`{room:${code}}`);
   });
 
   test('200 who ask at once on two processes fill rooms of four', async () => {
