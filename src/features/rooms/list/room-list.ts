@@ -196,7 +196,9 @@ export class RoomList {
     for (const [code, sockets] of this.#sockets) {
       for (const { playerId, socket } of sockets.values()) {
         const fields = fieldsOf(socket);
-        if (fields === undefined || summaryOf(fields) === '') break;
+        // A socket that lags closes up to half a minute after its process lost the room. Later sockets have the room that stands.
+        if (fields === undefined) continue;
+        if (summaryOf(fields) === '') break;
         if (!keepsListed(fields, playerId)) continue;
         open.set(code, fields);
         break;
@@ -204,9 +206,8 @@ export class RoomList {
     }
     // A room that was open at the last renewal may have been closed by a process that died before it wrote that.
     const closed = [...this.#open].flatMap(([code]) => {
-      const [renewed] = open.has(code) ? [] : (this.#sockets.get(code)?.values() ?? []);
-      const fields = renewed && fieldsOf(renewed.socket);
-      return fields === undefined ? [] : [fields];
+      const sockets = open.has(code) ? [] : [...(this.#sockets.get(code)?.values() ?? [])];
+      return sockets.flatMap(({ socket }) => fieldsOf(socket) ?? []).slice(0, 1);
     });
     this.#open = open;
     const all = [...open.values(), ...closed.filter((fields) => summaryOf(fields) === '')];

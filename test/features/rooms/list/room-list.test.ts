@@ -87,6 +87,22 @@ test('a renewal writes what a process that died did not, and ends with the socke
   await list.close();
 });
 
+test('a socket of a room that the process lost, which has not closed yet, does not keep the next room of the code from renewals', async () => {
+  const { list, scripts } = listOfProcess();
+  const game = freshId('game').toLowerCase();
+  const lost = { id: 'BCDFG', connectionId: 'c1', state: { fields: room(game, { public: 'false' }) } as unknown };
+  list.present(lost, 'p1');
+  lost.state = undefined;
+  const socket = { id: 'BCDFG', connectionId: 'c2', state: { fields: room(game, { public: 'false' }) } };
+  list.present(socket, 'p1');
+  // Only a renewal writes it.
+  socket.state.fields.set('public', 'true');
+  await vi.waitFor(async () => expect((await readPage(all(game), scripts)).rooms).toHaveLength(1));
+  socket.state.fields.set('locked', 'true').set('seq', '2');
+  await vi.waitFor(async () => expect((await readPage(all(game), scripts)).rooms).toEqual([]));
+  await list.close();
+});
+
 test('a thousand rooms of a process take one call for each hundred', async () => {
   const { list, scripts } = listOfProcess();
   const game = freshId('game').toLowerCase();
