@@ -168,12 +168,17 @@ export class Outbox implements Watcher {
   dropped(message: ArrayBuffer): void {
     this.lag();
     const { pushCount } = this.#parts.topic;
-    if (this.#isSendingState) return void (this.#missedPush = pushCount);
+    if (this.#isSendingState) return this.#missState(pushCount);
     const head = Buffer.from(message).toString('latin1', 0, HEAD_LENGTH);
     const answer = head.startsWith(ACTED) ? this.#published.findIndex(({ text }) => text.startsWith(head)) : -1;
-    if (answer === -1 || pushCount > this.#published[answer]!.pushCount) this.#missedPush = pushCount;
+    if (answer === -1 || pushCount > this.#published[answer]!.pushCount) this.#missState(pushCount);
     const from = answer === -1 ? this.#published.findIndex((published) => published.pushCount >= pushCount) : answer;
     if (from >= 0) for (const { text } of this.#published.splice(from)) this.#queueAnswer(text);
+  }
+
+  #missState(pushCount: number): void {
+    this.#missedPush = pushCount;
+    this.#parts.topic.missed(this);
   }
 
   #queueAnswer(text: string): void {

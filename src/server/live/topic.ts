@@ -40,6 +40,8 @@ export class Topic {
   readonly #watchers = new Set<Watcher>();
   /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
   readonly #joining = new Map<Watcher, number>();
+  /** Watchers that take patches and missed a state: they get no patch before the next whole one. */
+  readonly #behind = new Set<Watcher>();
   /** What goes out with the push that is due. */
   readonly #withPush: [topic: string, message: string][] = [];
   /** How many of the watchers take patches. */
@@ -135,10 +137,22 @@ export class Topic {
   }
 
   /**
+   * A watcher missed a state because its buffer is full. The patches to come do not fit what it has. One that is published in the turn in
+   * which it drains would be sent before the state of `catchUp`, so the watcher leaves them now. Not at once: uWS may be going through
+   * the subscribers.
+   */
+  missed(watcher: Watcher): void {
+    if (!watcher.takesPatches) return;
+    this.#behind.add(watcher);
+    queueMicrotask(() => this.#behind.has(watcher) && watcher.unsubscribe(this.#patchChannel));
+  }
+
+  /**
    * Sends the latest state to a watcher that missed one because its buffer was full, and has drained.
    * @param missedPush `pushCount` when the watcher missed the state
    */
   catchUp(watcher: Watcher, missedPush: number): void {
+    this.#behind.delete(watcher);
     if (!this.isKnown) return;
     const isJoining = this.#joining.has(watcher);
     const isPushing = this.#pushing !== undefined && !isJoining;
@@ -147,6 +161,7 @@ export class Topic {
     // A state that a push brings to all watchers must not reach this one twice.
     else if (isPushing || (this.#pushCount > missedPush && !watcher.takesPatches)) return;
     if (isPushing || isJoining) this.#joining.set(watcher, this.position);
+    else watcher.subscribe(this.#channelOf(watcher));
     watcher.sendState(this.message);
   }
 
@@ -164,6 +179,7 @@ export class Topic {
 
   remove(watcher: Watcher): void {
     this.#joining.delete(watcher);
+    this.#behind.delete(watcher);
     if (!this.#watchers.delete(watcher)) return;
     if (watcher.takesPatches) this.#patchedCount--;
     this.release();
@@ -348,6 +364,8 @@ export class Topic {
 
   #join(): void {
     for (const [watcher, position] of this.#joining) {
+      // It joins once it has drained.
+      if (this.#behind.has(watcher)) continue;
       if (position < this.position) watcher.sendState(this.message);
       watcher.subscribe(this.#channelOf(watcher));
     }
