@@ -219,6 +219,7 @@ export class Hub {
       ofFeed.forEach((topic, index) => {
         const before = known[index]!;
         const { state, relayed = 0 } = found[index] ?? {};
+        if (before.state === undefined) topic.openedAfter(relayed);
         if (state === undefined) topic.end(closeCodes.gone, 'gone');
         // After a failover to a replica that lagged behind, numbers start again below those sent: watchers must reconnect.
         else if (relayed < before.relayed || (state !== 'same' && !canFollow(state, before.state)))

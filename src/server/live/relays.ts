@@ -25,6 +25,8 @@ export class Relays {
   readonly #parts: RelaysParts;
   /** Number of the last message. */
   #last = 0;
+  /** Number of the last message before the topic was opened. Undefined: not known. */
+  #lastBefore: number | undefined;
   /** What one read from Redis brought: a socket gets it in one write. */
   readonly #waiting: Waiting[] = [];
   /** The messages that no watcher got: the first and the last. */
@@ -41,10 +43,16 @@ export class Relays {
     return this.#last;
   }
 
+  /** The topic was opened after the message of this number: a later one that does not come was lost. */
+  openedAfter(number: number): void {
+    this.#lastBefore ??= number;
+  }
+
   /** @param to the watchers that get the message; undefined: all */
   take(number: number, message: string, to: ReadonlySet<Watcher> | undefined): void {
     // Redis lost the messages between on their way to this process.
-    if (this.#last > 0 && number > this.#last + 1) this.#miss(this.#last + 1, number - 1);
+    const last = this.#last > 0 ? this.#last : (this.#lastBefore ?? number);
+    if (number > last + 1) this.#miss(last + 1, number - 1);
     this.#last = number;
     const { watchers, counts } = this.#parts;
     const { size } = to ?? watchers;

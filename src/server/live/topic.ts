@@ -230,6 +230,11 @@ export class Topic {
     return this.#relays.last;
   }
 
+  /** @param relayed number of the last message before the first state was read */
+  openedAfter(relayed: number): void {
+    this.#relays.openedAfter(relayed);
+  }
+
   /** Takes a state that was read, unless the topic has it or a newer one. */
   advance(state: State): void {
     if (this.#state !== undefined && state.position > this.position) state.follow?.(this.#state);

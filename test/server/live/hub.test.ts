@@ -74,6 +74,20 @@ async function watched(id = '1'): Promise<{ topic: Topic; watcher: FakeWatcher }
 }
 
 describe('watch', () => {
+  test('reads the number of the last message, so that a lost one is noticed', async () => {
+    const relaying: Feed = {
+      ...feed,
+      take: (text) => ({ number: Number(text), to: undefined, message: text, changesAt: Infinity }),
+      fetch: async (all) => (await feed.fetch(all)).map((found) => found && { ...found, relayed: 7 }),
+    };
+    const topic = (await hub.watch(relaying, '1'))!;
+    const watcher = new FakeWatcher(topic);
+    topic.add(watcher);
+    subscriber.emit('message', 'thing:1', '9');
+    await turn();
+    expect(watcher.relayed).toEqual(['{"type":"missed","from":8,"to":8}', '9']);
+  });
+
   test('subscribes before it reads, so that no change falls in between', async () => {
     let subscribedAtRead: boolean | undefined;
     const reading: Feed = {

@@ -71,6 +71,14 @@ describe('a message', () => {
     expect(sent).toEqual(['message 41']);
   });
 
+  test('that was lost after the topic was opened is told as missed, also where none came before', async () => {
+    topic.openedAfter(40);
+    watch();
+    for (const number of [43, 44]) topic.take(String(number));
+    await turn();
+    expect(sent).toEqual([missed(41, 42), 'message 43', 'message 44']);
+  });
+
   test('to a name that is given twice reaches its watcher once', async () => {
     watch('p2');
     topic.take('1 p2,p2');
