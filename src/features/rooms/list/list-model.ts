@@ -58,7 +58,8 @@ export function summaryOf(fields: RoomFields): string {
   return isOpen ? `${seated} ${most} ${fields.get('game') ?? '-'} ${fields.get('tags')}` : '';
 }
 
-const SUMMARY = /^\d+ (\d+) (\d+) (\S+) (.*)$/;
+/** JSON leaves U+2028 and U+2029 in texts, at which a dot without the flag `s` would end. */
+const SUMMARY = /^\d+ (\d+) (\d+) (\S+) (.*)$/s;
 
 /** A room as lists show it, as JSON text. @param summary with the seq in front, as the list has it */
 export function listedJson(entry: string, summary: string): string {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { freshId, start, type TestService } from '../../../harness.ts';
-import { watchRoom } from '../../../realtime/watcher.ts';
+import { watchRoom, Watcher } from '../../../realtime/watcher.ts';
 import { makeServerKey } from '../../../server-keys.ts';
 import { open, refusal, type TestRoom } from '../room.ts';
 
@@ -88,6 +88,22 @@ describe('GET /v1/rooms', () => {
     await listed(game, [text.code], '&tag.mode=a%20%22b%22,%20c&tag.level=3');
     for (const none of ['level=30', 'level=', 'level=3.0', 'mode=a', 'mode=b', 'on=True', 'other=3'])
       expect(await codes(game, `&tag.${none}`), none).toEqual([]);
+  });
+
+  test('takes any text for a tag, the ends of lines of JavaScript too', async () => {
+    const game = freshGame();
+    const [separators, controls, pair] = ['a\u2028b\u2029c', '\u0000\t\r\n\u0085', '😀"\\'];
+    const room = await openPublic(game, { tags: { separators, controls, pair } });
+    const query = (name: string, text: string): string => `&tag.${name}=${encodeURIComponent(text)}`;
+    await listed(game, [room.code], query('separators', separators) + query('controls', controls) + query('pair', pair));
+    const watcher = await Watcher.open(service.url, `/v1/lobby/live?game=${game}${query('separators', separators)}`);
+    expect((await watcher.until(() => true)).rooms).toMatchObject([{ code: room.code, tags: { separators, controls, pair } }]);
+    await watcher.close();
+    expect(
+      (await service.post('/v1/rooms/match', { installId: freshId(), game, tags: { separators, controls, pair } })).body,
+    ).toMatchObject({
+      room: { code: room.code },
+    });
   });
 
   test('goes on from page to page without losing or repeating a room', async () => {
