@@ -189,7 +189,11 @@ async function takeSeats(
     const owner = index % 2 === 0 ? accountId : accountIdOf(`${installId}-other`);
     pipeline.copy(source, roomKeys.room(code)).hset(roomKeys.room(code), { code, [`${lastId}:account`]: owner });
   }
-  const sets = [{ id: accountId, entered: codes }, ...guestIds.map((id, index) => ({ id, entered: threeFrom(codes, index) }))];
+  // Those who sit in the room sit in its copies too.
+  const seated = Object.entries(await redis.hgetall(source)).filter(([name]) => name.endsWith(':account'));
+  const others = [...new Set([...seated.map(([, id]) => id), accountIdOf(`${installId}-other`)])].filter((id) => id !== accountId);
+  const inAll = [accountId, ...others].map((id) => ({ id, entered: [room.code, ...codes] }));
+  const sets = [...inAll, ...guestIds.map((id, index) => ({ id, entered: threeFrom(codes, index) }))];
   for (const { id, entered } of sets) {
     const key = roomKeys.seats(id, Date.now());
     if (entered.length > 0) pipeline.sadd(key, ...entered).expire(key, SEATS_KEPT_SECONDS);

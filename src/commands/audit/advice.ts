@@ -1,3 +1,4 @@
+import { standingKey } from '../../accounts/account-keys.ts';
 import type { Advice, AdviceOf } from '../../consistency/advice.ts';
 import type { Finding } from '../../consistency/auditor.ts';
 
@@ -185,7 +186,7 @@ function queued({ subject, text }: Finding): string {
   if (kind === 'room') return redis('ZADD', 'rooms:due', '0', name);
   const into = /into (\S+)/.exec(text)?.[1];
   if (into === undefined) return redis('ZADD', 'deletions:due', '0', name);
-  const move = `MOVE is what GET ${quoted(`{${name}}:moves`)} has behind ~, or any word for a guest that has moved`;
+  const move = `MOVE is what GET ${quoted(standingKey(name))} has behind ~, or any word for a guest that has moved`;
   return `${redis('ZADD', 'moves:due', '0', `'${name} ${into} MOVE'`)}, where ${move}`;
 }
 

@@ -40,7 +40,7 @@ async function buy(scripts: DyingScripts, installId: string, purchaseToken: stri
   const services = { store, scripts, now, log, config: readConfig({}) };
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {
-    const reply = await purchaseSubscription.handle({ caller, body: { installId, purchaseToken } } as never, services);
+    const reply = await purchaseSubscription.handle({ caller, body: { installId, purchaseToken }, meta: {} } as never, services);
     return reply instanceof Error ? reply : undefined;
   } catch (error) {
     return error;

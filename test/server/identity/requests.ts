@@ -25,7 +25,7 @@ const needed: { readonly [Route in keyof Wire]?: (service: TestService) => Needs
   'POST /v1/sessions/end': (service) => ({ fieldsOf: async (credentials) => ({ id: await aSessionOf(credentials, service) }) }),
   'POST /v1/highscores/{game}': () => ({ fields: { game: freshId('game').toLowerCase() } }),
   // Else the second one gets a seat in the room of the first.
-  'POST /v1/rooms/match': () => ({ fields: { game: freshId('game').toLowerCase() } }),
+  'POST /v1/rooms/match': () => ({ fields: { game: `${freshId('game').toLowerCase()}1` } }),
   'POST /v1/pair/claim': async (service) => ({ fields: { token: (await service.post('/v1/pair/new')).body.token } }),
   'POST /v1/rooms/{code}/{action}': async (service) => {
     const { room } = (await service.post('/v1/rooms', { installId: freshId() })).body;
