@@ -28,8 +28,8 @@ const MOCKING = ['test/features/pairing/qr.test.ts', 'test/features/rooms/create
 const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 
 /**
- * Files that take long: they start, kill, audit, upgrade, back up or restore whole services and clusters, let a process die at each step
- * of its work, or run the bench. Only `npm run test:long` runs them.
+ * Files that take long: they start, kill, audit, upgrade, back up, restore or watch whole services and clusters, let a process die at
+ * each step of its work, or run the bench. Only `npm run test:long` runs them.
  */
 const LONG = [
   'test/commands/cluster.test.ts',
@@ -46,6 +46,7 @@ const LONG = [
   'test/upgrades.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
   'test/realtime/cluster.test.ts',
+  'test/dev.test.ts',
   'test/bench/{run,apart,cluster,colyseus,micro,room-acts}.test.ts',
   'test/bench/compare/compare.test.ts',
 ];
@@ -62,7 +63,7 @@ export default defineConfig({
   test: {
     pool: 'forks',
     // Files mostly wait, for Redis, sockets and processes; vitest's own choice for two cores is one file at a time.
-    maxWorkers: Math.max(4, availableParallelism()),
+    maxWorkers: Math.max(5, availableParallelism()),
     // A process runs many files, and loads the modules of the service once: that saves 30 % of the CPU time of `npm test`. A file ends
     // its spies, stubs and fake timers, and a module of `test/` that several files use registers no hook.
     isolate: false,

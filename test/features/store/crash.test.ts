@@ -17,10 +17,11 @@ import { seeded } from '../../seeded.ts';
  * Guests move, earn and spend while SIGKILL ends the service, its Redis or both. Every answered operation must be applied
  * once, no guest may be half moved, every balance must be the sum of its history, and scores must arrive in the end.
  *
- * CRASH_SEED=… repeats the same operations and pauses. The timing of the machine still differs between runs.
+ * CRASH_ROUNDS=… sets how often they end. CRASH_SEED=… repeats the same operations and pauses. The timing of the machine still
+ * differs between runs.
  */
 
-const ROUNDS = 6;
+const ROUNDS = Number(process.env['CRASH_ROUNDS'] ?? 3);
 const CLIENTS = 8;
 const SUBJECTS = 4;
 const GAMES = ['crash-one', 'crash-two', 'crash-three'];
