@@ -5,7 +5,7 @@
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
 -- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, kicked_accounts, was_kicked, start_room, take_seat, vacate, settle, reply
--- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
+-- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, 1 if it starts when full, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
 --
 -- key_game, seat_id: see actor_in and find_room_of of room.lua. A server with a key acts as the host, whoever that is.
 -- settings  lines of name and value
@@ -127,7 +127,7 @@ if word then return {word, field} end
 if next_is_wanted then
   local host = is_server and found.host or actor
   local account_in_seat = host ~= 'server' and redis.call('HGET', room, host .. ':account') or ''
-  return public_fields(room, {'lobby_wanted', host, account_in_seat})
+  return public_fields(room, {'lobby_wanted', host, account_in_seat, redis.call('HGET', room, 'startWhenFull') or ''})
 end
 -- The seat of a join that changes nothing, and an act without an order that changes nothing, write nothing.
 local changes = #found.public > 0

@@ -42,7 +42,7 @@ export const createRoom = endpoint({
     if (isSeatless && key === undefined) return refuse('server_only', { field: 'seatless' });
     if (key !== undefined && !isSeatless) return invalid('seatless', 'Must be true with a server key, which takes no seat');
     const game = settings.game ?? key?.game;
-    const fields = await openLobby(isSeatless ? undefined : caller, name, { ...settings, game, stateText }, services);
+    const fields = await openLobby(isSeatless ? undefined : caller, name, { ...settings, game, stateText, startWhenFull: false }, services);
     return seatedReply(fields, isSeatless ? { playerId: 'server', host: true } : { playerId: 'p1', host: true });
   },
 });

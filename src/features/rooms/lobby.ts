@@ -35,6 +35,8 @@ export interface LobbySettings {
   public: boolean;
   tags: z.output<typeof Tags>;
   stateText: string;
+  /** Whether the room starts with its last free seat. It is not public. */
+  startWhenFull: boolean;
 }
 
 export interface LobbyServices {
@@ -44,8 +46,8 @@ export interface LobbyServices {
   readonly roomList: Pick<RoomList, 'changed' | 'touched'>;
 }
 
-/** The settings of a room, for the next lobby of the same players. */
-export function settingsOf(fields: RoomFields): LobbySettings {
+/** The settings of a room, for the next lobby of the same players. `fields` has the public ones. */
+export function settingsOf(fields: RoomFields, startWhenFull: boolean): LobbySettings {
   return {
     game: fields.get('game'),
     minPlayers: Number(fields.get('minPlayers')),
@@ -54,6 +56,7 @@ export function settingsOf(fields: RoomFields): LobbySettings {
     public: fields.get('public') === 'true',
     tags: Tags.parse(JSON.parse(fields.get('tags')!)),
     stateText: '{}',
+    startWhenFull,
   };
 }
 
@@ -84,6 +87,7 @@ export function lobbyFields(
       createdAt: String(at),
       updatedAt: String(at),
       expiresAt: String(at + ttlMs),
+      ...(settings.startWhenFull ? { startWhenFull: '1' } : {}),
     }),
   );
 }

@@ -307,7 +307,7 @@ export class RoomActs {
    * @param words of `lobby_wanted`
    * @returns the lobby's code
    */
-  async #openNextLobby({ by, address }: Act, [hostId, seatedId, ...words]: readonly string[]): Promise<string> {
+  async #openNextLobby({ by, address }: Act, [hostId, seatedId, startWhenFull, ...words]: readonly string[]): Promise<string> {
     const fields = fieldsOf(words);
     const host = isKey(by) ? await this.#hostOf(seatedId!, address) : by;
     // A lobby counts as a creation, as any new room does. Otherwise rematches would bypass the limit on creations.
@@ -315,7 +315,7 @@ export class RoomActs {
     if (waitMs > 0) throw rateLimited(waitMs);
     const record = fields.get(hostId!);
     const name = record === undefined ? undefined : (JSON.parse(`{${record}}`) as { name: string }).name;
-    return (await openLobby(host, name, settingsOf(fields), this.#parts)).get('code')!;
+    return (await openLobby(host, name, settingsOf(fields, startWhenFull === '1'), this.#parts)).get('code')!;
   }
 
   /**

@@ -253,9 +253,7 @@ export class Matches {
     const { code, createdAt } = roomOf(entry);
     const minPlayers = Math.min(wanted.minPlayers, maxPlayers);
     const of = { code, host: playerRecord(name ?? 'Player 1', joinedAt), at: createdAt, ttlMs: ttlMsOf(this.#parts.config) };
-    const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}' } as const;
-    const fields = lobbyFields(of, settings).set('byMatch', '1');
-    if (startWhenFull) fields.set('startWhenFull', '1');
-    return fieldLines(fields);
+    const settings = { game, tags, minPlayers, maxPlayers, writers: 'host', public: true, stateText: '{}', startWhenFull } as const;
+    return fieldLines(lobbyFields(of, settings).set('byMatch', '1'));
   }
 }

@@ -166,6 +166,18 @@ describe('POST /v1/rooms/match', () => {
     expect((await ask(game, { maxPlayers: 2, startWhenFull: true })).body.room).toMatchObject({ code: second.code, phase: 'lobby' });
   });
 
+  test('a rematch starts with its last seat too, where the match did', async () => {
+    for (const startWhenFull of [true, false]) {
+      const game = freshGame();
+      const [host, guest] = [freshId(), freshId()];
+      const { code } = (await ask(game, { installId: host, maxPlayers: 2, startWhenFull })).body.room;
+      await ask(game, { installId: guest });
+      const { nextCode } = (await service.post(`/v1/rooms/${code}/rematch`, { installId: host })).body.room;
+      const { body } = await service.post(`/v1/rooms/${nextCode}/join`, { installId: guest });
+      expect(body.room.phase).toBe(startWhenFull ? 'playing' : 'lobby');
+    }
+  });
+
   test('a reservation of a process that died ends by itself, and the room that it did not create is created by the next', async () => {
     const own = await start();
     const game = freshGame();
