@@ -4,14 +4,15 @@ import { channelErrors, type ChannelDeclaration } from '../../server/live/channe
 import { closeCodes } from '../../server/live/close-codes.ts';
 import { ErrorMessage } from '../../server/live/socket.ts';
 import { BAD_MESSAGES, CUT_OFF_BYTES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND, TOO_SLOW_MS } from '../../server/live/socket-limits.ts';
-import { errorReply, nameOf, operationIdOf } from './operation.ts';
+import { nameOf, operationIdOf } from './operation-names.ts';
+import { errorReply } from './refusals.ts';
 import type { Schema, Schemas } from './schemas.ts';
 
 export type Channels = readonly ChannelDeclaration[];
 
 /**
  * The AsyncAPI document of these channels: https://www.asyncapi.com/docs/reference/specification/v3.0.0
- * @param schemas in draft 7, AsyncAPI's dialect. It holds `componentSchemas`; the schemas of the messages are added to it.
+ * @param schemas in draft 7, AsyncAPI's dialect. It holds `errorSchemas`; the schemas of the messages are added to it.
  */
 export function asyncapiDocument(channels: Channels, schemas: Schemas) {
   const described: Record<string, object> = {};

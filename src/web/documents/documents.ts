@@ -4,14 +4,16 @@ import { Encoded, type EndpointDeclaration } from '../../server/http/endpoint.ts
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
 import { editionsFrom, type Edition } from '../edition.ts';
-import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
+import { openapiDocument, type Features } from './openapi.ts';
 import { page } from './endpoints-page.ts';
+import { errorSchemas } from './refusals.ts';
 import { Schemas } from './schemas.ts';
 import { errorGivers } from '../reference/error-givers.ts';
 
 /**
- * The documents of the interface, encoded. The sandbox's endpoints are in them only with STORE=sandbox, `/metrics` only without
- * METRICS_PORT, and the endpoints of operators only with ADMIN_API=on.
+ * The documents of the interface, encoded. `/metrics` is in them only without METRICS_PORT, and the endpoints of operators only with
+ * ADMIN_API=on. The sandbox's endpoints are in the list and on the pages only with STORE=sandbox, and never in the OpenAPI document:
+ * they speak as Google's do, and a client that is generated from the document would hold what no production has.
  */
 export interface Docs {
   readonly openapi: Encoded;
@@ -47,27 +49,35 @@ interface Described {
 }
 
 function write({ features: all, channels }: Omit<Described, 'operator'>, shown: Shown): Docs {
-  const features = Object.fromEntries(
-    Object.entries(all)
-      .map(([name, endpoints]) => [name, endpoints.filter((endpoint) => isServed(endpoint, shown))] as const)
-      .filter(([, endpoints]) => endpoints.length > 0),
-  );
-  const schemas = new Schemas(componentSchemas);
+  const features = those(all, (endpoint) => isServed(endpoint, shown));
+  const schemas = new Schemas(errorSchemas);
   const endpoints = discoveryList(features, schemas);
-  const openapi = openapiDocument(features, schemas);
-  const asyncapi = asyncapiDocument(channels, new Schemas(componentSchemas, 'draft-7'));
+  const openapi = openapiDocument(
+    those(features, ({ sandbox }) => sandbox !== true),
+    schemas,
+  );
+  const asyncapi = asyncapiDocument(channels, new Schemas(errorSchemas, 'draft-7'));
   return {
     openapi: new Encoded(JSON.stringify(openapi)),
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
     // It takes 70 ms of CPU time.
     pages: editionsFrom(new URL('../reference/pages-worker.ts', import.meta.url), () => ({
-      openapi,
+      openapi: shown.sandbox ? openapiDocument(features, new Schemas(errorSchemas)) : openapi,
       asyncapi,
       givers: errorGivers(features, channels),
     })),
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
     page: new Encoded(page(features, channels, shown)),
   };
+}
+
+/** Without features that have no such endpoint. */
+function those(features: Features, which: (endpoint: EndpointDeclaration) => boolean): Features {
+  return Object.fromEntries(
+    Object.entries(features)
+      .map(([name, endpoints]) => [name, endpoints.filter(which)] as const)
+      .filter(([, endpoints]) => endpoints.length > 0),
+  );
 }
 
 function isServed({ sandbox, hasOwnPort }: EndpointDeclaration, shown: Shown): boolean {

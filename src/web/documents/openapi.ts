@@ -1,19 +1,20 @@
-import { errors, type ErrorCode } from '../../errors.ts';
 import { SESSION_COOKIE } from '../../server/identity/sessions.ts';
 import type { EndpointDeclaration } from '../../server/http/endpoint.ts';
-import { describeOperation, exampleAt, operationNameOf, pathsOf, unique, variantOf } from './operation.ts';
-import type { Schema, Schemas } from './schemas.ts';
+import { describeOperation, exampleAt, pathsOf, variantOf } from './operation.ts';
+import { operationNameOf, unique } from './operation-names.ts';
+import type { Schemas } from './schemas.ts';
 
 /** The endpoints by feature, as `api.ts` lists them. */
 export type Features = Readonly<Record<string, readonly EndpointDeclaration[]>>;
 
 /**
  * The OpenAPI document of these endpoints: https://spec.openapis.org/oas/v3.0.3
- * @param schemas holds `componentSchemas`; the schemas of the endpoints are added to it
+ * @param schemas holds `errorSchemas`; the schemas of the endpoints are added to it
  */
 export function openapiDocument(features: Features, schemas: Schemas) {
   const paths: Record<string, Record<string, object>> = {};
-  const refusals: Record<string, object> = {};
+  const responses: Record<string, object> = {};
+  const refusals = { responses, schemas: schemas.components };
   const operationIds = new Set<string>();
   for (const [feature, endpoints] of Object.entries(features)) {
     for (const endpoint of endpoints.flatMap(withVariants)) {
@@ -43,7 +44,7 @@ export function openapiDocument(features: Features, schemas: Schemas) {
     paths,
     components: {
       schemas: schemas.components,
-      responses: refusals,
+      responses,
       headers: responseHeaders,
       securitySchemes: {
         session: {
@@ -109,39 +110,6 @@ const info = {
     'The AsyncAPI document at `/asyncapi.json` describes the live channels over WebSocket.',
   ].join('\n\n'),
   license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
-};
-
-const codes = Object.keys(errors) as ErrorCode[];
-
-export const componentSchemas: Readonly<Record<string, Schema>> = {
-  ErrorCode: {
-    type: 'string',
-    enum: codes,
-    description: codes.map((code) => `- \`${code}\` (${errors[code].status}): ${errors[code].message}`).join('\n'),
-  },
-  ErrorDetails: {
-    type: 'object',
-    required: ['code', 'message'],
-    properties: {
-      code: { $ref: '#/components/schemas/ErrorCode' },
-      message: { type: 'string', description: 'For people; it may change.' },
-      field: { type: 'string', description: 'The field of the request that caused the error.' },
-      issues: {
-        type: 'array',
-        description: 'With `invalid_request`: every problem of the request.',
-        items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
-      },
-      retryAfterMs: { type: 'integer', format: 'int64', description: 'Milliseconds to wait before a retry.' },
-      outcome: {
-        type: 'string',
-        enum: ['unknown'],
-        description: 'With `store_unavailable`: the write may or may not have happened. A retry with the same key takes effect once.',
-      },
-      balanceCoins: { type: 'integer', format: 'int64', description: 'With `insufficient_coins` and `balance_limit`: the balance.' },
-      scope: { type: 'string', description: 'With `forbidden`: the scope that the server key lacks.' },
-      failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
-    },
-  },
 };
 
 const responseHeaders = {

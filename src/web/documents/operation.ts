@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { errors, type ErrorCode } from '../../errors.ts';
 import { AccountNames } from '../../server/http/server-key-credential.ts';
-import { authOf, declaredErrors, type EndpointDeclaration, type OperationVariant } from '../../server/http/endpoint.ts';
-import { errorExample, exampleOf } from './examples.ts';
+import { authOf, type EndpointDeclaration, type OperationVariant } from '../../server/http/endpoint.ts';
+import { exampleOf } from './examples.ts';
+import { capitalised, operationNameOf } from './operation-names.ts';
+import { describeRefusals, REQUEST_ID, type Refusals } from './refusals.ts';
 import type { ObjectSchema, Schema, Schemas } from './schemas.ts';
 
 /** The endpoint's own path, then its aliases. */
@@ -40,36 +41,6 @@ export const JSON_MEDIA_TYPE = /^application\/([\w.-]+\+)?json(;|$)/;
 
 const TEXT: Schema = { type: 'string' };
 
-const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
-
-/** `/v1/rooms/{code}/live` becomes `RoomsByCodeLive`. */
-export function nameOf(path: string): string {
-  const words = path
-    .replace(/^\/v1\//, '/')
-    .replace(/\{(\w+)\}/g, 'by/$1')
-    .split(/\W+/)
-    .filter((word) => word !== '');
-  return words.length === 0 ? 'Root' : words.map(capitalised).join('');
-}
-
-/** `POST /v1/coins/credit` becomes `postCoinsCredit`. */
-export function operationIdOf(method: string, path: string, taken: Set<string>): string {
-  return unique(method.toLowerCase() + nameOf(path), taken);
-}
-
-/** An id that is not taken yet. Generated clients name their methods after operation ids. */
-export function unique(id: string, taken: Set<string>): string {
-  let free = id;
-  // `/login` is an alias of `/v1/login`.
-  for (let count = 2; taken.has(free); count++) free = count === 2 ? `${id}Alias` : `${id}Alias${count - 1}`;
-  taken.add(free);
-  return free;
-}
-
-export function operationNameOf({ operationId, method, path }: EndpointDeclaration): string {
-  return operationId ?? method.toLowerCase() + nameOf(path);
-}
-
 /** What OpenAPI says of a variant, as if it were an endpoint. The service has one route for all of them. */
 export function variantOf(endpoint: EndpointDeclaration, variant: OperationVariant): EndpointDeclaration {
   const { value, ...declared } = variant;
@@ -85,31 +56,37 @@ export function variantOf(endpoint: EndpointDeclaration, variant: OperationVaria
   };
 }
 
-function capitalised(word: string): string {
-  return word[0]!.toUpperCase() + word.slice(1);
-}
-
-/** @param refusals responses of the document's components; those of the endpoint's errors are added to it */
-export function describeOperation(declared: EndpointDeclaration, schemas: Schemas, refusals: Record<string, object>): object {
+/** @param refusals those of the endpoint's errors are added to it */
+export function describeOperation(declared: EndpointDeclaration, schemas: Schemas, refusals: Refusals): object {
   const endpoint = withAccountNames(declared);
   const parameters = describeParameters(endpoint, schemas);
   return {
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(endpoint.body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: endpoint.emptyBody !== true || schemas.object(endpoint.body).required !== undefined,
-            content: {
-              [endpoint.form === true ? 'application/x-www-form-urlencoded' : 'application/json']: {
-                schema: schemas.object(endpoint.body),
-              },
-            },
-          },
-        }),
+    ...describeBody(endpoint, schemas),
     responses: { 200: describeSuccess(endpoint, schemas), ...describeNotModified(endpoint), ...describeRefusals(endpoint, refusals) },
     security: securityOf(endpoint),
   };
+}
+
+/** The schema of the body is a component, as that of a reply is: without a name generators call it `InlineObject6`. */
+function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
+  if (endpoint.body === undefined) return {};
+  const object = schemas.object(endpoint.body);
+  const schema = schemas.component(`${capitalised(operationNameOf(endpoint))}Request`, withoutOptionalNull(object));
+  const mediaType = endpoint.form === true ? 'application/x-www-form-urlencoded' : 'application/json';
+  return { requestBody: { required: endpoint.emptyBody !== true || object.required !== undefined, content: { [mediaType]: { schema } } } };
+}
+
+/**
+ * Describes an optional field that takes any JSON as an object. Generated clients in C# and Java send null for a field of any type that
+ * was not set, and null counts: as a merge patch, or as the state of a room. A field of an object that was not set they leave out.
+ */
+function withoutOptionalNull({ properties, ...schema }: ObjectSchema): ObjectSchema {
+  const fields = Object.entries(properties).map(([name, property]): [string, Schema] => {
+    const isAny = ['type', '$ref', 'allOf', 'anyOf', 'oneOf'].every((word) => !(word in property));
+    return [name, isAny && schema.required?.includes(name) !== true ? { ...property, type: 'object' } : property];
+  });
+  return { ...schema, properties: Object.fromEntries(fields) };
 }
 
 function securityOf(endpoint: EndpointDeclaration): object[] {
@@ -201,53 +178,4 @@ function describeNotModified(endpoint: EndpointDeclaration): object {
   return mayBeNotModified(endpoint)
     ? { 304: { description: 'Not changed since the `If-None-Match` of the request.', headers: REQUEST_ID } }
     : {};
-}
-
-/** A response for each status, with the endpoint's error codes of that status. Endpoints with the same codes share it. */
-function describeRefusals(endpoint: EndpointDeclaration, refusals: Record<string, object>): object {
-  const declared = new Set(declaredErrors(endpoint));
-  // The headers of any request may be malformed (request-headers.ts). Where nothing else is refused, that is the only code.
-  if (![...declared].some((code) => errors[code].status < 500)) declared.add('invalid_request');
-  const inOrder = (Object.keys(errors) as ErrorCode[]).filter((code) => declared.has(code));
-  const responses = [...Map.groupBy(inOrder, (code) => errors[code].status)].map(([status, codes]) => {
-    const name = codes.map((code) => code.split('_').map(capitalised).join('')).join('Or');
-    refusals[name] ??= describeRefusal(status, codes);
-    return [status, { $ref: `#/components/responses/${name}` }];
-  });
-  return Object.fromEntries(responses) as object;
-}
-
-function describeRefusal(status: number, codes: readonly ErrorCode[]): object {
-  return {
-    description: codes.map((code) => `\`${code}\`: ${errors[code].message}`).join('\n\n'),
-    headers: {
-      ...REQUEST_ID,
-      ...(status === 429 || status === 503 ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
-    },
-    content: {
-      'application/json': {
-        schema: errorSchema(codes),
-        examples: Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) }])),
-      },
-    },
-  };
-}
-
-/** The body of a refusal with one of these codes. */
-function errorSchema(codes: readonly ErrorCode[]): Schema {
-  const ofCodes = { type: 'object', required: ['code'], properties: { code: { type: 'string', enum: codes } } };
-  return errorReply({ allOf: [{ $ref: '#/components/schemas/ErrorDetails' }, ofCodes] });
-}
-
-/** @param error schema of the field `error` */
-export function errorReply(error: Schema): Schema {
-  return {
-    type: 'object',
-    required: ['ok', 'error', 'requestId'],
-    properties: {
-      ok: { type: 'boolean', enum: [false] },
-      error,
-      requestId: { type: 'string', description: 'The same as the header x-request-id.' },
-    },
-  };
 }

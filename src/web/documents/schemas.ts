@@ -58,7 +58,11 @@ export class Schemas {
 
   /** A reference to the schema of an object, which becomes a component with this name. */
   reference(name: string, shape: z.ZodObject): Schema {
-    const schema = this.object(shape);
+    return this.component(name, this.object(shape));
+  }
+
+  /** A reference to this schema, which becomes a component with this name. */
+  component(name: string, schema: Schema): Schema {
     const component = this.#nameFor(name, schema);
     this.components[component] = schema;
     return { $ref: `#/components/schemas/${component}` };
@@ -138,12 +142,28 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     else if (keyword === 'properties')
       cleaned[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, property]) => [name, below(property)]));
   }
+  // JavaScript escapes the slashes of a pattern. Generators for Ruby escape them once more, and the backslash too.
+  if (typeof cleaned['pattern'] === 'string') cleaned['pattern'] = cleaned['pattern'].replaceAll('\\/', '/');
   // zod adds a pattern of 200 characters to dates; the format says enough.
   if (cleaned['format'] === 'date-time') delete cleaned['pattern'];
+  if (dialect === 'openapi-3.0' && cleaned['type'] === 'boolean') describeLiteral(cleaned);
+  if (dialect === 'openapi-3.0' && isUnionOfPlainTypes(cleaned)) delete cleaned['anyOf'];
   if (cleaned['type'] === 'integer') describeInteger(cleaned, dialect);
   // OpenAPI 3.0 has no type "null": only a nullable type may be null.
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'null') Object.assign(cleaned, { type: 'string', nullable: true, enum: [null] });
   return cleaned;
+}
+
+/** A text or a number, say. Generators for typed languages name a class for it and do not write it: the document says any value. */
+function isUnionOfPlainTypes({ anyOf }: Schema): boolean {
+  return ((anyOf ?? []) as Schema[]).some(({ type }) => type === 'string' || type === 'number' || type === 'integer' || type === 'boolean');
+}
+
+/** Generators for typed languages make an enum of a boolean's values, and it does not compile. */
+function describeLiteral(schema: Record<string, unknown>): void {
+  const values = (schema['enum'] ?? []) as unknown[];
+  delete schema['enum'];
+  if (values.length === 1) schema['description'] ??= `Always \`${String(values[0])}\`.`;
 }
 
 /**

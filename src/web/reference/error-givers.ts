@@ -3,7 +3,7 @@ import { declaredErrors } from '../../server/http/endpoint.ts';
 import { channelErrors } from '../../server/live/channel.ts';
 import { channelIdOf, type Channels } from '../documents/asyncapi.ts';
 import type { Features } from '../documents/openapi.ts';
-import { operationNameOf } from '../documents/operation.ts';
+import { operationNameOf } from '../documents/operation-names.ts';
 
 /** An endpoint or channel that can answer with a code. */
 export interface Giver {

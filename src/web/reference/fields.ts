@@ -13,7 +13,7 @@ const DEEPEST = 6;
 export function fieldList(schema: Schema, components: Components, depth = 0): Html {
   const { properties = {}, required = [] } = resolved(schema, components);
   // `ok` is in every reply: the introduction says so.
-  const fields = Object.entries(properties as Properties).filter(([name, { enum: values }]) => name !== 'ok' || String(values) !== 'true');
+  const fields = Object.entries(properties as Properties).filter(([name]) => name !== 'ok');
   if (fields.length === 0 || depth > DEEPEST) return html``;
   return html`<ul class="fields">
     ${fields.map(([name, field]) =>

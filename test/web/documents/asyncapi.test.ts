@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { channels } from '../../../src/api.ts';
 import { asyncapiDocument } from '../../../src/web/documents/asyncapi.ts';
-import { componentSchemas } from '../../../src/web/documents/openapi.ts';
+import { errorSchemas } from '../../../src/web/documents/refusals.ts';
 import { Schemas } from '../../../src/web/documents/schemas.ts';
 import { errors } from '../../../src/errors.ts';
 import { channelErrors } from '../../../src/server/live/channel.ts';
@@ -269,7 +269,7 @@ describe('the messages of /asyncapi.json', () => {
 
 test('a channel without received messages, parameters and query has a valid description', () => {
   const bare = { path: '/v1/ticks', summary: 'Ticks.', sends: { tick: z.object({ type: z.literal('tick') }) }, receives: {}, errors: [] };
-  const written = asyncapiDocument([bare], new Schemas(componentSchemas, 'draft-7'));
+  const written = asyncapiDocument([bare], new Schemas(errorSchemas, 'draft-7'));
   expect([isAsyncapi(written), isAsyncapi.errors]).toEqual([true, null]);
   expect(Object.keys(written.operations)).toEqual(['sendTicks']);
 });

@@ -36,15 +36,17 @@ export class OpenapiDocument {
     );
   }
 
-  /** The operations of the declared endpoints and aliases. */
+  /** The operations of the declared endpoints and aliases. The document leaves those of the sandbox out. */
   get declared(): { endpoint: Endpoint<Services>; path: string; operation: Any }[] {
-    return api.flatMap((endpoint) =>
-      [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({
-        endpoint,
-        path,
-        operation: this.all.paths[path]?.[endpoint.method.toLowerCase()],
-      })),
-    );
+    return api
+      .filter(({ sandbox }) => sandbox !== true)
+      .flatMap((endpoint) =>
+        [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({
+          endpoint,
+          path,
+          operation: this.all.paths[path]?.[endpoint.method.toLowerCase()],
+        })),
+      );
   }
 
   /** The response of an operation with this status. The responses of errors are components. */
@@ -55,7 +57,18 @@ export class OpenapiDocument {
 
   /** The error codes of an operation with this status. */
   codes(operation: Any, status: number | string): string[] {
-    return this.response(operation, status).content['application/json'].schema.properties.error.allOf[1].properties.code.enum;
+    const { error } = this.resolved(this.response(operation, status).content['application/json'].schema).properties;
+    return this.resolved(this.resolved(error).properties.code).enum;
+  }
+
+  /** The schema itself, or the component that it refers to. */
+  resolved(schema: Any): Any {
+    return schema.$ref === undefined ? schema : this.all.components.schemas[schema.$ref.split('/').at(-1)];
+  }
+
+  /** The schema of an operation's body. */
+  body(operation: Any): Any {
+    return this.resolved(operation.requestBody.content['application/json'].schema);
   }
 
   /** A validator that resolves references within the document, as tools do. */

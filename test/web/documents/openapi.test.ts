@@ -49,7 +49,7 @@ describe('GET /openapi.json', () => {
     const { post } = document.paths['/v1/coins/credit'];
     expect(post.security).toEqual([{}, { session: [] }, { bearer: [] }, { serverKey: [] }]);
     expect(post.description).toContain('A server key with the scope `coins` may call too.');
-    expect(post.requestBody.content['application/json'].schema.properties.accountId).toMatchObject({ pattern: '^[\\w-]{22}$' });
+    expect(openapi.body(post).properties.accountId).toMatchObject({ pattern: '^[\\w-]{22}$' });
     const { get } = document.paths['/v1/coins/history'];
     expect(get.security).toEqual([{ session: [] }, { bearer: [] }, { serverKey: [] }]);
     expect(get.parameters.map(({ name }: { name: string }) => name)).toEqual(['limit', 'cursor', 'accountId', 'installId', 'x-install-id']);
@@ -57,7 +57,7 @@ describe('GET /openapi.json', () => {
     expect(document.components.securitySchemes.serverKey).toMatchObject({ type: 'http', scheme: 'bearer' });
   });
 
-  test('has exactly the declared endpoints and aliases, and a path for each action of a room', () => {
+  test('has exactly the declared endpoints and aliases without those of the sandbox, and a path for each action of a room', () => {
     const written = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -96,10 +96,6 @@ describe('GET /openapi.json', () => {
       const listed = Object.keys(operation.responses)
         .filter((status) => Number(status) >= 400)
         .flatMap((status) => {
-          const response = openapi.response(operation, status);
-          expect(response.content['application/json'].schema.properties.error.allOf[0]).toEqual({
-            $ref: '#/components/schemas/ErrorDetails',
-          });
           return openapi.codes(operation, status).map((code) => {
             expect(errors[code as keyof typeof errors].status, code).toBe(Number(status));
             return code;
@@ -142,7 +138,7 @@ describe('GET /openapi.json', () => {
 
   test('requires a body only when it has required fields', () => {
     expect(document.paths['/v1/coins/credit'].post.requestBody.required).toBe(true);
-    expect(document.paths['/v1/coins/credit'].post.requestBody.content['application/json'].schema.required).toEqual(['coins', 'key']);
+    expect(openapi.body(document.paths['/v1/coins/credit'].post).required).toEqual(['coins', 'key']);
     expect(document.paths['/v1/logout'].post.requestBody.required).toBe(false);
     expect(document.paths['/health'].get).not.toHaveProperty('requestBody');
   });
@@ -153,7 +149,7 @@ describe('GET /openapi.json', () => {
     const { responses } = document.paths['/v1/catalogue'].get;
     expect(Object.keys(responses)).toContain('304');
     expect(Object.keys(responses[200].headers)).toEqual(['x-request-id', 'etag']);
-    expect(Object.keys(document.paths['/health'].get.responses)).toEqual(['200', '400']);
+    expect(Object.keys(document.paths['/health'].get.responses)).toEqual(['200', '400', 'default']);
   });
 });
 
@@ -220,7 +216,7 @@ describe('the schemas of /openapi.json', () => {
     const success = openapi.validator(openapi.response(operation, 200).content['application/json'].schema);
     expect(success({ ok: true, balanceAfterCoins: 1 })).toBe(true);
     expect(success({ ok: true })).toBe(false);
-    expect(success({ ok: false, balanceAfterCoins: 1 })).toBe(false);
+    expect(success({ ok: true, balanceAfterCoins: '1' })).toBe(false);
     const refusal = openapi.validator(openapi.response(operation, 422).content['application/json'].schema);
     expect(refusal({ ok: false, error: { code: 'key_reused', message: 'x' }, requestId: 'r' })).toBe(true);
     expect(refusal({ ok: false, error: { code: 'room_full', message: 'x' }, requestId: 'r' })).toBe(false);

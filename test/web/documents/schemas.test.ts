@@ -5,7 +5,14 @@ import { Schemas, type Dialect } from '../../../src/web/documents/schemas.ts';
 const schemaOf = (shape: z.ZodType, dialect?: Dialect) => new Schemas({}, dialect).object(z.object({ it: shape })).properties['it'];
 
 test.each([
-  ['a literal becomes an enum of one value', z.literal(true), { type: 'boolean', enum: [true] }],
+  ['a literal becomes an enum of one value', z.literal('a'), { type: 'string', enum: ['a'] }],
+  ['a literal boolean is a boolean that says its value', z.literal(true), { type: 'boolean', description: 'Always `true`.' }],
+  [
+    'a literal boolean keeps a description of its own',
+    z.literal(true).meta({ description: 'Done before.' }),
+    { type: 'boolean', description: 'Done before.' },
+  ],
+  ['a pattern has no backslashes before slashes', z.string().regex(/^https?:\/\/\S+$/), { type: 'string', pattern: '^https?://\\S+$' }],
   ['null becomes a nullable type with one value', z.null(), { type: 'string', nullable: true, enum: [null] }],
   ['a nullable keeps its type', z.number().nullable(), { type: 'number', nullable: true }],
   ['an exclusive bound becomes a flag', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],

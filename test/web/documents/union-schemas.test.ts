@@ -8,14 +8,28 @@ const schemaOf = (shape: z.ZodType, dialect: Dialect = 'openapi-3.0') =>
 const byKind = z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }), z.object({ kind: z.literal('b'), note: z.date() })]);
 
 test.each([
-  ['a union names each of its schemas', z.union([z.string(), z.number()]), { anyOf: [{ type: 'string' }, { type: 'number' }] }],
+  [
+    'a union with a plain type is any value',
+    z.union([z.string(), z.number()]).meta({ description: 'A text or a number.' }),
+    { description: 'A text or a number.' },
+  ],
+  [
+    'a union of objects names each of its schemas',
+    z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
+    {
+      anyOf: [
+        { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+        { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] },
+      ],
+    },
+  ],
   [
     'a union holds only words of OpenAPI 3.0, at every depth',
-    z.union([z.array(z.string().meta({ examples: ['a'], note: 'of ours' })), z.number().gt(0)]),
+    z.union([z.array(z.string().meta({ examples: ['a'], note: 'of ours' })), z.array(z.number().gt(0))]),
     {
       anyOf: [
         { type: 'array', items: { type: 'string', example: 'a' } },
-        { type: 'number', minimum: 0, exclusiveMinimum: true },
+        { type: 'array', items: { type: 'number', minimum: 0, exclusiveMinimum: true } },
       ],
     },
   ],

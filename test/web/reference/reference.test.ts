@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { api, channels } from '../../../src/api.ts';
 import { asyncapiDocument } from '../../../src/web/documents/asyncapi.ts';
-import { componentSchemas, openapiDocument, type Features } from '../../../src/web/documents/openapi.ts';
+import { openapiDocument, type Features } from '../../../src/web/documents/openapi.ts';
+import { errorSchemas } from '../../../src/web/documents/refusals.ts';
 import { Schemas } from '../../../src/web/documents/schemas.ts';
 import { channelsPage } from '../../../src/web/reference/channels-page.ts';
 import { errorGivers } from '../../../src/web/reference/error-givers.ts';
@@ -243,8 +244,8 @@ test('the pages escape all text of declarations', () => {
     },
   ];
   const pages = [
-    referencePage(openapiDocument(features, new Schemas(componentSchemas)) as OpenapiParts),
-    channelsPage(asyncapiDocument(live, new Schemas(componentSchemas, 'draft-7'))),
+    referencePage(openapiDocument(features, new Schemas(errorSchemas)) as OpenapiParts),
+    channelsPage(asyncapiDocument(live, new Schemas(errorSchemas, 'draft-7'))),
     errorsPage(errorGivers(features, live)),
   ];
   for (const page of pages) {
