@@ -11,7 +11,7 @@ const OPEN_A_ROOM =
   `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); `;
 
 const variants = actionNames.map((name) => {
-  const { operationId, summary, example = {}, isOfPlayers } = actionOf(name);
+  const { operationId, summary, example = {}, isOfPlayers, errors } = actionOf(name);
   const body = JSON.stringify({ installId: name === 'join' ? 'install-0002' : 'install-0001', ...example });
   return {
     value: name,
@@ -19,6 +19,7 @@ const variants = actionNames.map((name) => {
     operationId,
     summary,
     body: bodyOf(name),
+    errors: ['identity_required', ...errors] as const,
     example: `${OPEN_A_ROOM}curl -s $base/v1/rooms/$code/${name} -H 'content-type: application/json' -d '${body}'`,
   };
 });

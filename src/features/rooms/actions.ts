@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { MAX_NAME_LENGTH, PlayerName } from '../../accounts/player-name.ts';
-import { invalid, type Refusal } from '../../errors.ts';
+import { invalid, type ErrorCode, type Refusal } from '../../errors.ts';
 import {
   DATA_LIMIT_BYTES,
   jsonText,
@@ -89,12 +89,20 @@ interface Action {
   readonly rule: string;
   readonly fields?: readonly Field[];
   readonly required?: readonly Field[];
+  /** One of these two is needed, and not both. */
+  readonly oneOf?: readonly [Field, Field];
+  /** The codes with which the room may refuse the action. Every request may get others too. */
+  readonly errors: readonly ErrorCode[];
   readonly example?: object;
   /** It acts on a seat of the caller's own, and a server with a key has none. */
   readonly isOfPlayers?: true;
   /** What is wrong with the fields together. */
   readonly check?: (body: ActBody) => Refusal | undefined;
 }
+
+/** The codes of an action of anybody with a seat, and of one of the host. */
+const OF_SEATED = ['room_not_found', 'not_in_room'] as const;
+const OF_HOST = [...OF_SEATED, 'not_host'] as const;
 
 const otherPlayer = { fields: ['playerId'], required: ['playerId'], example: { playerId: 'p2' } } as const;
 const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers'] as const;
@@ -107,6 +115,7 @@ export const actions = {
     rule:
       'takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat; nothing changes. An account that was ' +
       'kicked is refused (403 `kicked`).',
+    errors: ['room_not_found', 'kicked', 'room_ended', 'room_started', 'room_locked', 'room_full'],
     fields: ['name'],
     example: { name: 'Bob' },
     isOfPlayers: true,
@@ -116,48 +125,66 @@ export const actions = {
     summary:
       'Gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
     rule: 'gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
+    errors: OF_SEATED,
     isOfPlayers: true,
   },
   ready: {
     operationId: 'readyInRoom',
     summary: 'Tells the other players that the caller is ready.',
     rule: 'tells the other players that the caller is ready. The host may start regardless.',
+    errors: [...OF_SEATED, 'room_ended'],
     isOfPlayers: true,
   },
   unready: {
     operationId: 'unreadyInRoom',
     summary: 'Tells the other players that the caller is not ready.',
     rule: 'takes `ready` back.',
+    errors: [...OF_SEATED, 'room_ended'],
     isOfPlayers: true,
   },
   start: {
     operationId: 'startRoom',
     summary: 'The host moves the room from lobby to playing. Repeating it is 200.',
     rule: '(host) moves the room from lobby to playing; needs at least `minPlayers` players. Repeating it is 200.',
+    errors: [...OF_HOST, 'room_ended', 'not_enough_players'],
   },
   end: {
     operationId: 'endRoom',
     summary: 'The host ends the room, in any phase. Repeating it is 200.',
     rule: '(host) ends the room, in any phase. Repeating it is 200. After that only `leave` and `rematch` can change the room.',
+    errors: OF_HOST,
   },
   kick: {
     operationId: 'kickPlayer',
     summary: 'The host removes another player, who cannot join again.',
     rule: '(host) removes another player, whose account cannot join this room again.',
+    errors: [...OF_HOST, 'room_ended'],
     ...otherPlayer,
   },
   transfer: {
     operationId: 'transferRoom',
     summary: 'The host makes another player the host.',
     rule: '(host) makes another player the host.',
+    errors: [...OF_HOST, 'room_ended'],
     ...otherPlayer,
   },
-  lock: { operationId: 'lockRoom', summary: 'The host lets the room refuse new players.', rule: '(host) refuses new players.' },
-  unlock: { operationId: 'unlockRoom', summary: 'The host lets the room take new players again.', rule: '(host) takes new players again.' },
+  lock: {
+    operationId: 'lockRoom',
+    summary: 'The host lets the room refuse new players.',
+    rule: '(host) refuses new players.',
+    errors: [...OF_HOST, 'room_ended'],
+  },
+  unlock: {
+    operationId: 'unlockRoom',
+    summary: 'The host lets the room take new players again.',
+    rule: '(host) takes new players again.',
+    errors: [...OF_HOST, 'room_ended'],
+  },
   settings: {
     operationId: 'changeRoomSettings',
     summary: 'The host changes the settings of the lobby.',
     rule: '(host) changes settings of the lobby; those left out stay. `maxPlayers` is never below the players that have seats.',
+    errors: [...OF_HOST, 'room_ended', 'room_started'],
     fields: settings,
     example: { maxPlayers: 6, tags: { mode: 'duel' } },
     check: (body) =>
@@ -170,9 +197,10 @@ export const actions = {
       "replaces the game's public state, or changes it by a merge patch (RFC 7396); by whom `writers` of the room says: its host (403 " +
       '`not_host` for others), every player, or only a server with a key (403 `not_writer`). With `ifStateSeq` only if the room has that ' +
       '`stateSeq`, else 409 `stale_state` with the state as it is.',
+    errors: [...OF_HOST, 'not_writer', 'stale_state', 'room_ended'],
     fields: ['state', 'merge', 'ifStateSeq'],
     example: { state: { round: 1 } },
-    check: (body) => exactlyOne(body, 'state', 'merge'),
+    oneOf: ['state', 'merge'],
   },
   data: {
     operationId: 'setPlayerData',
@@ -180,10 +208,11 @@ export const actions = {
     rule:
       "sets the caller's own public data, `players[].data`, or changes it by a merge patch; in every phase but `ended`. Nobody else can " +
       `write it. At most ${DATA_LIMIT_BYTES} bytes, in a room with more than 16 seats 16 KiB / \`maxPlayers\`.`,
+    errors: [...OF_SEATED, 'room_ended'],
     fields: ['data', 'merge'],
     example: { data: { x: 3, y: 4 } },
     isOfPlayers: true,
-    check: (body) => exactlyOne(body, 'data', 'merge'),
+    oneOf: ['data', 'merge'],
   },
   private: {
     operationId: 'setPrivateData',
@@ -191,6 +220,7 @@ export const actions = {
     rule:
       '(host) gives players what only they see; with `state` or `merge` the state changes in the same step. The player gets it as ' +
       '`you.private` in answers, and on its channel.',
+    errors: [...OF_HOST, 'not_writer', 'stale_state', 'room_ended'],
     fields: ['seats', 'state', 'merge', 'ifStateSeq'],
     required: ['seats'],
     example: { seats: { p1: ['hearts-7'] } },
@@ -202,6 +232,7 @@ export const actions = {
     rule:
       'sends a message to every channel of the room, or with `to` only to those of these players. All get messages in one order, each at ' +
       'most once. Nothing keeps them: who has no channel misses them. A seat sends 20 a second, 40 at once.',
+    errors: [...OF_SEATED, 'room_ended'],
     fields: ['data', 'to'],
     required: ['data'],
     example: { data: { text: 'hello' } },
@@ -212,6 +243,7 @@ export const actions = {
     rule:
       '(host) ends the room if it has not ended, and opens a lobby with the same game and settings, named by `nextCode`. The caller is the ' +
       'host and first player of the lobby; the other players join it. Repeating it gives the same `nextCode`.',
+    errors: [...OF_HOST, 'room_ended'],
   },
 } as const satisfies Record<string, Action>;
 
@@ -229,13 +261,13 @@ export function actionOf(name: ActionName): Action {
 
 /** What is wrong with the body of an action. Its fields have passed their shapes. */
 export function checkAct(name: ActionName, body: ActBody): Refusal | undefined {
-  const { required = [], check } = actionOf(name);
+  const { required = [], oneOf, check } = actionOf(name);
   const missing = required.find((field) => body[field] === undefined);
   if (missing !== undefined) return invalid(missing, `Is needed to ${name}`);
-  return check?.(body);
+  return (oneOf && exactlyOne(body, ...oneOf)) ?? check?.(body);
 }
 
-function exactlyOne(body: ActBody, field: 'state' | 'data', other: 'merge'): Refusal | undefined {
+function exactlyOne(body: ActBody, field: Field, other: Field): Refusal | undefined {
   if (body[field] === undefined && body[other] === undefined) return invalid(field, `Is needed, or ${other}`);
   return body[field] !== undefined && body[other] !== undefined ? invalid(other, `Must not be sent with ${field}`) : undefined;
 }

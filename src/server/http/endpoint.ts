@@ -117,6 +117,8 @@ export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 
   readonly value: string;
   /** False: the endpoint refuses server keys for this value. */
   readonly takesKey?: boolean;
+  /** In place of the endpoint's own: those of its `errors` that it gives for this value. */
+  readonly errors: readonly ErrorCode[];
 }
 
 /** What a handler receives: plain data, validated. */

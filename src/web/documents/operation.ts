@@ -50,7 +50,6 @@ export function variantOf(endpoint: EndpointDeclaration, variant: OperationVaria
     ...declared,
     path: endpoint.path.replace(`{${parameter}}`, value),
     params: z.object(Object.fromEntries(Object.entries(endpoint.params!.shape).filter(([name]) => name !== parameter))),
-    errors: endpoint.errors?.filter((code) => code !== 'unknown_action'),
     keyScope: variant.takesKey === false ? undefined : endpoint.keyScope,
     description: undefined,
   };

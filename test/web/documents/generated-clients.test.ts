@@ -149,6 +149,38 @@ describe('generated clients', () => {
     expect(document.paths['/v1/rooms/{code}/{action}'].post.operationId).toBe('actInRoom');
   });
 
+  test('get the errors of its own for each action of a room', () => {
+    const ofHost = ['not_host', 'not_in_room', 'room_ended'];
+    const own: Record<string, readonly string[]> = {
+      join: ['kicked', 'room_ended', 'room_full', 'room_locked', 'room_started'],
+      leave: ['not_in_room'],
+      ready: ['not_in_room', 'room_ended'],
+      unready: ['not_in_room', 'room_ended'],
+      start: [...ofHost, 'not_enough_players'],
+      end: ['not_host', 'not_in_room'],
+      kick: ofHost,
+      transfer: ofHost,
+      lock: ofHost,
+      unlock: ofHost,
+      settings: [...ofHost, 'room_started'],
+      state: [...ofHost, 'not_writer', 'stale_state'],
+      data: ['not_in_room', 'room_ended'],
+      private: [...ofHost, 'not_writer', 'stale_state'],
+      message: ['not_in_room', 'room_ended'],
+      rematch: ofHost,
+    };
+    const ofAll = ['account_banned', 'cross_site', 'forbidden'];
+    for (const action of ROOM_ACTIONS) {
+      const { post } = document.paths[`/v1/rooms/{code}/${action}`];
+      const codes = [403, 409].flatMap((status) => (status in post.responses ? openapi.codes(post, status) : []));
+      expect([action, codes.filter((code) => !ofAll.includes(code)).toSorted()]).toEqual([action, own[action]!.toSorted()]);
+      expect(openapi.codes(post, 404)).toEqual(['room_not_found']);
+    }
+    // Together they are the errors of the endpoint.
+    const all = [403, 409].flatMap((status) => openapi.codes(document.paths['/v1/rooms/{code}/{action}'].post, status));
+    expect(all.filter((code) => !ofAll.includes(code)).toSorted()).toEqual([...new Set(Object.values(own).flat())].toSorted());
+  });
+
   test('get the unknown action only where the action is a parameter', () => {
     const codes = (path: string) => openapi.codes(document.paths[path].post, 400);
     expect(codes('/v1/rooms/{code}/{action}')).toContain('unknown_action');
