@@ -6,6 +6,7 @@
 //   - Redis 7.0 or newer, on the PATH or unpacked to .cache/redis/redis-server                (redis.mjs)
 //   - for tests: Chromium, on the PATH or unpacked to .cache/chromium/chromium                (chromium.mjs)
 //   - for prove:operations: Prometheus, nginx and Caddy, unpacked to .cache/operations     (operations.mjs)
+//   - for prove:openapi: Java, Mono, PHP, Ruby and Python with libraries, on the PATH or unpacked to .cache/languages (languages.mjs)
 //
 // It must run on any Node from 18 on and before any package is installed: use built-in modules only, and no syntax or
 // API newer than Node 18.
@@ -15,6 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromiumIsThere, unpackChromium } from './chromium.mjs';
 import { provideNode, linkNode, nodeIsThere, refuseForeignPlatform } from './node.mjs';
+import { languagesAreThere, unpackLanguages } from './languages.mjs';
 import { operationsAreThere, unpackOperations } from './operations.mjs';
 import { installPackages, packagesAreThere } from './packages.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
@@ -26,6 +28,7 @@ const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Only `npm test` and its kind: a service and a bench need no browser.
 const needsChromium = /^pre(test|prove:pages)/.test(process.env.npm_lifecycle_event ?? '');
+const needsLanguages = process.env.npm_lifecycle_event === 'preprove:openapi';
 const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
 
 function everythingIsThere() {
@@ -34,7 +37,8 @@ function everythingIsThere() {
     packagesAreThere({ forStart }) &&
     (!needsRedis || redisIsThere()) &&
     (!needsChromium || chromiumIsThere()) &&
-    (!needsOperations || operationsAreThere())
+    (!needsOperations || operationsAreThere()) &&
+    (!needsLanguages || languagesAreThere())
   );
 }
 
@@ -47,6 +51,7 @@ function provideWhatIsMissing() {
   if (needsRedis && !redisIsThere()) unpackRedis({ takesUrl });
   if (needsChromium && !chromiumIsThere()) unpackChromium();
   if (needsOperations && !operationsAreThere()) unpackOperations();
+  if (needsLanguages && !languagesAreThere()) unpackLanguages();
 }
 
 // Two concurrent `npm start` on a fresh clone must not install over each other. flock(1) takes the lock and runs this file

@@ -83,7 +83,9 @@ function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
 function withoutOptionalNull({ properties, ...schema }: ObjectSchema): ObjectSchema {
   const fields = Object.entries(properties).map(([name, property]): [string, Schema] => {
     const isAny = ['type', '$ref', 'allOf', 'anyOf', 'oneOf'].every((word) => !(word in property));
-    return [name, isAny && schema.required?.includes(name) !== true ? { ...property, type: 'object' } : property];
+    if (!isAny || schema.required?.includes(name) === true) return [name, property];
+    const description = [property['description'], 'It is described as an object for generated clients; any JSON will do.'];
+    return [name, { ...property, type: 'object', description: description.filter((text) => text !== undefined).join(' ') }];
   });
   return { ...schema, properties: Object.fromEntries(fields) };
 }

@@ -144,6 +144,9 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
   }
   // JavaScript escapes the slashes of a pattern. Generators for Ruby escape them once more, and the backslash too.
   if (typeof cleaned['pattern'] === 'string') cleaned['pattern'] = cleaned['pattern'].replaceAll('\\/', '/');
+  // An object may have more fields in any case. Where a class says so, generators for PHP let it call a parent that it has not.
+  const isClass = typeof cleaned['properties'] === 'object' && !isEmpty(cleaned['properties']);
+  if (dialect === 'openapi-3.0' && isClass && isEmpty(cleaned['additionalProperties'])) delete cleaned['additionalProperties'];
   // zod adds a pattern of 200 characters to dates; the format says enough.
   if (cleaned['format'] === 'date-time') delete cleaned['pattern'];
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'boolean') describeLiteral(cleaned);
@@ -152,6 +155,10 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
   // OpenAPI 3.0 has no type "null": only a nullable type may be null.
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'null') Object.assign(cleaned, { type: 'string', nullable: true, enum: [null] });
   return cleaned;
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && Object.keys(value!).length === 0;
 }
 
 /** A text or a number, say. Generators for typed languages name a class for it and do not write it: the document says any value. */

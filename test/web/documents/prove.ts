@@ -1,21 +1,32 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { channels, features } from '../../../src/api.ts';
 import { docsOf } from '../../../src/web/documents/documents.ts';
 import { readConfig } from '../../../src/config.ts';
+import { startChild } from '../../realtime/child.ts';
+import { generate, languages, run as runCommand } from './languages.ts';
 
 /**
  * Proves that generators take the OpenAPI document: `npm run prove:openapi`. openapi-typescript and @hey-api/openapi-ts generate
  * TypeScript from it without a warning, what they generate compiles under `strict`, and so does a game that uses it; mistakes
- * of that game do not compile. Exits with 1 where one of these does not hold.
+ * of that game do not compile. openapi-generator generates a client in five languages, and a game in each calls a service by it: those in
+ * C# and Java are compiled. Exits with 1 where one of these does not hold.
  *
- * The generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a TypeScript 5 of their own in a
- * temporary folder; npm fetches all three into it.
+ * The first two generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a TypeScript 5 of their own in a
+ * temporary folder; npm fetches all generators into it. The languages are those of `scripts/languages.mjs`.
  */
 
-const packages = { typescript: '5.9.3', 'openapi-typescript': '7.13.0', '@hey-api/openapi-ts': '0.99.0' };
+const packages = {
+  typescript: '5.9.3',
+  'openapi-typescript': '7.13.0',
+  '@hey-api/openapi-ts': '0.99.0',
+  // The newest that holds the program. Later ones download it from elsewhere when they run.
+  '@openapitools/openapi-generator-cli': '1.0.18-5.0.0-beta2',
+};
+const JAR_SHA256 = '5c62d437e0f319fe5e9065242e270a14fb0581b4a92c5833f44940e18717dc0b';
 
 const game = `
 import type { components, paths } from './openapi-typescript/schema';
@@ -79,6 +90,32 @@ function run(what: string, script: string, ...args: readonly string[]): void {
   report(what, status === 0 && !/warn|deprecated|⚠|✘|error/i.test(output), output || `exit code ${status}`);
 }
 
+async function proveLanguages(jar: string): Promise<void> {
+  const isPinned = hash('sha256', readFileSync(jar)) === JAR_SHA256;
+  report('the program of openapi-generator is the one that this proof names', isPinned);
+  if (!isPinned) return;
+  const service = await startChild({ DATA_DIR: join(folder, 'data') });
+  try {
+    for (const language of languages) {
+      const client = join(folder, language.generator[0]!);
+      const generated = generate(language, join(folder, 'openapi.json'), client, jar);
+      report(`openapi-generator generates a client in ${language.name}`, generated.succeeded, generated.output);
+      if (!generated.succeeded) continue;
+      const compiled = language.compile === undefined ? undefined : runCommand(language.compile(client, jar));
+      if (compiled !== undefined) report(`it compiles, with a game in ${language.name}`, compiled.succeeded, compiled.output);
+      if (compiled?.succeeded === false) continue;
+      const called = runCommand(language.call(client, jar, service.url));
+      report(
+        `the game in ${language.name} calls the service by it`,
+        called.succeeded && called.stdout.trim() === language.printed,
+        called.output,
+      );
+    }
+  } finally {
+    await service.stop();
+  }
+}
+
 const bin = (name: string): string => join(folder, 'node_modules', name);
 
 try {
@@ -111,6 +148,7 @@ try {
     const modules = '--module esnext --moduleResolution bundler';
     const options = `${strict} ${modules}`.split(' ');
     run('what they generated and a game that uses it compile under strict', bin('typescript/bin/tsc'), ...options, 'game.ts', ...generated);
+    await proveLanguages(bin('@openapitools/openapi-generator-cli/bin/openapi-generator.jar'));
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

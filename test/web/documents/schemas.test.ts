@@ -17,6 +17,11 @@ test.each([
   ['a nullable keeps its type', z.number().nullable(), { type: 'number', nullable: true }],
   ['an exclusive bound becomes a flag', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
   ['a record becomes additionalProperties', z.record(z.string(), z.number()), { type: 'object', additionalProperties: { type: 'number' } }],
+  [
+    'an object that takes more fields is like any other',
+    z.looseObject({ a: z.string() }),
+    { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+  ],
   ['a transform shows its input', z.string().transform(Number), { type: 'string' }],
   ['a field with a default is optional and shows it', z.number().default(3), { type: 'number', default: 3 }],
   ['a date shows its format and no pattern', z.iso.datetime(), { type: 'string', format: 'date-time' }],

@@ -1,0 +1,125 @@
+// Provides what `npm run prove:openapi` compiles and runs generated clients with: Java, Mono, PHP, Ruby and Python, and the libraries that
+// the clients import. Programs on the PATH are used as they are. The others, and all libraries, come from the distribution's packages,
+// without root, in <project>/.cache/languages. Nothing else needs them. test/web/documents/languages.ts looks in the same places.
+import { spawnSync } from 'node:child_process';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join, relative } from 'node:path';
+import { download, unpack, withApt } from './apt.mjs';
+import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
+
+const home = join(cache, 'languages');
+const libraries = ['libnewtonsoft-json5.0-cil', 'php-guzzlehttp-guzzle', 'php-guzzlehttp-psr7', 'ruby-typhoeus'].concat([
+  'python3-urllib3',
+  'python3-six',
+  'python3-dateutil',
+]);
+// `start` is the command line of a launcher, after the folder `$root`; a name with a version is found by the shell.
+const languages = [
+  {
+    packages: ['default-jdk-headless'],
+    programs: {
+      java: 'exec "$root"/usr/lib/jvm/java-[0-9][0-9]-openjdk-*/bin/java',
+      javac: 'exec "$root"/usr/lib/jvm/java-[0-9][0-9]-openjdk-*/bin/javac',
+    },
+    version: '--version',
+  },
+  {
+    // The assemblies are those that the generated client names.
+    packages: ['mono-runtime', 'mono-mcs'].concat(
+      ['net-http', 'web', 'runtime-serialization', 'componentmodel-dataannotations'].map((name) => `libmono-system-${name}4.0-cil`),
+    ),
+    programs: {
+      mono: 'MONO_CFG_DIR="$root/etc" exec "$root/usr/bin/mono"',
+      mcs: 'MONO_CFG_DIR="$root/etc" exec "$root/usr/bin/mono" "$root/usr/lib/mono/4.5/mcs.exe"',
+    },
+    version: '--version',
+  },
+  {
+    packages: ['php-cli'],
+    programs: { php: 'exec "$root"/usr/bin/php[0-9]* -n -d extension="$(echo "$root"/usr/lib/php/2*/ctype.so)"' },
+    version: '--version',
+  },
+  {
+    packages: ['ruby'],
+    programs: {
+      ruby:
+        'RUBYLIB=$(find "$root/usr/lib/ruby" "$root/usr/lib/x86_64-linux-gnu/ruby" "$root"/usr/*/rubygems-integration ' +
+        '"$root"/usr/lib/*/rubygems-integration -type d \\( -name "[0-9]*" -o -name vendor_ruby -o -name lib -o -name "ffi-*" \\) ' +
+        '2>/dev/null | tr "\\n" ":") exec "$root/usr/bin/ruby"',
+    },
+    version: '--version',
+  },
+  { packages: ['python3'], programs: { python3: 'PYTHONHOME="$root/usr" exec "$root/usr/bin/python3"' }, version: '--version' },
+];
+
+const isOnPath = (name) => (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)));
+const missing = () => languages.filter(({ programs }) => !Object.keys(programs).every((name) => isOnPath(name)));
+
+export function languagesAreThere() {
+  const launchers = missing().flatMap(({ programs }) => Object.keys(programs));
+  return existsSync(join(home, 'root')) && launchers.every((name) => existsSync(join(home, 'bin', name)));
+}
+
+// Unpacks into a staging folder and renames it last, so an interrupted run leaves no folder that looks complete.
+export function unpackLanguages() {
+  const wanted = missing();
+  const names = wanted.flatMap(({ programs }) => Object.keys(programs)).concat('their libraries');
+  say(`unpacking ${names.join(', ')} from the distribution's packages into .cache/languages …`);
+  const staging = join(cache, 'languages-unfinished');
+  try {
+    rmSync(staging, { recursive: true, force: true });
+    mkdirSync(join(staging, 'bin'), { recursive: true });
+    withApt(staging, (settings) => unpackAndCheck(staging, settings, wanted));
+    for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
+    rmSync(home, { recursive: true, force: true });
+    renameSync(staging, home);
+  } catch (problem) {
+    if (!(problem instanceof SetupProblem) || problem.message === diskIsFull) throw problem;
+    const packages = languages.flatMap(({ packages: each }) => each).concat(libraries);
+    throw new SetupProblem(
+      `prove:openapi needs packages of Debian, which it unpacks by itself; ${problem.message}. Where that fails: "apt-get install ${packages.join(' ')}"`,
+    );
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+function unpackAndCheck(staging, settings, wanted) {
+  const root = join(staging, 'root');
+  rmSync(root, { recursive: true, force: true });
+  download(settings, wanted.flatMap(({ packages }) => packages).concat(libraries), join(staging, 'packages'));
+  unpack(join(staging, 'packages'), root);
+  relink(root, join(root, 'usr/lib/jvm'));
+  for (const { programs, version } of wanted) {
+    for (const [name, start] of Object.entries(programs)) {
+      writeFileSync(join(staging, 'bin', name), launcher(start), { mode: 0o755 });
+      const run = spawnSync(join(staging, 'bin', name), [version], { encoding: 'utf8' });
+      if (run.status === 0) continue;
+      throw new SetupProblem(`the distribution's ${name} does not run here: "${run.error?.message ?? run.stderr.trim().split('\n')[0]}"`);
+    }
+  }
+}
+
+function launcher(start) {
+  return `#!/bin/sh
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")/root
+libraries=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu:$root/usr/lib
+export LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+${start} "$@"
+`;
+}
+
+// Java's settings are links into /etc. In the unpacked tree that is <root>/etc.
+function relink(root, folder) {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const entry = lstatSync(path);
+    if (entry.isDirectory()) relink(root, path);
+    if (!entry.isSymbolicLink()) continue;
+    const target = readlinkSync(path);
+    if (!target.startsWith('/') || !existsSync(join(root, target))) continue;
+    rmSync(path);
+    symlinkSync(relative(dirname(path), join(root, target)), path);
+  }
+}
