@@ -160,8 +160,15 @@ function sharedRedis(): RedisLocation {
  * whose clock a test moved forwards would find the leases of other files' rooms over.
  */
 export function ownDatabase(): string {
+  return `${inject('redisSocket')}?db=${databaseNumber()}`;
+}
+
+/** The name of a channel in this database. */
+export const channelHere = (channel: string): string => `${databaseNumber()}:${channel}`;
+
+function databaseNumber(): number {
   const DATABASES = 16;
-  return `${inject('redisSocket')}?db=${Number(process.env['VITEST_POOL_ID'] ?? 0) % DATABASES}`;
+  return Number(process.env['VITEST_POOL_ID'] ?? 0) % DATABASES;
 }
 
 /** Sends a request and checks the reply against the endpoint's declaration: the shape of a success, the code of an error. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OwnReservations } from '../../src/server/reservations.ts';
-import { freshId, sleep, start, type TestReply, type TestService } from '../harness.ts';
+import { channelHere, freshId, sleep, start, type TestReply, type TestService } from '../harness.ts';
 import { RawSocket } from '../realtime/raw-socket.ts';
 import { eventually } from '../realtime/watcher.ts';
 import { all, count, credit, limited, roomy } from './connection-lines.ts';
@@ -205,7 +205,7 @@ describe('200 wrong guesses at once', () => {
     const { body } = await service.post('/v1/rooms', { installId: freshId() });
     const { code, seq } = body.room;
     const polls = all(40, () => service.get(`/v1/rooms/${code}?since=${seq}&wait=2`));
-    await eventually(async () => (await service.service.redis.pubsub('NUMSUB', `0:{room:${code}}`))[1] === 1);
+    await eventually(async () => (await service.service.redis.pubsub('NUMSUB', channelHere(`{room:${code}}`)))[1] === 1);
     expect(count(await all(40, () => service.get(`/v1/rooms/${code}?since=${seq}&wait=1`)), 200)).toBe(40);
     expect((await service.get('/v1/rooms/BBBBB')).status).toBe(404);
     expect(count(await polls, 200)).toBe(40);

@@ -10,7 +10,7 @@ import { boardKeys, moveScores } from '../../../src/features/highscores/model.ts
 import { submitScript } from '../../../src/features/highscores/submit.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
-import { isOnCluster, sharedClient, freshId, sleep, start, type TestService } from '../../harness.ts';
+import { channelHere, isOnCluster, sharedClient, freshId, sleep, start, type TestService } from '../../harness.ts';
 import { BoardModel } from './board-model.ts';
 
 /** The top ten in the answers of two services on one Redis. Each service caches its own lists and versions. */
@@ -269,7 +269,7 @@ describe('the version of a top ten', () => {
     const listener = redis.duplicate();
     const heard: string[] = [];
     listener.on('message', (_channel, message: string) => void heard.push(message));
-    await listener.subscribe(`0:${boardKeys.channel(board.game)}`);
+    await listener.subscribe(channelHere(boardKeys.channel(board.game)));
     await board.fill();
     await board.submit(0, 12, 0.5);
     await board.submit(1, 1, 3);
@@ -300,7 +300,7 @@ describe('the version of a top ten', () => {
       const args = { ...given, name: `p${player}`, score, at: '0mwd1abcd', proofWanted: 0, newBoardBarred: 0 };
       return Number((await scripts.runAs(caller, submitScript, keys, args))[1]);
     };
-    const channel = `0:${boardKeys.channel(board.game)}`;
+    const channel = channelHere(boardKeys.channel(board.game));
     await expect
       .poll(async () => {
         for (const service of services) await service.get(board.path);
@@ -338,7 +338,7 @@ describe('a change without a version shows in answers', () => {
     // The effects of that release's script.
     const entry = `999999990000${Date.now().toString(36).padStart(9, '0')}abcdefghijklold`;
     await redis.zadd(boardKeys.scores(board.game), 99, entry);
-    await redis.publish(`0:${boardKeys.channel(board.game)}`, 'another-process');
+    await redis.publish(channelHere(boardKeys.channel(board.game)), 'another-process');
     // Redis has written the message; a read waits for what has arrived.
     await redis.ping();
     await services[0].get(board.path);
