@@ -45,6 +45,15 @@ export class Api {
     });
   }
 
+  /** Begins a trial of each caller's device, and adds the cookie of the device to that of the session. */
+  touch(callers: readonly LoadCaller[]): Promise<LoadCaller[]> {
+    return inParallel(callers, async ({ installId, cookie }) => {
+      const { cookie: device } = await this.expectOk(this.post('/v1/trial/touch', { deviceId: installId }));
+      if (device === undefined) throw new Error('POST /v1/trial/touch set no cookie');
+      return { installId, cookie: `${cookie}; ${device}` };
+    });
+  }
+
   close(): void {
     this.#agent.destroy();
   }

@@ -40,7 +40,7 @@ const wrongBody = { ...body, coins: 0.5 };
 
 const signer = new TokenSigner([{ kid: 'bench', secret: randomBytes(32) }]);
 const now = Date.now();
-const token = await signer.sign('session', {
+const token = signer.sign('session', {
   subject: accountIdOf('bench-install-0001'),
   id: 'c2Vzc2lvbi1pZA',
   issuedAt: now,
@@ -48,7 +48,7 @@ const token = await signer.sign('session', {
 });
 const cookieHeader = `theme=dark; svc_session=${token}`;
 const sessions = new Sessions(signer, { now: Date.now });
-await sessions.ofCookies(cookieHeader);
+sessions.ofCookies(cookieHeader);
 
 const topFigures = Array.from({ length: 10 }, (_, index) => [
   `${String(999_999_999_990 + index)}0mg3k2a1bAbCdEfGhIjK${index}Player ${index}`,

@@ -16,8 +16,8 @@ export interface HttpSide {
   readonly kind: SideKind;
   readonly server: (bench: Bench) => Promise<Measured>;
   readonly requests: readonly RequestPlan[];
-  /** Identity of the requests: none, an installId, or the session cookie of an install that signed in. */
-  readonly callers: 'anonymous' | 'installs' | 'sessions';
+  /** Identity of the requests: none, an installId, the session cookie of an install that signed in, or that and the cookie of a device. */
+  readonly callers: 'anonymous' | 'installs' | 'sessions' | 'devices';
   /** Connections of the load, in place of the run's. With them the side is loaded without pause only, not at half load. */
   readonly connections?: number;
   /** Requests before the first round, which create the data that the scenario reads. */
@@ -179,7 +179,8 @@ async function callersOf({ callers, kind, connections = 0 }: HttpSide, server: M
   if (kind === 'floor') return installIds.map((installId) => ({ installId, cookie: `svc_session=${'x'.repeat(250)}` }));
   const api = new Api(server.url);
   try {
-    return await api.signIn(installIds);
+    const signedIn = await api.signIn(installIds);
+    return callers === 'devices' ? await api.touch(signedIn) : signedIn;
   } finally {
     api.close();
   }

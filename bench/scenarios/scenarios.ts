@@ -15,6 +15,7 @@ import { overload } from './overload.ts';
 import { pairing } from './pairing.ts';
 import { roomList } from './room-list.ts';
 import { seatData } from './seat-data.ts';
+import { signed } from './signed.ts';
 import { tails } from './tail.ts';
 import { workersCredit, workersRooms } from './workers.ts';
 
@@ -47,4 +48,5 @@ export const scenarios: readonly Scenario[] = [
   workersCredit,
   workersRooms,
   ...tails,
+  ...signed,
 ];

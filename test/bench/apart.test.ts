@@ -6,12 +6,13 @@ const { out, bench, latest, close } = benchOutput();
 afterAll(close);
 
 test('the scenarios that run apart run when they are named', async () => {
-  const { code, stdout } = await bench(['overload', 'big-board', 'workers', 'tail-credit-session', '--quick']);
+  const { code, stdout } = await bench(['overload', 'big-board', 'workers', 'tail-credit-session', 'signed-status', '--quick']);
   expect(stdout).not.toMatch(/! failed|! audit/);
   expect(code).toBe(0);
   const { scenarios } = latest();
-  expect(scenarios.map(({ name }) => name)).toEqual(['overload', 'big-board', 'workers-credit', 'workers-rooms', 'tail-credit-session']);
-  const [overload, boards, , rooms, tail] = scenarios;
+  const names = ['overload', 'big-board', 'workers-credit', 'workers-rooms', 'tail-credit-session', 'signed-status'];
+  expect(scenarios.map(({ name }) => name)).toEqual(names);
+  const [overload, boards, , rooms, tail, signed] = scenarios;
   for (const { at, figures } of overload!.sides) {
     expect(figures.offered!.median).toBeCloseTo(at! * overload!.sides[1]!.figures.offered!.median, 5);
     expect(figures.goodput!.median).toBeGreaterThan(0);
@@ -24,5 +25,6 @@ test('the scenarios that run apart run when they are named', async () => {
   expect(rooms!.sides.every(({ figures: { p50 } }) => p50!.median > 0)).toBe(true);
   expect(tail!.sides.map(({ id }) => id)).toEqual(['coinop', 'uws-redis', 'coinop-everysec', 'uws-redis-everysec']);
   expect(tail!.sides.every(({ figures: { p999 } }) => p999!.median > 0)).toBe(true);
+  expect(signed!.sides[0]!.figures.serverCpu!.median).toBeGreaterThan(0);
   expect(readdirSync(out)).toContain('overload.svg');
 }, 120_000);

@@ -43,7 +43,7 @@ test.each([
 
 test('a session that the service remembers does not keep the Cookie header that it came in', async () => {
   const claims = { subject: 'account', id: 'id', issuedAt: 0, expiresAt: 1e12, kind: 'login' as const };
-  const sessions = new Sessions({ verify: async () => claims, sign: async () => 'token' } as never, { now: () => 1000 });
+  const sessions = new Sessions({ verify: () => claims, sign: () => 'token' } as never, { now: () => 1000 });
   const token = (index: number): string => `${'t'.repeat(200)}${index}`.padEnd(222, 's');
   const bytes = await kept((index) => sessions.ofCookies(header(`pad=${'x'.repeat(PADDING_BYTES)}; svc_session=${token(index)}`)));
   expect(bytes).toBeLessThan((COUNT * PADDING_BYTES) / 4);

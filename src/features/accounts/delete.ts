@@ -72,7 +72,7 @@ export const deleteAccount = endpoint({
     const proof = await proofOf(body, services);
     if ('code' in proof) return proof;
     if (body.confirm === undefined) return offer(proof, meta, services);
-    const claims = await tokens.verify('deletion', body.confirm, now());
+    const claims = tokens.verify('deletion', body.confirm, now());
     if (claims === undefined) throw invalid('confirm', 'Must be the confirm of a first call, at most five minutes old');
     const accountId = proof.accountIdAt(Number(claims.id.split('.', 1)[0]));
     if (claims.subject !== accountId) throw invalid('confirm', 'Must be the confirm of the same account');
@@ -134,7 +134,7 @@ async function offer(
     return refuse('account_deleted', { message: 'This user of the app store has no account here.' });
   const expiresAt = now() + CONFIRM_LIFE_MS;
   const id = `${ordinal}.${randomBytes(12).toString('base64url')}`;
-  const confirm = await tokens.sign('deletion', { subject: accountId, id, issuedAt: now(), expiresAt });
+  const confirm = tokens.sign('deletion', { subject: accountId, id, issuedAt: now(), expiresAt });
   const expires = new Date(Math.floor(expiresAt / 1000) * 1000).toISOString();
   return { deleted: false, accountId, confirm, expiresAt: expires, balanceCoins: Number(coins) };
 }

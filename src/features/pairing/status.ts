@@ -83,7 +83,7 @@ export const pairingStatus = endpoint({
     if (word !== 'signs_in') return { status: word };
     const [accountId, generation, sessionForm, name] = figures as [string, string, string, string];
     const id = sessionIdOf(generation, pairedSessionName(query.token));
-    const session = await sessions.start({ accountId, generation, kind: 'pairing', id });
+    const session = sessions.start({ accountId, generation, kind: 'pairing', id });
     return handOver(
       { status: 'claimed' as const, ...claimedBy(name) },
       session,

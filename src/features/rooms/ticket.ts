@@ -54,7 +54,7 @@ export const roomTicket = endpoint({
     );
     if (word !== 'seated') return refuse(word);
     const issuedAt = now();
-    const ticket = await tokens.sign('ticket', {
+    const ticket = tokens.sign('ticket', {
       subject: ticketSubject(code, playerId, seatedId),
       id: randomBytes(12).toString('base64url'),
       issuedAt,

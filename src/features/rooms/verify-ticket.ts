@@ -36,7 +36,7 @@ export const verifyTicket = endpoint({
   example: `curl -s $base/v1/rooms/BCDFG/ticket/verify -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"ticket":"ticket-of-a-player"}'`,
   async handle({ params: { code }, body: { ticket }, key }, { tokens, scripts, now }: Pick<Services, 'tokens' | 'scripts' | 'now'>) {
     if (key === undefined) return refuse('server_only', { message: 'This needs a server key with the scope rooms.' });
-    const claims = await tokens.verify('ticket', ticket, now());
+    const claims = tokens.verify('ticket', ticket, now());
     const [ofCode, playerId = '', seatedId = ''] = claims?.subject.split(' ') ?? [];
     if (claims === undefined || ofCode !== code) return refuse('bad_token', { message: 'The ticket is not valid.', field: 'ticket' });
     const keys = { room: roomKeys.room(code), used: roomKeys.usedTicket(code, claims.id) };

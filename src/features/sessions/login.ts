@@ -21,7 +21,7 @@ export const login = endpoint({
   async handle({ caller, body, meta }, { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>) {
     const { accountId } = caller;
     const [, generation = ''] = await scripts.runAs(caller, openAccount, {}, {});
-    const session = await sessions.start({ accountId, generation, kind: 'login' });
+    const session = sessions.start({ accountId, generation, kind: 'login' });
     return handOver({ accountId, expiresAt: new Date(session.expiresAt).toISOString() }, session, body.session, meta);
   },
 });

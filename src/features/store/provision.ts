@@ -99,7 +99,7 @@ export const storeProvision = endpoint({
     const id = sessionIdOf(generation);
     // The guest has moved by now, or the account was opened.
     await afterWrites(listSession({ accountId, id, kind: 'store', userAgent: meta.userAgent }, services));
-    const session = await sessions.start({ accountId, generation, kind: 'store', id });
+    const session = sessions.start({ accountId, generation, kind: 'store', id });
     return handOver(
       {
         accountId,

@@ -34,7 +34,7 @@ export const linkTrial = endpoint({
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s -X POST $base/v1/trial/link -b cookies.txt -H 'x-device-id: device-0001' -H 'content-type: application/json'`,
   async handle({ caller, meta }, services: TrialServices) {
     const { scripts, config, now } = services;
-    const device = deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services));
+    const device = deviceOfHeader(meta) ?? deviceOfCookie(meta, services);
     if (device === undefined) return new Unchecked(refuse('no_trial'));
     const link = (key: string, knownStart: string) =>
       scripts.runAs(caller, linkScript, { device: key }, { deviceHash: device, knownStart });

@@ -95,21 +95,21 @@ type DeviceServices = Pick<Services, 'tokens' | 'now'>;
 export type TrialServices = DeviceServices & Pick<Services, 'scripts' | 'config'>;
 
 /** Hash of the deviceId in the cookie svc_device, if the cookie verifies. */
-export async function deviceOfCookie(meta: RequestMeta, services: DeviceServices): Promise<string | undefined> {
-  return (await deviceClaims(meta, services))?.subject;
+export function deviceOfCookie(meta: RequestMeta, services: DeviceServices): string | undefined {
+  return deviceClaims(meta, services)?.subject;
 }
 
 /** Set-Cookie values with the device's hash; undefined while the browser holds a cookie of this device in the first half of its life. */
-export async function deviceCookie(device: string, meta: RequestMeta, services: DeviceServices): Promise<string[] | undefined> {
+export function deviceCookie(device: string, meta: RequestMeta, services: DeviceServices): string[] | undefined {
   const now = services.now();
-  const held = await deviceClaims(meta, services);
+  const held = deviceClaims(meta, services);
   if (held?.subject === device && now < (held.issuedAt + held.expiresAt) / 2) return undefined;
   const claims = { subject: device, id: randomBytes(12).toString('base64url'), issuedAt: now, expiresAt: now + DEVICE_COOKIE_LIFE_MS };
-  const token = await services.tokens.sign('device', claims);
+  const token = services.tokens.sign('device', claims);
   return setCookie(DEVICE_COOKIE, token, { maxAgeSeconds: DEVICE_COOKIE_LIFE_MS / 1000 }, meta.cookieScope);
 }
 
-async function deviceClaims({ cookie }: RequestMeta, { tokens, now }: DeviceServices): Promise<TokenClaims | undefined> {
+function deviceClaims({ cookie }: RequestMeta, { tokens, now }: DeviceServices): TokenClaims | undefined {
   const token = cookieValue(cookie, DEVICE_COOKIE);
   return token === undefined ? undefined : tokens.verify('device', token, now());
 }

@@ -27,8 +27,7 @@ export const trialStatus = endpoint({
   example: `curl -s "$base/v1/trial/status?deviceId=device-0001"`,
   async handle({ caller, query, meta }, services: TrialServices) {
     const { scripts, config, now } = services;
-    const device =
-      query.deviceId === undefined ? (deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services))) : deviceHash(query.deviceId);
+    const device = query.deviceId === undefined ? (deviceOfHeader(meta) ?? deviceOfCookie(meta, services)) : deviceHash(query.deviceId);
     const holder = device === undefined ? caller?.accountKey : trialKeys.device(device);
     if (holder === undefined) return trialOf(undefined, now(), config.TRIAL_DAYS);
     const [word, startedAt] = await scripts.runFor(caller, statusScript, { holder }, {});

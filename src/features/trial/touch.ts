@@ -29,7 +29,7 @@ export const touchTrial = endpoint({
     const device = deviceHash(body.deviceId);
     const [, startedAt] = await scripts.run(touchScript, { device: trialKeys.device(device) }, { now: now() });
     const trial = trialOf(Number(startedAt), now(), config.TRIAL_DAYS);
-    const cookies = await deviceCookie(device, meta, services);
+    const cookies = deviceCookie(device, meta, services);
     return cookies === undefined ? trial : new Reply(trial, { cookies });
   },
 });

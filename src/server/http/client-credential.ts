@@ -41,20 +41,13 @@ export class ClientCredentials {
     this.#checkCaller = checkCaller;
   }
 
-  /** The credential of a request: synchronously, unless the signature of its session has to be verified. */
+  /** The credential of a request. */
   of(exchange: Exchange): Credential | Refusal | Promise<Credential | Refusal> {
     if (this.rule === 'none') return this.#withoutSession;
     const { bearer, cookie } = exchange.headers;
-    if (bearer !== undefined) {
-      const found = this.sessions.find(bearer);
-      return found instanceof Promise
-        ? found.then((session) => this.#ofBearer(bearer, session, exchange))
-        : this.#ofBearer(bearer, found, exchange);
-    }
-    if (this.rule === 'install') return this.#withoutSession;
+    if (bearer !== undefined) return this.#ofBearer(bearer, this.sessions.find(bearer), exchange);
     // A malformed cookie counts as no session.
-    const found = this.sessions.ofCookies(cookie);
-    return found instanceof Promise ? found.then((session) => this.#ofSession(session)) : this.#ofSession(found);
+    return this.rule === 'install' ? this.#withoutSession : this.#ofSession(this.sessions.ofCookies(cookie));
   }
 
   #ofSession(session: Session | undefined): Credential {

@@ -1,5 +1,5 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
-import { SignJWT, jwtVerify } from 'jose';
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { z } from 'zod';
 import type { SessionKind } from '../../accounts/session-list.ts';
 import type { SessionKey } from '../../config.ts';
 
@@ -20,47 +20,83 @@ export interface TokenClaims {
  * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs and every key verifies, so a rotation signs nobody
  * out: add the new key at the end, move it to the front once every process has it, and remove the old key a cookie's life
  * later.
+ *
+ * Node's HMAC signs in 2.5 µs and verifies in 3.5, on the event loop. jose takes 33 for either, because WebCrypto passes each call to a
+ * thread: a login, a trial's touch and a ticket spent half of their CPU there. A header counts only as one of the texts that this class
+ * writes, so a token cannot choose an algorithm. The tests sign and verify with jose as well.
  */
 export class TokenSigner {
-  readonly #keys: Map<string, KeyObject>;
-  readonly #signingKid: string;
+  /** By the header of the tokens that the key signs, encoded. */
+  readonly #keys: ReadonlyMap<string, KeyObject>;
+  readonly #signing: readonly [header: string, key: KeyObject];
 
   constructor(keys: readonly SessionKey[]) {
-    this.#keys = new Map(keys.map(({ kid, secret }) => [kid, createSecretKey(secret)]));
-    this.#signingKid = keys[0]!.kid;
+    const byHeader = keys.map(({ kid, secret }) => [encoded({ alg: 'HS256', kid }), createSecretKey(secret)] as const);
+    this.#keys = new Map(byHeader);
+    this.#signing = byHeader[0]!;
   }
 
-  sign(audience: TokenAudience, claims: TokenClaims): Promise<string> {
-    return new SignJWT(claims.kind === 'pairing' ? { paired: true } : claims.kind === 'store' ? { store: true } : {})
-      .setProtectedHeader({ alg: 'HS256', kid: this.#signingKid })
-      .setAudience(audience)
-      .setSubject(claims.subject)
-      .setJti(claims.id)
-      .setIssuedAt(Math.floor(claims.issuedAt / 1000))
-      .setExpirationTime(Math.floor(claims.expiresAt / 1000))
-      .sign(this.#keys.get(this.#signingKid)!);
+  sign(audience: TokenAudience, { subject, id, issuedAt, expiresAt, kind }: TokenClaims): string {
+    const [header, key] = this.#signing;
+    const payload = encoded({
+      ...(kind === 'pairing' ? { paired: true } : kind === 'store' ? { store: true } : {}),
+      aud: audience,
+      sub: subject,
+      jti: id,
+      iat: Math.floor(issuedAt / 1000),
+      exp: Math.floor(expiresAt / 1000),
+    });
+    const text = `${header}.${payload}`;
+    return `${text}.${signatureOf(text, key).toString('base64url')}`;
   }
 
   /** The claims of a token of this audience that one of the keys signed and that has not expired; undefined for any other text. */
-  async verify(audience: TokenAudience, token: string, now: number): Promise<TokenClaims | undefined> {
+  verify(audience: TokenAudience, token: string, now: number): TokenClaims | undefined {
     if (token.length > MAX_TOKEN_LENGTH || !WELL_FORMED.test(token)) return undefined;
-    try {
-      const { payload } = await jwtVerify(token, (header) => this.#keys.get(header.kid ?? '') ?? Promise.reject(new Error('unknown kid')), {
-        algorithms: ['HS256'],
-        audience,
-        currentDate: new Date(now),
-        requiredClaims: ['sub', 'jti', 'iat', 'exp'],
-      });
-      return {
-        subject: payload.sub!,
-        id: payload.jti!,
-        issuedAt: payload.iat! * 1000,
-        expiresAt: payload.exp! * 1000,
-        kind: payload['paired'] === true ? 'pairing' : payload['store'] === true ? 'store' : 'login',
-      };
-    } catch {
+    const [header, payload, signature] = token.split('.') as [string, string, string];
+    const key = this.#keys.get(header);
+    if (key === undefined || !timingSafeEqual(Buffer.from(signature, 'base64url'), signatureOf(`${header}.${payload}`, key)))
       return undefined;
-    }
+    return claimsOf(payload, audience, now);
+  }
+}
+
+/** The claims of a payload whose signature was verified. One that other software signed with the key may lack any of them. */
+function claimsOf(payload: string, audience: TokenAudience, now: number): TokenClaims | undefined {
+  const { data } = Payload.safeParse(decoded(payload));
+  if (data === undefined || data.aud !== audience || data.exp <= Math.floor(now / 1000)) return undefined;
+  return {
+    subject: data.sub,
+    id: data.jti,
+    issuedAt: data.iat * 1000,
+    expiresAt: data.exp * 1000,
+    kind: data.paired === true ? 'pairing' : data.store === true ? 'store' : 'login',
+  };
+}
+
+const Payload = z.object({
+  aud: z.string(),
+  sub: z.string(),
+  jti: z.string(),
+  iat: z.number(),
+  exp: z.number(),
+  paired: z.boolean().optional(),
+  store: z.boolean().optional(),
+});
+
+function signatureOf(text: string, key: KeyObject): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}
+
+function encoded(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+function decoded(payload: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(payload, 'base64url').toString());
+  } catch {
+    return undefined;
   }
 }
 

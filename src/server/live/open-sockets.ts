@@ -121,7 +121,7 @@ export class OpenSockets<Services> {
       callerFrom({ address }, accountId, ofSession, admission);
     const callerOfMessage = async ({ installId, sessionToken }: MessageCredentials): Promise<Caller> => {
       if (sessionToken === undefined) return callerOf(accountIdOf(installId!), undefined);
-      const named = await sessions.find(sessionToken);
+      const named = sessions.find(sessionToken);
       if (named === undefined) throw invalidBearer();
       return callerOf(named.accountId, named);
     };
@@ -158,7 +158,7 @@ export class OpenSockets<Services> {
     const { cookie, bearer } = exchange.headers;
     if (channel.takesSession !== true || exchange.key !== undefined) return undefined;
     if (bearer === undefined) return sessions.ofCookies(cookie);
-    const session = await sessions.find(bearer);
+    const session = sessions.find(bearer);
     if (session === undefined) return invalidBearer();
     try {
       await checkCaller(callerFrom(exchange, session.accountId, session, undefined));

@@ -101,12 +101,12 @@ describe('GET /v1/trial/status', () => {
   test('a svc_device of another audience, of a foreign key or past its expiry counts as no device', async () => {
     const { cookies, startedAt } = await touched();
     expect((await status('', { cookies })).body.startedAt).toBe(startedAt);
-    const { subject } = (await new TokenSigner(testKeys).verify('device', cookies[0]!.slice('svc_device='.length), service.now()))!;
+    const { subject } = new TokenSigner(testKeys).verify('device', cookies[0]!.slice('svc_device='.length), service.now())!;
     const claims = { subject, id: 'x', issuedAt: service.now(), expiresAt: service.now() + DAY_MS };
-    const own = await new TokenSigner(testKeys).sign('device', claims);
+    const own = new TokenSigner(testKeys).sign('device', claims);
     expect((await status('', { cookies: `svc_device=${own}` })).body.startedAt).toBe(startedAt);
-    const session = await new TokenSigner(testKeys).sign('session', claims);
-    const foreign = await new TokenSigner(parseSessionKeys(`test:${Buffer.alloc(32, 8).toString('base64url')}`)).sign('device', claims);
+    const session = new TokenSigner(testKeys).sign('session', claims);
+    const foreign = new TokenSigner(parseSessionKeys(`test:${Buffer.alloc(32, 8).toString('base64url')}`)).sign('device', claims);
     for (const token of [session, foreign, 'forged', '']) {
       expect((await status('', { cookies: `svc_device=${token}` })).body).toEqual(NONE);
     }

@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { jwtVerify, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseSessionKeys } from '../../../src/config.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
+import { freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
 
 let service: TestService;
 let installId: string;
@@ -15,10 +17,11 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const authenticated = async (cookies: string | string[], on = service): Promise<boolean> =>
   (await on.get('/v1/session', { cookies })).body.authenticated;
-const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const encode = (value: object | string): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 const claims = () => JSON.parse(Buffer.from(cookie.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
 const secret = Buffer.alloc(32, 7);
-const signed = (header: object, payload: object, key = secret): string => {
+const signed = (header: object, payload: object | string, key = secret): string => {
   const text = `${encode(header)}.${encode(payload)}`;
   return `svc_session=${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
 };
@@ -66,12 +69,53 @@ describe('a forged session cookie', () => {
     ['no id', () => signed({ alg: 'HS256', kid: 'test' }, { ...claims(), jti: undefined })],
     ['an expiry in the past', () => signed({ alg: 'HS256', kid: 'test' }, { ...claims(), exp: Math.floor(Date.now() / 1000) - 1 })],
     ['an unknown critical header', () => signed({ alg: 'HS256', kid: 'test', crit: ['x'], x: 1 }, claims())],
-    ['a payload that is no JSON', () => signed({ alg: 'HS256', kid: 'test' }, Buffer.from('x') as unknown as object)],
+    ['an expiry that is no number', () => signed({ alg: 'HS256', kid: 'test' }, { ...claims(), exp: '9999999999' })],
+    ['a header in another order', () => signed({ kid: 'test', alg: 'HS256' }, claims())],
+    ['a payload that is null', () => signed({ alg: 'HS256', kid: 'test' }, 'null')],
+    ['a payload that is no JSON', () => signed({ alg: 'HS256', kid: 'test' }, 'x')],
     ['an empty value', () => 'svc_session='],
     ['dots alone', () => 'svc_session=..'],
     ['8 KB of header', () => `svc_session=${'a'.repeat(8000)}.b.c`],
   ])('with %s is not valid', async (_name, forge) => {
     expect(await authenticated(forge())).toBe(false);
+  });
+});
+
+describe('jose', () => {
+  const DAY_SECONDS = 86_400;
+  const now = 1_800_000_000;
+  const times = { issuedAt: now * 1000 + 999, expiresAt: (now + DAY_SECONDS) * 1000 };
+
+  test.each([
+    ['login', {}],
+    ['pairing', { paired: true }],
+    ['store', { store: true }],
+  ] as const)('verifies the token of a %s session, and its own token of the same claims is the same text', async (kind, marks) => {
+    const token = new TokenSigner(testKeys).sign('session', { subject: 'ä/"account"', id: '0.id', ...times, kind });
+    const { payload, protectedHeader } = await jwtVerify(token, secret, { audience: 'session', currentDate: new Date(now * 1000) });
+    expect(protectedHeader).toEqual({ alg: 'HS256', kid: 'test' });
+    expect(payload).toEqual({ ...marks, aud: 'session', sub: 'ä/"account"', jti: '0.id', iat: now, exp: now + DAY_SECONDS });
+    const header = { alg: 'HS256', kid: 'test' };
+    expect(await new SignJWT(payload).setProtectedHeader(header).sign(secret)).toBe(token);
+    expect(new TokenSigner(testKeys).verify('session', token, now * 1000)).toEqual({
+      subject: 'ä/"account"',
+      id: '0.id',
+      issuedAt: now * 1000,
+      expiresAt: (now + DAY_SECONDS) * 1000,
+      kind,
+    });
+  });
+
+  test('and the service end a token in the same second', async () => {
+    const token = new TokenSigner(testKeys).sign('session', { subject: 'a', id: 'b', ...times });
+    for (const [at, verifies] of [
+      [times.expiresAt - 1, true],
+      [times.expiresAt, false],
+    ] as const) {
+      const byJose = jwtVerify(token, secret, { audience: 'session', currentDate: new Date(at) });
+      expect([at, await byJose.then(Boolean, () => false)]).toEqual([at, verifies]);
+      expect([at, new TokenSigner(testKeys).verify('session', token, at) !== undefined]).toEqual([at, verifies]);
+    }
   });
 });
 
