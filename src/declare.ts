@@ -5,7 +5,7 @@ import type { RunningExports } from './features/accounts/running-exports.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
-import type { ProofKeys } from './features/entitlement/proof-keys.ts';
+import type { Proofs } from './features/entitlement/proof.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
@@ -38,7 +38,7 @@ export interface Services {
   readonly scripts: CallerScripts;
   readonly sessions: Sessions;
   readonly tokens: TokenSigner;
-  readonly proofKeys: ProofKeys;
+  readonly proofs: Proofs;
   readonly catalogue: Catalogue;
   readonly boards: BoardCache;
   readonly playerIds: PlayerIds;

@@ -6,6 +6,7 @@ import { RunningExports } from '../features/accounts/running-exports.ts';
 import { Catalogue } from '../features/catalogue/file.ts';
 import { CoinTotals } from '../features/coins/coin-totals.ts';
 import { KeySecret } from '../features/coins/key-secret.ts';
+import { Proofs } from '../features/entitlement/proof.ts';
 import { ProofKeys } from '../features/entitlement/proof-keys.ts';
 import { BoardCache } from '../features/highscores/board-cache.ts';
 import { PlayerIds } from '../features/highscores/player-ids.ts';
@@ -93,7 +94,7 @@ export function servicesOf(
     actCounts: new ActCounts(metrics),
     sessions: new Sessions(tokens, { now }),
     tokens,
-    proofKeys: new ProofKeys(options.sessionKeys),
+    proofs: new Proofs(new ProofKeys(options.sessionKeys)),
     catalogue,
     boards: new BoardCache(subscriber, options.isAlone ?? false),
     keySecret,

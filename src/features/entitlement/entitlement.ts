@@ -3,7 +3,6 @@ import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { readFields } from '../../accounts/account.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf } from './model.ts';
-import { proofOf } from './proof.ts';
 
 export const entitlement = endpoint({
   method: 'GET',
@@ -31,7 +30,7 @@ export const entitlement = endpoint({
       .meta({
         description:
           'A compact JWS, ES256, with `typ` "entitlement+jwt" and `iss` "coinop". Its claims are `sub` (the accountId), `state`, `access`, ' +
-          '`expiresAt`, `iat` and `exp`, which is 24 hours later, or when the access ends if that is sooner. It ignores unverified reports.',
+          '`expiresAt`, `iat` and `exp`, which is 24 hours later, or when the access ends if that is sooner. It is at most a minute old, and ignores unverified reports.',
       }),
   }).meta({
     id: 'Entitlement',
@@ -44,8 +43,8 @@ export const entitlement = endpoint({
     },
   }),
   example: `curl -s $base/v1/entitlement -H 'x-install-id: install-0001'`,
-  async handle({ caller, query }, services: Pick<Services, 'scripts' | 'config' | 'proofKeys' | 'now'>) {
-    const { config, now, proofKeys } = services;
+  async handle({ caller, query }, services: Pick<Services, 'scripts' | 'config' | 'proofs' | 'now'>) {
+    const { config, now, proofs } = services;
     if (caller === undefined) return entitlementOf({}, now(), config.TRIAL_DAYS);
     const fields = await readFields(caller, [...entitlementFields, 'installVerifiedAt'], services);
     const at = now();
@@ -54,6 +53,6 @@ export const entitlement = endpoint({
     if (query.proof === undefined) return answer;
     // The proof rests on the store and the server's clock alone: an unverified report must not look verified.
     const proven = entitlementOf(entitlementFactsOf(fields, 'ignore'), at, config.TRIAL_DAYS);
-    return { ...answer, proof: await proofOf(caller.accountId, proven, at, proofKeys) };
+    return { ...answer, proof: proofs.of(caller.accountId, proven, at) };
   },
 });

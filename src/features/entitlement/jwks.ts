@@ -22,8 +22,8 @@ export const jwks = endpoint({
   // RFC 7517, section 8.5.2.
   mediaType: 'application/jwk-set+json',
   example: `curl -s $base/.well-known/jwks.json`,
-  handle: (_, { proofKeys }: Pick<Services, 'proofKeys'>) =>
-    new Reply(new Encoded(JSON.stringify({ keys: proofKeys.published })), {
+  handle: (_, { proofs }: Pick<Services, 'proofs'>) =>
+    new Reply(new Encoded(JSON.stringify({ keys: proofs.published })), {
       headers: [['cache-control', `public, max-age=${MAX_AGE_SECONDS}`]],
     }),
 });

@@ -2,6 +2,7 @@ import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'no
 import { z } from 'zod';
 import type { SessionKind } from '../../accounts/session-list.ts';
 import type { SessionKey } from '../../config.ts';
+import { compactJws, jwsPart } from './compact-jws.ts';
 
 /** The kinds of signed tokens. The audience in the token keeps one kind from passing for the other. */
 export type TokenAudience = 'session' | 'device' | 'deletion' | 'ticket';
@@ -31,23 +32,22 @@ export class TokenSigner {
   readonly #signing: readonly [header: string, key: KeyObject];
 
   constructor(keys: readonly SessionKey[]) {
-    const byHeader = keys.map(({ kid, secret }) => [encoded({ alg: 'HS256', kid }), createSecretKey(secret)] as const);
+    const byHeader = keys.map(({ kid, secret }) => [jwsPart({ alg: 'HS256', kid }), createSecretKey(secret)] as const);
     this.#keys = new Map(byHeader);
     this.#signing = byHeader[0]!;
   }
 
   sign(audience: TokenAudience, { subject, id, issuedAt, expiresAt, kind }: TokenClaims): string {
     const [header, key] = this.#signing;
-    const payload = encoded({
+    const claims = {
       ...(kind === 'pairing' ? { paired: true } : kind === 'store' ? { store: true } : {}),
       aud: audience,
       sub: subject,
       jti: id,
       iat: Math.floor(issuedAt / 1000),
       exp: Math.floor(expiresAt / 1000),
-    });
-    const text = `${header}.${payload}`;
-    return `${text}.${signatureOf(text, key).toString('base64url')}`;
+    };
+    return compactJws(header, claims, (text) => signatureOf(text, key));
   }
 
   /** The claims of a token of this audience that one of the keys signed and that has not expired; undefined for any other text. */
@@ -86,10 +86,6 @@ const Payload = z.object({
 
 function signatureOf(text: string, key: KeyObject): Buffer {
   return createHmac('sha256', key).update(text).digest();
-}
-
-function encoded(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
 function decoded(payload: string): unknown {

@@ -10,11 +10,14 @@ import {
 } from 'jose';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { proofOf } from '../../../src/features/entitlement/proof.ts';
+import { ban } from '../../../src/accounts/bans.ts';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { Proofs } from '../../../src/features/entitlement/proof.ts';
 import { ProofKeys } from '../../../src/features/entitlement/proof-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { sharedClient, freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
+import { issue, provision } from '../../store.ts';
 
 let service: TestService;
 let redis: Redis;
@@ -171,7 +174,6 @@ describe('the request GET /v1/entitlement?proof=1', () => {
 describe('the life of a proof', () => {
   const at = Date.parse('2026-03-01T12:00:00.700Z');
   const issued = Date.parse('2026-03-01T12:00:00Z') / 1000;
-  const keys = new ProofKeys(testKeys);
 
   test.each([
     ['subscribed for a month', 'subscribed', true, '2026-04-01T12:00:00.000Z', '2026-03-02T12:00:00Z'],
@@ -185,8 +187,8 @@ describe('the life of a proof', () => {
     ['expired a week ago', 'expired', false, '2026-02-22T12:00:00.000Z', '2026-03-02T12:00:00Z'],
     ['expired at an unknown time', 'expired', false, undefined, '2026-03-02T12:00:00Z'],
     ['none', 'none', false, undefined, '2026-03-02T12:00:00Z'],
-  ] as const)('ends after 24 hours or with the access, whichever is sooner: %s', async (_name, state, access, expiresAt, end) => {
-    const claims = decodeJwt(await proofOf('an-account', { state, access, expiresAt }, at, keys));
+  ] as const)('ends after 24 hours or with the access, whichever is sooner: %s', (_name, state, access, expiresAt, end) => {
+    const claims = decodeJwt(new Proofs(new ProofKeys(testKeys)).of('an-account', { state, access, expiresAt }, at));
     expect(claims).toEqual({
       iss: 'coinop',
       sub: 'an-account',
@@ -212,5 +214,70 @@ describe('the life of a proof', () => {
     const { iat, exp } = await verify(proof, keysOf(moved), moved.now());
     expect(Math.abs(iat! * 1000 - moved.now())).toBeLessThan(5000);
     expect(exp! - iat!).toBe(86_400);
+  });
+});
+
+describe('a proof that was just made', () => {
+  const proofOf = async (installId: string, from = service): Promise<string> => (await proven(installId, from)).body.proof;
+
+  test('is given again for a minute, and then made anew', async () => {
+    await using still = await start({ stoppedClock: true });
+    const installId = freshId();
+    // A proof is issued in whole seconds.
+    still.advance(1000 - (still.now() % 1000));
+    const proof = await proofOf(installId, still);
+    still.advance(59_999);
+    expect(await proofOf(installId, still)).toBe(proof);
+    still.advance(1);
+    const next = await proofOf(installId, still);
+    const [before, now] = [decodeJwt(proof), decodeJwt(next)];
+    expect([now.iat! - before.iat!, now.exp! - before.exp!]).toEqual([60, 60]);
+    expect(await verify(next, keysOf(still), still.now())).toMatchObject({ sub: accountIdOf(installId) });
+    still.advance(-2 * MINUTE_MS);
+    expect(decodeJwt(await proofOf(installId, still)).iat).toBe(before.iat! - 60);
+  });
+
+  test('is not given once the access has begun, changed its end or ended', async () => {
+    const installId = freshId();
+    const claims = async () => decodeJwt(await proofOf(installId));
+    expect(await claims()).toMatchObject({ state: 'none', access: false });
+    const buy = async (minutes: number): Promise<void> => {
+      const { purchaseToken } = await issue(service, { kind: 'subscription', minutes });
+      expect((await service.post('/v1/subscription/purchase', { installId, purchaseToken })).status).toBe(200);
+    };
+    await buy(10);
+    const first = await claims();
+    expect(first).toMatchObject({ state: 'subscribed', access: true, exp: Math.floor(Date.parse(first['expiresAt'] as string) / 1000) });
+    await buy(60);
+    const second = await claims();
+    expect(second.exp! - first.exp!).toBeGreaterThan(2900);
+
+    const ending = await onTrialFor(MINUTE_MS / 2);
+    expect(decodeJwt(await proofOf(ending))).toMatchObject({ state: 'trial', access: true });
+    service.advance(MINUTE_MS / 2);
+    expect(decodeJwt(await proofOf(ending))).toMatchObject({ state: 'expired', access: false });
+  });
+
+  test('is not given to an account that was banned, to a guest that moved, or after a deletion', async () => {
+    const [banned, moved, deleted] = [await onTrialFor(DAY_MS), await onTrialFor(DAY_MS), await onTrialFor(DAY_MS)];
+    for (const installId of [banned, moved, deleted]) expect((await proven(installId)).body).toHaveProperty('proof');
+    const scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
+    await ban(accountIdOf(banned), {}, { scripts, now: service.now });
+    expect((await provision(service, freshId('user'), { installId: moved })).body).toMatchObject({ moved: true });
+    const { confirm } = (await service.post('/v1/account/delete', { installId: deleted })).body;
+    expect((await service.post('/v1/account/delete', { installId: deleted, confirm })).body).toMatchObject({ deleted: true });
+    const codes = [banned, moved, deleted].map(async (installId) => (await proven(installId)).body.error.code);
+    expect(await Promise.all(codes)).toEqual(['account_banned', 'sign_in_required', 'account_deleted']);
+  });
+
+  test('is not given to another account, nor kept beside thousands of others', () => {
+    const proofs = new Proofs(new ProofKeys(testKeys));
+    const at = Date.parse('2026-03-01T12:00:00Z');
+    const of = (account: string, later = 0) => decodeJwt(proofs.of(account, { state: 'none', access: false }, at + later));
+    expect(of('a')).toMatchObject({ sub: 'a' });
+    expect(of('b')).toMatchObject({ sub: 'b' });
+    expect(of('a', 1000).iat).toBe(at / 1000);
+    for (let index = 0; index < 3000; index++) of(`other-${index}`);
+    expect(of('a', 1000).iat).toBe(at / 1000 + 1);
   });
 });
