@@ -11,6 +11,7 @@ import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
 import type { Matches } from './features/rooms/match/matches.ts';
 import type { Presence } from './features/rooms/presence.ts';
+import type { FirstPages } from './features/rooms/list/first-pages.ts';
 import type { RoomList } from './features/rooms/list/room-list.ts';
 import type { RoomActs } from './features/rooms/room-acts.ts';
 import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
@@ -52,6 +53,7 @@ export interface Services {
   readonly presence: Presence;
   readonly roomActs: RoomActs;
   readonly roomList: RoomList;
+  readonly firstPages: FirstPages;
   readonly matches: Matches;
   readonly seatBudgets: SeatBudgets;
   readonly actCounts: ActCounts;

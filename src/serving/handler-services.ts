@@ -16,6 +16,7 @@ import { roomFeed } from '../features/rooms/feed.ts';
 import { Matches } from '../features/rooms/match/matches.ts';
 import { Presence } from '../features/rooms/presence.ts';
 import { lobbyFeed } from '../features/rooms/list/lobby-feed.ts';
+import { FirstPages } from '../features/rooms/list/first-pages.ts';
 import { RoomList } from '../features/rooms/list/room-list.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
@@ -89,6 +90,7 @@ export function servicesOf(
     presence: new Presence({ subscriber, scripts, config, log, now }),
     roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList }),
     roomList,
+    firstPages: new FirstPages({ scripts, now }),
     matches: new Matches({ scripts, config, now, roomList, log, metrics }),
     seatBudgets,
     actCounts: new ActCounts(metrics),

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../../declare.ts';
 import { Refusal } from '../../../errors.ts';
-import { Encoded } from '../../../server/http/endpoint.ts';
 import { GameId } from '../../catalogue/model.ts';
-import { ALL_GAMES, ListCursor, listedJson, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
-import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readPage, type Page, type PageQuery } from './page.ts';
+import { answered, type AnsweredPage } from './first-pages.ts';
+import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
+import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
 /** A page whose first looks find too few rooms costs as much as so many further requests: 800 looks take Redis as long. */
 const FIRST_LOOKS = 200;
@@ -39,15 +39,14 @@ export const listRooms = endpoint({
   reply: z.object({ rooms: z.array(ListedRoom), nextCursor: ListCursor.optional() }),
   errors: ['invalid_request'],
   example: `curl -s "$base/v1/rooms?game=pebble-drop&tag.mode=duel"`,
-  async handle({ query, meta }, { scripts, roomList }: Pick<Services, 'scripts' | 'roomList'>) {
+  async handle({ query, meta }, services: Pick<Services, 'scripts' | 'roomList' | 'firstPages'>) {
     const { game = ALL_GAMES, limit = PAGE_ROOMS, cursor = '', ...others } = query;
     const filter = tagFilterOf(others);
     if (filter instanceof Refusal) return filter;
     const asked = { game, limit: Number(limit), from: cursor, needles: filter.needles };
-    const page = await wholePage(asked, (requests) => meta.charge(requests), scripts);
-    if (page.lapsed > 0) roomList.sweep(game);
-    const rooms = page.rooms.map(([entry, summary]) => listedJson(entry, summary));
-    return new Encoded(`{"ok":true,"rooms":[${rooms.join(',')}]${page.next === '' ? '' : `,"nextCursor":"${page.next}"`}}`);
+    const { page, answer } = await wholePage(asked, (requests) => meta.charge(requests), services);
+    if (page.lapsed > 0) services.roomList.sweep(game);
+    return answer;
   },
 });
 
@@ -55,12 +54,14 @@ export const listRooms = endpoint({
 async function wholePage(
   asked: Omit<PageQuery, 'looks'>,
   charge: (requests: number) => number,
-  scripts: Pick<Services, 'scripts'>['scripts'],
-): Promise<Page> {
-  const first = await readPage({ ...asked, looks: FIRST_LOOKS }, scripts);
+  { scripts, firstPages }: Pick<Services, 'scripts' | 'firstPages'>,
+): Promise<AnsweredPage> {
+  const looking = { ...asked, looks: FIRST_LOOKS };
+  const begun = asked.from === '' ? await firstPages.read(looking) : answered(await readPage(looking, scripts));
+  const first = begun.page;
   const limit = asked.limit - first.rooms.length;
   const mostBytes = MOST_PAGE_BYTES - first.bytes;
-  if (first.next === '' || limit === 0 || mostBytes <= 0 || charge(FURTHER_LOOKS_COST) > 0) return first;
+  if (first.next === '' || limit === 0 || mostBytes <= 0 || charge(FURTHER_LOOKS_COST) > 0) return begun;
   const more = await readPage({ ...asked, limit, from: first.next, looks: MOST_LOOKS - FIRST_LOOKS, mostBytes }, scripts);
-  return { ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] };
+  return answered({ ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] });
 }

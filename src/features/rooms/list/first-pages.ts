@@ -1,0 +1,49 @@
+import type { ScriptRunner } from '../../../redis/script-runner.ts';
+import { Encoded } from '../../../server/http/endpoint.ts';
+import { LruCache } from '../../../server/lru-cache.ts';
+import { listedJson } from './list-model.ts';
+import { readChangedPage, type Page, type PageQuery } from './page.ts';
+
+/** Bounds the memory of kept pages to some 8 MB: a page of the longest tags has 80 KB with its answer, one of usual rooms 5. */
+const KEPT_PAGES = 100;
+
+/** A page, and the answer that has this page alone. */
+export interface AnsweredPage {
+  readonly page: Page;
+  readonly answer: Encoded;
+}
+
+/**
+ * The first pages of lists, as this process read them last. Each request asks Redis for the version of its list, and gets the page only if the
+ * list has changed: so an answer is never older than its request. A room that nobody renews leaves at the end of its time, without a change
+ * of the version, so a page counts until then. Redis reads a page of 20 rooms in 33 µs and a version in 4.
+ */
+export class FirstPages {
+  readonly #scripts: ScriptRunner;
+  readonly #now: () => number;
+  /** By what a request asks for. */
+  readonly #kept = new LruCache<string, AnsweredPage>(KEPT_PAGES);
+
+  constructor(parts: { readonly scripts: ScriptRunner; readonly now: () => number }) {
+    this.#scripts = parts.scripts;
+    this.#now = parts.now;
+  }
+
+  async read(asked: Omit<PageQuery, 'from'>): Promise<AnsweredPage> {
+    const key = `${asked.game} ${asked.limit} ${asked.needles}`;
+    const kept = this.#kept.get(key);
+    const isOver = kept === undefined || this.#now() >= (kept.page.endsAt ?? Infinity);
+    const page = await readChangedPage({ ...asked, from: '', known: isOver ? '' : kept.page.version }, this.#scripts);
+    if (page === undefined) return kept!;
+    const found = answered(page);
+    // The reader of this page has its lapsed entries removed. Later ones need not.
+    this.#kept.set(key, { ...found, page: { ...page, lapsed: 0 } });
+    return found;
+  }
+}
+
+export function answered(page: Page): AnsweredPage {
+  const rooms = page.rooms.map(([entry, summary]) => listedJson(entry, summary));
+  const next = page.next === '' ? '' : `,"nextCursor":"${page.next}"`;
+  return { page, answer: new Encoded(`{"ok":true,"rooms":[${rooms.join(',')}]${next}}`) };
+}
