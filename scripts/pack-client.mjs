@@ -52,11 +52,12 @@ process.exitCode = packed.status ?? 1;
 function writeDeclarations() {
   writeFileSync(
     join(work, 'written.ts'),
-    `import type { Details, Wire } from '../../src/client/wire.ts';
+    `import type { ActionName, Details, Wire } from '../../src/client/wire.ts';
 type Full<T> = T extends object ? (T extends infer O ? { [K in keyof O]: Full<O[K]> } : never) : T;
 const written = <T>() => undefined as unknown as Full<T>;
 export const wire = written<Wire>();
 export const details = written<Details>();
+export const actionName = written<ActionName>();
 `,
   );
   writeFileSync(
@@ -81,7 +82,11 @@ export const details = written<Details>();
   const written = readFileSync(join(work, 'out/.cache/pack/written.d.ts'), 'utf8');
   writeFileSync(
     join(types, 'wire.d.ts'),
-    written.replace('declare const wire:', 'type Wire =').replace('declare const details:', 'type Details ='),
+    written
+      .replace('declare const wire:', 'type Wire =')
+      .replace('declare const details:', 'type Details =')
+      .replace('declare const actionName:', 'type ActionName =')
+      .concat('export type Route = keyof Wire | `!${keyof Wire}`;\n'),
   );
   rmSync(work, { recursive: true });
 }

@@ -1,4 +1,4 @@
-import type { Wire } from '../src/client/wire.ts';
+import type { DeclaredWire } from '../src/client/wire.ts';
 import type { Services } from '../src/declare.ts';
 import type { Endpoint } from '../src/server/http/endpoint.ts';
 
@@ -9,7 +9,7 @@ export type Fields = Readonly<Record<string, unknown>>;
  * A valid request of each endpoint, without credentials. Tests that send something to every endpoint begin with it. An endpoint that
  * is missing here does not compile; one that the client's types leave out fails in valid-requests.test.ts.
  */
-export const validRequests: { readonly [Route in keyof Wire]: Wire[Route]['input'] } & Readonly<Record<string, Fields>> = {
+export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWire[Route]['input'] } & Readonly<Record<string, Fields>> = {
   'GET /': {},
   'GET /client.js': {},
   'GET /rooms.js': {},

@@ -173,11 +173,14 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
 
     unanswered,
 
-    /** Adds an act. An act of the same kind that waits to be sent takes it in. */
-    async add(action: string, given: Fields): Promise<ActResult> {
+    /**
+     * Adds an act. An act of the same kind that waits to be sent takes it in.
+     * @typeParam Code the codes with which the service may refuse this action
+     */
+    async add<Code extends ActCode>(action: string, given: Fields): Promise<ActResult<Code>> {
       // The game may change its object before it is sent.
       const fields = JSON.parse(JSON.stringify(given)) as Fields;
-      return new Promise((done) => {
+      return new Promise<ActResult>((done) => {
         if (refusal) return done({ ok: false, error: refusal });
         const last = waiting[waiting.length - 1];
         const whole = wholeOf[action];
@@ -190,7 +193,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
         else waiting.push({ action, fields, tab, order: 0, seat, done: [done] });
         changed();
         pump();
-      });
+      }) as Promise<never>;
     },
 
     answered({ order, seq = roomSeq, replayed, error }: Answer): void {

@@ -1,25 +1,49 @@
+import type { Call, Calls } from './call-types.ts';
 import type { Credential } from './identity.ts';
 import type { Operate } from './operate.ts';
 import type { Operation } from './outbox.ts';
 import type { Input } from './request.ts';
-import { actions, routes, type CallOptions, type Calls } from './routes.ts';
+import { acts, routes, type CallOptions, type Result } from './routes.ts';
 import type { Send, SpecialCall } from './sign-ins.ts';
+import { randomText } from './store.ts';
+import type { Route, Wire } from './wire.ts';
+
+type Plain<R> = R extends `!${infer P extends keyof Wire}` ? P : R & keyof Wire;
+type Acts = { [A in (typeof acts)[number]]: `POST /v1/rooms/{code}/${A}` };
+type Routes = Omit<typeof routes, 'rooms'> & { rooms: (typeof routes)['rooms'] & Acts };
+/** What `Calls` has to say. */
+export type CallsByRoute = { [F in keyof Routes]: { [Name in keyof Routes[F]]: Call<Plain<Routes[F][Name]>> } };
+
+type AnyCall = (input?: Input, more?: CallOptions) => Promise<Result>;
 
 /** Every call of a client, by feature and name. @param special the calls that do more than send a request, by their names */
 export function callsOf(send: Send, operate: Operate, special: Record<string, SpecialCall>, credential: () => Promise<Credential>): Calls {
-  const client: Record<string, unknown> = {};
-  const all: Record<string, Record<string, string>> = { ...routes, rooms: { ...routes.rooms } };
-  // A message that is repeated after a lost answer could be said twice.
-  for (const action of actions) all['rooms']![action] = `${action === 'message' ? '!' : ''}POST /v1/rooms/{code}/${action}`;
+  const client: Record<string, Record<string, AnyCall>> = {};
+  const all: Record<string, Record<string, Route>> = routes;
   for (const feature in all) {
-    const calls: Record<string, unknown> = (client[feature] = {});
+    client[feature] = {};
     for (const each in all[feature]) {
       const route = all[feature][each]!;
-      calls[each] = (input: Input = {}, more: CallOptions = {}) =>
+      client[feature][each] = (input = {}, more = {}) =>
         route.includes('POST /v1/coins')
           ? operate(each as Operation['type'], input, more)
-          : (special[each]?.(route, input, more) ?? send(route, input, more, credential));
+          : (special[each] ?? send)(route, input, more, credential);
     }
   }
-  return client as unknown as Calls;
+  const tab = randomText().slice(0, 16);
+  let order = 0;
+  let before: Promise<unknown>;
+  // Acts go one after the other, each under its order. So the service does each once, and none that is repeated or late after a later one.
+  // Without the turns, an act that another one overtakes would be taken for one that was done.
+  for (const act of acts)
+    client['rooms']![act] = (input, more = {}) => {
+      const others = before;
+      const result = send(`POST /v1/rooms/{code}/${act}`, { ...input, order: ++order, tab }, more, async (whole) => {
+        await Promise.race([others, new Promise((stop) => (whole.onabort = stop))]);
+        return credential();
+      });
+      before = result.then(() => others);
+      return result;
+    };
+  return client as unknown as CallsByRoute;
 }

@@ -1,10 +1,11 @@
+import type { Calls } from './call-types.ts';
 import { callsOf } from './calls.ts';
 import { guarded } from './guarded.ts';
 import { identityOf, type Credential, type Me } from './identity.ts';
 import { operateBy } from './operate.ts';
 import { outboxOf, type Operation } from './outbox.ts';
 import { repeat, sendOnce, TRY_MS, type Fetch, type SendOnce } from './request.ts';
-import { routes, type CallOptions, type Calls, type CoinopError, type Failure, type PairStatus, type Result, type Room } from './routes.ts';
+import { routes, type CallOptions, type CoinopError, type Failure, type PairStatus, type Result, type Room } from './routes.ts';
 import { signIns, type Send } from './sign-ins.ts';
 import { pageStore, safeStore, type Exclusive, type Store } from './store.ts';
 import { watch, type Watch, type Watcher } from './watch.ts';
@@ -67,7 +68,7 @@ export interface ClientParts {
   readonly to: SendOnce;
   readonly call: Send;
   readonly credential: () => Promise<Credential>;
-  follow(followed: Followed, onState: RoomWatchOptions['onState'], code?: string): Watch;
+  follow(followed: Followed, onState: RoomWatchOptions['onState']): Watch;
 }
 
 /** Makes a client of one service for one player. */
@@ -84,53 +85,60 @@ export function coinop(options: Options): Client {
   const exclusive: Exclusive = (lock, work) => (locks && options.store === undefined ? locks.request(lock, work).catch(work) : work());
   const closing = new AbortController();
   const { signal: closed } = closing;
-  /** With the codes of the rooms. */
-  const watchers = new Map<Watcher, string | undefined>();
+  const watchers = new Set<Watcher>();
 
   const to: SendOnce = (...request) => sendOnce(fetch, url, ...request);
   const call: Send = (route, input, { signal, timeoutMs }, credential, tryMs = TRY_MS) => {
     // The service answers a long-poll without news only after its wait.
     const waitMs = ((input['wait'] as number) || 0) * 1000;
     return repeat(route[0] !== '!', timeoutMs ?? callMs + waitMs, [signal, closed], async (whole) =>
-      to(route, input, await credential(), whole, tryMs + waitMs),
+      to(route, input, await credential(whole), whole, tryMs + waitMs),
     );
   };
-  const identity = identityOf(store, `${name}:me`, exclusive, installId, (credential) =>
+  const me = `${name}:me`;
+  const operations = `${name}:op:`;
+  const identity = identityOf(store, me, exclusive, installId, (credential) =>
     call(routes.sessions.current, {}, {}, async () => credential),
   );
   const { credential } = identity;
   const send = ({ type, ...input }: Operation, by: Credential): Promise<Result> => to(routes.coins[type], input, by, closed);
-  const outbox = outboxOf(store, `${name}:op:`, exclusive, identity, closed, send, guarded(options.onOperation));
+  const outbox = outboxOf(store, operations, exclusive, identity, closed, send, guarded(options.onOperation));
 
+  const greet = (): void => watchers.forEach((watcher) => watcher.greet());
   /** What depends on the caller goes on as the new one. */
   const changed = (): void => {
     outbox.resume();
-    for (const watcher of watchers.keys()) watcher.greet();
+    greet();
   };
-  const follow = ({ path, ...followed }: Followed, onState: RoomWatchOptions['onState'], code?: string): Watch => {
+  const follow = ({ path, ...followed }: Followed, onState: RoomWatchOptions['onState']): Watch => {
     const watcher = watch({
       ...followed,
       onState: guarded(onState),
       socketUrl: url.replace('http', 'ws') + path,
       WebSocket,
     });
-    watchers.set(watcher, code);
+    watchers.add(watcher);
     void watcher.ended.then(() => watchers.delete(watcher));
     return watcher;
   };
   const wake = (): void => {
     outbox.wake();
-    for (const watcher of watchers.keys()) watcher.wake();
+    watchers.forEach((watcher) => watcher.wake());
   };
   const special = signIns(call, identity, changed);
   special['join'] = async (route, input, more) => {
     const reply = await call(route, input, more, credential);
     // A new seat counts as connected only after a hello.
-    for (const [watcher, code] of watchers) if (code === input['code']) watcher.greet();
+    greet();
     return reply;
   };
   const calls = callsOf(call, operateBy(outbox, identity, callMs, closed), special, credential);
-  listen(platform, `${name}:me`, wake, changed, closed);
+  const written = ({ key }: Written): void => {
+    if (key === me) changed();
+    // The other tab may be closed before it has finished its operation.
+    else if (key?.startsWith(operations)) setTimeout(outbox.wake, TRY_MS);
+  };
+  listen(platform, wake, written, closed);
   outbox.wake();
 
   return Object.assign(calls, {
@@ -139,11 +147,11 @@ export function coinop(options: Options): Client {
     who: identity.load,
     discardHeld: outbox.discard,
     watchRoom: (code: string, onRoom: (room: never) => void, more: RoomWatchOptions = {}) =>
-      follow(watchedRoom(code, onRoom, more, to, credential), more.onState, code),
+      follow(watchedRoom(code, onRoom, more, to, credential), more.onState),
     watchPairing: (pairing: Pairing, onStatus: OnPairStatus, { onState }: Pick<RoomWatchOptions, 'onState'> = {}) =>
       follow(watchedPairing(pairing, onStatus, calls.pairing.status as never, closed), onState),
     close() {
-      for (const watcher of watchers.keys()) watcher.close();
+      watchers.forEach((watcher) => watcher.close());
       closing.abort();
     },
   });
@@ -158,16 +166,19 @@ function addressOf({ url: given, installId = '' }: Options): string {
   return url;
 }
 
-/** @param kept the key of the caller in the store */
-function listen(platform: Platform, kept: string, wake: () => void, changed: () => void, closed: AbortSignal): void {
+/** @param written gets the keys that other tabs write into the store */
+function listen(platform: Platform, wake: () => void, written: (event: Written) => void, closed: AbortSignal): void {
   const { document } = platform;
+  if (!document) return;
   const once = { signal: closed };
-  document?.addEventListener('visibilitychange', () => document.hidden || wake(), once);
-  if (document) {
-    platform.addEventListener('online', wake, once);
-    // Another tab has signed in or out.
-    platform.addEventListener('storage', ((event: { key?: string }) => event.key === kept && changed()) as never, once);
-  }
+  document.addEventListener('visibilitychange', () => document.hidden || wake(), once);
+  platform.addEventListener('online', wake, once);
+  platform.addEventListener('storage', written as never, once);
+}
+
+/** A StorageEvent. */
+interface Written {
+  key?: string | null;
 }
 
 interface Platform {

@@ -1,7 +1,7 @@
 import type { Identity, Owner } from './identity.ts';
 import type { Operation, Outbox } from './outbox.ts';
 import { failure, stopped, within, type Input } from './request.ts';
-import type { CallOptions, Result } from './routes.ts';
+import type { CallOptions, Failure, Result } from './routes.ts';
 import { randomText } from './store.ts';
 
 export type Operate = (type: Operation['type'], input: Input, more: CallOptions) => Promise<Result>;
@@ -16,10 +16,7 @@ export function operateBy(outbox: Outbox, identity: Identity, callMs: number, cl
     const isLate = (whole: AbortSignal): Promise<Result> =>
       new Promise((resolve) => {
         outbox.add({ ...input, key: input['key'] ?? randomText(), type } as unknown as Operation, by as Owner, resolve);
-        whole.addEventListener('abort', () => {
-          const { error } = (!signal?.aborted && outbox.lastFailure()) || stopped([signal]);
-          resolve({ ok: false, error: error as never, pending: true });
-        });
+        whole.onabort = () => resolve({ ...((!signal?.aborted && outbox.lastFailure()) || stopped([signal])), pending: true } as Failure);
       });
     return within(timeoutMs, [signal], isLate);
   };

@@ -9,8 +9,6 @@ export interface Operation {
   key: string;
 }
 
-const TYPES = ['credit', 'purchase', 'debit'];
-
 /** An entry of the outbox, as the store keeps it. */
 type Entry = [operation: Operation, owner: Owner];
 
@@ -35,9 +33,8 @@ export function outboxOf(
 ) {
   /** Entries of this client, which are finished even if the store loses them. */
   const own = new Map<string, { entry: Entry; isKept: Promise<void>; done: (result: Result) => void }>();
-  /** Keys of entries in their order. Those before `next` are done. */
+  /** Keys of entries in their order. */
   let queue: string[] = [];
-  let next = 0;
   /** Keys of entries that come into the queue at their place. */
   let late: string[] = [];
   /** Operations that wait until their owner signs in. */
@@ -45,6 +42,8 @@ export function outboxOf(
   let heldOwners: Owner[] = [];
   let hasAdopted = false;
   let isRunning = false;
+  /** Since the last operation that was finished. */
+  let tries = 0;
   let lastStamp = 0;
   let lastFailure: Failure | undefined;
   /** Ends a wait early. */
@@ -58,7 +57,7 @@ export function outboxOf(
   /** Adds the entries of the store that this client does not know: those of an earlier start or of another tab. */
   const adopt = async (): Promise<void> => {
     hasAdopted = true;
-    const known = new Set([...queue.slice(next), ...late, ...held, ...own.keys()]);
+    const known = new Set([...queue, ...late, ...held, ...own.keys()]);
     for (const id of await store.keys(prefix)) {
       if (!known.has(id)) late.push(id);
       // New entries come after those of a clock that was ahead.
@@ -77,7 +76,7 @@ export function outboxOf(
       if (text === undefined) return undefined;
       try {
         entry = JSON.parse(text) as Entry;
-        if (!TYPES.includes(entry[0].type) || !/^[ais][!-~]+$/.test(entry[1])) throw entry;
+        if (!/^(credit|purchase|debit) [ais][!-~]+$/.test(`${entry[0].type} ${entry[1]}`)) throw entry;
       } catch {
         // The store was damaged.
         return void (await remove(id));
@@ -85,7 +84,7 @@ export function outboxOf(
     }
     const [operation, owner] = entry;
     const credential = heldOwners.includes(owner) ? undefined : await identity.credentialOf(owner);
-    let result: Result = { ok: false, error: { code: 'sign_in_required', message: 'Another account' } as never, status: 401 };
+    let result: Result = { ...failure('sign_in_required' as never), status: 401 };
     if (credential) result = await send(operation, credential);
     // Another server answered.
     if (result.ok && !('balanceAfterCoins' in result)) return failure('not_coinop');
@@ -103,31 +102,26 @@ export function outboxOf(
   /** Finishes one operation after the other. Returns the failure that stops it for now. */
   const turn = async (): Promise<Failure | undefined> => {
     if (!hasAdopted) await adopt();
-    for (; !closed.aborted; next++) {
+    for (; !closed.aborted; queue.shift(), tries = 0) {
       if (late.length) {
-        queue = [...queue.slice(next), ...late].sort();
+        queue = [...queue, ...late].sort();
         late = [];
-        next = 0;
       }
-      if (next === queue.length || (lastFailure = await finish(queue[next]!))) break;
+      if (!queue.length || (lastFailure = await finish(queue[0]!))) break;
     }
-    return next < queue.length ? lastFailure : undefined;
+    return queue.length ? lastFailure : undefined;
   };
 
   const start = async (): Promise<void> => {
     if (isRunning) return;
     isRunning = true;
-    for (let tries = 0; !closed.aborted; tries++) {
-      const from = next;
+    while (!closed.aborted) {
       const failed = await exclusive(prefix, turn);
-      if (next > from) tries = 0;
       if (failed) {
         waking = new AbortController();
-        await sleep(backoff(tries, failed.error, 15_000), waking.signal, closed);
-      } else if (next === queue.length && hasAdopted) break;
+        await sleep(backoff(tries++, failed.error, 15_000), waking.signal, closed);
+      } else if (!queue.length && hasAdopted) break;
     }
-    queue = [];
-    next = 0;
     // In the same turn as the check above, so that no operation is left behind.
     isRunning = false;
   };
@@ -140,7 +134,7 @@ export function outboxOf(
   };
 
   closed.addEventListener('abort', () => {
-    for (const { done } of own.values()) done({ ...failure('aborted'), pending: true });
+    own.forEach(({ done }) => done({ ...failure('aborted'), pending: true }));
   });
 
   return {

@@ -4,10 +4,11 @@ import type { Credential } from './identity.ts';
 import { applied, type Fields } from './merge-patch.ts';
 import type { Pace } from './pace.ts';
 import { isTemporary, TRY_MS, type SendOnce } from './request.ts';
-import type { ActError, Game, GameRoom, PlayedRoom, RoomEvents } from './room-types.ts';
+import type { ActCode, ActError, Game, GameRoom, PlayedRoom, RoomEvents } from './room-types.ts';
 import type { Room } from './routes.ts';
 import type { Watch } from './watch.ts';
 import type { Followed, Message, WatchState } from './watched.ts';
+import type { ActionName } from './wire.ts';
 
 /** Where a played room comes from: a client of a player, or one of a server. */
 export interface RoomParts {
@@ -115,7 +116,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
   const overHttp: Line = {
     isHttp: true,
     async send({ order, action, tab, fields }) {
-      const route = `POST /v1/rooms/{code}/${action}`;
+      const route = `POST /v1/rooms/{code}/${action as ActionName}` as const;
       const reply = await to(route, { ...fields, code, order, tab }, await credential(), new AbortController().signal);
       if (!reply.ok) return queue.answered({ order, error: reply.error as ActError });
       const { room, you, replayed } = reply as unknown as { room: Room; you: You; replayed?: true };
@@ -192,7 +193,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
     onState,
   );
 
-  const state = (fields: Fields, options: object = {}) => queue.add('state', { ...fields, ...options });
+  const state = (fields: Fields, options: object = {}) => queue.add<ActCode<'state'>>('state', { ...fields, ...options });
   return {
     left: queue.left,
     room: {

@@ -1,4 +1,5 @@
 import type { ClientCode, Failure, Result } from './routes.ts';
+import type { Route } from './wire.ts';
 
 /** The parts of `fetch` that the client uses. */
 export type Fetch = (
@@ -35,11 +36,7 @@ export async function within<T>(ms: number, signals: Signals, work: (signal: Abo
 
 /** Resolves after the time, or when a signal aborts. */
 export const sleep = (ms: number, ...signals: AbortSignal[]): Promise<void> =>
-  within(
-    ms,
-    signals,
-    (signal) => new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve()))),
-  );
+  within(ms, signals, (signal) => new Promise((resolve) => (signal.aborted ? resolve() : (signal.onabort = () => resolve()))));
 
 export const failure = (code: ClientCode, message: string = code): Failure<ClientCode> => ({ ok: false, error: { code, message } });
 
@@ -53,7 +50,7 @@ export const stopped = (signals: Signals): Failure<ClientCode> => failure(isAbor
 export const sendOnce = (
   fetch: Fetch,
   base: string,
-  route: string,
+  route: Route,
   input: Input,
   headers: Record<string, string>,
   signal: AbortSignal,
@@ -67,10 +64,9 @@ export const sendOnce = (
       let url = base + path;
       for (const name in input) {
         const value = input[name];
-        const text = (): string => encodeURIComponent(value as string);
-        if (path.includes(`{${name}}`)) url = url.replace(`{${name}}`, text);
+        if (path.includes(`{${name}}`)) url = url.replace(`{${name}}`, encodeURIComponent(value as string));
         else if (!isRead) body[name] = value;
-        else if (value !== undefined) url += (url.includes('?') ? '&' : '?') + name + '=' + text();
+        else if (value !== undefined) url += (url.includes('?') ? '&' : '?') + name + '=' + encodeURIComponent(value as string);
       }
       const response = await fetch(url, {
         method,
@@ -82,7 +78,7 @@ export const sendOnce = (
         // The service never redirects. A proxy's redirect could carry the installId to another host.
         redirect: 'error',
       });
-      return answerOf(response.status, Number(response.headers.get('retry-after')) * 1000, await response.text());
+      return answerOf(response.status, (response.headers.get('retry-after') as never) * 1000, await response.text());
     } catch (error) {
       return stop.aborted ? stopped([signal]) : failure('network', String(error));
     }

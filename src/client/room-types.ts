@@ -1,6 +1,6 @@
 import type { ClientCode, CoinopError, Room } from './routes.ts';
 import type { WatchState } from './watched.ts';
-import type { Wire } from './wire.ts';
+import type { ActionName, Wire } from './wire.ts';
 
 /** What a game keeps in its rooms, as its own types: `{ state: Board; data: Cursor; private: Card[]; message: string }`. */
 export interface Game {
@@ -40,7 +40,7 @@ export interface RoomMessage<G extends Game> {
   at: string;
 }
 
-type ActInput = Wire['POST /v1/rooms/{code}/{action}']['input'];
+type FieldsOf<A extends ActionName> = Omit<Wire[`POST /v1/rooms/{code}/${A}`]['input'], 'code'>;
 
 /** The fields of lobby actions: those of the body of the same action over HTTP. */
 export interface LobbyActions {
@@ -52,16 +52,22 @@ export interface LobbyActions {
   lock: object;
   unlock: object;
   rematch: object;
-  kick: Required<Pick<ActInput, 'playerId'>>;
-  transfer: Required<Pick<ActInput, 'playerId'>>;
-  settings: Pick<ActInput, 'public' | 'tags' | 'minPlayers' | 'maxPlayers' | 'writers'>;
+  kick: FieldsOf<'kick'>;
+  transfer: FieldsOf<'transfer'>;
+  settings: FieldsOf<'settings'>;
 }
 
-/** `queue_full`: 256 acts wait already. */
-export type ActCode = Wire['POST /v1/rooms/{code}/{action}']['code'] | ClientCode | 'bad_key' | 'forbidden' | 'queue_full';
-export type ActError = CoinopError<ActCode>;
+/** The codes of an action, or of all. `queue_full`: 256 acts wait already. */
+export type ActCode<A extends Exclude<ActionName, 'join'> = Exclude<ActionName, 'join'>> =
+  | Wire[`POST /v1/rooms/{code}/${A}`]['code']
+  | ClientCode
+  | 'bad_key'
+  | 'forbidden'
+  | 'queue_full';
+export type ActError<Code extends ActCode = ActCode> = CoinopError<Code>;
 /** `seq`: the room has the act's effect from this `seq` on. */
-export type ActResult = { ok: true; seq: number; replayed?: true } | { ok: false; error: ActError };
+export type ActResult<Code extends ActCode = ActCode> = { ok: true; seq: number; replayed?: true } | { ok: false; error: ActError<Code> };
+type Done<A extends Exclude<ActionName, 'join'>> = Promise<ActResult<ActCode<A>>>;
 
 export interface RoomEvents<G extends Game> {
   /** The room has changed, by anybody, or by an own act before the service has it. */
@@ -98,25 +104,22 @@ export interface PlayedRoom<G extends Game = Game> {
   readonly ended: Promise<{ code: string }>;
 
   /** Replaces the own public data: any JSON of 1 KiB. */
-  set(data: DataOf<G>): Promise<ActResult>;
+  set(data: DataOf<G>): Done<'data'>;
   /** Merges into the own public data. */
-  merge(patch: Patch<DataOf<G>>): Promise<ActResult>;
+  merge(patch: Patch<DataOf<G>>): Done<'data'>;
   /** Replaces the room's state: any JSON of 8 KiB. */
-  setState(state: StateOf<G>, options?: StateOptions): Promise<ActResult>;
+  setState(state: StateOf<G>, options?: StateOptions): Done<'state'>;
   /** Merges into the room's state. */
-  mergeState(patch: Patch<StateOf<G>>, options?: StateOptions): Promise<ActResult>;
+  mergeState(patch: Patch<StateOf<G>>, options?: StateOptions): Done<'state'>;
   /** (Host) gives players what only they see, by player id, and changes the state in the same step. */
   deal(
     seats: Record<string, PrivateOf<G>>,
     more?: StateOptions & ({ state?: StateOf<G>; merge?: never } | { merge?: Patch<StateOf<G>>; state?: never }),
-  ): Promise<ActResult>;
+  ): Done<'private'>;
   /** Sends a message of 1 KiB to everybody, or to these player ids, or `server`. Who is offline misses it. */
-  send(data: MessageOf<G>, to?: readonly string[]): Promise<ActResult>;
+  send(data: MessageOf<G>, to?: readonly string[]): Done<'message'>;
   /** A lobby action: `act('start')`, `act('kick', { playerId })`. */
-  act<A extends keyof LobbyActions>(
-    action: A,
-    ...fields: object extends LobbyActions[A] ? [LobbyActions[A]?] : [LobbyActions[A]]
-  ): Promise<ActResult>;
+  act<A extends keyof LobbyActions>(action: A, ...fields: object extends LobbyActions[A] ? [LobbyActions[A]?] : [LobbyActions[A]]): Done<A>;
   /** Calls back until the returned function is called. */
   on<E extends keyof RoomEvents<G>>(event: E, listener: RoomEvents<G>[E]): () => void;
   /** Ends it on this page. The seat stays. Unanswered acts are `aborted`: the service may have done them. */

@@ -27,7 +27,7 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
     code,
     to,
     credential,
-    follow: (followed, onState) => follow(followed, onState, code),
+    follow,
     pace: paceOfSeat(),
     kept: actsIn(storage.get(ofActs)),
     seat: last?.code === code ? last.seat : undefined,

@@ -1,8 +1,9 @@
-import type { Details, Wire } from './wire.ts';
+import type { ActionName, Details, Route, Wire } from './wire.ts';
 
 /**
- * The calls of the client: method and path. `!` marks a call that must not be repeated after an answer that was lost: it would
- * make a second room, or use a nonce up.
+ * The calls of the client: method and path. `Calls` has their types. `!` marks a call that must not be repeated after an answer that was
+ * lost: it would make a second room, say a
+ * message twice, or use a nonce up.
  */
 export const routes = {
   accounts: { resolve: 'POST /v1/account/resolve', export: 'GET /v1/account/export', delete: 'POST /v1/account/delete' },
@@ -23,7 +24,13 @@ export const routes = {
   highscores: { top: 'GET /v1/highscores/{game}', submit: 'POST /v1/highscores/{game}' },
   catalogue: { list: 'GET /v1/catalogue' },
   pairing: { open: 'POST /v1/pair/new', claim: 'POST /v1/pair/claim', status: 'GET /v1/pair/status' },
-  rooms: { create: '!POST /v1/rooms', read: 'GET /v1/rooms/{code}', ticket: 'POST /v1/rooms/{code}/ticket' },
+  rooms: {
+    create: '!POST /v1/rooms',
+    read: 'GET /v1/rooms/{code}',
+    ticket: 'POST /v1/rooms/{code}/ticket',
+    join: 'POST /v1/rooms/{code}/join',
+    message: '!POST /v1/rooms/{code}/message',
+  },
   trial: { touch: 'POST /v1/trial/touch', current: 'GET /v1/trial/status', link: 'POST /v1/trial/link' },
   subscription: { current: 'GET /v1/subscription', report: 'POST /v1/subscription/report', purchase: 'POST /v1/subscription/purchase' },
   entitlement: { current: 'GET /v1/entitlement', firstRun: 'POST /v1/entitlement/first-run' },
@@ -32,40 +39,13 @@ export const routes = {
     nonce: 'GET /v1/account/store-install/nonce',
     install: '!POST /v1/account/store-install',
   },
-} as const;
+} as const satisfies Record<string, Record<string, Route>>;
 
-/** The actions in a room: `client.rooms.join({ code, name })`. */
-export const actions = [
-  'join',
-  'leave',
-  'ready',
-  'unready',
-  'start',
-  'end',
-  'kick',
-  'transfer',
-  'lock',
-  'unlock',
-  'settings',
-  'state',
-  'data',
-  'private',
-  'message',
-  'rematch',
-] as const;
+/** What a player does in a room, once and in order: `client.rooms.ready({ code })`. */
+type ActName = Exclude<ActionName, 'join' | 'message'>;
 
-type Act = 'POST /v1/rooms/{code}/{action}';
-type Rooms = { [Action in (typeof actions)[number]]: `POST /v1/rooms/{code}/${Action}` };
-type Routes = Omit<typeof routes, 'rooms'> & { rooms: (typeof routes)['rooms'] & Rooms };
-
-/** The declared endpoint of a call. */
-type Of<R> = R extends keyof Wire
-  ? Wire[R]
-  : R extends `!${infer Plain extends keyof Wire}`
-    ? Wire[Plain]
-    : R extends `POST /v1/rooms/{code}/${string}`
-      ? Omit<Wire[Act], 'input'> & { input: Omit<Wire[Act]['input'], 'action'> }
-      : never;
+/** In one text, which is shorter. */
+export const acts = 'leave ready unready start end kick transfer lock unlock settings state data private rematch'.split(' ') as ActName[];
 
 /** Why a call has no answer of the service. `network`: no answer came, or a proxy answered that the service is away. */
 export type ClientCode = 'network' | 'timeout' | 'aborted' | 'not_coinop';
@@ -94,24 +74,6 @@ export interface CallOptions {
   /** Milliseconds for the call with all its repetitions. The default is 15,000, and the `wait` of a long-poll on top. */
   timeoutMs?: number;
 }
-
-type CoinOperation = 'POST /v1/coins/credit' | 'POST /v1/coins/purchase' | 'POST /v1/coins/debit';
-type Optional<T, K extends PropertyKey> = Omit<T, K> & { [P in K & keyof T]?: T[P] };
-
-/** The client makes the key of a coin operation, unless the call names one. */
-type InputOf<R> = R extends CoinOperation
-  ? Optional<Of<R>['input'], 'key'>
-  : R extends 'GET /v1/pair/status'
-    ? Of<R>['input'] & { /** Of `pairing.open`: the claimed status then gives the session. */ secret?: string }
-    : Of<R>['input'];
-
-type Call<R> =
-  object extends InputOf<R>
-    ? (input?: InputOf<R>, options?: CallOptions) => Promise<Result<Of<R>['reply'], Of<R>['code']>>
-    : (input: InputOf<R>, options?: CallOptions) => Promise<Result<Of<R>['reply'], Of<R>['code']>>;
-
-/** `client.coins.credit({ coins: 5 })`: every call by feature and name. */
-export type Calls = { readonly [Feature in keyof Routes]: { readonly [Name in keyof Routes[Feature]]: Call<Routes[Feature][Name]> } };
 
 export type Room = Wire['GET /v1/rooms/{code}']['reply']['room'];
 export type PairStatus = Wire['GET /v1/pair/status']['reply']['status'];

@@ -4,9 +4,10 @@ import { playedRoom } from './played-room.ts';
 import { repeat, sendOnce, TRY_MS, type Fetch, type Input } from './request.ts';
 import type { Game, PlayedRoom } from './room-types.ts';
 import type { ClientCode, CoinopError, Failure, Result, Room } from './routes.ts';
+import { randomText } from './store.ts';
 import { watch } from './watch.ts';
 import type { SocketClass } from './watched.ts';
-import type { Wire } from './wire.ts';
+import type { ActionName, Route, Wire } from './wire.ts';
 
 export type { ClientCode, CoinopError, Failure, Result, Room };
 export type * from './room-types.ts';
@@ -36,47 +37,47 @@ export type Account = { accountId: string; installId?: never } | { installId: st
 
 /** The codes that every call with a server key may give. */
 type KeyCode = 'bad_key' | 'forbidden';
-type InputOf<Route extends keyof Wire> = Omit<Wire[Route]['input'], 'accountId'>;
-type Call<Given, Route extends keyof Wire> = (
+/** `Omit` would merge the two forms of `state`, and let both through at once. */
+type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+type InputOf<R extends keyof Wire> = Without<Wire[R]['input'], 'accountId'>;
+type Call<Given, R extends keyof Wire> = (
   input: Given,
   options?: ServerCallOptions,
-) => Promise<Result<Wire[Route]['reply'], Wire[Route]['code'] | KeyCode>>;
-type AccountCall<Route extends keyof Wire> = Call<Account & InputOf<Route>, Route>;
+) => Promise<Result<Wire[R]['reply'], Wire[R]['code'] | KeyCode>>;
+type AccountCall<R extends keyof Wire> = Call<Account & InputOf<R>, R>;
 
-type Act = 'POST /v1/rooms/{code}/{action}';
-type RoomResult<Route extends keyof Wire> = Promise<Result<Wire[Route]['reply'], Wire[Route]['code'] | KeyCode>>;
-type PlainAction = (options?: ServerCallOptions) => RoomResult<Act>;
-type ActionWith<Field extends keyof InputOf<Act>> = (
-  input: Required<Pick<InputOf<Act>, Field>>,
-  options?: ServerCallOptions,
-) => RoomResult<Act>;
+type RoomResult<R extends keyof Wire> = Promise<Result<Wire[R]['reply'], Wire[R]['code'] | KeyCode>>;
+type Act<A extends ActionName> = `POST /v1/rooms/{code}/${A}`;
+type PlainAction<A extends ActionName> = (options?: ServerCallOptions) => RoomResult<Act<A>>;
+type Action<A extends ActionName> = (input: Without<InputOf<Act<A>>, 'code'>, options?: ServerCallOptions) => RoomResult<Act<A>>;
 
 /** A room, with its server as the host. The key needs the scope `rooms`. */
 export interface HostedRoom {
   /** The room's public state. */
   read(options?: ServerCallOptions): RoomResult<'GET /v1/rooms/{code}'>;
-  start: PlainAction;
-  end: PlainAction;
-  /** Removes a player, also the host. */
-  kick: ActionWith<'playerId'>;
+  /** Moves the room from lobby to playing. Repeating it is no error. */
+  start: PlainAction<'start'>;
+  /** Ends the room, in any phase. Repeating it is no error. */
+  end: PlainAction<'end'>;
+  /** Removes a player, also the host. The player cannot join again. */
+  kick: Action<'kick'>;
   /** Makes another player the host. The server stays able to act. */
-  transfer: ActionWith<'playerId'>;
-  lock: PlainAction;
-  unlock: PlainAction;
-  /** Changes settings of the lobby. */
-  settings: (
-    input: Pick<InputOf<Act>, 'public' | 'tags' | 'minPlayers' | 'maxPlayers' | 'writers'>,
-    options?: ServerCallOptions,
-  ) => RoomResult<Act>;
-  /** Replaces the game's public state: any JSON of at most 8 KiB. */
-  state: ActionWith<'state'>;
+  transfer: Action<'transfer'>;
+  /** Lets the room refuse new players. */
+  lock: PlainAction<'lock'>;
+  /** Lets the room take new players again. */
+  unlock: PlainAction<'unlock'>;
+  /** Changes settings of the lobby. Those left out stay. */
+  settings: Action<'settings'>;
+  /** Replaces the game's public state (any JSON of at most 8 KiB), or merges into it. */
+  state: Action<'state'>;
   /**
    * Tells whose seat a ticket is, once. Players get tickets from `client.rooms.ticket({ code })` and send them to their server. After a lost
    * answer the ticket is used (`bad_token`): ask the player for another.
    */
   verifyTicket: (input: { ticket: string }, options?: ServerCallOptions) => RoomResult<'POST /v1/rooms/{code}/ticket/verify'>;
   /** Ends the room and opens a lobby, with the host as its first player. */
-  rematch: PlainAction;
+  rematch: PlainAction<'rematch'>;
 }
 
 export interface ServerClient {
@@ -102,7 +103,7 @@ export interface ServerClient {
   /** Single requests to a room. */
   room(code: string): HostedRoom;
   /** Opens a room without a host: the server has the say in it, and players join it. Needs the scope `rooms`, like `playRoom`. */
-  createRoom: Call<Omit<InputOf<'POST /v1/rooms'>, 'name' | 'seatless'>, 'POST /v1/rooms'>;
+  createRoom: Call<Without<InputOf<'POST /v1/rooms'>, 'name' | 'seatless'>, 'POST /v1/rooms'>;
   /** Plays in a room over one socket, as its server: it acts as the host, and it alone gets messages to `server`. */
   playRoom<G extends Game = Game>(code: string): ServedRoom<G>;
 }
@@ -141,40 +142,69 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
   const clean = (result: Result): Result => (result.ok ? result : (JSON.parse(JSON.stringify(result).replaceAll(secret, '…')) as Result));
 
   const call = async (
-    route: string,
+    route: Route,
     { installId, ...input }: Input,
     { signal, timeoutMs = callMs }: ServerCallOptions = {},
     mayRepeat = true,
+    turn: (whole: AbortSignal) => Promise<unknown> = async () => {},
   ): Promise<Result> => {
     // A header keeps the installId out of addresses, which proxies log.
     const headers = { authorization: `Bearer ${key}`, ...(installId === undefined ? {} : { 'x-install-id': installId as string }) };
-    // Each call may be repeated: coin operations have a key, a board keeps the best score, and a host's action is done already.
-    return clean(await repeat(mayRepeat, timeoutMs, [signal], (whole) => sendOnce(fetch, base, route, input, headers, whole, TRY_MS)));
+    // Each call may be repeated: coin operations have a key, a board keeps the best score, and an act has its order.
+    return clean(
+      await repeat(mayRepeat, timeoutMs, [signal], async (whole) => {
+        await turn(whole);
+        return sendOnce(fetch, base, route, input, headers, whole, TRY_MS);
+      }),
+    );
+  };
+
+  const tab = randomText().slice(0, 16);
+  let order = 0;
+  /** The last act under way in each room, by its code. */
+  const before = new Map<string, Promise<unknown>>();
+  /** Sends the acts in a room one after the other, each under its order, as those of a client are sent. */
+  const act = (code: string, action: ActionName, input: object, options?: ServerCallOptions): Promise<Result> => {
+    const others = before.get(code);
+    const numbered = { ...input, code, order: ++order, tab };
+    const result = call(`POST /v1/rooms/{code}/${action}`, numbered, options, true, (whole) =>
+      Promise.race([others, new Promise((stop) => (whole.onabort = stop))]),
+    );
+    const mine = result
+      .then(() => others)
+      .then(() => {
+        if (before.get(code) === mine) before.delete(code);
+      });
+    before.set(code, mine);
+    return result;
   };
 
   const calls =
-    (route: string, more: Input = {}) =>
+    (route: Route, more: Input = {}) =>
     (input: object, options?: ServerCallOptions): Promise<Result> =>
       call(route, { ...(input as Input), ...more }, options);
 
   const room = (code: string): HostedRoom => {
-    const act = (action: string) => calls(`POST /v1/rooms/{code}/${action}`, { code });
+    const acts =
+      (action: ActionName) =>
+      (input: object, options?: ServerCallOptions): Promise<Result> =>
+        act(code, action, input, options);
     const plain =
-      (action: string) =>
+      (action: ActionName) =>
       (options?: ServerCallOptions): Promise<Result> =>
-        act(action)({}, options);
+        act(code, action, {}, options);
     return {
       read: (options?: ServerCallOptions) => call('GET /v1/rooms/{code}', { code }, options),
       start: plain('start'),
       end: plain('end'),
-      kick: act('kick'),
-      transfer: act('transfer'),
+      kick: acts('kick'),
+      transfer: acts('transfer'),
       lock: plain('lock'),
       unlock: plain('unlock'),
-      settings: act('settings'),
-      state: act('state'),
+      settings: acts('settings'),
+      state: acts('state'),
       rematch: plain('rematch'),
-      verifyTicket: act('ticket/verify'),
+      verifyTicket: calls('POST /v1/rooms/{code}/ticket/verify', { code }),
     } as HostedRoom;
   };
 

@@ -1,18 +1,23 @@
 import type { Credential, Identity, SessionReply } from './identity.ts';
 import type { Input } from './request.ts';
 import type { CallOptions, Result } from './routes.ts';
+import type { Route } from './wire.ts';
 
-/** Sends a call, with repetitions. @param tryMs for one try */
+/**
+ * Sends a call, with repetitions.
+ * @param credential awaited before each try. Gets a signal that aborts at the end of the call
+ * @param tryMs for one try
+ */
 export type Send = (
-  route: string,
+  route: Route,
   input: Input,
   more: CallOptions,
-  credential: () => Promise<Credential>,
+  credential: (whole: AbortSignal) => Promise<Credential>,
   tryMs?: number,
 ) => Promise<Result>;
 
 /** A call that does more than send a request. */
-export type SpecialCall = (route: string, input: Input, more: CallOptions) => Promise<Result>;
+export type SpecialCall = (route: Route, input: Input, more: CallOptions) => Promise<Result>;
 
 const session = 'token';
 
@@ -34,7 +39,7 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
   /** Ends the session, or the account: the first of two answers to `delete` has a `confirm` and ends nothing. */
   const leave =
     (by: () => Promise<Credential>) =>
-    async (route: string, input: Input, more: CallOptions): Promise<Result> => {
+    async (route: Route, input: Input, more: CallOptions): Promise<Result> => {
       const reply = await call(route, input, more, by);
       if (reply.ok ? !('confirm' in reply) : reply.error.code === 'account_deleted') {
         await identity.signedOut(by === install && !input['token']);

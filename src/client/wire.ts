@@ -2,6 +2,8 @@
 // (scripts/pack-client.mjs), because the declarations need zod and the service's other files.
 import type { features } from '../api.ts';
 import type { RefusalDetails, RequiredDetails } from '../errors.ts';
+import type { actions } from '../features/rooms/actions.ts';
+import type { actCodes } from '../features/rooms/room-acts.ts';
 
 type Endpoints = (typeof features)[keyof typeof features][number];
 type WireOf<E> = E extends { readonly wire?: infer W } ? Exclude<W, undefined> : never;
@@ -27,8 +29,42 @@ type CodeOf<W extends { route: string; code: string }> = W['route'] extends 'POS
   ? W['code']
   : Exclude<W['code'], OfKeys>;
 
-/** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. */
-export type Wire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: CodeOf<W> } };
+/** Every endpoint as it is declared. */
+export type DeclaredWire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: CodeOf<W> } };
+
+type Actions = typeof actions;
+type Act = DeclaredWire['POST /v1/rooms/{code}/{action}'];
+type Listed<A, List extends string> = A extends { [L in List]: readonly (infer Item)[] } ? Item : never;
+
+/** One of the fields, and none of the others. */
+type OneOf<Fields extends keyof Body, Body> = {
+  [F in Fields]: Required<Pick<Body, F>> & { [Other in Exclude<Fields, F>]?: never };
+}[Fields];
+
+/** The fields that the action takes beside the room's code, as `checkAct` wants them. The client adds `order` and `tab` itself. */
+type FieldsOf<A, Body = Act['input'], Needed = Listed<A, 'required'>, Either = Listed<A, 'oneOf'>> = Partial<
+  Pick<Body, Exclude<Listed<A, 'fields'>, Needed | Either> & keyof Body>
+> &
+  Required<Pick<Body, Needed & keyof Body>> &
+  ([Either] extends [never] ? unknown : OneOf<Either & keyof Body, Body>);
+
+/** Each action of a room, with its own fields and error codes. */
+type Acts = {
+  [A in keyof Actions as `POST /v1/rooms/{code}/${A}`]: {
+    input: { code: string } & FieldsOf<Actions[A]>;
+    reply: Act['reply'];
+    code: Exclude<Act['code'], Exclude<(typeof actCodes)[number], 'invalid_request'> | 'unknown_action'> | Actions[A]['errors'][number];
+  };
+};
+
+/** An action of a room. */
+export type ActionName = keyof Actions;
+
+/** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. Each action of a room has a path of its own too. */
+export type Wire = DeclaredWire & Acts;
+
+/** The method and the path of an endpoint. `!` marks a call that must not be repeated after an answer that was lost. */
+export type Route = keyof Wire | `!${keyof Wire}`;
 
 /** The fields of errors beside `code` and `message`: the fields of every error, and the fields of the error's code. */
 export interface Details {

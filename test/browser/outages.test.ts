@@ -100,6 +100,23 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     await context.close();
   });
 
+  test('a tab that nobody touches finishes the credit of a tab that was closed', async () => {
+    const context = await browser.newContext();
+    const [closing, idle] = [await context.newPage(), await context.newPage()] as const;
+    // Only this tab is cut off. The other one hears of nothing but the store.
+    await closing.route('**/v1/coins/credit', (route) => route.abort());
+    for (const page of [idle, closing]) {
+      await page.goto(`${site.origin}/game?name=Ada`);
+      await page.locator('#coins', { hasText: /^0$/ }).waitFor();
+    }
+    await press(closing, '#earn');
+    await expect.poll(() => stored(idle, ':op:')).toBe(1);
+    await closing.close();
+    await idle.locator('#coins', { hasText: /^5$/ }).waitFor();
+    expect(await stored(idle, ':op:')).toBe(0);
+    await context.close();
+  });
+
   test('a forbidden or full localStorage stops nothing', async () => {
     const context = await browser.newContext();
     for (const script of [

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { coinop } from '../../src/client/client.ts';
 import type { Fetch } from '../../src/client/request.ts';
-import { actions } from '../../src/client/routes.ts';
 import { actInRoom } from '../../src/features/rooms/act.ts';
-import { freshId, start } from '../harness.ts';
+import { freshId, sleep, start } from '../harness.ts';
 import { answering, refusal } from './answering.ts';
+import { openRoom } from './played.ts';
 import { player } from './player.ts';
 
 const service = await start();
@@ -34,7 +34,9 @@ describe('a call', () => {
   });
 
   test('knows every action in a room', () => {
-    expect((actInRoom.params!.shape['action'] as { meta(): { enum: string[] } }).meta().enum).toEqual(actions);
+    using client = player(service.url);
+    const known = Object.keys(client.rooms).filter((name) => !['create', 'read', 'ticket'].includes(name));
+    expect(known.sort()).toEqual([...(actInRoom.params!.shape['action'] as { meta(): { enum: string[] } }).meta().enum].sort());
   });
 
   test('is repeated until the service answers', async () => {
@@ -126,6 +128,76 @@ describe('a call', () => {
     using client = player('https://coinop.example', { fetch, installId: 'install-of-ada' });
     await client.coins.balance();
     expect(inits[0]).toMatchObject({ credentials: 'omit', redirect: 'error', headers: { 'x-install-id': 'install-of-ada' } });
+  });
+});
+
+describe('acts in a room', () => {
+  const delayed: Fetch = async (url, init) => {
+    const isFirst = init.body?.includes('"first"');
+    if (isFirst) await sleep(100);
+    return fetch(url, init);
+  };
+
+  test('of one client are done in the order of the calls, though the network is faster with the second', async () => {
+    using client = player(service.url, { fetch: delayed });
+    const code = await openRoom(client);
+    const results = await Promise.all([
+      client.rooms.state({ code, merge: { by: 'first', first: 1 } }),
+      client.rooms.state({ code, merge: { by: 'second' } }),
+      client.rooms.data({ code, data: [1] }),
+    ]);
+    expect(results.map((result) => [result.ok, (result as { replayed?: true }).replayed])).toEqual([
+      [true, undefined],
+      [true, undefined],
+      [true, undefined],
+    ]);
+    expect(await client.rooms.read({ code })).toMatchObject({ room: { state: { by: 'second', first: 1 }, players: [{ data: [1] }] } });
+  });
+
+  test('are not undone by one that was repeated, and whose first try comes late', async () => {
+    let late: Parameters<Fetch> | undefined;
+    const losing: Fetch = async (...request) => {
+      if (late === undefined && request[0].endsWith('/state')) {
+        late = request;
+        throw new TypeError('the network keeps it');
+      }
+      return fetch(...request);
+    };
+    using client = player(service.url, { fetch: losing });
+    const code = await openRoom(client);
+    expect(await client.rooms.state({ code, state: 'old' })).toMatchObject({ ok: true });
+    expect(await client.rooms.state({ code, state: 'new' })).toMatchObject({ ok: true });
+    const [url, { signal: _, ...init }] = late!;
+    expect(await (await fetch(url, init)).json()).toMatchObject({ ok: true, replayed: true, room: { state: 'new' } });
+  });
+
+  test('wait no longer than their own time for one without an answer, and are not sent then', async () => {
+    const sent: string[] = [];
+    const silent: Fetch = (url, init) => {
+      // The platform's own sends nothing for a signal that has aborted.
+      if (url.endsWith('/state') && !init.signal.aborted) sent.push(init.body!);
+      return url.endsWith('/state') && init.body!.includes('"silence"')
+        ? new Promise((_, reject) => init.signal.addEventListener('abort', () => reject(new Error('aborted'))))
+        : fetch(url, init);
+    };
+    using client = player(service.url, { fetch: silent });
+    const code = await openRoom(client);
+    const stopping = new AbortController();
+    const first = client.rooms.state({ code, state: 'silence' }, { signal: stopping.signal });
+    expect(await client.rooms.state({ code, state: 'short' }, { timeoutMs: 30 })).toMatchObject({ ok: false, error: { code: 'timeout' } });
+    const third = client.rooms.state({ code, state: 'third' });
+    stopping.abort();
+    expect([await first, await third]).toMatchObject([{ error: { code: 'aborted' } }, { ok: true, room: { state: 'third' } }]);
+    expect(sent.map((body) => (JSON.parse(body) as { state: string }).state)).toEqual(['silence', 'third']);
+  });
+
+  test('keep the order of another client of the same player apart', async () => {
+    using client = player(service.url);
+    const code = await openRoom(client);
+    await client.rooms.state({ code, state: 1 });
+    await client.rooms.state({ code, state: 2 });
+    using other = player(service.url, {}, client.kept);
+    expect(await other.rooms.state({ code, state: 3 })).toMatchObject({ ok: true, room: { state: 3 } });
   });
 });
 

@@ -37,7 +37,9 @@ describe('a call of a server', () => {
     await room.kick({ playerId: 'p2' });
     await room.transfer({ playerId: 'p3' });
     await room.state({ state: [1] });
-    expect(service.seen.map(({ line, body, headers }) => [line, body, headers['x-install-id']])).toEqual([
+    expect(
+      service.seen.map(({ line, body, headers }) => [line, body.replace(/(?<="tab":")[a-z0-9]{16}(?=")/, 'T'), headers['x-install-id']]),
+    ).toEqual([
       ['POST /v1/coins/purchase', '{"coins":1,"key":"a"}', installId],
       ['POST /v1/coins/debit', '{"accountId":"b","coins":1,"key":"b"}', undefined],
       ['GET /v1/balance', '', installId],
@@ -45,14 +47,14 @@ describe('a call of a server', () => {
       ['POST /v1/highscores/pebble-drop', '{"score":3,"name":"Ada"}', installId],
       ['POST /v1/sessions/verify', '{"sessionToken":"a token"}', undefined],
       ['GET /v1/rooms/BC%2FFG', '', undefined],
-      ['POST /v1/rooms/BC%2FFG/start', '{}', undefined],
-      ['POST /v1/rooms/BC%2FFG/end', '{}', undefined],
-      ['POST /v1/rooms/BC%2FFG/lock', '{}', undefined],
-      ['POST /v1/rooms/BC%2FFG/unlock', '{}', undefined],
-      ['POST /v1/rooms/BC%2FFG/rematch', '{}', undefined],
-      ['POST /v1/rooms/BC%2FFG/kick', '{"playerId":"p2"}', undefined],
-      ['POST /v1/rooms/BC%2FFG/transfer', '{"playerId":"p3"}', undefined],
-      ['POST /v1/rooms/BC%2FFG/state', '{"state":[1]}', undefined],
+      ['POST /v1/rooms/BC%2FFG/start', '{"order":1,"tab":"T"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/end', '{"order":2,"tab":"T"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/lock', '{"order":3,"tab":"T"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/unlock', '{"order":4,"tab":"T"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/rematch', '{"order":5,"tab":"T"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/kick', '{"playerId":"p2","order":6,"tab":"T"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/transfer', '{"playerId":"p3","order":7,"tab":"T"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/state', '{"state":[1],"order":8,"tab":"T"}', undefined],
     ]);
   });
 
@@ -202,6 +204,23 @@ describe('with the service', () => {
     expect(await room.transfer({ playerId: 'p2' })).toMatchObject({ ok: false, error: { code: 'invalid_request', field: 'playerId' } });
     expect(await room.rematch()).toMatchObject({ ok: true, room: { phase: 'ended', nextCode: expect.any(String) } });
     expect(await room.read()).toMatchObject({ ok: true, room: { phase: 'ended', seq: 4 } });
+  });
+
+  test('a state that was repeated, and whose first try comes late, undoes no newer one', async () => {
+    const { token } = await makeServerKey(service, ['rooms']);
+    let late: Parameters<typeof fetch> | undefined;
+    const room = coinopServer({
+      url: service.url,
+      key: token,
+      async fetch(url, init) {
+        if (late !== undefined) return fetch(url, init);
+        late = [url, { ...init, signal: null }];
+        throw new TypeError('the network keeps it');
+      },
+    }).room((await service.post('/v1/rooms', { installId: freshId() })).body.room.code);
+    const [first, second] = await Promise.all([room.state({ state: 'old' }), room.state({ merge: { is: 'new' } })]);
+    expect([first, second]).toMatchObject([{ ok: true }, { ok: true, room: { state: { is: 'new' } } }]);
+    expect(await (await fetch(...late!)).json()).toMatchObject({ ok: true, replayed: true, room: { state: { is: 'new' } } });
   });
 
   test('a grant whose answers get lost is made once', async () => {

@@ -1,6 +1,8 @@
 // What must and must not compile for users of the client. Only `tsc` reads this file.
 import { coinop, type CoinopError } from '../../src/client/client.ts';
-import type { Wire } from '../../src/client/wire.ts';
+import type { Calls } from '../../src/client/call-types.ts';
+import type { CallsByRoute } from '../../src/client/calls.ts';
+import type { Route, Wire } from '../../src/client/wire.ts';
 
 const client = coinop({ url: 'https://coinop.example' });
 
@@ -57,6 +59,36 @@ async function typed(): Promise<void> {
   await client.coins.balance();
   await client.coins.history({ limit: 10 }, { signal: AbortSignal.timeout(100), timeoutMs: 50 });
   await client.rooms.state({ code: 'BCDFG', state: { level: 1 } });
+  await client.rooms.state({ code: 'BCDFG', merge: { level: 2 }, ifStateSeq: 3 });
+  // @ts-expect-error: a state or a patch is needed
+  await client.rooms.state({ code: 'BCDFG' });
+  // @ts-expect-error: a state or a patch, not both
+  await client.rooms.state({ code: 'BCDFG', state: 1, merge: 2 });
+  // @ts-expect-error: a player is needed
+  await client.rooms.kick({ code: 'BCDFG' });
+  // @ts-expect-error: a player is needed
+  await client.rooms.transfer({ code: 'BCDFG' });
+  // @ts-expect-error: the hands are needed
+  await client.rooms.private({ code: 'BCDFG' });
+  // @ts-expect-error: a message has data
+  await client.rooms.message({ code: 'BCDFG' });
+  // @ts-expect-error: a start has no state
+  await client.rooms.start({ code: 'BCDFG', state: 1 });
+  // @ts-expect-error: the client numbers the acts
+  await client.rooms.ready({ code: 'BCDFG', order: 1 });
+  await client.rooms.settings({ code: 'BCDFG', maxPlayers: 4 });
+
+  // Each action has the errors of its own.
+  const state = await client.rooms.state({ code: 'BCDFG', state: 1, ifStateSeq: 3 });
+  if (!state.ok && state.error.code === 'stale_state') state.error.stateSeq.toFixed();
+  // @ts-expect-error: a state is not refused for a full room
+  void (!state.ok && state.error.code === 'room_full');
+  const kick = await client.rooms.kick({ code: 'BCDFG', playerId: 'p2' });
+  void (!kick.ok && (kick.error.code === 'not_host' || kick.error.code === 'invalid_request' || kick.error.code === 'identity_required'));
+  // @ts-expect-error: a kick meets no state
+  void (!kick.ok && kick.error.code === 'stale_state');
+  // @ts-expect-error: the path names the action
+  void (!kick.ok && kick.error.code === 'unknown_action');
 
   const room = await client.rooms.join({ code: 'BCDFG', name: 'Ada' });
   // @ts-expect-error: only servers with a key get this code
@@ -80,3 +112,20 @@ void typed;
 type Wide = { [Route in keyof Wire]: `GET ${string}` extends Route ? Route : never }[keyof Wire];
 const wide: [Wide] extends [never] ? true : Wide = true;
 void wide;
+
+// `Calls` writes each call out, and no call has another route than `Calls` says.
+const written: Calls = {} as CallsByRoute;
+const routed: CallsByRoute = {} as Calls;
+void [written, routed];
+
+// A path that no endpoint has does not compile.
+const call = client.parts.call;
+void call('GET /v1/balance', {}, {}, async () => ({}));
+// @ts-expect-error: no endpoint has this path
+void call('GET /v1/balances', {}, {}, async () => ({}));
+// @ts-expect-error: nor this method
+void call('POST /v1/balance', {}, {}, async () => ({}));
+const repeatable: Route = '!POST /v1/rooms';
+// @ts-expect-error: no room has this action
+const dance: Route = 'POST /v1/rooms/{code}/dance';
+void [repeatable, dance];

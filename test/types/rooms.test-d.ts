@@ -56,6 +56,11 @@ async function typed(): Promise<void> {
   // @ts-expect-error: a join makes a seat, which is what a room is played with
   await room.act('join');
 
+  const kicked = await room.act('kick', { playerId: 'p2' });
+  void (!kicked.ok && (kicked.error.code === 'not_host' || kicked.error.code === 'queue_full'));
+  // @ts-expect-error: a kick meets no state
+  void (!kicked.ok && kicked.error.code === 'stale_state');
+
   const moved = await room.set({ x: 1, y: 1 });
   if (moved.ok) moved.seq.toFixed();
   else if (moved.error.code === 'rate_limited') moved.error.retryAfterMs.toFixed();

@@ -60,6 +60,10 @@ async function typed(): Promise<void> {
   await room.transfer({});
   // @ts-expect-error: a state is needed
   await room.state({});
+  // @ts-expect-error: a state or a patch, not both
+  await room.state({ state: 1, merge: 2 });
+  // @ts-expect-error: a start is not refused for a state
+  void (!started.ok && started.error.code === 'stale_state');
   // @ts-expect-error: a server has no seat
   await room.join({ name: 'Ada' });
   const read = await room.read();

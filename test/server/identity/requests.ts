@@ -1,5 +1,5 @@
 import { api } from '../../../src/api.ts';
-import type { Wire } from '../../../src/client/wire.ts';
+import type { DeclaredWire } from '../../../src/client/wire.ts';
 import type { Services } from '../../../src/declare.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import { freshId, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
@@ -21,7 +21,7 @@ interface Needs {
 type Credentials = RequestOptions & { installId?: string | undefined };
 
 /** Makes what must exist before the valid request of an endpoint is answered with 200. */
-const needed: { readonly [Route in keyof Wire]?: (service: TestService) => Needs | Promise<Needs> } = {
+const needed: { readonly [Route in keyof DeclaredWire]?: (service: TestService) => Needs | Promise<Needs> } = {
   'POST /v1/sessions/end': (service) => ({ fieldsOf: async (credentials) => ({ id: await aSessionOf(credentials, service) }) }),
   'POST /v1/highscores/{game}': () => ({ fields: { game: freshId('game').toLowerCase() } }),
   // Else the second one gets a seat in the room of the first.
@@ -75,7 +75,7 @@ export type Send = (credentials: Credentials) => Promise<TestReply>;
  * where the endpoint takes one.
  */
 export async function prepare(endpoint: Endpoint<Services>, preparedBy: TestService, sentTo = preparedBy): Promise<Send> {
-  const { fields, headers, fieldsOf } = (await needed[nameOf(endpoint) as keyof Wire]?.(preparedBy)) ?? {};
+  const { fields, headers, fieldsOf } = (await needed[nameOf(endpoint) as keyof DeclaredWire]?.(preparedBy)) ?? {};
   return async ({ installId, ...options }) => {
     const { path, body } = validRequest(endpoint, { ...fields, ...(await fieldsOf?.({ ...options, installId })), installId });
     const given = { ...options, headers: { ...headers, ...options.headers } };

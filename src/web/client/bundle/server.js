@@ -70,7 +70,7 @@ async function within(ms, signals, work) {
 		for (const signal of signals) signal?.removeEventListener("abort", abort);
 	}
 }
-const sleep = (ms, ...signals) => within(ms, signals, (signal) => new Promise((resolve) => signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve())));
+const sleep = (ms, ...signals) => within(ms, signals, (signal) => new Promise((resolve) => signal.aborted ? resolve() : signal.onabort = () => resolve()));
 const failure = (code, message = code) => ({
 	ok: false,
 	error: {
@@ -87,10 +87,9 @@ const sendOnce = (fetch, base, route, input, headers, signal, tryMs = TRY_MS) =>
 		let url = base + path;
 		for (const name in input) {
 			const value = input[name];
-			const text = () => encodeURIComponent(value);
-			if (path.includes(`{${name}}`)) url = url.replace(`{${name}}`, text);
+			if (path.includes(`{${name}}`)) url = url.replace(`{${name}}`, encodeURIComponent(value));
 			else if (!isRead) body[name] = value;
-			else if (value !== void 0) url += (url.includes("?") ? "&" : "?") + name + "=" + text();
+			else if (value !== void 0) url += (url.includes("?") ? "&" : "?") + name + "=" + encodeURIComponent(value);
 		}
 		const response = await fetch(url, {
 			method,
@@ -103,7 +102,7 @@ const sendOnce = (fetch, base, route, input, headers, signal, tryMs = TRY_MS) =>
 			credentials: "omit",
 			redirect: "error"
 		});
-		return answerOf(response.status, Number(response.headers.get("retry-after")) * 1e3, await response.text());
+		return answerOf(response.status, response.headers.get("retry-after") * 1e3, await response.text());
 	} catch (error) {
 		return stop.aborted ? stopped([signal]) : failure("network", String(error));
 	}
@@ -789,32 +788,53 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, W
 	if (secret === void 0) throw new TypeError("Bad key: it must look like coinop_sk_<id>_<secret>");
 	const fetch = (...request) => (givenFetch ?? platform.fetch)(...request);
 	const clean = (result) => result.ok ? result : JSON.parse(JSON.stringify(result).replaceAll(secret, "…"));
-	const call = async (route, { installId, ...input }, { signal, timeoutMs = callMs } = {}, mayRepeat = true) => {
+	const call = async (route, { installId, ...input }, { signal, timeoutMs = callMs } = {}, mayRepeat = true, turn = async () => {}) => {
 		const headers = {
 			authorization: `Bearer ${key}`,
 			...installId === void 0 ? {} : { "x-install-id": installId }
 		};
-		return clean(await repeat(mayRepeat, timeoutMs, [signal], (whole) => sendOnce(fetch, base, route, input, headers, whole, TRY_MS)));
+		return clean(await repeat(mayRepeat, timeoutMs, [signal], async (whole) => {
+			await turn(whole);
+			return sendOnce(fetch, base, route, input, headers, whole, TRY_MS);
+		}));
+	};
+	const tab = randomText().slice(0, 16);
+	let order = 0;
+	const before = /* @__PURE__ */ new Map();
+	const act = (code, action, input, options) => {
+		const others = before.get(code);
+		const numbered = {
+			...input,
+			code,
+			order: ++order,
+			tab
+		};
+		const result = call(`POST /v1/rooms/{code}/${action}`, numbered, options, true, (whole) => Promise.race([others, new Promise((stop) => whole.onabort = stop)]));
+		const mine = result.then(() => others).then(() => {
+			if (before.get(code) === mine) before.delete(code);
+		});
+		before.set(code, mine);
+		return result;
 	};
 	const calls = (route, more = {}) => (input, options) => call(route, {
 		...input,
 		...more
 	}, options);
 	const room = (code) => {
-		const act = (action) => calls(`POST /v1/rooms/{code}/${action}`, { code });
-		const plain = (action) => (options) => act(action)({}, options);
+		const acts = (action) => (input, options) => act(code, action, input, options);
+		const plain = (action) => (options) => act(code, action, {}, options);
 		return {
 			read: (options) => call("GET /v1/rooms/{code}", { code }, options),
 			start: plain("start"),
 			end: plain("end"),
-			kick: act("kick"),
-			transfer: act("transfer"),
+			kick: acts("kick"),
+			transfer: acts("transfer"),
 			lock: plain("lock"),
 			unlock: plain("unlock"),
-			settings: act("settings"),
-			state: act("state"),
+			settings: acts("settings"),
+			state: acts("state"),
 			rematch: plain("rematch"),
-			verifyTicket: act("ticket/verify")
+			verifyTicket: calls("POST /v1/rooms/{code}/ticket/verify", { code })
 		};
 	};
 	const playRoom = (code) => {

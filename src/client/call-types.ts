@@ -1,0 +1,145 @@
+import type { CallOptions, Result } from './routes.ts';
+import type { Wire } from './wire.ts';
+
+type CoinOperation = 'POST /v1/coins/credit' | 'POST /v1/coins/purchase' | 'POST /v1/coins/debit';
+type Optional<T, K extends PropertyKey> = Omit<T, K> & { [P in K & keyof T]?: T[P] };
+
+/** The client makes the key of a coin operation, unless the call names one. */
+type InputOf<R extends keyof Wire> = R extends CoinOperation
+  ? Optional<Wire[R]['input'], 'key'>
+  : R extends 'GET /v1/pair/status'
+    ? Wire[R]['input'] & { /** Of `pairing.open`: the claimed status then gives the session. */ secret?: string }
+    : Wire[R]['input'];
+
+/** A call of this endpoint. */
+export type Call<R extends keyof Wire> =
+  object extends InputOf<R>
+    ? (input?: InputOf<R>, options?: CallOptions) => Promise<Result<Wire[R]['reply'], Wire[R]['code']>>
+    : (input: InputOf<R>, options?: CallOptions) => Promise<Result<Wire[R]['reply'], Wire[R]['code']>>;
+
+/**
+ * `client.coins.credit({ coins: 5 })`: every call by feature and name. They are written out, because not every editor shows the comments of a
+ * property that a type computes.
+ */
+export interface Calls {
+  readonly accounts: {
+    /** Finds the account of the install, and creates it the first time. */
+    readonly resolve: Call<'POST /v1/account/resolve'>;
+    /** Reads all that the service keeps about the caller, in pages: send the `cursor` of each for the next. */
+    readonly export: Call<'GET /v1/account/export'>;
+    /** Deletes the caller's account for good, in two calls: the first answers with a `confirm`, which the second one sends. */
+    readonly delete: Call<'POST /v1/account/delete'>;
+  };
+  readonly sessions: {
+    /** Signs the install in. The client keeps the session, and sends it from then on. */
+    readonly login: Call<'POST /v1/login'>;
+    /** Signs out: ends the session, and goes back to the install. */
+    readonly logout: Call<'POST /v1/logout'>;
+    /** Tells whether the session is valid, and for which account. */
+    readonly current: Call<'GET /v1/session'>;
+    /** The sessions of the caller's account: its signed-in browsers. */
+    readonly list: Call<'GET /v1/sessions'>;
+    /** Ends one session of the caller's account. */
+    readonly end: Call<'POST /v1/sessions/end'>;
+  };
+  readonly coins: {
+    /** The caller's balance. It is 0 for an install without an account. */
+    readonly balance: Call<'GET /v1/balance'>;
+    /** Gives coins, once per key. The client makes a key, keeps the operation, and finishes it after an outage or a crash. */
+    readonly credit: Call<'POST /v1/coins/credit'>;
+    /** Gives coins that were bought, as `credit` does. */
+    readonly purchase: Call<'POST /v1/coins/purchase'>;
+    /** Takes coins, once per key, and never more than the balance (`insufficient_coins`). Finished after an outage, as `credit` is. */
+    readonly debit: Call<'POST /v1/coins/debit'>;
+    /** The caller's ledger, newest entry first, in pages. */
+    readonly history: Call<'GET /v1/coins/history'>;
+  };
+  readonly highscores: {
+    /** The ten best scores of a game. */
+    readonly top: Call<'GET /v1/highscores/{game}'>;
+    /** Submits a score. The board keeps the best one of each account. */
+    readonly submit: Call<'POST /v1/highscores/{game}'>;
+  };
+  readonly catalogue: {
+    /** The apps and games of the portfolio. */
+    readonly list: Call<'GET /v1/catalogue'>;
+  };
+  readonly pairing: {
+    /** Opens a pairing, for a screen that wants to be signed in: show its QR code, and follow it by `watchPairing`. */
+    readonly open: Call<'POST /v1/pair/new'>;
+    /** Signs another screen in as the caller, in the steps `scan`, and `confirm` or `deny`. */
+    readonly claim: Call<'POST /v1/pair/claim'>;
+    /** Reads the status of a pairing. With the `secret` of `open`, the claimed status gives the session. */
+    readonly status: Call<'GET /v1/pair/status'>;
+  };
+  readonly rooms: {
+    /** Opens a room with the caller as host and first player. */
+    readonly create: Call<'POST /v1/rooms'>;
+    /** A room's public state. */
+    readonly read: Call<'GET /v1/rooms/{code}'>;
+    /** A ticket that proves the caller's seat to the game's own server. */
+    readonly ticket: Call<'POST /v1/rooms/{code}/ticket'>;
+    /** Takes a seat in the lobby. The same caller gets the same seat again, in any phase. */
+    readonly join: Call<'POST /v1/rooms/{code}/join'>;
+    /** Gives up the seat. A host who leaves hands over to the longest-seated player; the last player who leaves ends the room. */
+    readonly leave: Call<'POST /v1/rooms/{code}/leave'>;
+    /** Tells the other players that the caller is ready. */
+    readonly ready: Call<'POST /v1/rooms/{code}/ready'>;
+    /** Tells the other players that the caller is not ready any more. */
+    readonly unready: Call<'POST /v1/rooms/{code}/unready'>;
+    /** (Host) moves the room from lobby to playing. */
+    readonly start: Call<'POST /v1/rooms/{code}/start'>;
+    /** (Host) ends the room, in any phase. */
+    readonly end: Call<'POST /v1/rooms/{code}/end'>;
+    /** (Host) removes another player, who cannot join again. */
+    readonly kick: Call<'POST /v1/rooms/{code}/kick'>;
+    /** (Host) makes another player the host. */
+    readonly transfer: Call<'POST /v1/rooms/{code}/transfer'>;
+    /** (Host) lets the room refuse new players. */
+    readonly lock: Call<'POST /v1/rooms/{code}/lock'>;
+    /** (Host) lets the room take new players again. */
+    readonly unlock: Call<'POST /v1/rooms/{code}/unlock'>;
+    /** (Host) changes settings of the lobby. Those left out stay. */
+    readonly settings: Call<'POST /v1/rooms/{code}/settings'>;
+    /** Replaces the room's state by `state` (any JSON of 8 KiB), or merges `merge` into it. `writers` of the room says who may. */
+    readonly state: Call<'POST /v1/rooms/{code}/state'>;
+    /** Replaces the caller's own public data by `data` (any JSON of 1 KiB), or merges `merge` into it. */
+    readonly data: Call<'POST /v1/rooms/{code}/data'>;
+    /** (Host) gives single players what only they see, by player id. */
+    readonly private: Call<'POST /v1/rooms/{code}/private'>;
+    /** Sends a message of 1 KiB to all channels of the room, or to those of the players in `to`. */
+    readonly message: Call<'POST /v1/rooms/{code}/message'>;
+    /** (Host) opens a lobby with the same game and settings, which `nextCode` of the room names. */
+    readonly rematch: Call<'POST /v1/rooms/{code}/rematch'>;
+  };
+  readonly trial: {
+    /** Starts the trial of a device. Later calls only answer with its state. */
+    readonly touch: Call<'POST /v1/trial/touch'>;
+    /** The state of a trial. It starts none. */
+    readonly current: Call<'GET /v1/trial/status'>;
+    /** Links the device's trial to the signed-in account. */
+    readonly link: Call<'POST /v1/trial/link'>;
+  };
+  readonly subscription: {
+    /** Whether the caller's subscription gives access now, and where that is known from. */
+    readonly current: Call<'GET /v1/subscription'>;
+    /** Records the app's report that its user subscribes, or no longer does. */
+    readonly report: Call<'POST /v1/subscription/report'>;
+    /** Records a subscription that was bought in the app store, once the store confirms it. */
+    readonly purchase: Call<'POST /v1/subscription/purchase'>;
+  };
+  readonly entitlement: {
+    /** What the caller may use now, and until when. */
+    readonly current: Call<'GET /v1/entitlement'>;
+    /** Records the app's first run, once. */
+    readonly firstRun: Call<'POST /v1/entitlement/first-run'>;
+  };
+  readonly store: {
+    /** Signs in with an account of the app store. The guest of this install moves into it where it can. */
+    readonly provision: Call<'POST /v1/account/store-provision'>;
+    /** A nonce for one install proof. */
+    readonly nonce: Call<'GET /v1/account/store-install/nonce'>;
+    /** Proves that this install of the app is genuine, with an integrity token that was made for a nonce. */
+    readonly install: Call<'POST /v1/account/store-install'>;
+  };
+}
