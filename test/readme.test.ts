@@ -119,6 +119,17 @@ test('the game of the README has twelve lines, and is the game of the page at /'
   expect(game.trimEnd().split('\n')).toHaveLength(12);
 });
 
+test('the game may call a service that was started for a phone, as the step before it says', async () => {
+  const [, host, origin] = /start with `HOST=(\S+) ALLOWED_ORIGINS=(\S+) npm start`/.exec(page('README.md'))!;
+  expect(page('README.md')).toContain(`<${origin}/game.html>`);
+  const allowed = async (settings: Record<string, string>): Promise<string | null> => {
+    await using service = await start({ settings });
+    return (await service.get('/v1/balance', { headers: { origin: origin! } })).headers.get('access-control-allow-origin');
+  };
+  expect(await allowed({ HOST: host!, ALLOWED_ORIGINS: origin! })).toBe(origin);
+  expect(await allowed({ HOST: host! })).toBeNull();
+});
+
 const curl = ((): boolean => {
   try {
     execFileSync('curl', ['--version']);

@@ -17,7 +17,12 @@ export type CallsByRoute = { [F in keyof Routes]: { [Name in keyof Routes[F]]: C
 type AnyCall = (input?: Input, more?: CallOptions) => Promise<Result>;
 
 /** Every call of a client, by feature and name. @param special the calls that do more than send a request, by their names */
-export function callsOf(send: Send, operate: Operate, special: Record<string, SpecialCall>, credential: () => Promise<Credential>): Calls {
+export function callsOf(
+  send: Send,
+  operate: Operate,
+  special: Partial<Record<string, SpecialCall>>,
+  credential: () => Promise<Credential>,
+): Calls {
   const client: Record<string, Record<string, AnyCall>> = {};
   const all: Record<string, Record<string, Route>> = routes;
   for (const feature in all) {

@@ -15,6 +15,9 @@ import { watchedRoom, type RoomWatchOptions } from './watched-room.ts';
 
 export type { CallOptions, Calls, CoinopError, Failure, Me, Operation, PairStatus, Result, Room, Store, Watch, WatchState };
 
+/** The result of a coin operation. */
+export type OperationResult = Awaited<ReturnType<Calls['coins'][Operation['type']]>>;
+
 export interface Options {
   /** The address of the service: `https://coinop.example`. */
   url: string;
@@ -33,7 +36,7 @@ export interface Options {
    * Gets the result of every coin operation, also of those of an earlier start. `result.pending`: the operation waits for a
    * sign-in, and its result comes later.
    */
-  onOperation?: (operation: Operation, result: Result) => void;
+  onOperation?: (operation: Operation, result: OperationResult) => void;
   /** Gets a message, once, if the store does not keep anything. The default is console.warn. */
   onWarning?: (message: string) => void;
   /** The platform's own by default. */
@@ -102,7 +105,15 @@ export function coinop(options: Options): Client {
   );
   const { credential } = identity;
   const send = ({ type, ...input }: Operation, by: Credential): Promise<Result> => to(routes.coins[type], input, by, closed);
-  const outbox = outboxOf(store, operations, exclusive, identity, closed, send, guarded(options.onOperation));
+  const outbox = outboxOf(
+    store,
+    operations,
+    exclusive,
+    identity,
+    closed,
+    send,
+    guarded(options.onOperation as (operation: Operation, result: Result) => void),
+  );
 
   const greet = (): void => watchers.forEach((watcher) => watcher.greet());
   /** What depends on the caller goes on as the new one. */

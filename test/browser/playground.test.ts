@@ -633,5 +633,11 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await press(game, '#press');
     await shows(game, '#press', '2 coins');
     await game.locator('#board li').first().waitFor();
+    await game.route('**/v1/coins/credit', (route) => route.abort());
+    await press(game, '#press');
+    await shows(game, '#press', 'No answer: it counts later');
+    await game.unroute('**/v1/coins/credit');
+    await press(game, '#press');
+    await shows(game, '#press', '4 coins');
   });
 });

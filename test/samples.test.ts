@@ -1,0 +1,155 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { settingNames } from '../src/config.ts';
+
+const project = new URL('..', import.meta.url).pathname;
+const pages = globSync('{*.md,src/*.md,docs/**/*.md}', { cwd: project }).sort();
+
+/** A fenced block of a page. */
+interface Sample {
+  /** The page and the line of the fence: `docs/client.md:7`. */
+  readonly place: string;
+  readonly language: string;
+  readonly text: string;
+}
+
+/** The blocks of all pages that name a language. A block of a list loses its indentation. */
+const samples: Sample[] = pages.flatMap((page) => {
+  const text = readFileSync(join(project, page), 'utf8');
+  return [...text.matchAll(/^( *)```(\w+)\n([\s\S]*?)^\1```$/gm)].map((found) => ({
+    place: `${page}:${text.slice(0, found.index).split('\n').length}`,
+    language: found[2]!,
+    text: found[3]!.replaceAll(new RegExp(`^${found[1]}`, 'gm'), ''),
+  }));
+});
+const of = (...languages: string[]): Sample[] => samples.filter(({ language }) => languages.includes(language));
+
+/** What the samples take of the reader's game. A name that a sample declares itself stands before these. */
+const READER = `
+import type { Client } from '${project}src/client/client.ts';
+import type { ListedRoom } from '${project}src/client/rooms.ts';
+declare global {
+  const client: Client;
+  const code: string;
+  const accountId: string;
+  const match: { id: number };
+  function draw(...parts: unknown[]): void;
+  function say(from: string, data: unknown): void;
+  function later(match: { id: number }): Promise<void>;
+  function isLegal(from: string, data: unknown): boolean;
+  function askPlayer(question: string): boolean;
+  function showBalance(coins: number): void;
+  function undo(type: string, coins: number): void;
+  function showList(rooms: readonly ListedRoom[]): void;
+  function showProblem(error: { code: string; message: string }): void;
+  function showConnection(status: string): void;
+  function showSeat(playerId: string): void;
+}
+`;
+
+/** What the other samples of a page have imported, for those that import nothing. */
+const IMPORTED: Readonly<Record<string, string>> = {
+  'README.md': `import { playRoom } from 'coinop/client/rooms';`,
+  'docs/client.md': `import { coinop } from 'coinop/client';`,
+  'docs/authority.md': `import type { ServerClient } from 'coinop/client/server'; declare const coinop: ServerClient;`,
+  'CONTRIBUTING.md':
+    `import { z } from '${project}node_modules/zod/index.js'; import type { Holding } from '${project}src/accounts/holdings.ts'; ` +
+    `import { heldFields, isoTime } from '${project}src/accounts/fields.ts';`,
+};
+
+/** What a page knows beside its script: each element with an id is a global of this name (HTML, named access on the Window object). */
+const elementsOf = (markup: string): string =>
+  [...markup.matchAll(/<(\w+)[^>]* id="(\w+)"/g)].map(([, tag, id]) => `declare const ${id}: HTMLElementTagNameMap['${tag}'];`).join(' ');
+
+/** A sample as a module, on the lines that it has on its page. */
+function moduleOf({ place, language, text }: Sample): string {
+  const script = /([\s\S]*<script type="module">)\n([\s\S]*?)<\/script>/.exec(text);
+  const line = (script?.[1] ?? '').split('\n').length - (script ? 0 : 1);
+  // A page without a build names no types.
+  const source = script?.[2]!.replace('playRoom(', 'playRoom<{ state: any; data: any; private: any; message: any }>(') ?? text;
+  const known = /^\s*import /m.test(source) ? '' : (IMPORTED[place.split(':')[0]!] ?? '');
+  const head = `${known} ${language === 'html' ? elementsOf(text) : ''} export {};`;
+  return head + '\n'.repeat(Number(place.split(':')[1]) + line) + source;
+}
+
+test('every sample in TypeScript, JavaScript and HTML compiles under tsc --strict', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-samples-'));
+  const code = of('js', 'ts', 'html');
+  try {
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(folder, 'reader.d.ts'), READER);
+    for (const [index, sample] of code.entries()) writeFileSync(join(folder, `${index}.ts`), moduleOf(sample));
+    const from = (name: string): string[] => [join(project, 'src/client', name)];
+    const paths = {
+      'coinop/client': from('client.ts'),
+      'coinop/client/rooms': from('rooms.ts'),
+      'coinop/client/server': from('server.ts'),
+      ...Object.fromEntries(
+        ['https://coinop.example', 'http://127.0.0.1:3000'].flatMap((url) => [
+          [`${url}/client.js`, from('client.ts')],
+          [`${url}/rooms.js`, from('rooms.ts')],
+        ]),
+      ),
+      jose: [join(project, 'node_modules/jose/dist/types/index.d.ts')],
+    };
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({
+        extends: join(project, 'src/web/browser/tsconfig.json'),
+        compilerOptions: { paths, typeRoots: [join(project, 'node_modules/@types')], noUncheckedIndexedAccess: false },
+        include: ['.'],
+      }),
+    );
+    const { stdout } = await promisify(execFile)(join(project, 'node_modules/.bin/tsc'), ['--noEmit', '--project', folder], {
+      cwd: folder,
+    }).catch((error: { stdout: string }) => error);
+    const problems = stdout.replaceAll(
+      /^(\d+)\.ts\((\d+),\d+\)/gm,
+      (_, index, line) => `${code[Number(index)]!.place.split(':')[0]}:${line}`,
+    );
+    expect(problems).toBe('');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('every sample is in a language that is compiled or parsed here', () => {
+  expect(samples.length).toBeGreaterThan(60);
+  expect(samples.filter(({ language }) => !['ts', 'js', 'html', 'sh'].includes(language)).map(({ place }) => place)).toEqual([]);
+});
+
+describe('every sample for a shell', () => {
+  const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: Readonly<Record<string, string>> };
+  const shell = of('sh');
+  const wrong = (problemsOf: (sample: Sample) => readonly string[]): string[] =>
+    shell.flatMap((sample) => problemsOf(sample).map((problem) => `${sample.place}: ${problem}`));
+
+  test('is one that bash can parse', () => {
+    const problems = wrong(({ text }) => {
+      const { stderr } = spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' });
+      return stderr === '' ? [] : [stderr];
+    });
+    expect(problems).toEqual([]);
+  });
+
+  test('names scripts of package.json, files and settings that exist', () => {
+    const problems = wrong(({ text }) => {
+      const code = text.replaceAll(/(^|\s)#.*$/gm, '');
+      return [
+        ...[...code.matchAll(/npm run (?:--silent )?([\w:]+)/g)].filter(([, name]) => scripts[name!] === undefined),
+        ...[...code.matchAll(/(?:^|\s)node (src\/[\w./-]+|docs\/[\w./-]+)/gm)].filter(([, file]) => !existsSync(join(project, file!))),
+        ...[...code.matchAll(/(?:^|[;&|] *)((?:[A-Z_]+=\S+ +)+)npm (?:start|run)/gm)]
+          .flatMap(([, given]) => [...given!.matchAll(/([A-Z_]+)=/g)])
+          .filter(([, name]) => !OTHER_SETTINGS.includes(name!) && !(settingNames as readonly string[]).includes(name!)),
+      ].map(([problem]) => problem.trim());
+    });
+    expect(problems).toEqual([]);
+  });
+});
+
+/** Of Node and of the test runner, which config.ts does not read. */
+const OTHER_SETTINGS = ['TEST_LONG', 'PAGES'];
