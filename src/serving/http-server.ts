@@ -15,6 +15,7 @@ import type { Endpoint } from '../server/http/endpoint.ts';
 import { Server } from '../server/http/server.ts';
 import { Origins } from '../server/identity/origin.ts';
 import { unlessOff } from '../server/limit-settings.ts';
+import { notFoundPage } from '../web/pages/not-found.ts';
 
 /** The HTTP server of a process: its endpoints and channels, and what requests ask of Redis before their handlers. */
 export function serverOf(config: Config, admission: Admission, services: Services, held: readonly Holding[] = holdings): Server<Services> {
@@ -51,6 +52,7 @@ export function serverOf(config: Config, admission: Admission, services: Service
     bodiesPerAddress: config.BODIES_PER_ADDRESS,
     slowRequestMs: config.SLOW_REQUEST_MS,
     loggedRequests: config.LOG_REQUESTS,
+    notFoundPage,
   });
 }
 

@@ -5,8 +5,8 @@ export interface PageParts {
   readonly description: string;
   /** The path of its style sheet. Default: the one of the pages outside /docs. */
   readonly style?: string;
-  /** The browser module that the page runs, of src/web/browser. */
-  readonly module: string;
+  /** The browser module that the page runs, of src/web/browser. Default: none. */
+  readonly module?: string;
   /** The modules of src/web/browser that it imports: the browser fetches them side by side. */
   readonly imported: readonly string[];
   readonly body: Html;
@@ -25,7 +25,7 @@ export function layout({ title, description, style = '/pages/style.css', module,
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="${style}" />
         ${imported.map((name) => html`<link rel="modulepreload" href="/pages/modules/${name}.js" /> `)}
-        <script type="module" src="/pages/modules/${module}.js"></script>
+        ${module === undefined ? '' : html`<script type="module" src="/pages/modules/${module}.js"></script>`}
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>

@@ -28,7 +28,7 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
     title: 'Sign in another screen · coinop',
     description: 'Confirm that another screen may sign in as you.',
     module: 'pair',
-    imported: ['browsers', 'copy', 'dom', 'players', 'problems'],
+    imported: ['browsers', 'copy', 'dom', 'players', 'problems', 'user-agent'],
     body: html`<main
       id="main"
       class="phone"

@@ -2,9 +2,26 @@ import type { Logger } from 'pino';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { errors, refuse, Refusal } from '../../errors.ts';
 import { redisFailure } from '../../redis/script-runner.ts';
+import { accepts } from './accepts.ts';
 import { errorForLog } from './answer-log.ts';
 import type { Exchange } from './exchange.ts';
 import { responseLines, type Headers } from './response-headers.ts';
+
+/** What people see in place of the error body at a path that does not exist. */
+export interface NotFoundPage {
+  readonly mediaType: string;
+  readonly headers: Headers;
+  /** @param near the path without a slash at its end, if that one exists */
+  readonly text: (near: string | undefined, requestId: string) => string;
+}
+
+/** Answers 404: a browser that opens the address gets a page, everything else the error body. */
+export function sendNotFound(exchange: Exchange, page: NotFoundPage, near: string | undefined, headers: Headers): void {
+  const refusal = refuse('not_found');
+  const varying: Headers = [['vary', 'Accept'], ...headers];
+  if (!accepts(exchange.headers.accept, 'text/html')) return sendRefusal(exchange, refusal, varying);
+  exchange.send(404, page.text(near, exchange.requestId), responseLines(404, page.mediaType, [...varying, ...page.headers]), refusal);
+}
 
 /** Answers with the error body of the contract, and with Retry-After if the refusal names a time. */
 export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Headers): void {

@@ -15,7 +15,7 @@ import type { Metrics } from '../metrics.ts';
 import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
-import { redisUnavailable, sendRefusal } from './refusals.ts';
+import { redisUnavailable, sendNotFound, sendRefusal, type NotFoundPage } from './refusals.ts';
 import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
 import { Turn } from './turn.ts';
 import { headerLines, type Headers } from './response-headers.ts';
@@ -45,6 +45,7 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
   /** An answer that the service works on for as long is logged as slow. 0: none is. */
   readonly slowRequestMs: number;
   readonly loggedRequests: LoggedRequests;
+  readonly notFoundPage: NotFoundPage;
 }
 
 /** The HTTP server: uWS's router, filled from the declarations of endpoints and channels, and the set of unanswered exchanges. */
@@ -310,7 +311,11 @@ export class Server<Services> {
     // Content-Length is taken at its word: closing the connections of all would cost every client.
     if (exchange.headers.contentLength !== '' || !BODILESS_METHODS.has(exchange.method)) exchange.closeAfterAnswer();
     const methods = this.#paths.methodsOf(exchange.path);
-    if (methods === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
+    if (methods === undefined) {
+      const bare = exchange.path.replace(/\/+$/, '');
+      const near = this.#paths.methodsOf(bare)?.includes('GET') === true ? bare : undefined;
+      return sendNotFound(exchange, this.#options.notFoundPage, near, this.#options.origins.corsHeaders(origin));
+    }
     const allow = ['allow', [...methods, 'OPTIONS'].join(', ')] as const;
     if (exchange.method === 'options')
       return exchange.send(204, '', headerLines([allow, ...this.#options.origins.preflightHeaders(origin)]));

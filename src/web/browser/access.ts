@@ -48,8 +48,8 @@ export function showAccess(): void {
     return true;
   };
 
-  /** @returns the state, or undefined if there was no answer */
-  const look = async (): Promise<string | undefined> => {
+  /** @returns what the player may use, or undefined if there was no answer */
+  const look = async (): Promise<{ state: string; access: boolean } | undefined> => {
     const found = await me.entitlement.current();
     if (!found.ok) {
       said.textContent = explain(found.error);
@@ -65,7 +65,7 @@ export function showAccess(): void {
     access!.textContent = found.access ? 'yes' : 'no';
     until!.textContent =
       found.expiresAt === undefined ? '–' : new Date(found.expiresAt).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
-    return found.state;
+    return found;
   };
 
   const startTrial = async (): Promise<void> => {
@@ -99,10 +99,12 @@ export function showAccess(): void {
     setEnabled(byId('access-refund'), false);
     said.textContent = 'The store refunds the purchase, and notifies the service.';
     for (let asks = 0; asks < ASKS; asks++) {
-      const state = await look();
-      if (state === undefined) return;
-      if (state !== 'subscribed' && state !== 'grace') {
-        said.textContent = 'The service asked the store again, and took the access back.';
+      const found = await look();
+      if (found === undefined) return;
+      if (found.state !== 'subscribed' && found.state !== 'grace') {
+        said.textContent = found.access
+          ? 'The service asked the store again, and the subscription is over. The trial still gives access.'
+          : 'The service asked the store again, and took the access back.';
         return;
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));

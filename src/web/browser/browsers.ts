@@ -1,5 +1,6 @@
 import { byId, make, onPress } from './dom.ts';
 import { explain, type Problem } from './problems.ts';
+import { browserOf } from './user-agent.ts';
 
 /** A session of `GET /v1/sessions`. */
 interface SignedIn {
@@ -29,13 +30,14 @@ export async function showBrowsers(owner: Owner): Promise<void> {
   say(found.sessions.length === 0 ? 'No other browser is signed in by a QR code.' : '');
 }
 
-function rowOf({ id, kind, createdAt, userAgent = 'Unknown browser', current }: SignedIn, owner: Owner): HTMLElement {
+function rowOf({ id, kind, createdAt, userAgent, current }: SignedIn, owner: Owner): HTMLElement {
+  const browser = browserOf(userAgent);
   const at = new Date(createdAt).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
   // What a browser says of itself is any text.
-  const about = make('span', {}, make('bdi', { textContent: userAgent }), ` · ${KINDS[kind] ?? kind}, ${at}`);
+  const about = make('span', {}, make('bdi', { textContent: browser }), ` · ${KINDS[kind] ?? kind}, ${at}`);
   if (current) return make('li', {}, about, make('strong', { textContent: 'This one' }));
   const button = make('button', { type: 'button', textContent: 'End' });
-  button.setAttribute('aria-label', `End the session of ${userAgent}`);
+  button.setAttribute('aria-label', `End the session of ${browser}`);
   onPress(button, async () => {
     const ended = await owner.end(id);
     await showBrowsers(owner);

@@ -4,6 +4,7 @@ import { copy } from './copy.ts';
 import { byId, make, onPress } from './dom.ts';
 import { forgetPlayers, isKept, MAIN_PLAYER } from './players.ts';
 import { explain, type Problem } from './problems.ts';
+import { browserOf } from './user-agent.ts';
 
 const { dataset } = byId('main');
 const token = new URLSearchParams(location.search).get('token') ?? '';
@@ -217,7 +218,7 @@ async function look(claimant: Claimant): Promise<void> {
   byId('requester').hidden = false;
   byId('requester').replaceChildren(
     ...[
-      ['Browser', requester.userAgent || 'unknown'],
+      ['Browser', browserOf(requester.userAgent)],
       ['Address', requester.address],
       ['You are', claimant.who],
     ].map(([term, text]) => make('div', {}, make('dt', { textContent: term! }), make('dd', {}, make('bdi', { textContent: text! })))),

@@ -1,5 +1,5 @@
 import type { Client, Room, WatchState } from '/client.js';
-import { playRoom, type PlayedRoom } from '/rooms.js';
+import { lastSeat, playRoom, type PlayedRoom } from '/rooms.js';
 import { make, name, onPress, onSubmit, setEnabled } from './dom.ts';
 import { player } from './players.ts';
 import { explain } from './problems.ts';
@@ -56,6 +56,8 @@ class Screen {
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-colour]'))
       onPress(button, () => void this.#paint(button.dataset['colour']!));
     onSubmit(this.#part('join'), () => this.#join());
+    const seat = lastSeat(this.#client);
+    if (seat !== undefined) this.#follow(seat.code, seat.playerId);
   }
 
   /** The client learns DOWN_MS later that its connection was dropped, and connects again then. */
@@ -137,20 +139,25 @@ class Screen {
   }
 
   #enter(room: Room, playerId: string): void {
+    this.#follow(room.code, playerId, room);
+    this.#moveFocus('ready');
+  }
+
+  /** @param entered the room as the player entered it. Left out: in the seat of the page before it was loaded again */
+  #follow(code: string, playerId: string, entered?: Room): void {
     // A person can open a room while a join is under way.
     this.#close();
     this.#playerId = playerId;
     this.#isLeaving = false;
     this.#say('');
-    this.#show(room);
-    const played = playRoom(this.#client, room.code);
+    if (entered !== undefined) this.#show(entered);
+    const played = playRoom(this.#client, code);
     this.#played = played;
     this.#play.enter(played);
     // The channel may begin with the room as it was just before the player joined it.
-    played.on('change', (found) => found.seq >= room.seq && this.#show(found));
+    played.on('change', (found) => found.seq >= (entered?.seq ?? 0) && this.#show(found));
     played.on('connection', (state) => played === this.#played && this.#showLink(state));
     played.on('error', (error) => played === this.#played && !this.#isLeaving && this.#say(explain(error)));
-    this.#moveFocus('ready');
   }
 
   /** Closes the connection. What it tells from now on shows nowhere. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { HTML, pageHeaders } from '../layout.ts';
+import { accepts } from '../../server/http/accepts.ts';
 import { Reply, type Endpoint } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { CACHED, type Docs } from './documents.ts';
@@ -63,10 +64,7 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Pick<Services, 'c
 
 /** Browsers ask for HTML first, and accept anything at last. Without a word on either a client gets the page. */
 function wantsJson(accept: string): boolean {
-  const ranges = accept.toLowerCase().split(',');
-  // A weight of 0 means "not acceptable" (RFC 9110, section 12.4.2).
-  const takes = (type: string): boolean => ranges.some((range) => range.trim().startsWith(type) && !/;\s*q=0(\.0*)?\s*$/.test(range));
-  return takes('application/json') && !takes('text/html');
+  return accepts(accept, 'application/json') && !accepts(accept, 'text/html');
 }
 
 const VARY = ['vary', 'Accept'] as const;

@@ -1,3 +1,4 @@
+import { notFoundPage } from '../../../src/web/pages/not-found.ts';
 import { pino } from 'pino';
 import { Admission } from '../../../src/server/admission.ts';
 import { EntryBudget } from '../../../src/server/entry-budget.ts';
@@ -34,6 +35,7 @@ export async function startServer(
   const logLines: string[] = [];
   const perMinute = { creations: 1000, misses: 1000 };
   const server = new Server({
+    notFoundPage,
     services: {},
     endpoints,
     channels: [],

@@ -18,6 +18,27 @@ describe('paths and methods', () => {
     },
   );
 
+  test('a browser at a path that does not exist gets a page, and everything else the error body', async () => {
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const look = async (path: string) => {
+      const answer = await fetch(service.url + path, { headers: { accept } });
+      return { status: answer.status, headers: answer.headers, body: await answer.text() };
+    };
+    const page = await look('/docs/');
+    expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(page.headers.get('vary')).toContain('Accept');
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(page.body).toContain('<a href="/docs">/docs</a>');
+    expect(page.body).toContain(page.headers.get('x-request-id'));
+    const other = await look('/no%22such<b>/');
+    expect([other.status, other.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(other.body).not.toMatch(/such<b>|Without the slash/);
+    for (const taken of ['*/*', 'application/json', 'text/html;q=0', '']) {
+      const { status, body, headers } = await service.get('/docs/', { headers: { accept: taken } });
+      expect([status, body.error.code, headers.get('vary')]).toEqual([404, 'not_found', expect.stringContaining('Accept')]);
+    }
+  });
+
   test('every path refuses every method that it does not take, and its Allow header names the methods that it takes', async () => {
     const methodsOf = new Map<string, Set<string>>();
     for (const endpoint of api) {

@@ -1,0 +1,7 @@
+/** Whether an Accept header names the media type. A weight of 0 means "not acceptable" (RFC 9110, section 12.4.2). */
+export function accepts(accept: string, type: string): boolean {
+  return accept
+    .toLowerCase()
+    .split(',')
+    .some((range) => range.trim().startsWith(type) && !/;\s*q=0(\.0*)?\s*$/.test(range));
+}

@@ -1,0 +1,29 @@
+/** Names in the header User-Agent, the more special first: Edge and Opera name Chrome too, and Chrome names Safari. */
+const BROWSERS: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Chrome|CriOS|HeadlessChrome)\//, 'Chrome'],
+  [/\bVersion\/.*\bSafari\//, 'Safari'],
+];
+
+const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'Mac'],
+  [/\bLinux\b/, 'Linux'],
+];
+
+const nameIn = (names: typeof BROWSERS, text: string): string | undefined => names.find(([pattern]) => pattern.test(text))?.[1];
+
+/** What a person calls a browser: `Chrome on Linux`. A header of another kind stays as it is: it may be the name of an app. */
+export function browserOf(userAgent = ''): string {
+  const [browser, system] = [nameIn(BROWSERS, userAgent), nameIn(SYSTEMS, userAgent)];
+  // All browsers begin like this (RFC 9110, section 10.1.5, and the compatibility of sites). An app that only names one is no browser.
+  if (browser === undefined || !userAgent.startsWith('Mozilla/5.0 (')) return userAgent || 'Unknown browser';
+  return system === undefined ? browser : `${browser} on ${system}`;
+}
