@@ -54,7 +54,7 @@ function isP256PublicKey(der: Buffer): boolean {
 
 /** Refuses URLs that ioredis fails on or misreads. Its errors would not name the setting. */
 function isRedisUrl(text: string): boolean {
-  if (/^rediss?-cluster:/.test(text)) return isClusterUrl(text);
+  if (/^rediss?-cluster:/.test(text)) return isWholeClusterUrl(text);
   if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
   return /^(\/\d*)?$/.test(new URL(text).pathname) && hasDecodableCredentials(text);
 }
@@ -63,7 +63,8 @@ function isRedisUrl(text: string): boolean {
 const CLUSTER_URL =
   /^rediss?-cluster:\/\/([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?(,(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?)*\/?$/;
 
-function isClusterUrl(text: string): boolean {
+/** Whether every part of the URL can be used. `isClusterUrl` of `redis/cluster-url.ts` only looks at its scheme. */
+function isWholeClusterUrl(text: string): boolean {
   const ports = text.replace(/^.*@/, '').matchAll(/:(\d+)(?=,|\/?$)/g);
   return (
     CLUSTER_URL.test(text) && [...ports].every(([, port]) => Number(port) > 0 && Number(port) < 65_536) && hasDecodableCredentials(text)

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
-import { invalid, refuse } from '../errors.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { boardKeys, parseTop, readEntry } from '../features/highscores/model.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
+import { accountsNamed, Who } from './find.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const readRanks = defineScript({
@@ -65,7 +66,7 @@ const Place = z.string().regex(/^[1-9]\d{0,8}$/, PLACE_RULE);
 const NUMBER_RULE = 'Must be the number of an archive: 1 for the first';
 const ArchiveNumber = z.string().regex(/^[1-9]\d{0,8}$/, NUMBER_RULE);
 
-const PlayerId = z.string().regex(/^(?:[\w-]{12}|[\w-]{22})$/, 'Must be a playerId of 12 characters, or an accountId of 22');
+const PLAYER_ID = /^[\w-]{12}$/;
 
 const Entry = z
   .object({
@@ -132,6 +133,11 @@ export const listBoard = operation({
   },
 });
 
+const Player = Who.meta({
+  description: `A playerId of the board (12 characters), or what \`find\` takes. ${Who.meta()!.description!}`,
+  example: 'k3Jx9QmZ2bTw',
+});
+
 export const removeEntry = operation({
   name: 'boards remove',
   method: 'POST',
@@ -139,13 +145,13 @@ export const removeEntry = operation({
   operationId: 'removeBoardEntry',
   summary: "Removes a player's entry from a board.",
   description: 'The log of operators keeps the score. The player may submit again: this is no ban.',
-  input: z.object({ game: GameId, player: PlayerId.meta({ description: 'A playerId of the board, or an accountId.' }), reason: Reason }),
+  input: z.object({ game: GameId, player: Player, reason: Reason }),
   reply: z.object({ game: z.string(), removed: Entry.omit({ rank: true }) }),
   errors: ['entry_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2bTw","reason":"cheated, ticket 4711"}'`,
   async prepare({ game, player, reason }, parts) {
-    const accountId =
-      player.length === 22 ? await currentOf(player, parts) : (await accountsOf([player], boardKeys.players(game), parts)).get(player);
+    const accountId = await playerOf(player, game, parts);
+    if (accountId instanceof Refusal) return accountId;
     const standing = accountId === undefined ? undefined : await entryOf(game, accountId, parts);
     if (accountId === undefined || standing === undefined)
       return refuse('entry_not_found', { message: `The board of ${game} has no entry of this player.` });
@@ -177,7 +183,7 @@ export const resetBoard = operation({
   method: 'POST',
   path: '/v1/admin/boards/{game}/reset',
   operationId: 'resetBoard',
-  summary: 'Empties a board, and keeps its entries in an archive that `listBoard` reads.',
+  summary: 'Empties a board, and keeps its entries in an archive, which can still be listed.',
   description:
     'One step: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board did, until ' +
     '`drop` deletes it. Of two resets at once one is refused. After an unclear answer look at the archives of `listBoard` first: a second ' +
@@ -246,6 +252,14 @@ const emptyBoard = (game: string): string => `The board of ${game} has no entrie
 /** The account into which an account moved, or itself. */
 async function currentOf(accountId: string, parts: OperatorParts): Promise<string> {
   return (await factsWhereItIs(accountId, parts)).accountId;
+}
+
+/** The account of a player, whom an operator names by the board's playerId or as an account. */
+async function playerOf(player: string, game: string, parts: OperatorParts): Promise<string | undefined | Refusal<'invalid_request'>> {
+  if (PLAYER_ID.test(player)) return (await accountsOf([player], boardKeys.players(game), parts)).get(player);
+  const accounts = (await accountsNamed(player, parts)).filter(({ deletedAt }) => deletedAt === undefined);
+  const [current, other] = [...new Set(await Promise.all(accounts.map(({ accountId }) => currentOf(accountId, parts))))];
+  return other === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
 }
 
 /** An account's entry on a board. */

@@ -22,7 +22,10 @@ const FoundAccount = z
   .object({
     accountId: AccountId,
     foundBy: z.enum(['accountId', 'installId', ...STORE_NAMES]),
-    kind: z.enum(['guest', 'store']),
+    kind: z
+      .enum(['guest', 'store'])
+      .optional()
+      .meta({ description: 'Left out for a deleted account that was found by its accountId: nothing tells it any more.' }),
     movedTo: AccountId.optional().meta({ description: 'It moved: this account has its coins, scores and purchases now.' }),
     deletedAt: z.iso.datetime().optional(),
     createdAt: z.iso.datetime().optional(),
@@ -53,7 +56,8 @@ export const find = operation({
 
 type Found = z.input<typeof FoundAccount>;
 
-async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
+/** The accounts that the text names. */
+export async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
   const found = await Promise.all(
     (await candidatesOf(who, parts)).map(async ({ foundBy, accountId }): Promise<Found[]> => {
       const facts = await factsOf(accountId, parts);
@@ -63,7 +67,7 @@ async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>)
         {
           accountId,
           foundBy,
-          kind: kindOf(facts.fields),
+          kind: deleted === undefined ? kindOf(facts.fields) : KIND_OF_DELETED[foundBy],
           movedTo: target,
           deletedAt: isoTime(deleted?.at),
           createdAt: isoTime(facts.fields['createdAt']),
@@ -73,6 +77,12 @@ async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>)
   );
   return found.flat();
 }
+
+/** A deletion leaves no field. A store's subject and an installId have accounts of one kind each. */
+const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>> = {
+  installId: 'guest',
+  ...Object.fromEntries(STORE_NAMES.map((name) => [name, 'store'])),
+};
 
 interface Candidate {
   readonly foundBy: Found['foundBy'];

@@ -241,7 +241,9 @@ describe('accounts that are banned or deleted', () => {
     const { confirm } = (await service.post('/v1/account/delete', { token: await token() }, { cookies: first.cookies })).body;
     expect((await service.post('/v1/account/delete', { token: await token(), confirm }, { cookies: first.cookies })).status).toBe(200);
     const { accountId } = first.body;
-    expect(await found()).toMatchObject([{ accountId, foundBy: 'sandbox', deletedAt: expect.any(String) }]);
+    expect(await found()).toMatchObject([{ accountId, foundBy: 'sandbox', kind: 'store', deletedAt: expect.any(String) }]);
+    const [byId] = (await change('/find', { who: accountId })).body.accounts;
+    expect(byId).toEqual({ accountId, foundBy: 'accountId', deletedAt: expect.any(String) });
     const second = await signInToStore(service, subject);
     expect(await found()).toMatchObject([{ accountId: second.body.accountId }, { accountId, deletedAt: expect.any(String) }]);
   });

@@ -76,6 +76,22 @@ describe('boards', () => {
     expect(scoresOf((await look(`/boards/${game}`)).body.entries)).toEqual([30, 5]);
   });
 
+  test('remove takes all that names an account', async () => {
+    const game = freshGame();
+    await using own = await start({ settings: { STORE: 'sandbox', ADMIN_API: 'on' } });
+    const subject = freshId('ada');
+    const installId = freshId();
+    const { cookies } = await signInToStore(own, subject);
+    await own.post(`/v1/highscores/${game}`, { score: 40, name: 'Ada' }, { cookies });
+    await submit(game, 30, 'Bob', installId);
+    const remove = async (player: string): Promise<TestReply> =>
+      own.post(`/v1/admin/boards/${game}/remove`, { player, reason: 'cheated' }, { bearer });
+    expect((await remove(`sandbox:${subject}`)).body.removed).toMatchObject({ name: 'Ada' });
+    expect((await remove(`sandbox:${subject}`)).body.error.code).toBe('entry_not_found');
+    expect((await remove(installId)).body.removed).toMatchObject({ name: 'Bob' });
+    expect((await remove('sandbox:nobody-at-all')).body.error.code).toBe('entry_not_found');
+  });
+
   test('an entry that was damaged in Redis hides no other, and can be removed', async () => {
     const game = freshGame();
     const [standing, damaged] = [await submit(game, 10), await submit(game, 20)];

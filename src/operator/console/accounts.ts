@@ -28,7 +28,7 @@ export const accounts: CommandGroup = {
           found.map(({ accountId, foundBy, kind, createdAt, movedTo, deletedAt }) => [
             accountId,
             foundBy,
-            kind,
+            kind ?? '',
             minuteOfText(createdAt),
             movedTo ?? '',
             minuteOfText(deletedAt),
