@@ -29,6 +29,8 @@ export const figures = {
   /** Time of Redis's command that counts the better scores of a board, and of the one that reads its first ten entries. */
   rankCpu: { label: 'Redis, rank', unit: 'µs', digits: 1 },
   topCpu: { label: 'Redis, top ten', unit: 'µs', digits: 1 },
+  aroundCpu: { label: 'Redis, ten on each side of a player', unit: 'µs', digits: 1 },
+  pageCpu: { label: 'Redis, a page of 100', unit: 'µs', digits: 1 },
   /** Messages that the busiest watcher received in its busiest second. */
   watcherMessages: { label: 'messages per watcher', unit: '/s', digits: 1 },
   /** States or patches that each player received. */

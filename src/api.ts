@@ -21,6 +21,9 @@ import { jwks } from './features/entitlement/jwks.ts';
 import { health } from './features/health/health.ts';
 import { metrics } from './features/health/metrics.ts';
 import { ready } from './features/health/ready.ts';
+import { aroundMe } from './features/highscores/around.ts';
+import { boardEntries } from './features/highscores/entries.ts';
+import { liveBoard } from './features/highscores/live.ts';
 import { submitScore } from './features/highscores/submit.ts';
 import { topScores } from './features/highscores/top.ts';
 import { claimPairing } from './features/pairing/claim.ts';
@@ -77,7 +80,7 @@ export const features = {
   accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, purchase, debit, history],
-  highscores: [topScores, submitScore],
+  highscores: [topScores, submitScore, boardEntries, aroundMe],
   catalogue: [catalogue],
   pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
   rooms: [createRoom, listRooms, matchRoom, readRoom, actInRoom, roomTicket, verifyTicket],
@@ -91,4 +94,4 @@ export const features = {
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();
 
-export const channels: readonly Channel<Services>[] = [liveRoom, liveLobby, livePairing];
+export const channels: readonly Channel<Services>[] = [liveRoom, liveLobby, livePairing, liveBoard];

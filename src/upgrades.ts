@@ -1,3 +1,4 @@
+import { upgradeBoards } from './features/highscores/board-upgrade.ts';
 import type { Upgrade } from './redis/upgrade.ts';
 
 /**
@@ -7,4 +8,4 @@ import type { Upgrade } from './redis/upgrade.ts';
  * A release that changes the layout of the data of a release before raises `DATA_VERSION` (`redis/data-version.ts`, `ledger.lua`) and adds
  * `{ from, run }` here. The file of `run` lies in the feature whose keys it changes. A change that no release wrote yet needs none.
  */
-export const upgrades: readonly Upgrade[] = [];
+export const upgrades: readonly Upgrade[] = [{ from: 3, run: upgradeBoards }];

@@ -40,6 +40,8 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'GET /v1/coins/history': {},
   'GET /v1/highscores/{game}': { game: 'pebble-drop' },
   'POST /v1/highscores/{game}': { game: 'pebble-drop', score: 1, name: 'Ada' },
+  'GET /v1/highscores/{game}/entries': { game: 'pebble-drop' },
+  'GET /v1/highscores/{game}/around': { game: 'pebble-drop' },
   'GET /v1/catalogue': {},
   'POST /v1/pair/new': {},
   'POST /v1/pair/claim': { token: 'A'.repeat(22), name: 'Ada' },

@@ -2,7 +2,6 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
-import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
 import { ActCounts } from '../../src/features/rooms/act-counts.ts';
 import { RoomActs } from '../../src/features/rooms/room-acts.ts';
 import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
@@ -66,10 +65,11 @@ export async function directCaller(
     metrics: { coinsReplayed: { inc() {} } },
     boards: {
       publisher: 'bench',
+      seed: 'bench',
       heard: async () => {},
       find: () => undefined,
       read: (_game: string, _order: string, read: () => Promise<unknown>) => read(),
-      submission: (game: string) => ({
+      call: (game: string) => ({
         known: versions.get(game) ?? '',
         // No other process listens.
         others: () => 0,
@@ -79,7 +79,6 @@ export async function directCaller(
         },
       }),
     },
-    playerIds: new PlayerIds(),
     catalogue: { orderOf: () => 'desc', scoreAuthorityOf: () => 'client' },
     sessions: { markEnded() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
     tokens: { sign: async () => '' },

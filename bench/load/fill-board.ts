@@ -1,12 +1,8 @@
 import type { Redis } from 'ioredis';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { atText, boardKeys } from '../../src/features/highscores/model.ts';
+import { placeText, playerIdOf, playerText } from '../../src/features/highscores/entry.ts';
+import { boardKeys } from '../../src/features/highscores/model.ts';
 import { withoutAppending, Stream } from './fill.ts';
-
-/** The layout of `submit.lua` for a descending board. */
-const HIGHEST_PLACE = 999_999_999_999;
-
-const PLAYER_ID_LENGTH = 12;
 
 const ENTRIES_PER_COMMAND = 100;
 const CHUNK_LENGTH = 256 * 1024;
@@ -24,7 +20,8 @@ export async function fillBoard(
 ): Promise<void> {
   const idLength = accountIdOf('bench').length;
   const [scores, players] = [boardKeys.scores(game), boardKeys.players(game)];
-  const at = atText(Date.now());
+  const secret = 'bench'.padEnd(40, '0');
+  const begin = Date.now() * 1000 - size;
   await withoutAppending([redis], size, signal, async () => {
     const stream = await Stream.open(redis, signal);
     for (let start = 0; start < size; start += ENTRIES_PER_COMMAND) {
@@ -33,15 +30,16 @@ export async function fillBoard(
       for (let player = start; player < Math.min(size, start + ENTRIES_PER_COMMAND); player++) {
         const install = installOf(player);
         const id = install === undefined ? `x${player}`.padEnd(idLength, 'x') : accountIdOf(install);
-        const entry = `${HIGHEST_PLACE - player - 1}${at}${player.toString(36).padStart(PLAYER_ID_LENGTH, '0')}Player ${player}`;
-        scored.push(scoreOf(player), entry);
-        held.push(id, entry);
+        const [place, playerId] = [placeText(begin + player, false), playerIdOf(secret, id)];
+        scored.push(scoreOf(player), place + playerId);
+        held.push(playerId, playerText(id, place, `Player ${player}`));
       }
       void stream.call('ZADD', scored);
       void stream.call('HSET', held);
       await stream.flush(CHUNK_LENGTH);
     }
-    void stream.call('SET', [boardKeys.arrivals(game), size]);
+    void stream.call('SET', [boardKeys.arrivals(game), begin + size]);
+    void stream.call('SET', [boardKeys.secret(game), secret]);
     void stream.call('SET', [boardKeys.version(game), 1]);
     await stream.end();
   });

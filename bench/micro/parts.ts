@@ -8,8 +8,8 @@ import { catalogue as readCatalogue } from '../../src/features/catalogue/catalog
 import { Catalogue } from '../../src/features/catalogue/file.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { CoinOperationBody } from '../../src/features/coins/model.ts';
-import { parseTop } from '../../src/features/highscores/model.ts';
-import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
+import { placeText } from '../../src/features/highscores/entry.ts';
+import { parseEntries } from '../../src/features/highscores/model.ts';
 import { submitScore } from '../../src/features/highscores/submit.ts';
 import { roomReply } from '../../src/features/rooms/model.ts';
 import { roomFeed, RoomState } from '../../src/features/rooms/feed.ts';
@@ -51,8 +51,9 @@ const sessions = new Sessions(signer, { now: Date.now });
 sessions.ofCookies(cookieHeader);
 
 const topFigures = Array.from({ length: 10 }, (_, index) => [
-  `${String(999_999_999_990 + index)}0mg3k2a1bAbCdEfGhIjK${index}Player ${index}`,
+  `${placeText(1_790_000_000_000_000 + index, false)}AbCdEfGhIjK${index}`,
   String(4000 - index),
+  `Player ${index}`,
 ]).flat();
 const roomFields = new Map(
   Object.entries({
@@ -86,10 +87,9 @@ const keyHash = halfSipHash(Buffer.from('benchkey'));
 
 const submission = { score: 123_456, name: 'Ada' };
 const target = new TargetValidation(submitScore);
-const playerIds = new PlayerIds();
 const submissionWords =
-  `${'0'.repeat(40)} 8 {board:g}:scores {board:g}:players {board:g}:arrivals {board:g}:version {a}:boards {a}:account {a}:moves
-{a}:out:b g publisher desc 10 123 a player-id-00 Ada 123456 0mg3k2a1b 0 0 1790000000000 1`.split(/\s/);
+  `${'0'.repeat(40)} 9 {board:g}:scores {board:g}:players {board:g}:arrivals {board:g}:version {board:g}:secret {a}:boards {a}:account {a}:moves
+{a}:out:b 1790000000000 publisher seed 10 0 g desc 123 a Ada 123456 0 1`.split(/\s/);
 
 const parts: Record<string, () => unknown> = {
   'body: bytes to JSON': () => (isUtf8(bodyBytes) ? JSON.parse(bodyBytes.toString()) : undefined),
@@ -105,12 +105,11 @@ const parts: Record<string, () => unknown> = {
   'Redis: EVALSHA of a credit encoded': () =>
     encodeCommand('EVALSHA', ['0'.repeat(40), 6, '{a}:ledger', '{a}:keys', '', '{a}:account', '{a}:moves', '{a}:out:b', 'c25', body.key]),
   'Redis: EVALSHA of a submission encoded': () => encodeCommand('EVALSHA', submissionWords),
-  'boards: a player id': () => playerIds.next(),
   'reply: header lines of a 200': () => responseLines(200, 'application/json', []),
   'reply: a coin operation encoded': () => okBody({ balanceAfterCoins: 123_456 }),
   'reply: a refusal encoded': () =>
     JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins', balanceCoins: 4 }).details }),
-  'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseTop(topFigures) }),
+  'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseEntries(topFigures) }),
   'reply: a room of four encoded': () => roomReply(roomFields),
   'push: a room from Pub/Sub to message': pushed,
   'catalogue: 304 by ETag': () => readCatalogue.handle(conditional, { catalogue } as never),

@@ -1,4 +1,5 @@
-import { boardsOf, boardKeys, hasEntry, moveEntry, nameBoard } from '../../src/features/highscores/model.ts';
+import { boardsOf, hasEntry, moveEntry, nameBoard } from '../../src/features/highscores/account-scores.ts';
+import { boardKeys } from '../../src/features/highscores/model.ts';
 import { coinKeys, dayOf } from '../../src/features/coins/model.ts';
 import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
 import { credit } from '../../src/features/coins/credit.ts';
@@ -181,12 +182,13 @@ export function storeCases(): Record<string, Case> {
         version: boardKeys.version('bench'),
         players: boardKeys.players('bench'),
         removed: operatedBoardKeys.removed('bench'),
+        secret: boardKeys.secret('bench'),
       }),
       (number) => ({ game: 'bench', order: 'desc', guestId: accountIdOf(player(number)), accountId: accountIdOf(player(number + 1)) }),
     ),
     'highscores/has-entry': scriptCase(
       hasEntry,
-      () => ({ scores: boardKeys.scores('bench'), players: boardKeys.players('bench') }),
+      () => ({ scores: boardKeys.scores('bench'), players: boardKeys.players('bench'), secret: boardKeys.secret('bench') }),
       (number) => ({ accountId: accountIdOf(player(number)) }),
     ),
     'highscores/name-board': scriptCase(

@@ -8,7 +8,7 @@ import { balanceScript } from '../../src/features/coins/balance.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { applyScript } from '../../src/features/coins/apply.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { atText, boardKeys, parseTop, TOP_SIZE } from '../../src/features/highscores/model.ts';
+import { boardKeys, parseEntries, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { topScript } from '../../src/features/highscores/top.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
@@ -29,7 +29,7 @@ const SECRET = '0011223344556677';
 const keyHash = halfSipHash(Buffer.from(SECRET, 'hex'));
 // The scripts ask whether the data is the service's.
 await redis.mset(KEY_SECRET, SECRET, DATA_VERSION_KEY, DATA_VERSION);
-for (const script of [applyScript, balanceScript, submitScript, topScript]) await redis.script('LOAD', script.text);
+for (const script of [applyScript, balanceScript, submitScript, topScript.looked!]) await redis.script('LOAD', script.text);
 /** Runs a script with one call. The service's scripts reply with a list, one reply for each call. */
 async function run(sha: string, keys: string[], args: (string | number)[]): Promise<string[]> {
   const answers = (await redis.evalsha(sha, keys.length, ...keys, ...args)) as string[][];
@@ -126,28 +126,13 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
     const [word, , personalBest, rank, best, version, ...figures] = await run(
       submitScript.sha,
       withSession([...boardParts.map((part) => boardKeys[part](game)), boardKeys.ofAccount(accountId), accountKey(accountId)], caller),
-      [
-        now,
-        'fastify',
-        TOP_SIZE,
-        0,
-        game,
-        'desc',
-        known?.version ?? '',
-        accountId,
-        randomBytes(9).toString('base64url'),
-        name,
-        score,
-        atText(now),
-        0,
-        '',
-      ],
+      [now, 'fastify', 'seed', TOP_SIZE, 0, game, 'desc', known?.version ?? '', accountId, name, score, 0, ''],
     );
     if (word !== 'done' && word !== '+done') return refuse(reply, 401, word!);
     // Without a version the top ten is still the known one.
     let top = known?.top ?? [];
     if (version !== undefined) {
-      top = parseTop(figures);
+      top = parseEntries(figures);
       submittedTop.set(game, { version, top });
       boardCache.delete(game);
     }
@@ -155,19 +140,21 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
   },
 );
 
-const boardParts = ['scores', 'players', 'arrivals', 'version'] as const;
+const boardParts = ['scores', 'players', 'arrivals', 'version', 'secret'] as const;
+const topParts = ['scores', 'players', 'version', 'secret'] as const;
 /** The top ten of the last submission to each board whose answer held one. */
-const submittedTop = new Map<string, { version: string; top: ReturnType<typeof parseTop> }>();
+const submittedTop = new Map<string, { version: string; top: ReturnType<typeof parseEntries> }>();
 
 /** Boards, cached for 100 ms, as long as the service caches them. */
-const boardCache = new Map<string, { top: ReturnType<typeof parseTop>; until: number }>();
+const boardCache = new Map<string, { top: ReturnType<typeof parseEntries>; until: number }>();
 
 app.get<{ Params: { game: string } }>('/v1/highscores/:game', { schema: { response: topReply } }, async ({ params: { game } }) => {
   const known = boardCache.get(game);
   if (known !== undefined && performance.now() < known.until) return { ok: true, game, top: known.top };
   const until = performance.now() + 100;
-  const [, , ...figures] = await run(topScript.sha, [boardKeys.scores(game), boardKeys.version(game)], [Date.now(), 'desc', TOP_SIZE]);
-  const top = parseTop(figures);
+  const keys = topParts.map((part) => boardKeys[part](game));
+  const [, , ...figures] = await run(topScript.looked!.sha, keys, [Date.now(), 'desc', TOP_SIZE, '', '', '', '0']);
+  const top = parseEntries(figures);
   boardCache.set(game, { top, until });
   return { ok: true, game, top };
 });

@@ -4,7 +4,7 @@ import { balanceScript } from '../../src/features/coins/balance.ts';
 import { applyScript } from '../../src/features/coins/apply.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { atText, boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
+import { boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { accountKey, standingKey, signedOutKey } from '../../src/accounts/account-keys.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
@@ -38,7 +38,7 @@ const accounts = Array.from({ length: ACCOUNTS }, () => {
   };
 });
 const keyPrefix = crypto.randomUUID().slice(0, 24);
-const board = (['scores', 'players', 'arrivals', 'version'] as const).map((part) => boardKeys[part]('bench'));
+const board = (['scores', 'players', 'arrivals', 'version', 'secret'] as const).map((part) => boardKeys[part]('bench'));
 const topList = JSON.stringify(topTen);
 const top = `{"ok":true,"game":"bench","top":${topList}}`;
 /** The version of the top ten as the last answer gave it. While it is current, Redis sends no entries. */
@@ -82,7 +82,7 @@ function submit(): Promise<string> {
   return redis
     .evalsha(
       submitScript.sha,
-      8,
+      9,
       ...board,
       boards,
       account,
@@ -90,16 +90,15 @@ function submit(): Promise<string> {
       signedOut,
       now,
       'floor',
+      'seed',
       TOP_SIZE,
       0,
       'bench',
       'desc',
       known,
       id,
-      'player-id-00',
       'Ada',
       score,
-      atText(now),
       0,
       '',
     )

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import type { Figures } from '../figures.ts';
 import { fillBoard } from '../load/fill-board.ts';
+import { evenly } from './growth.ts';
 import { newKeyPrefix, type LoadOrder } from '../load/order.ts';
 import type { Measured } from '../measure/measured.ts';
 import { Meter } from '../measure/meter.ts';
@@ -28,6 +29,9 @@ const RATE = 500;
 
 /** Top tens that a round reads straight from Redis. The service would answer them from its memory. */
 const TOPS = 1000;
+
+/** Pages, and looks around a player, that a round reads through the service. */
+const READS = 500;
 
 export const bigBoard: Scenario = {
   name: 'big-board',
@@ -94,6 +98,8 @@ class BigBoard implements Contestant {
       ...meter.each(saturated.done),
       rankCpu: (rank.microseconds - rankBefore.microseconds) / (rank.calls - rankBefore.calls),
       topCpu: await this.#topCpu(redis),
+      aroundCpu: await this.#readCpu(redis, (player) => `/around?limit=10&installId=${player}`),
+      pageCpu: await this.#pageCpu(redis),
       perSecond: saturated.done / saturated.seconds,
       p50: percentile(steady.latencies, 0.5),
       p99: percentile(steady.latencies, 0.99),
@@ -109,6 +115,38 @@ class BigBoard implements Contestant {
     await pipeline.exec();
     const after = await commandUse(redis, 'zrange');
     return (after.microseconds - before.microseconds) / (after.calls - before.calls);
+  }
+
+  /** Redis's CPU of a read through the service, by players all over the board. */
+  async #readCpu(redis: Redis, queryOf: (installId: string) => string): Promise<number> {
+    const paths = evenly(this.#callers.length, READS).map((caller) => queryOf(this.#callers[caller]!.installId!));
+    return this.#scriptCpu(redis, paths);
+  }
+
+  /** The same for pages behind places all over the board. */
+  async #pageCpu(redis: Redis): Promise<number> {
+    const key = boardKeys.scores(gameOf(this.#size));
+    const cursors = await Promise.all(
+      evenly(Math.max(1, this.#size - 100), READS).map(async (place) => {
+        const [member, score] = await redis.zrevrange(key, place, place, 'WITHSCORES');
+        return Buffer.from(`${score} ${member}`).toString('base64url');
+      }),
+    );
+    return this.#scriptCpu(
+      redis,
+      cursors.map((cursor) => `/entries?limit=100&cursor=${cursor}`),
+    );
+  }
+
+  async #scriptCpu(redis: Redis, paths: readonly string[]): Promise<number> {
+    const before = await commandUse(redis, 'evalsha');
+    for (const path of paths) {
+      const response = await fetch(`${this.#service.url}/v1/highscores/${gameOf(this.#size)}${path}`);
+      if (response.status !== 200) throw new Error(`the service answered ${response.status} to ${path}`);
+      await response.arrayBuffer();
+    }
+    const after = await commandUse(redis, 'evalsha');
+    return (after.microseconds - before.microseconds) / paths.length;
   }
 
   async #load(order: Pick<LoadOrder, 'connections' | 'seconds' | 'count' | 'rate'>, around?: Meter) {

@@ -168,6 +168,6 @@ export async function openBoard(bench: Bench, size: number, engine?: Engine): Pr
 }
 
 /** `count` numbers below `size`, evenly spread. */
-function evenly(size: number, count: number): number[] {
+export function evenly(size: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => Math.floor((index * size) / count));
 }

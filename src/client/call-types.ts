@@ -59,6 +59,10 @@ export interface Calls {
     readonly top: Call<'GET /v1/highscores/{game}'>;
     /** Submits a score. The board keeps the best one of each account. */
     readonly submit: Call<'POST /v1/highscores/{game}'>;
+    /** A page of a board, best first. `nextCursor` leads to the next page. */
+    readonly entries: Call<'GET /v1/highscores/{game}/entries'>;
+    /** The caller's entry and those on both sides of it. `you` is null without a score. */
+    readonly around: Call<'GET /v1/highscores/{game}/around'>;
   };
   readonly catalogue: {
     /** The apps and games of the portfolio. */

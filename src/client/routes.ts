@@ -21,7 +21,12 @@ export const routes = {
     debit: 'POST /v1/coins/debit',
     history: 'GET /v1/coins/history',
   },
-  highscores: { top: 'GET /v1/highscores/{game}', submit: 'POST /v1/highscores/{game}' },
+  highscores: {
+    top: 'GET /v1/highscores/{game}',
+    submit: 'POST /v1/highscores/{game}',
+    entries: 'GET /v1/highscores/{game}/entries',
+    around: 'GET /v1/highscores/{game}/around',
+  },
   catalogue: { list: 'GET /v1/catalogue' },
   pairing: { open: 'POST /v1/pair/new', claim: 'POST /v1/pair/claim', status: 'GET /v1/pair/status' },
   rooms: {
@@ -45,7 +50,7 @@ export const routes = {
 type ActName = Exclude<ActionName, 'join' | 'message'>;
 
 /** In one text, which is shorter. */
-export const acts = 'leave ready unready start end kick transfer lock unlock settings state data private rematch'.split(' ') as ActName[];
+export const acts = 'leave ready state kick unready lock unlock rematch start settings data private transfer end'.split(' ') as ActName[];
 
 /** Why a call has no answer of the service. `network`: no answer came, or a proxy answered that the service is away. */
 export type ClientCode = 'network' | 'timeout' | 'aborted' | 'not_coinop';

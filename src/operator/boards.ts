@@ -4,7 +4,8 @@ import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
-import { boardKeys, parseTop, readEntry } from '../features/highscores/model.ts';
+import { readEntry } from '../features/highscores/account-scores.ts';
+import { boardKeys, boardLibrary, parseEntries } from '../features/highscores/model.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
@@ -13,25 +14,27 @@ import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const readRanks = defineScript({
   file: new URL('read-ranks.lua', import.meta.url),
-  keys: ['scores'],
+  keys: ['scores', 'players'],
   args: ['order', 'from', 'to'],
   answers: ['ranks'],
+  library: boardLibrary,
   readOnly: true,
 });
 
 const findPlayers = defineScript({
   file: new URL('find-players.lua', import.meta.url),
   keys: ['players'],
-  args: ['playerIds', 'cursor', 'count'],
+  args: ['playerIds'],
   answers: ['players'],
   readOnly: true,
 });
 
 const removePlayer = defineScript({
   file: new URL('remove-player.lua', import.meta.url),
-  keys: ['scores', 'players', 'version', 'removed'],
+  keys: ['scores', 'players', 'version', 'removed', 'secret'],
   args: ['game', 'accountId'],
   answers: ['removed', 'none'],
+  library: boardLibrary,
   durable: true,
 });
 
@@ -50,12 +53,6 @@ const dropScript = defineScript({
   answers: ['dropped', 'none'],
   durable: true,
 });
-
-/**
- * Players that one step of the search for accounts looks at: 0.4 ms of Redis. The steps of searches that run at once may go to Redis in one
- * batch, so ten of them block it for 4 ms.
- */
-const PLAYERS_A_STEP = 250;
 
 /** Entries of one answer. */
 const MOST_ENTRIES = 100;
@@ -168,10 +165,11 @@ export const removeEntry = operation({
           players: boardKeys.players(game),
           version: boardKeys.version(game),
           removed: operatedBoardKeys.removed(game),
+          secret: boardKeys.secret(game),
         };
-        const [word, entry = '', score = ''] = await parts.scripts.run(removePlayer, keys, { game, accountId });
+        const [word, ...figures] = await parts.scripts.run(removePlayer, keys, { game, accountId });
         if (word === 'none') return refuse('entry_not_found');
-        const [{ rank: _, ...removed }] = parseTop([entry, score]) as [ReturnType<typeof parseTop>[number]];
+        const { rank: _, ...removed } = parseEntries(figures)[0]!;
         return { game, removed: { ...removed, accountId } };
       },
     };
@@ -256,7 +254,7 @@ async function currentOf(accountId: string, parts: OperatorParts): Promise<strin
 
 /** The account of a player, whom an operator names by the board's playerId or as an account. */
 async function playerOf(player: string, game: string, parts: OperatorParts): Promise<string | undefined | Refusal<'invalid_request'>> {
-  if (PLAYER_ID.test(player)) return (await accountsOf([player], boardKeys.players(game), parts)).get(player);
+  if (PLAYER_ID.test(player)) return (await accountsOf([player], boardKeys.players(game), parts))[0];
   const accounts = (await accountsNamed(player, parts)).filter(({ deletedAt }) => deletedAt === undefined);
   const [current, other] = [...new Set(await Promise.all(accounts.map(({ accountId }) => currentOf(accountId, parts))))];
   return other === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
@@ -264,9 +262,9 @@ async function playerOf(player: string, game: string, parts: OperatorParts): Pro
 
 /** An account's entry on a board. */
 async function entryOf(game: string, accountId: string, { scripts }: OperatorParts) {
-  const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game) };
+  const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
   const [word, ...figures] = await scripts.run(readEntry, keys, { accountId });
-  return word === 'none' ? undefined : parseTop(figures)[0];
+  return word === 'none' ? undefined : parseEntries(figures)[0];
 }
 
 function archiveKeys(game: string, number: number) {
@@ -289,41 +287,31 @@ async function archivesOf(game: string, { scripts }: Pick<OperatorParts, 'script
 
 const UNREADABLE = { at: 0, by: '', reason: 'The record of this archive cannot be read.', entries: 0, droppedAt: undefined };
 
+const scoresOf = (game: string, archive: number | undefined): { scores: string; players: string } =>
+  archive === undefined
+    ? { scores: boardKeys.scores(game), players: boardKeys.players(game) }
+    : { scores: operatedBoardKeys.archivedScores(game, archive), players: operatedBoardKeys.archivedPlayers(game, archive) };
+
 /** @param archive undefined: the board itself */
 async function ranksOf(game: string, archive: number | undefined, from: number, to: number, { scripts, catalogue }: OperatorParts) {
-  const scores = archive === undefined ? boardKeys.scores(game) : operatedBoardKeys.archivedScores(game, archive);
-  const [, count, firstRank, ...figures] = await scripts.run(readRanks, { scores }, { order: catalogue.orderOf(game), from, to });
-  const entries = parseTop(figures);
-  const first = entries[0]?.score;
-  // `parseTop` counts ranks from 1. Entries that tie with the first one share its rank, which lies above `from` if the tie began before.
-  return {
-    count: Number(count),
-    entries: entries.map((entry) => ({ ...entry, rank: entry.score === first ? Number(firstRank) : from + entry.rank - 1 })),
-  };
+  const [, count, firstRank, ...figures] = await scripts.run(readRanks, scoresOf(game, archive), {
+    order: catalogue.orderOf(game),
+    from,
+    to,
+  });
+  return { count: Number(count), entries: parseEntries(figures, { place: from - 1, rank: Number(firstRank) }) };
 }
 
 async function entriesOf(game: string, archive: number | undefined, from: number, to: number, parts: OperatorParts) {
   const { count, entries } = await ranksOf(game, archive, from, to, parts);
-  const players = archive === undefined ? boardKeys.players(game) : operatedBoardKeys.archivedPlayers(game, archive);
-  const accounts = await accountsOf(
-    entries.map(({ playerId }) => playerId),
-    players,
-    parts,
-  );
-  return { count, entries: entries.map((entry) => ({ ...entry, accountId: accounts.get(entry.playerId) })) };
+  const ids = entries.map(({ playerId }) => playerId);
+  const accounts = await accountsOf(ids, scoresOf(game, archive).players, parts);
+  return { count, entries: entries.map((entry, index) => ({ ...entry, accountId: accounts[index] })) };
 }
 
-/** Accounts by the ids of players. It looks at all players of the board, a part at a time, until it has them. */
+/** The account of each player. */
 async function accountsOf(playerIds: readonly string[], players: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
-  const accounts = new Map<string, string>();
-  let cursor = '0';
-  do {
-    const missing = playerIds.filter((id) => !accounts.has(id));
-    if (missing.length === 0) break;
-    const args = { playerIds: missing.join(' '), cursor, count: PLAYERS_A_STEP };
-    const [, next = '0', ...found] = await scripts.run(findPlayers, { players }, args);
-    for (const [playerId, accountId] of pairsOf(found)) accounts.set(playerId, accountId);
-    cursor = next;
-  } while (cursor !== '0');
-  return accounts;
+  if (playerIds.length === 0) return [];
+  const [, ...accounts] = await scripts.run(findPlayers, { players }, { playerIds: playerIds.join(' ') });
+  return accounts.map((accountId) => (accountId === '' ? undefined : accountId));
 }

@@ -1,12 +1,9 @@
 -- Reads a range of a board, best first.
--- KEYS scores
+-- KEYS scores, players
 -- ARGV order, from, to (places, 1 for the first)
--- Answers ranks(entries on the board, rank of the first entry, entry, score …)
-local flags = order == 'asc' and {'WITHSCORES'} or {'REV', 'WITHSCORES'}
-local found = redis.call('ZRANGE', scores, from - 1, to - 1, unpack(flags))
-local ahead = 0
-if found[2] then
-  if order == 'asc' then ahead = redis.call('ZCOUNT', scores, '-inf', '(' .. found[2])
-  else ahead = redis.call('ZCOUNT', scores, '(' .. found[2], '+inf') end
-end
-return {'ranks', string.format('%d', redis.call('ZCARD', scores)), string.format('%d', ahead + 1), unpack(found)}
+-- Library board.lua: rank_of, listed
+-- Answers ranks(entries on the board, rank of the first entry; member, score, name …)
+local is_ascending = order == 'asc'
+local answer = listed({'ranks', string.format('%d', redis.call('ZCARD', scores)), '1'}, scores, players, is_ascending, from - 1, to - 1)
+if answer[5] then answer[3] = string.format('%.0f', rank_of(scores, answer[5], is_ascending)) end
+return answer

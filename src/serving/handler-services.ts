@@ -9,7 +9,7 @@ import { KeySecret } from '../features/coins/key-secret.ts';
 import { Proofs } from '../features/entitlement/proof.ts';
 import { ProofKeys } from '../features/entitlement/proof-keys.ts';
 import { BoardCache } from '../features/highscores/board-cache.ts';
-import { PlayerIds } from '../features/highscores/player-ids.ts';
+import { boardFeed } from '../features/highscores/board-feed.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
@@ -86,7 +86,12 @@ export function servicesOf(
     config,
     scripts,
     hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, counts: liveCounts, log, now }),
-    feeds: { room: roomFeed(scripts), pair: pairFeed(scripts, now), lobby: lobbyFeed({ scripts, roomList, now }) },
+    feeds: {
+      room: roomFeed(scripts),
+      pair: pairFeed(scripts, now),
+      lobby: lobbyFeed({ scripts, roomList, now }),
+      board: boardFeed({ scripts, catalogue }),
+    },
     presence: new Presence({ subscriber, scripts, config, log, now }),
     roomActs: new RoomActs({ scripts, config, now, budgets: seatBudgets, roomList }),
     roomList,
@@ -104,7 +109,6 @@ export function servicesOf(
     moves,
     deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
     exports: new RunningExports(),
-    playerIds: new PlayerIds(),
     metrics,
     coinTotals: new CoinTotals(metrics),
     store: options.store?.(storeParts) ?? store,

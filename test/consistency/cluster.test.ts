@@ -1,5 +1,6 @@
 import { Cluster as ClusterClient } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { entryOn } from '../board-entries.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey } from '../../src/accounts/account-keys.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
@@ -144,7 +145,7 @@ test('damages of all kinds are found, on whichever primaries they lie', { timeou
     () => redis.srem(boardKeys.ofAccount(named), 'never-played'),
   );
   for (const game of ['scoreless', 'unnamed']) undo.push(() => redis.del(boardKeys.scores(game), boardKeys.players(game)));
-  await redis.zrem(boardKeys.scores('scoreless'), (await redis.hget(boardKeys.players('scoreless'), scoreless))!);
+  await redis.zrem(boardKeys.scores('scoreless'), (await entryOn(redis, 'scoreless', scoreless))!.member);
   wrong('board scoreless', 'player_without_score');
   await redis.sadd(boardKeys.ofAccount(named), 'never-played');
   wrong(`account ${named}`, 'board_without_player');
@@ -193,8 +194,8 @@ test('while slots move back and forth, an audit reports the drift in them and no
   const game = 'travelling';
   const installs = Array.from({ length: 230 }, () => freshId());
   await Promise.all(installs.map((each, index) => player(game, each, index)));
-  const lost = await redis.hget(boardKeys.players(game), accountIdOf(installs[0]!));
-  await redis.zrem(boardKeys.scores(game), lost!);
+  const lost = (await entryOn(redis, game, accountIdOf(installs[0]!)))!.member;
+  await redis.zrem(boardKeys.scores(game), lost);
   const installId = freshId();
   const id = await credits(100, installId);
   const slots = [slotOf(boardKeys.players(game)), slotOf(accountKey(id))];
@@ -217,13 +218,13 @@ test('while slots move back and forth, an audit reports the drift in them and no
   try {
     for (let audits = 0; audits < 3 || moves < 6; audits++) {
       const { findings, counts } = await audited(location);
-      expect(findings).toEqual([{ kind: 'player_without_score', subject: `board ${game}`, text: expect.stringContaining(lost!) }]);
+      expect(findings).toEqual([{ kind: 'player_without_score', subject: `board ${game}`, text: expect.stringContaining(lost) }]);
       expect([counts.unsettled, counts.primaries]).toEqual([0, 3]);
     }
   } finally {
     isMoving = false;
     await Promise.all([moving, writing]);
-    await redis.zadd(boardKeys.scores(game), 0, lost!);
+    await redis.zadd(boardKeys.scores(game), 0, lost);
   }
   expect(written).toBeGreaterThan(5);
 });

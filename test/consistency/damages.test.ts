@@ -18,7 +18,7 @@ import { storeKeys } from '../../src/features/store/model.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
-import { damageEntry } from '../damaged-entry.ts';
+import { addEntry, damageEntry, entryOn } from '../board-entries.ts';
 import { freshId, signIn, start, type TestService } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { Watcher } from '../realtime/watcher.ts';
@@ -508,16 +508,16 @@ const damages: Record<string, Damage> = {
     async make() {
       const { guest } = await moved((installId) => accountWith([5], installId));
       await redis.sadd(boardKeys.ofAccount(guest), 'unmoved');
-      await redis.hset(boardKeys.players('unmoved'), guest, '000000000001000000000aaaaaaaaaaaaAda');
-      await redis.zadd(boardKeys.scores('unmoved'), 1, '000000000001000000000aaaaaaaaaaaaAda');
-      await redis.set(boardKeys.arrivals('unmoved'), 1);
+      await addEntry(redis, 'unmoved', guest, 1);
+      await redis.set(boardKeys.arrivals('unmoved'), Date.now() * 1000);
       return `account ${guest}`;
     },
     kinds: ['document_without_queue'],
   },
   'a score without a player': {
     async make() {
-      await redis.hdel(boardKeys.players('without-player'), await player('without-player'));
+      const { playerId } = (await entryOn(redis, 'without-player', await player('without-player')))!;
+      await redis.hdel(boardKeys.players('without-player'), playerId);
       await player('without-player');
       return 'board without-player';
     },
@@ -527,7 +527,7 @@ const damages: Record<string, Damage> = {
     async make() {
       const id = await player('without-score');
       await player('without-score');
-      await redis.zrem(boardKeys.scores('without-score'), (await redis.hget(boardKeys.players('without-score'), id))!);
+      await redis.zrem(boardKeys.scores('without-score'), (await entryOn(redis, 'without-score', id))!.member);
       return 'board without-score';
     },
     kinds: ['player_without_score'],
@@ -556,7 +556,7 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['board_without_player'],
   },
-  'an entry whose time is no number': {
+  'an entry whose place is no number': {
     async make() {
       await damageEntry(redis, 'timeless', await player('timeless'));
       return 'board timeless';
@@ -571,6 +571,23 @@ const damages: Record<string, Damage> = {
       return 'board arrivals';
     },
     kinds: ['wrong_arrivals'],
+  },
+  'a board without its secret': {
+    async make() {
+      await player('secretless');
+      await redis.del(boardKeys.secret('secretless'));
+      return 'board secretless';
+    },
+    kinds: ['no_board_secret'],
+  },
+  'a player under an id of another account': {
+    async make() {
+      const [own, other] = [await player('foreign'), await player('foreign')];
+      const entry = (await entryOn(redis, 'foreign', own))!;
+      await redis.hset(boardKeys.players('foreign'), entry.playerId, other + entry.text.slice(22));
+      return 'board foreign';
+    },
+    kinds: ['foreign_player'],
   },
   'a version of a board that is no number': {
     async make() {

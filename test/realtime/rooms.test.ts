@@ -399,7 +399,12 @@ describe('the end', () => {
   });
 });
 
-test('rooms, their lists and pairings have a channel each, on paths that no endpoint has', () => {
-  expect(channels.map(({ path }) => path)).toEqual(['/v1/rooms/{code}/live', '/v1/lobby/live', '/v1/pair/live']);
+test('rooms, their lists, pairings and boards have a channel each, on paths that no endpoint has', () => {
+  expect(channels.map(({ path }) => path)).toEqual([
+    '/v1/rooms/{code}/live',
+    '/v1/lobby/live',
+    '/v1/pair/live',
+    '/v1/highscores/{game}/live',
+  ]);
   expect(api.filter(({ path }) => path.endsWith('/live'))).toEqual([]);
 });

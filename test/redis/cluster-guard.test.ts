@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { boardsOf } from '../../src/features/highscores/model.ts';
+import { boardsOf } from '../../src/features/highscores/account-scores.ts';
 import { Cluster } from '../../src/redis/cluster-client.ts';
 import { clusterSeedsOf } from '../../src/redis/cluster-url.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';

@@ -135,7 +135,8 @@ const advice: Readonly<Record<string, Entry>> = {
   },
   player_without_score: {
     right: 'The place and the score in the record of the player',
-    mend: (finding) => `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:players`)} ACCOUNT, and the player submits again`,
+    mend: (finding) =>
+      `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:players`)} PLAYER, with the last 12 characters of the entry, and the player submits again`,
   },
   player_without_board: { right: 'The board', mend: (finding) => `redis-cli SADD {ACCOUNT}:boards ${quoted(nameIn(finding))}` },
   board_without_player: {
@@ -146,8 +147,14 @@ const advice: Readonly<Record<string, Entry>> = {
   orphan_boards: { right: 'Neither side: the account is lost, or its set is left over', mend: RESTORE },
   wrong_arrivals: {
     right: 'The entries',
-    mend: (finding) => `redis-cli SET ${quoted(`{board:${nameIn(finding)}}:arrivals`)} NUMBER, with the highest number of an entry`,
+    mend: (finding) => `redis-cli SET ${quoted(`{board:${nameIn(finding)}}:arrivals`)} NUMBER, with that of the newest entry`,
   },
+  foreign_player: {
+    right: 'Neither side: the entry shows under an id that its account does not find',
+    mend: (finding) =>
+      `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:players`)} PLAYER, then audit again for the score without a player`,
+  },
+  no_board_secret: { right: 'The players: their account finds none of them without the secret', mend: RESTORE },
   unreadable_archive: {
     right: 'The board as it is now',
     mend: (finding) => `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:archives`)} NUMBER`,

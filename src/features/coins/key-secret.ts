@@ -144,6 +144,14 @@ export class KeySecret {
     return this.#known(this.#text);
   }
 
+  /**
+   * To be called before data is written in a layout of this version.
+   * @throws Refusal `store_unavailable` until the data has the version of this coinop
+   */
+  check(): void {
+    this.#known(this.#text);
+  }
+
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#retry);

@@ -15,7 +15,7 @@
 -- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
 --
 -- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
-local DATA_VERSION = '3' -- as in data-version.ts
+local DATA_VERSION = '4' -- as in data-version.ts
 local ENTRIES_PER_BUCKET = 32 -- as in model.ts
 local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
 local MAX_BALANCE = 1e12 -- as in model.ts

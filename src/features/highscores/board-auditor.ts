@@ -5,18 +5,12 @@ import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
+import { arrivalOf, MEMBER_LENGTH, parsePlayer, placeIn, playerIdOf } from './entry.ts';
 import { boardKeys } from './model.ts';
 
 /** The check lists so many findings of one kind for a board, and looks again at so many suspects. */
 const LISTED = 5;
 const SUSPECTS = 10_000;
-
-/** `submit.lua` takes it minus the arrival as the place on boards that are read in reverse. */
-const HIGHEST_PLACE = 999_999_999_999;
-const PLACE_LENGTH = 12;
-
-/** Place, time and player id, and then a name: `submit.lua`. */
-const ENTRY = /^\d{12}[0-9a-z]{9}[\w-]{12}./su;
 
 /** Checks that each board's scores, its players and the players' accounts agree. */
 export const boardAuditor: Auditor = {
@@ -28,6 +22,7 @@ export const boardAuditor: Auditor = {
       life: 'lasts',
       check: ([game, counter], look) => checkCounter(game!, counter!, look),
     },
+    { pattern: /^\{board:(.*)\}:secret$/, life: 'lasts' },
     { pattern: /^\{board:(.*)\}:archives$/, life: 'lasts', check: ([game], look) => checkArchives(game!, look) },
     {
       pattern: /^\{board:(.*)\}:archive:(\d+):(?:scores|players)$/,
@@ -59,9 +54,10 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   for await (const games of pages(look, 'SSCAN', boardKeys.ofAccount(id))) {
     await Promise.all(
       games.map(async (game) => {
+        const playerId = await playerIdOn(game, id, look);
         const [isListed, isPlayer] = await look.together(
           ['SISMEMBER', boardKeys.ofAccount(id), game],
-          ['HEXISTS', boardKeys.players(game), id],
+          ['HEXISTS', boardKeys.players(game), playerId],
         );
         if (isListed === 1 && isPlayer === 0 && !(await isHandedOver(id, game, look)) && !(await wasTakenOff(id, game, look)))
           findings.push({
@@ -75,6 +71,12 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   return findings;
 }
 
+/** The id of an account's player on a board; '' on a board without a secret, which has no players or a finding of its own. */
+async function playerIdOn(game: string, accountId: string, look: Look): Promise<string> {
+  const secret = (await look.ask('GET', boardKeys.secret(game))) as string | null;
+  return secret === null ? '' : playerIdOf(secret, accountId);
+}
+
 /**
  * Whether the set names the board because of a move that is under way (`moveScores`): the account's set names it before the guest's
  * entry arrives, and the guest's set after the entry has left. The queue of moves has to hold such a guest (`moveAuditor`).
@@ -84,7 +86,8 @@ async function isHandedOver(id: string, game: string, look: Look): Promise<boole
   // The set of an account that is being erased stays until the last look.
   if (deleted !== undefined) return !deleted.isClosed;
   if (target !== undefined || guests.length === 0) return target !== undefined;
-  const entries = await look.ask('HMGET', boardKeys.players(game), ...guests.map((guest) => guest.id));
+  const players = await Promise.all(guests.map((guest) => playerIdOn(game, guest.id, look)));
+  const entries = await look.ask('HMGET', boardKeys.players(game), ...players);
   return (entries as (string | null)[]).some((entry) => entry !== null);
 }
 
@@ -98,7 +101,8 @@ async function wasTakenOff(id: string, game: string, look: Look): Promise<boolea
   if (isRemoved === 1) return true;
   const kept = pairsOf(records as string[]);
   if (kept.some(([, record]) => parseArchive(record)?.droppedAt !== undefined)) return true;
-  const found = await Promise.all(kept.map(([number]) => look.ask('HEXISTS', archivedPlayers(game, Number(number)), id)));
+  const playerId = await playerIdOn(game, id, look);
+  const found = await Promise.all(kept.map(([number]) => look.ask('HEXISTS', archivedPlayers(game, Number(number)), playerId)));
   return found.includes(1);
 }
 
@@ -126,17 +130,17 @@ async function checkArchived(game: string, number: number, look: Look): Promise<
 }
 
 /**
- * Checks a board. It reads all players and then all scores, and keeps 64 bits of each player's entry to find scores without a
- * player. Submissions go on meanwhile, so the check looks at each suspect again, for itself.
+ * Checks a board. It reads all players and then all scores, and keeps 64 bits of each member to find scores without a player. Submissions
+ * go on meanwhile, so the check looks at each suspect again, for itself.
  */
 class BoardCheck {
   readonly #game: string;
   readonly #look: Look;
   readonly #findings: Finding[] = [];
-  readonly #entries = new Fingerprints();
-  /** Accounts whose entry is not among the scores, or whose set does not name the board. */
+  readonly #members = new Fingerprints();
+  /** Players whose entry is not among the scores, or whose account's set does not name the board. */
   readonly #suspects = new Set<string>();
-  /** Scores without a player. */
+  /** Members without a player. */
   readonly #strangers = new Set<string>();
   #highestArrival = 0;
 
@@ -146,75 +150,89 @@ class BoardCheck {
   }
 
   async run(): Promise<Finding[]> {
-    await this.#readPlayers();
+    const secret = (await this.#look.ask('GET', boardKeys.secret(this.#game))) as string | null;
+    if (secret === null) this.#find('no_board_secret', ['It has players, but not the secret of which their ids are made.']);
+    await this.#readPlayers(secret);
     await this.#readScores();
     const arrivals = Number((await this.#look.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
     if (arrivals < this.#highestArrival)
-      this.#find('wrong_arrivals', [`It counts ${arrivals} arrivals, but has a score that arrived as number ${this.#highestArrival}.`]);
+      this.#find('wrong_arrivals', [`Its newest score is said to be of ${arrivals}, but it has one of ${this.#highestArrival}.`]);
     await this.#checkSuspects();
     await this.#checkStrangers();
     return this.#findings;
   }
 
-  async #readPlayers(): Promise<void> {
+  async #readPlayers(secret: string | null): Promise<void> {
     const { scores, ofAccount } = boardKeys;
-    const unreadable: string[] = [];
+    const [unreadable, foreign]: [string[], string[]] = [[], []];
     let count = 0;
     for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game))) {
-      const players = pairsOf(fields);
-      if (players.length === 0) continue;
-      count += players.length;
-      for (const [id, entry] of players) {
-        this.#entries.add(entry);
-        if (unreadable.length < SUSPECTS && !ENTRY.test(entry))
-          unreadable.push(`The entry of the account ${id} cannot be read: "${entry}".`);
+      const players: { id: string; member: string; accountId: string }[] = [];
+      for (const [id, text] of pairsOf(fields)) {
+        count++;
+        const player = parsePlayer(text);
+        if (player === undefined) note(unreadable, `The entry of the player ${id} cannot be read: "${text}".`);
+        else if (secret !== null && playerIdOf(secret, player.accountId) !== id)
+          note(foreign, `The player ${id} is said to be the account ${player.accountId}, which has another id there.`);
+        const member = placeIn(text) + id;
+        this.#members.add(member);
+        if (player === undefined) continue;
+        players.push({ id, member, accountId: player.accountId });
       }
+      if (players.length === 0) continue;
       // Other clients may write in between: each suspect is looked at again.
-      const isNamed = players.map(([id]): Command => ['SISMEMBER', ofAccount(id), this.#game]);
-      const commands: Command[] = [['ZMSCORE', scores(this.#game), ...players.map(([, entry]) => entry)], ...isNamed];
+      const isNamed = players.map(({ accountId }): Command => ['SISMEMBER', ofAccount(accountId), this.#game]);
+      const commands: Command[] = [['ZMSCORE', scores(this.#game), ...players.map(({ member }) => member)], ...isNamed];
       const [standing, ...named] = await Promise.all(commands.map((command) => this.#look.ask(...command)));
-      for (const [index, [id]] of players.entries())
+      for (const [index, { id }] of players.entries())
         if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
     }
     this.#look.count('board players', count);
     this.#find('unreadable_entry', unreadable);
+    this.#find('foreign_player', foreign);
   }
 
   async #readScores(): Promise<void> {
-    for await (const members of pages(this.#look, 'ZSCAN', boardKeys.scores(this.#game))) {
-      for (const [entry] of pairsOf(members)) {
-        const place = Number(entry.slice(0, PLACE_LENGTH));
-        if (Number.isInteger(place)) this.#highestArrival = Math.max(this.#highestArrival, Math.min(place, HIGHEST_PLACE - place));
-        if (!this.#entries.has(entry) && this.#strangers.size < SUSPECTS) this.#strangers.add(entry);
+    for await (const found of pages(this.#look, 'ZSCAN', boardKeys.scores(this.#game))) {
+      for (const [member] of pairsOf(found)) {
+        const arrival = member.length === MEMBER_LENGTH ? arrivalOf(member) : NaN;
+        if (arrival > this.#highestArrival) this.#highestArrival = arrival;
+        if (!this.#members.has(member) && this.#strangers.size < SUSPECTS) this.#strangers.add(member);
       }
     }
   }
 
   async #checkSuspects(): Promise<void> {
-    const { players, ofAccount } = boardKeys;
-    const [withoutScore, unnamed]: string[][] = [[], []];
+    const [withoutScore, unnamed]: [string[], string[]] = [[], []];
     for (const id of this.#suspects) {
-      const [entry, isNamed] = await this.#look.atomically(['HGET', players(this.#game), id], ['SISMEMBER', ofAccount(id), this.#game]);
-      if (entry === null) continue;
-      if (isNamed !== 1) unnamed!.push(`The account ${id} has an entry, but its set of boards does not name the board.`);
-      if (!(await this.#isStanding(id, entry as string)))
-        withoutScore!.push(`The account ${id} is a player, but its entry "${entry as string}" is not among the scores.`);
+      const found = await this.#standingOf(id);
+      if (found === undefined) continue;
+      const { accountId, member, stands } = found;
+      const [isThere, isNamed] = await this.#look.atomically(
+        ['HEXISTS', boardKeys.players(this.#game), id],
+        ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
+      );
+      if (isThere === 1 && isNamed !== 1)
+        unnamed.push(`The account ${accountId} has an entry, but its set of boards does not name the board.`);
+      if (!stands) withoutScore.push(`The account ${accountId} is a player, but its entry "${member}" is not among the scores.`);
     }
-    this.#find('player_without_board', unnamed!);
-    this.#find('player_without_score', withoutScore!);
+    this.#find('player_without_board', unnamed);
+    this.#find('player_without_score', withoutScore);
   }
 
-  /** Whether the account's entry is among the scores. A submission replaces the entry: then the new one has to be. */
-  async #isStanding(id: string, known: string): Promise<boolean> {
-    let entry = known;
+  /** A player's entry, and whether it is among the scores. A submission replaces the entry: then the new one has to be. */
+  async #standingOf(id: string): Promise<{ accountId: string; member: string; stands: boolean } | undefined> {
+    let known: string | undefined;
     for (;;) {
-      const [now, score] = await this.#look.atomically(
+      const [text, score] = await this.#look.atomically(
         ['HGET', boardKeys.players(this.#game), id],
-        ['ZSCORE', boardKeys.scores(this.#game), entry],
+        ['ZSCORE', boardKeys.scores(this.#game), known ?? ''],
       );
-      if (now === null) return true;
-      if (now === entry) return score !== null;
-      entry = now as string;
+      const player = text === null ? undefined : parsePlayer(text as string);
+      if (player === undefined) return undefined;
+      const member = player.place + id;
+      if (member === known) return { accountId: player.accountId, member, stands: score !== null };
+      known = member;
     }
   }
 
@@ -222,12 +240,12 @@ class BoardCheck {
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
     for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game)))
-      for (const [, entry] of pairsOf(fields)) this.#strangers.delete(entry);
-    const entries = [...this.#strangers];
-    const standing = await Promise.all(entries.map((entry) => this.#look.ask('ZSCORE', boardKeys.scores(this.#game), entry)));
+      for (const [id, text] of pairsOf(fields)) this.#strangers.delete(placeIn(text) + id);
+    const members = [...this.#strangers];
+    const standing = await Promise.all(members.map((member) => this.#look.ask('ZSCORE', boardKeys.scores(this.#game), member)));
     this.#find(
       'score_without_player',
-      entries.filter((_, index) => standing[index] !== null).map((entry) => `The score of the entry "${entry}" has no player.`),
+      members.filter((_, index) => standing[index] !== null).map((member) => `The score of the entry "${member}" has no player.`),
     );
   }
 
@@ -236,4 +254,8 @@ class BoardCheck {
     for (const text of texts.slice(0, LISTED)) this.#findings.push({ kind, subject, text });
     if (texts.length > LISTED) this.#findings.push({ kind, subject, text: `The same holds for ${texts.length - LISTED} more.` });
   }
+}
+
+function note(texts: string[], text: string): void {
+  if (texts.length < SUSPECTS) texts.push(text);
 }

@@ -3,7 +3,7 @@ import type { Subscriptions } from '../../redis/subscriber.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import type { ScoreOrder } from '../catalogue/model.ts';
-import { boardKeys, gameOf, parseTop } from './model.ts';
+import { boardKeys, gameOf, parseEntries } from './model.ts';
 
 /** Maximum age of a cached top ten in milliseconds, counted from the request to Redis that read it. */
 const FRESH_MS = 100;
@@ -76,6 +76,8 @@ class Held {
 export class BoardCache {
   /** What this process publishes on the channels, so that it can ignore its own messages. */
   readonly publisher = randomBytes(9).toString('base64url');
+  /** Of which this process makes the secrets of new boards. */
+  readonly seed = randomBytes(24).toString('base64url');
   /** No other process submits to this Redis. A reader then answers at once, without waiting for `heard()`. */
   readonly isAlone: boolean;
   readonly #subscriber: BoardSubscriptions;
@@ -118,7 +120,7 @@ export class BoardCache {
    * Reads the top ten for a reader. Later readers share the result until it is too old.
    * @param ask sends `top.lua`, and resolves with its answer
    */
-  read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: 'top', ...figures: string[]]>): Promise<Encoded> {
+  read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: 'top' | 'own', ...words: string[]]>): Promise<Encoded> {
     const { board, hearing } = this.#use(game);
     const freshUntil = freshUntilOf(hearing);
     // A read that has ended is not joined: its list may be older than the cached one, and a failure is not shared.
@@ -126,9 +128,9 @@ export class BoardCache {
       if (board.reading === reading) board.reading = undefined;
     };
     const reading = ask().then(
-      ([, ...figures]) => {
+      ([, ...words]) => {
         ended();
-        return (board.top = topOf(game, order, figures, freshUntil)).answer;
+        return (board.top = topOf(game, order, words, freshUntil)).answer;
       },
       (error: unknown) => {
         ended();
@@ -141,8 +143,8 @@ export class BoardCache {
     return reading;
   }
 
-  /** To be called before a submission's script is sent. */
-  submission(game: string, order: ScoreOrder): Submission {
+  /** To be called before a script is sent that submits a score or reads where an account stands. */
+  call(game: string, order: ScoreOrder): BoardCall {
     const held = this.#use(game);
     const { board, hearing } = held;
     const { top } = board;
@@ -230,14 +232,14 @@ export class BoardCache {
 
 type BoardSubscriptions = Pick<Subscriptions, 'on' | 'subscribe' | 'unsubscribe'>;
 
-/** A submission under way. */
-export interface Submission {
-  /** The version of the list that the process has for the submission's answer; '' if it has none. */
+/** A submission under way, or the read of an own entry. */
+export interface BoardCall {
+  /** The version of the list that the process has for the answer; '' if it has none. */
   readonly known: string;
   /**
-   * The list for the submission's answer, in JSON. To be called as soon as the script's answer arrives, because the cache keeps
+   * The list for the answer, in JSON. To be called as soon as the script's answer arrives, because the cache keeps
    * the list of the last call.
-   * @param figures the version, then entry, score, … best first; empty if the version is still `known`
+   * @param figures the version, then member, score, name, … best first; empty if the version is still `known`
    */
   listOf(figures: readonly string[]): string;
   /**
@@ -258,7 +260,7 @@ function freshUntilOf({ state }: Hearing): number {
 }
 
 function topOf(game: string, order: ScoreOrder, [version, ...entries]: readonly string[], freshUntil: number): Top {
-  const list = JSON.stringify(parseTop(entries));
+  const list = JSON.stringify(parseEntries(entries));
   const answer = new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${list}}`);
   return { list, answer, version: version!, order, freshUntil };
 }

@@ -3,7 +3,8 @@ import type { Holding } from '../../accounts/holdings.ts';
 import { defineScript } from '../../redis/script.ts';
 import { isSetCursor } from '../../redis/set-pages.ts';
 import { boardAuditor } from './board-auditor.ts';
-import { boardKeys, moveScores, OwnScore, removeScores, scoresPage } from './model.ts';
+import { moveScores, OwnScore, removeScores, scoresPage } from './account-scores.ts';
+import { boardKeys } from './model.ts';
 
 const sampleBoards = defineScript({
   file: new URL('sample-boards.lua', import.meta.url),

@@ -1,14 +1,6 @@
-import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
-import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { standingKey } from '../../accounts/account-keys.ts';
-import type { HoldingParts } from '../../accounts/holdings.ts';
-import { checksCaller } from '../../accounts/prologues.ts';
-import { defineScript } from '../../redis/script.ts';
-import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { pageOfSet } from '../../redis/set-pages.ts';
 import { GameId } from '../catalogue/model.ts';
-import { archivesKept, operatedBoardKeys } from './archives.ts';
+import { entryIn } from './entry.ts';
 
 /** Entries in a board's top list. */
 export const TOP_SIZE = 10;
@@ -24,32 +16,53 @@ export const Score = z
 
 export const BoardParams = z.object({ game: GameId });
 
-const TopEntry = z
-  .object({
-    rank: z.number().int().min(1),
-    playerId: z.string().meta({ description: "The player's id on this board only. It is random: not the id of an account or an install." }),
-    name: z.string(),
-    score: z.number(),
-    at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
-  })
-  .meta({ id: 'HighscoreEntry', example: { rank: 1, playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' } });
+/** The query's `limit`. @param most the highest that is allowed */
+export function limitOf(most: number) {
+  const rule = `Must be a whole number from 1 to ${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,3}$/, { error: rule, abort: true })
+    .refine((text) => Number(text) >= 1 && Number(text) <= most, rule)
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: most });
+}
 
-export const Top = z.array(TopEntry).max(TOP_SIZE).meta({
+const entryFields = {
+  rank: z.number().int().min(1),
+  playerId: z.string().meta({ description: "The player's id on this board only. It tells nothing of an account or an install." }),
+  name: z.string(),
+  score: z.number(),
+  at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
+};
+
+const example = { rank: 1, playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' };
+
+export const BoardEntry = z.object(entryFields).meta({ id: 'HighscoreEntry', example });
+
+/** A schema of its own: generated clients know no reference that may be null. */
+export const OwnEntry = z
+  .object(entryFields)
+  .nullable()
+  .meta({ id: 'OwnHighscoreEntry', description: 'The entry of the caller: `null` without a score.', example });
+
+export const Top = z.array(BoardEntry).max(TOP_SIZE).meta({
   description: 'The ten best entries, one for each player. Equal scores share a rank (1, 2, 2, 4); the earlier one is listed first.',
 });
 
 export const boardKeys = {
-  /** A sorted set: the board's entries by score. `submit.lua` describes an entry's text. */
+  /** A sorted set: the board's entries by score. `board.lua` describes this and the next three. */
   scores: (game: string) => `{board:${game}}:scores`,
-  /** A hash: each account's entry on the board, by account id. */
+  /** A hash: the account and the name of each entry, by player id. */
   players: (game: string) => `{board:${game}}:players`,
-  /** A counter: scores that ever entered the board. */
+  /** When the newest entry arrived. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
+  /** A random text, of which the player ids are made. */
+  secret: (game: string) => `{board:${game}}:secret`,
   /** A counter: changes of the top ten (`submit.lua`). */
   version: (game: string) => `{board:${game}}:version`,
   /**
-   * The channel on which `submit.lua` and `move-entry.lua` publish that the top ten changed. The message names the process that
-   * submitted; a move's is `-`.
+   * The channel on which scripts publish that the top ten changed. The message names the process that submitted; where nobody submitted
+   * it is `-`.
    */
   channel: (game: string) => `{board:${game}}`,
   /** A set: the games on whose boards the account has an entry. */
@@ -61,226 +74,22 @@ export function gameOf(channel: string): string | undefined {
   return channel.startsWith('{board:') ? channel.slice('{board:'.length, -1) : undefined;
 }
 
-// Offsets of the parts of an entry: <place><at><player id><name>.
-const AT = 12;
-const PLAYER_ID = AT + 9;
-const NAME = PLAYER_ID + 12;
-
-/** Milliseconds since 1970 as an entry holds them: nine digits of base 36, which last until the year 5188. */
-export function atText(milliseconds: number): string {
-  return milliseconds.toString(36).padStart(PLAYER_ID - AT, '0');
-}
+/** What scripts of a board share. */
+export const boardLibrary = new URL('board.lua', import.meta.url);
 
 /**
- * An entry whose time cannot be read is shown with the year 1970, so that one damaged entry does not hide the others.
- * @param figures entry, score, entry, score, … best first
+ * Consecutive entries of a board.
+ * @param figures member, score, name, member, score, name, … best first
+ * @param first where they begin: the place of the first one, 0 for the best, and its rank
  */
-export function parseTop(figures: readonly string[]): z.output<typeof Top> {
-  const top: z.output<typeof Top> = [];
-  for (let index = 0; index + 1 < figures.length; index += 2) {
-    const entry = figures[index]!;
-    const score = Number(figures[index + 1]);
-    const above = top.at(-1);
-    top.push({
-      rank: above?.score === score ? above.rank : top.length + 1,
-      playerId: entry.slice(PLAYER_ID, NAME),
-      name: entry.slice(NAME),
-      score,
-      at: new Date(parseInt(entry.slice(AT, PLAYER_ID), 36) || 0).toISOString(),
-    });
+export function parseEntries(figures: readonly string[], first = { place: 0, rank: 1 }): z.output<typeof BoardEntry>[] {
+  const entries: z.output<typeof BoardEntry>[] = [];
+  for (let index = 0; index + 2 < figures.length; index += 3) {
+    const [member, score, name] = [figures[index]!, Number(figures[index + 1]), figures[index + 2]!];
+    const above = entries.at(-1);
+    const rank = above === undefined ? first.rank : above.score === score ? above.rank : first.place + entries.length + 1;
+    const { playerId, name: shown, at } = entryIn(member, name);
+    entries.push({ rank, playerId, name: shown, score, at });
   }
-  return top;
-}
-
-export const boardsOf = defineScript({
-  file: new URL('boards-of.lua', import.meta.url),
-  keys: ['boards'],
-  args: [],
-  answers: ['boards'],
-  readOnly: true,
-});
-
-export const hasEntry = defineScript({
-  file: new URL('has-entry.lua', import.meta.url),
-  keys: ['scores', 'players'],
-  args: ['accountId'],
-  answers: ['standing', 'none'],
-  readOnly: true,
-});
-
-export const nameBoard = defineScript({
-  file: new URL('name-board.lua', import.meta.url),
-  keys: ['boards', 'standing'],
-  args: ['game', 'isNamed'],
-  answers: ['named', 'account_deleted'],
-  durable: true,
-  library: standingLibrary,
-});
-
-export const moveEntry = defineScript({
-  file: new URL('move-entry.lua', import.meta.url),
-  keys: ['scores', 'players', 'version', 'removed'],
-  args: ['game', 'order', 'guestId', 'accountId'],
-  answers: ['moved'],
-  durable: true,
-});
-
-export const removeEntry = defineScript({
-  file: new URL('remove-entry.lua', import.meta.url),
-  keys: ['scores', 'players', 'version', 'removed'],
-  args: ['game', 'accountId'],
-  answers: ['removed', 'none'],
-  durable: true,
-});
-
-/**
- * Removes the entries of a deleted account from all boards that its set names, and from their archives. The set stays: on a Cluster a score
- * that was on its way may arrive later, and the next call removes it.
- */
-export async function removeScores(accountId: string, scripts: ScriptRunner): Promise<void> {
-  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
-  for (const game of games)
-    for await (const { archive: _, ...board } of boardsWith(game, scripts))
-      await scripts.run(removeEntry, { ...board, ...sharedKeys(game) }, { game, accountId });
-}
-
-const scanBoards = defineScript({
-  file: new URL('scan-boards.lua', import.meta.url),
-  keys: ['boards'],
-  args: ['cursor', 'count'],
-  answers: ['boards'],
-  prologue: checksCaller,
-  readOnly: true,
-});
-
-export const readEntry = defineScript({
-  file: new URL('read-entry.lua', import.meta.url),
-  keys: ['scores', 'players'],
-  args: ['accountId'],
-  answers: ['standing', 'none'],
-  readOnly: true,
-});
-
-export const OwnScore = TopEntry.omit({ rank: true })
-  .extend({
-    game: GameId,
-    archive: z
-      .number()
-      .int()
-      .optional()
-      .meta({ description: 'The number of the old board that has it, since an operator reset the board.' }),
-  })
-  .meta({
-    id: 'OwnScore',
-    example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
-  });
-
-/** Boards and archives that one call of `scoresPage` reads. One board with more archives comes whole. */
-const TABLES_A_CALL = 20;
-
-/**
- * The caller's entries on some boards, and on their archives. An entry may come twice.
- * @param cursor `0` at first. The answer's is `0` after the last page
- * @returns `looks`: what it cost, in looks at one thing
- */
-export async function scoresPage(
-  caller: ScriptCaller & { readonly accountId: string },
-  cursor: string,
-  scripts: CallerScripts,
-): Promise<{ scores: z.output<typeof OwnScore>[]; cursor: string; looks: number }> {
-  const { accountId } = caller;
-  const keys = { boards: boardKeys.ofAccount(accountId) };
-  const page = await pageOfSet(cursor, TABLES_A_CALL, async (scan, count) => {
-    const [, next, ...members] = await scripts.runAs(caller, scanBoards, keys, { cursor: scan, count });
-    return { cursor: next!, members };
-  });
-  const { members: games, behind } = page;
-  // The boards first, then their archives, as in `boardsWith`.
-  const standing = await Promise.all(games.map((game) => ownScores(game, boardOf(game), accountId, scripts)));
-  const archives = await Promise.all(games.map((game) => archivesOf(game, scripts)));
-  let [end, tables] = [0, 0];
-  while (end < games.length && tables < TABLES_A_CALL) tables += 1 + archives[end++]!.length;
-  const archived = await Promise.all(
-    games.slice(0, end).map((game, index) => Promise.all(archives[index]!.map((board) => ownScores(game, board, accountId, scripts)))),
-  );
-  return {
-    scores: archived.flatMap((found, index) => [...standing[index]!, ...found.flat()]),
-    cursor: end === 0 ? page.cursor : behind(games[end - 1]!),
-    looks: 1 + games.length + tables,
-  };
-}
-
-/** An account's entry on a board or in an archive, if it has one. */
-async function ownScores(
-  game: string,
-  { archive, ...board }: BoardEntries,
-  accountId: string,
-  scripts: ScriptRunner,
-): Promise<z.output<typeof OwnScore>[]> {
-  const [word, ...figures] = await scripts.run(readEntry, board, { accountId });
-  if (word === 'none') return [];
-  return parseTop(figures).map(({ rank: _, ...entry }) => ({ game, ...(archive === undefined ? {} : { archive }), ...entry }));
-}
-
-/**
- * Hands a guest's entries over to the account that the guest moved into, in archives too. If both have an entry on a board, the better
- * one stays.
- * For each board the account's set names the board first, then the entry moves, then the guest's set forgets the board. So an
- * interrupted call can be repeated, and no entry is ever without a set that names its board.
- * @param isLast `false`: the guest's set forgets nothing, because an entry of it may still arrive
- * @returns whether the guest's set names a board
- */
-export async function moveScores(
-  guestId: string,
-  accountId: string,
-  isLast: boolean,
-  { scripts, catalogue }: Pick<HoldingParts, 'catalogue'> & { readonly scripts: ScriptRunner },
-): Promise<boolean> {
-  const guestBoards = { boards: boardKeys.ofAccount(guestId), standing: standingKey(guestId) };
-  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
-  for (const game of games) {
-    const args = { game, order: catalogue.orderOf(game), guestId, accountId };
-    const hand = async ({ archive: _, ...board }: BoardEntries): Promise<boolean> => {
-      const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
-      if (word === 'standing') {
-        const keys = { boards: boardKeys.ofAccount(accountId), standing: standingKey(accountId) };
-        const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });
-        if (named === 'account_deleted') return false;
-      }
-      await scripts.run(moveEntry, { ...board, ...sharedKeys(game) }, args);
-      return true;
-    };
-    // The deletion of the account removes the guest's entries.
-    for await (const board of boardsWith(game, scripts)) if (!(await hand(board))) return !isLast;
-    if (isLast) await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
-  }
-  return !isLast && games.length > 0;
-}
-
-interface BoardEntries {
-  readonly scores: string;
-  readonly players: string;
-  /** The number of an archive. Undefined for the board. */
-  readonly archive?: number;
-}
-
-/** What a game's board and its archives share. */
-function sharedKeys(game: string): { readonly version: string; readonly removed: string } {
-  return { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
-}
-
-const boardOf = (game: string): BoardEntries => ({ scores: boardKeys.scores(game), players: boardKeys.players(game) });
-
-async function archivesOf(game: string, scripts: ScriptRunner): Promise<BoardEntries[]> {
-  return (await archivesKept(game, scripts)).map((number) => ({
-    scores: operatedBoardKeys.archivedScores(game, number),
-    players: operatedBoardKeys.archivedPlayers(game, number),
-    archive: number,
-  }));
-}
-
-/** A game's board, then its archives: a reset that comes before the board was dealt with has put its entries into an archive. */
-async function* boardsWith(game: string, scripts: ScriptRunner): AsyncGenerator<BoardEntries> {
-  yield boardOf(game);
-  yield* await archivesOf(game, scripts);
+  return entries;
 }

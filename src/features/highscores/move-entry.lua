@@ -1,37 +1,32 @@
 -- Hands a guest's entry on one board over to the account that the guest moved into. If the account has an entry too, the
 -- better of the two stays; if the scores are equal, the earlier.
--- KEYS scores, players, version, removed
+-- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
+-- Library board.lua: player_id_of, entry_of, entry_of_account, put, take_off, is_less, changed
 -- Answers moved
 --
--- The account keeps its own player id on the board, if it has one. Its set of boards names the board already (`moveScores`). The guest's
--- set forgets the board next, so `removed` need not explain to the audit why the guest has no entry.
-local PLACE_END, AT_END, HEAD_END = 12, 21, 33 -- layout of an entry: submit.lua
-
-local brought = redis.call('HGET', players, guest_id)
--- An operator may have deleted a board's scores. Then `players` still names entries that `scores` no longer holds.
-local best, entry = brought and redis.call('ZSCORE', scores, brought), brought
-if best then
-  local held = redis.call('HGET', players, account_id)
-  local standing = held and redis.call('ZSCORE', scores, held)
-  if standing then
-    local ahead = tonumber(best) - tonumber(standing)
-    if order == 'asc' then ahead = -ahead end
-    local is_earlier = string.sub(brought, PLACE_END + 1, AT_END) < string.sub(held, PLACE_END + 1, AT_END)
-    if ahead > 0 or (ahead == 0 and is_earlier) then
-      entry = string.sub(brought, 1, AT_END) .. string.sub(held, AT_END + 1, HEAD_END) .. string.sub(brought, HEAD_END + 1)
-    else
-      best, entry = standing, held
+-- The entry gets the player id of the account. The account's set of boards names the board already (`moveScores`). The guest's set
+-- forgets the board next, so `removed` need not explain to the audit why the guest has no entry.
+local is_ascending = order == 'asc'
+local brought = entry_of_account(secret, players, guest_id)
+if brought then
+  -- An operator may have deleted a board's scores. Then `players` still names entries that `scores` no longer holds.
+  local best = redis.call('ZSCORE', scores, brought.member)
+  take_off(scores, players, brought)
+  if best then
+    local id = player_id_of(secret, players, account_id)
+    local held = entry_of(players, id)
+    local standing = held and redis.call('ZSCORE', scores, held.member)
+    local ahead = standing and tonumber(best) - tonumber(standing)
+    if ahead and is_ascending then ahead = -ahead end
+    -- On descending boards the higher place is the earlier one.
+    local is_earlier = held and is_less(held.place, brought.place) ~= is_ascending
+    if not ahead or ahead > 0 or (ahead == 0 and is_earlier) then
+      if held then take_off(scores, players, held) end
+      put(scores, players, account_id, id, brought.place, brought.name, best)
     end
-    redis.call('ZREM', scores, held)
+    changed(version, game)
   end
-  redis.call('ZREM', scores, brought)
-  redis.call('ZADD', scores, best, entry)
-  redis.call('HSET', players, account_id, entry)
-  redis.call('INCR', version)
-  -- Every process drops its cached copy of this board: no process has the publisher -.
-  publish('{board:' .. game .. '}', '-')
 end
-redis.call('HDEL', players, guest_id)
 redis.call('SREM', removed, guest_id)
 return {'moved'}

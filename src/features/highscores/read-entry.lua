@@ -1,9 +1,10 @@
 -- Reads an account's entry on a board.
--- KEYS scores, players
+-- KEYS scores, players, secret
 -- ARGV account_id
--- Answers standing(entry, score) none
-local entry = redis.call('HGET', players, account_id)
+-- Library board.lua: entry_of_account
+-- Answers standing(member, score, name) none
+local entry = entry_of_account(secret, players, account_id)
 -- An operator may have deleted a board's scores.
-local score = entry and redis.call('ZSCORE', scores, entry)
+local score = entry and redis.call('ZSCORE', scores, entry.member)
 if not score then return {'none'} end
-return {'standing', entry, score}
+return {'standing', entry.member, score, entry.name}

@@ -1,13 +1,11 @@
 -- Removes the entry of a deleted account from a board, and the note that an operator removed one.
--- KEYS scores, players, version, removed
+-- KEYS scores, players, version, removed, secret
 -- ARGV game, account_id
+-- Library board.lua: player_id_of, entry_of, take_off, changed
 -- Answers removed none
 redis.call('SREM', removed, account_id)
-local entry = redis.call('HGET', players, account_id)
+local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end
-redis.call('ZREM', scores, entry)
-redis.call('HDEL', players, account_id)
-redis.call('INCR', version)
--- Every process drops its cached copy of this board: no process has the publisher -.
-publish('{board:' .. game .. '}', '-')
+take_off(scores, players, entry)
+changed(version, game)
 return {'removed'}

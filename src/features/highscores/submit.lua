@@ -1,32 +1,27 @@
 -- Submits a score. The board keeps the account's best score, under the name given last.
--- KEYS scores, players, arrivals, version, account_boards
--- ARGV game, order, known, account_id, player_id, name, score, at, new_board_barred
--- Shared publisher, size, proof_wanted
+-- KEYS scores, players, arrivals, version, secret, account_boards
+-- ARGV game, order, known, account_id, name, score, new_board_barred
+-- Shared publisher, seed, size, proof_wanted
 -- Prologue prologue-open.lua: account, creation_barred, open_account, creation_used, is_proven, list_in_account, answer
--- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, entry, score …)
+-- Library board.lua: player_id_of, make_player_id, next_place, entry_of, put, rank_of, listed
+-- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, member, score, name …)
 --
--- An entry is the text "<place><at><player id><name>"; the first three have fixed lengths of 12, 9 and 12 characters. Redis
--- orders equal scores by their text, so <place> lists the earlier of two equal scores first: it is the number of the arrival,
--- or HIGHEST_PLACE minus that number on descending boards, which are read in reverse.
--- When the catalogue changes a game's order, its board is read in the other direction from then on. The ranks are right at
--- once, but among equal scores the entries from before the change are listed latest first.
---
--- `version` changes exactly when the first `size` entries may have changed: here, and in move-entry.lua. A board that has no
--- version yet has version 0. If the version is still `known`, the caller has the entries, and the answer ends after `best`.
+-- `version` changes exactly when the first `size` entries may have changed: here, and where an entry leaves the board or changes hands. A
+-- board that has no version yet has version 0. If the version is still `known`, the caller has the entries, and the answer ends after
+-- `best`.
 --
 -- `proof_wanted` requires that the account's install was proven genuine, `new_board_barred` refuses the first score of a board:
 -- each is '0' or '1'.
-local HIGHEST_PLACE = 999999999999
-local AT_END, HEAD_END = 21, 33
-
-local ascending = order == 'asc'
+local is_ascending = order == 'asc'
 
 if proof_wanted == '1' and not is_proven(account) then return {'integrity_failed'} end
 
-local held = redis.call('HGET', players, account_id)
-local best = held and redis.call('ZSCORE', scores, held)
+local player_id = player_id_of(secret, players, account_id)
+local held = entry_of(players, player_id)
+-- An operator may have deleted a board's scores. Then `players` still has entries that `scores` no longer holds.
+local best = held and redis.call('ZSCORE', scores, held.member)
 local given, standing = tonumber(score), best and tonumber(best)
-local is_better = not best or (ascending and given < standing) or (not ascending and given > standing)
+local is_better = not best or (is_ascending and given < standing) or (not is_ascending and given > standing)
 -- The service never deletes a board, so a board's first score counts as a creation, like an account.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
@@ -35,30 +30,22 @@ if not held and not open_account(account, creation_barred) then return {'rate_li
 
 -- Nothing below refuses.
 creation_used = is_new_board
-local head = held and string.sub(held, 1, HEAD_END)
+player_id = player_id or make_player_id(secret, seed, account_id)
+local is_changed = is_better or held.name ~= name
 if is_better then
-  local arrival = redis.call('INCR', arrivals)
-  local place = string.format('%012.0f', ascending and arrival or HIGHEST_PLACE - arrival)
-  head = place .. at .. (held and string.sub(held, AT_END + 1, HEAD_END) or player_id)
+  if held then redis.call('ZREM', scores, held.member) end
   best = score
-end
-local entry = head .. name
-if entry ~= held then
-  if held then redis.call('ZREM', scores, held) end
-  redis.call('ZADD', scores, best, entry)
-  redis.call('HSET', players, account_id, entry)
-end
+  put(scores, players, account_id, player_id, next_place(arrivals, is_ascending), name, score)
+elseif is_changed then put(scores, players, account_id, player_id, held.place, name) end
 if not held then list_in_account(account_boards, game) end
 
-local ahead
-if ascending then ahead = redis.call('ZCOUNT', scores, '-inf', '(' .. best)
-else ahead = redis.call('ZCOUNT', scores, '(' .. best, '+inf') end
+local rank = rank_of(scores, best, is_ascending)
 
 -- An entry with `size` better ones ahead is not listed, and was not listed before: a submission never makes an entry worse.
 local listeners, current = 0, nil
 local channel = '{board:' .. game .. '}'
-if ahead < tonumber(size) then
-  if entry ~= held then
+if rank <= tonumber(size) then
+  if is_changed then
     current = string.format('%.0f', redis.call('INCR', version))
     -- Other processes drop their cached copies of this board.
     listeners = publish(channel, publisher)
@@ -68,9 +55,6 @@ if ahead < tonumber(size) then
   end
 end
 current = current or redis.call('GET', version) or '0'
-local flag, rank = is_better and '1' or '0', string.format('%.0f', ahead + 1)
-if current == known then return answer('done', listeners, flag, rank, best) end
-
-local flags = ascending and {'WITHSCORES'} or {'REV', 'WITHSCORES'}
-local top = redis.call('ZRANGE', scores, 0, size - 1, unpack(flags))
-return answer('done', listeners, flag, rank, best, current, unpack(top))
+local flag, place = is_better and '1' or '0', string.format('%.0f', rank)
+if current == known then return answer('done', listeners, flag, place, best) end
+return listed(answer('done', listeners, flag, place, best, current), scores, players, is_ascending, 0, size - 1)

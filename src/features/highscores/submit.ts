@@ -8,20 +8,21 @@ import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { SETTLING_MS } from './board-cache.ts';
-import { atText, boardKeys, BoardParams, Score, Top, TOP_SIZE } from './model.ts';
+import { boardKeys, boardLibrary, BoardParams, Score, Top, TOP_SIZE } from './model.ts';
 
 export const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
-  keys: ['scores', 'players', 'arrivals', 'version', 'accountBoards'],
-  args: ['game', 'order', 'known', 'accountId', 'playerId', 'name', 'score', 'at', 'newBoardBarred'],
-  shared: ['publisher', 'size', 'proofWanted'],
+  keys: ['scores', 'players', 'arrivals', 'version', 'secret', 'accountBoards'],
+  args: ['game', 'order', 'known', 'accountId', 'name', 'score', 'newBoardBarred'],
+  shared: ['publisher', 'seed', 'size', 'proofWanted'],
   answers: ['integrity_failed', 'game_not_found', 'done'],
   prologue: opensAccount,
   slotOf: 'scores',
   lists: { index: 'accountBoards', member: 'game' },
+  library: boardLibrary,
 });
 
-type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'playerIds' | 'catalogue' | 'now'>;
+type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue'>;
 
 export const submitScore = endpoint({
   method: 'POST',
@@ -51,10 +52,11 @@ export const submitScore = endpoint({
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, key: by, params: { game }, body: { score, name } }, services: SubmitServices) {
-    const { scripts, config, boards, playerIds, catalogue, now } = services;
+    const { scripts, config, boards, keySecret, catalogue } = services;
     if (by === undefined && catalogue.scoreAuthorityOf(game) === 'server') return refuse('server_only');
+    keySecret.check();
     const order = catalogue.orderOf(game);
-    const submission = boards.submission(game, order);
+    const call = boards.call(game, order);
     const [word, listeners, personalBest, rank, best, ...top] = await scripts.runAs(
       caller,
       submitScript,
@@ -63,32 +65,31 @@ export const submitScore = endpoint({
         players: boardKeys.players(game),
         arrivals: boardKeys.arrivals(game),
         version: boardKeys.version(game),
+        secret: boardKeys.secret(game),
         accountBoards: boardKeys.ofAccount(caller.accountId),
       },
       {
         game,
         publisher: boards.publisher,
+        seed: boards.seed,
         order,
         size: TOP_SIZE,
-        known: submission.known,
+        known: call.known,
         accountId: caller.accountId,
-        // Every submission brings a new id; the script uses it for the account's first entry only.
-        playerId: playerIds.next(),
         name,
         // The shortest text that parses to the same double; minus zero becomes 0.
         score: String(score),
-        at: atText(now()),
         proofWanted: by === undefined && config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
         newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
       },
     );
     if (word === 'integrity_failed') return refuse(word, { failed: ['install_proof'] });
     if (word === 'game_not_found') return refuse(word, { field: 'game' });
-    const list = submission.listOf(top);
+    const list = call.listOf(top);
     const key = boardKeys.scores(game);
     // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
     // the message is written, so that a client that reads the board after this answer sees the score on every process.
-    if (submission.others(Number(listeners)) > 0) await scripts.barrier(key);
+    if (call.others(Number(listeners)) > 0) await scripts.barrier(key);
     const settlingMs = SETTLING_MS - scripts.servedMs(key);
     if (settlingMs > 0) await pause(settlingMs);
     // Put together as text, because the list is text already. `Number` gives the shortest text of a double.

@@ -1,14 +1,20 @@
 import { z } from 'zod';
+import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Encoded } from '../../server/http/endpoint.ts';
+import { Encoded } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { boardKeys, BoardParams, Top, TOP_SIZE } from './model.ts';
+import { boardKeys, boardLibrary, BoardParams, OwnEntry, parseEntries, Top, TOP_SIZE } from './model.ts';
 
 export const topScript = defineScript({
   file: new URL('top.lua', import.meta.url),
-  keys: ['scores', 'version'],
-  args: ['order', 'size'],
-  answers: ['top'],
+  keys: ['scores', 'players', 'version', 'secret'],
+  args: ['order', 'size', 'known', 'accountId'],
+  answers: ['top', 'own'],
+  prologue: checksCaller,
+  slotOf: 'scores',
+  library: boardLibrary,
   readOnly: true,
 });
 
@@ -16,15 +22,22 @@ export const topScores = endpoint({
   method: 'GET',
   path: '/v1/highscores/{game}',
   operationId: 'getHighscores',
-  caller: 'none',
+  caller: 'public',
   summary: "A game's ten best scores; an empty list for a game without scores.",
   description:
     'The list is at most 100 ms old, and holds every submission that was answered before the request. ' +
-    'The higher score is the better one, unless the catalogue gives the game `order: "asc"`.',
+    'The higher score is the better one, unless the catalogue gives the game `order: "asc"`. ' +
+    "With an installId or a session the answer has the caller's own entry too, however far down it is.",
   params: BoardParams,
-  reply: z.object({ game: z.string().meta({ example: 'pebble-drop' }), top: Top }),
+  query: z.object({ installId: OptionalInstallId }),
+  reply: z.object({
+    game: z.string().meta({ example: 'pebble-drop' }),
+    top: Top,
+    you: OwnEntry.optional(),
+  }),
   example: `curl -s $base/v1/highscores/pebble-drop`,
-  handle({ params: { game } }, services: TopServices) {
+  handle({ caller, params: { game } }, services: TopServices) {
+    if (caller !== undefined) return topWithYou(game, caller, services);
     const { boards } = services;
     const find = () => boards.find(game) ?? readTop(game, services);
     return boards.isAlone ? find() : boards.heard().then(find);
@@ -33,8 +46,26 @@ export const topScores = endpoint({
 
 type TopServices = Pick<Services, 'boards' | 'scripts' | 'catalogue'>;
 
+export const topKeys = (game: string) => ({
+  scores: boardKeys.scores(game),
+  players: boardKeys.players(game),
+  version: boardKeys.version(game),
+  secret: boardKeys.secret(game),
+});
+
 function readTop(game: string, { boards, scripts, catalogue }: TopServices): Promise<Encoded> {
   const order = catalogue.orderOf(game);
-  const keys = { scores: boardKeys.scores(game), version: boardKeys.version(game) };
-  return boards.read(game, order, () => scripts.run(topScript, keys, { order, size: TOP_SIZE }));
+  const args = { order, size: TOP_SIZE, known: '', accountId: '' };
+  return boards.read(game, order, () => scripts.runWithoutAccount(topScript, topKeys(game), args));
+}
+
+async function topWithYou(game: string, caller: ScriptCaller & { readonly accountId: string }, services: TopServices): Promise<Encoded> {
+  const { boards, scripts, catalogue } = services;
+  const order = catalogue.orderOf(game);
+  const call = boards.call(game, order);
+  const args = { order, size: TOP_SIZE, known: call.known, accountId: caller.accountId };
+  const [, rank, member, score, name, version, ...figures] = await scripts.runAs(caller, topScript, topKeys(game), args);
+  const list = call.listOf(version === call.known ? [] : [version!, ...figures]);
+  const [you = null] = rank === '' ? [] : parseEntries([member!, score!, name!], { place: 0, rank: Number(rank) });
+  return new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${list},"you":${JSON.stringify(you)}}`);
 }

@@ -22,8 +22,12 @@ export interface ClientCredentialParts {
 /** The credentials of an endpoint's clients. */
 export class ClientCredentials {
   readonly rule: CallerRule;
-  /** `lenient` and `any` go on without a credential that was refused. */
+  /** `lenient`, `any` and `public` go on without a credential that was refused. */
   readonly isLenient: boolean;
+  /** `any` and `public` refuse no credential. */
+  readonly refusesNone: boolean;
+  /** A session comes before an installId. */
+  readonly isSessionFirst: boolean;
   /** Counts the creation of the caller's account. Undefined: the endpoint counts a creation with every call already. */
   readonly countsCreation: Admission | undefined;
   readonly sessions: Sessions;
@@ -35,7 +39,9 @@ export class ClientCredentials {
     { sessions, admission, checkCaller }: ClientCredentialParts,
   ) {
     this.rule = caller;
-    this.isLenient = caller === 'lenient' || caller === 'any';
+    this.refusesNone = caller === 'any' || caller === 'public';
+    this.isLenient = caller === 'lenient' || this.refusesNone;
+    this.isSessionFirst = !this.isLenient || caller === 'public';
     this.countsCreation = creates === true ? undefined : admission;
     this.sessions = sessions;
     this.#checkCaller = checkCaller;
@@ -51,12 +57,12 @@ export class ClientCredentials {
   }
 
   #ofSession(session: Session | undefined): Credential {
-    return session === undefined ? this.#withoutSession : new ClientCredential(this, session, !this.isLenient);
+    return session === undefined ? this.#withoutSession : new ClientCredential(this, session, this.isSessionFirst);
   }
 
   #ofBearer(token: string, session: Session | undefined, exchange: Exchange): Credential | Refusal | Promise<Credential> {
     if (session === undefined) {
-      const isIgnored = this.rule === 'any' || (this.rule === 'lenient' && this.sessions.isKnownToHaveEnded(token));
+      const isIgnored = this.refusesNone || (this.rule === 'lenient' && this.sessions.isKnownToHaveEnded(token));
       return isIgnored ? this.#withoutSession : invalidBearer();
     }
     return this.rule === 'install' ? this.#besideInstallId(session, exchange) : this.#ofSession(session);
@@ -107,17 +113,17 @@ class ClientCredential implements Credential {
   after(error: unknown, { caller, meta }: PlainCall): Credential | undefined {
     if (caller === undefined) return undefined;
     const { session } = this;
-    const { isLenient, sessions } = this.#endpoint;
+    const { isLenient, isSessionFirst, sessions } = this.#endpoint;
     if (isLenient && error instanceof Refusal && this.#isIgnored(error))
       return new ClientCredential(this.#endpoint, caller.session === undefined ? session : undefined, true);
     if (session === undefined || !(error instanceof SessionEnded)) return undefined;
     sessions.markEnded(session);
     if (meta.hasBearer && !isLenient) return undefined;
-    return new ClientCredential(this.#endpoint, undefined, this.ignoresInstallId && isLenient);
+    return new ClientCredential(this.#endpoint, undefined, this.ignoresInstallId && !isSessionFirst);
   }
 
   /** Whether a lenient endpoint goes on without the credential that was refused. */
   #isIgnored({ code }: Refusal): boolean {
-    return code === 'sign_in_required' || code === 'account_deleted' || (code === 'account_banned' && this.#endpoint.rule === 'any');
+    return code === 'sign_in_required' || code === 'account_deleted' || (code === 'account_banned' && this.#endpoint.refusesNone);
   }
 }

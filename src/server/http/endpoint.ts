@@ -22,6 +22,7 @@ export type Method = 'GET' | 'POST';
  * - `session`: the session, else 401 `session_required`.
  * - `lenient`: the installId, else the session, else no caller.
  * - `any`: the session, else no caller.
+ * - `public`: the session, else the installId, else no caller. The answer is for everybody, and has a part for its caller.
  *
  * The installId comes in the query or the body, or in the header x-install-id. It is 400 `invalid_request` where the two disagree,
  * unless a session comes first.
@@ -32,12 +33,12 @@ export type Method = 'GET' | 'POST';
  * A cookie that does not verify, or whose session has ended, counts as not sent. Such a bearer is refused with 401
  * `session_required`, also by `install`, and no other credential takes its place. A credential of a moved account is refused
  * with 401 `sign_in_required`. `lenient` takes a bearer whose session has ended, and every credential of a moved account, for not
- * sent. `any` takes every invalid credential for not sent, and that of a banned account.
+ * sent. `any` and `public` take every invalid credential for not sent, and that of a banned account.
  *
  * An account that was deleted is 410 `account_deleted`, one that is banned 403 `account_banned`. `lenient` takes a credential of a deleted
  * account for not sent.
  */
-export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient' | 'any';
+export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient' | 'any' | 'public';
 
 export type Shape = z.ZodType;
 
@@ -259,7 +260,7 @@ export const WaitSeconds = z
   .meta({ type: 'integer', minimum: 0, maximum: 25, description: 'Seconds to wait for news, 0 to 25.' });
 
 /** The codes that follow from the caller rule: a handler may return them without declaring them (`declaredErrors`). */
-type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'any'
+type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'any' | 'public'
   ? never
   : Rule extends 'lenient'
     ? 'session_required' | 'account_banned'
@@ -270,7 +271,7 @@ type Awaitable<Value> = Value | Promise<Value>;
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 type WhoFor<Rule extends CallerRule> = Rule extends 'none'
   ? undefined
-  : Rule extends 'optional' | 'lenient' | 'any'
+  : Rule extends 'optional' | 'lenient' | 'any' | 'public'
     ? Caller | undefined
     : Caller;
 
@@ -357,7 +358,7 @@ export function endpoint<
 /** The `auth` that the list of endpoints and OpenAPI show. */
 export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (optional)' | 'session (required)' {
   if (endpoint.auth !== undefined) return endpoint.auth;
-  if (endpoint.caller === 'none' || endpoint.caller === 'install') return 'none';
+  if (endpoint.caller === 'none' || endpoint.caller === 'install' || endpoint.caller === 'public') return 'none';
   return endpoint.caller === 'session' ? 'session (required)' : 'session (optional)';
 }
 
@@ -369,7 +370,7 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   }
   if (endpoint.params !== undefined || endpoint.query !== undefined || endpoint.body !== undefined) codes.add('invalid_request');
   if (endpoint.caller === 'required') codes.add('identity_required');
-  if (endpoint.caller !== 'none' && endpoint.caller !== 'any') {
+  if (endpoint.caller !== 'none' && endpoint.caller !== 'any' && endpoint.caller !== 'public') {
     codes.add('session_required').add('account_banned');
     if (endpoint.caller !== 'lenient') codes.add('sign_in_required').add('account_deleted');
   }

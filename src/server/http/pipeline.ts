@@ -197,7 +197,7 @@ export class Pipeline<Services> {
   /** Replies, with the renewed session cookie if the session is past half its life. */
   #settleRenewed(exchange: Exchange, answer: unknown, { caller, session, meta }: PlainCall): void {
     const renewal = caller === undefined ? undefined : session?.renewal;
-    // `lenient` and `any` endpoints start or end a session themselves: the old one is not renewed beside it.
+    // `lenient` and `any` endpoints start or end a session themselves: the old one is not renewed beside it. A `public` one renews none.
     if (renewal === undefined || meta.hasBearer || this.#clients.isLenient) return this.#answers.settle(exchange, answer);
     // The request may have ended its own session.
     if (this.#parts.sessions.isKnownToHaveEnded(session!.token)) return this.#answers.settle(exchange, answer);

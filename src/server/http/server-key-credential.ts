@@ -100,7 +100,7 @@ export interface KeyTraits {
 
 /** Whether a server key makes no difference to a request. */
 export function ignoresKeys({ keyScope, caller, takesSession = false }: KeyTraits): boolean {
-  return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none');
+  return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none' || caller === 'public');
 }
 
 /** How a request with a server key names the account that it is about. Without a key the service reads no accountId. */

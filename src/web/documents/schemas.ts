@@ -126,6 +126,9 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     if (Array.isArray(value)) return value.map(below);
     return typeof value === 'boolean' ? value : clean(value as Schema, names, dialect);
   };
+  // zod writes an optional field of a named schema so.
+  const [only, ...others] = (schema['allOf'] ?? []) as Schema[];
+  if (typeof only?.['$ref'] === 'string' && others.length === 0) return clean(only, names, dialect);
   if (typeof schema['$ref'] === 'string') {
     const name = schema['$ref'].split('/').at(-1)!;
     return { $ref: `#/components/schemas/${names.get(name) ?? name}` };

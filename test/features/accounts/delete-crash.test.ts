@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountsOn } from '../../board-entries.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
@@ -133,7 +134,7 @@ async function expectErased({ accountId, guests, game, code, purchaseTokens }: S
     expect(await redis.get(standingKey(id)), what).toMatch(/^=\d{13}$/);
     expect(await redis.zscore(TOMBSTONES, id), what).not.toBe(null);
   }
-  expect(await redis.hkeys(boardKeys.players(game)), what).toEqual([]);
+  expect(await accountsOn(redis, game), what).toEqual([]);
   expect(await redis.zcard(boardKeys.scores(game)), what).toBe(0);
   expect((await service.get(`/v1/rooms/${code}`)).body.room.players, what).toEqual([]);
   expect(await redis.hkeys(operatedBoardKeys.archivedPlayers(game, 1)), what).toEqual([]);
@@ -203,7 +204,7 @@ async function deletedAt(number: number): Promise<boolean> {
     what,
   ).toEqual([standingKey(accountId)]);
   const isGone = (await redis.get(standingKey(guestId)))?.startsWith('=') === true;
-  expect(await redis.hkeys(boardKeys.players(game)), what).toEqual(isGone ? [] : [guestId]);
+  expect(await accountsOn(redis, game), what).toEqual(isGone ? [] : [guestId]);
   expect(await redis.zcard(boardKeys.scores(game)), what).toBe(isGone ? 0 : 1);
   const { status, body } = await service.get('/v1/balance', { headers: { 'x-install-id': installId } });
   expect([status, body.balanceCoins], what).toEqual(isGone ? [410, undefined] : [200, 3]);
@@ -238,7 +239,7 @@ test('a score that moves from a guest to the account before any script of the de
     deletion.resume();
     await deleting;
     await movers.work();
-    expect(await redis.hkeys(boardKeys.players(game)), `before call ${number}`).toEqual([]);
+    expect(await accountsOn(redis, game), `before call ${number}`).toEqual([]);
     expect(await redis.keys(`{${accountId}}:boards`), `before call ${number}`).toEqual([]);
   }
 });

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountsOn, addEntry } from '../../board-entries.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
@@ -328,7 +329,7 @@ describe('a deletion at the same time as other requests', () => {
     const deletion = request({ installId, confirm });
     await Promise.all([...submissions, deletion, ...games.slice(20).map(submit)]);
     await settled(accountId);
-    for (const game of games) expect(await service.service.redis.hget(boardKeys.players(game), accountId)).toBe(null);
+    for (const game of games) expect(await accountsOn(service.service.redis, game)).toEqual([]);
     expect(await keysOf(accountId)).toEqual([standingKey(accountId)]);
   });
 
@@ -339,13 +340,11 @@ describe('a deletion at the same time as other requests', () => {
     const game = freshId('game').toLowerCase();
     const { redis } = service.service;
     await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
-    const entry = (await redis.hget(boardKeys.players(game), accountId))!;
     await deleted({ installId });
-    expect(await redis.hget(boardKeys.players(game), accountId)).toBe(null);
-    await redis.hset(boardKeys.players(game), accountId, entry);
-    await redis.zadd(boardKeys.scores(game), 1, entry);
+    expect(await accountsOn(redis, game)).toEqual([]);
+    await addEntry(redis, game, accountId, 1);
     await settled(accountId);
-    expect([await redis.hget(boardKeys.players(game), accountId), await redis.zcard(boardKeys.scores(game))]).toEqual([null, 0]);
+    expect([await accountsOn(redis, game), await redis.zcard(boardKeys.scores(game))]).toEqual([[], 0]);
   });
 
   test('a guest that moves into the account goes with it, or stays a guest and moves into the next one', { timeout: 60_000 }, async () => {
@@ -365,7 +364,7 @@ describe('a deletion at the same time as other requests', () => {
       if (isNext) expect([move.body.moved, codeOf(balance), balance.body.balanceCoins]).toEqual([true, '200 undefined', 10]);
       else expect(codeOf(balance)).toBe(GONE);
       await settled(storeAccountIdOf('sandbox', subject));
-      const players = await service.service.redis.hkeys(boardKeys.players(game));
+      const players = await accountsOn(service.service.redis, game);
       expect(players).toEqual(isNext ? [move.body.accountId] : []);
       expect(codeOf(await credit(installId, 1, 'x'))).toBe(isNext ? '401 sign_in_required' : GONE);
     }

@@ -1,18 +1,20 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { placeText } from '../../../src/features/highscores/entry.ts';
 import { Subscriber } from '../../../src/redis/subscriber.ts';
 import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
 import type { Encoded } from '../../../src/server/http/endpoint.ts';
 
-type Figures = [version: string, entry: string, score: string];
+type Figures = [version: string, member: string, score: string, name: string];
 
-/** What the scripts answer for a board with one entry: its version, the entry and the score. */
-const board = (version: string, name: string): Figures => [version, `999999999999${'0mwd1abcd'}player-id-00${name}`, '7'];
+/** What the scripts answer for a board with one entry: its version, then member, score and name. */
+const arrival = 1_790_000_000_000_000;
+const board = (version: string, name: string): Figures => [version, `${placeText(arrival, false)}player-id-00`, '7', name];
 const older = board('1', 'older');
 const newer = board('2', 'newer');
 
 const listOf = (name: string): string =>
-  `[{"rank":1,"playerId":"player-id-00","name":"${name}","score":7,"at":"${new Date(parseInt('0mwd1abcd', 36)).toISOString()}"}]`;
+  `[{"rank":1,"playerId":"player-id-00","name":"${name}","score":7,"at":"${new Date(arrival / 1000).toISOString()}"}]`;
 const answerOf = (name: string): string => `{"ok":true,"game":"g","top":${listOf(name)}}`;
 
 let boards: BoardCache;
@@ -35,7 +37,7 @@ afterEach(() => {
 async function listenTo(game: string): Promise<void> {
   // vi.waitUntil would move the fake clock, and the boards would expire.
   do {
-    boards.submission(game, 'desc');
+    boards.call(game, 'desc');
     await new Promise((resolve) => setImmediate(resolve));
   } while (!boards.hears(game));
 }
@@ -79,7 +81,7 @@ test('a failed read rejects for its waiters, and the next request reads again', 
 
 test('a submission whose answer holds a list replaces the cached board for 100 ms after it was sent', async () => {
   await pendingRead().arrives(older);
-  const submission = boards.submission('g', 'desc');
+  const submission = boards.call('g', 'desc');
   vi.advanceTimersByTime(40);
   expect(await found()).toBe(answerOf('older'));
   expect(submission.listOf(newer)).toBe(listOf('newer'));
@@ -89,32 +91,32 @@ test('a submission whose answer holds a list replaces the cached board for 100 m
 });
 
 test('a submission knows the version of the cached list, and shows that list if the version has not changed', async () => {
-  expect(boards.submission('g', 'desc').known).toBe('');
+  expect(boards.call('g', 'desc').known).toBe('');
   await pendingRead().arrives(older);
-  const submission = boards.submission('g', 'desc');
+  const submission = boards.call('g', 'desc');
   expect(submission.known).toBe('1');
   // The answer to another submission comes first, with a newer list.
-  boards.submission('g', 'desc').listOf(newer);
+  boards.call('g', 'desc').listOf(newer);
   expect(submission.listOf([])).toBe(listOf('older'));
   expect(await found()).toBe(answerOf('newer'));
 });
 
 test('a submission knows no version in the other order', async () => {
   await pendingRead().arrives(older);
-  expect(boards.submission('g', 'asc').known).toBe('');
+  expect(boards.call('g', 'asc').known).toBe('');
 });
 
 test('an unchanged version makes the cached list no fresher', async () => {
   await pendingRead().arrives(older);
   vi.advanceTimersByTime(60);
-  expect(boards.submission('g', 'desc').listOf([])).toBe(listOf('older'));
+  expect(boards.call('g', 'desc').listOf([])).toBe(listOf('older'));
   vi.advanceTimersByTime(40);
   expect(boards.find('g')).toBeUndefined();
-  expect(boards.submission('g', 'desc').known).toBe('');
+  expect(boards.call('g', 'desc').known).toBe('');
 });
 
 test('the list that arrives last is cached, because answers arrive in the order in which the scripts ran', async () => {
-  const [first, second] = [boards.submission('g', 'desc'), boards.submission('g', 'desc')];
+  const [first, second] = [boards.call('g', 'desc'), boards.call('g', 'desc')];
   const read = pendingRead();
   second.listOf(older);
   expect(await found()).toBe(answerOf('older'));
@@ -125,17 +127,17 @@ test('the list that arrives last is cached, because answers arrive in the order 
 });
 
 test('a list of a lower version does not replace a fresh one: on a Cluster submissions may overtake each other', async () => {
-  const [first, second] = [boards.submission('g', 'desc'), boards.submission('g', 'desc')];
+  const [first, second] = [boards.call('g', 'desc'), boards.call('g', 'desc')];
   second.listOf(newer);
   expect(first.listOf(older)).toBe(listOf('older'));
   expect(await found()).toBe(answerOf('newer'));
   vi.advanceTimersByTime(100);
-  boards.submission('g', 'desc').listOf(older);
+  boards.call('g', 'desc').listOf(older);
   expect(await found()).toBe(answerOf('older'));
 });
 
 test('a read that began before a submission was answered is joined, because it runs after the submission', async () => {
-  const submission = boards.submission('g', 'desc');
+  const submission = boards.call('g', 'desc');
   vi.advanceTimersByTime(60);
   const read = pendingRead();
   vi.advanceTimersByTime(60);
@@ -145,7 +147,7 @@ test('a read that began before a submission was answered is joined, because it r
 });
 
 test('a read that ended before a submission did is not joined when the list of the submission is too old', async () => {
-  const submission = boards.submission('g', 'desc');
+  const submission = boards.call('g', 'desc');
   vi.advanceTimersByTime(60);
   await pendingRead().arrives(older);
   submission.listOf(newer);
@@ -155,8 +157,8 @@ test('a read that ended before a submission did is not joined when the list of t
 });
 
 test('a submission removes the cached board even when the cache evicted its entry meanwhile', async () => {
-  const submission = boards.submission('g', 'desc');
-  for (let index = 0; index < 3000; index++) boards.submission(`other-${index}`, 'desc');
+  const submission = boards.call('g', 'desc');
+  for (let index = 0; index < 3000; index++) boards.call(`other-${index}`, 'desc');
   await pendingRead().arrives(older);
   submission.listOf(newer);
   expect(boards.find('g')).toBeUndefined();
@@ -164,7 +166,7 @@ test('a submission removes the cached board even when the cache evicted its entr
 
 test('a submission without an answer keeps the cached board', async () => {
   await pendingRead().arrives(older);
-  boards.submission('g', 'desc');
+  boards.call('g', 'desc');
   expect(await found()).toBe(answerOf('older'));
 });
 
@@ -198,14 +200,14 @@ test('a read that began before a change on another process is neither joined nor
 });
 
 test('a submission that began before a change on another process is not cached', async () => {
-  const submission = boards.submission('g', 'desc');
+  const submission = boards.call('g', 'desc');
   await changedElsewhere('g');
   expect(submission.listOf(older)).toBe(listOf('older'));
   expect(boards.find('g')).toBeUndefined();
 });
 
 test('a submission that ends after a change on another process removes a board read since, which may lack its score', async () => {
-  const submission = boards.submission('g', 'desc');
+  const submission = boards.call('g', 'desc');
   await changedElsewhere('g');
   const underWay = pendingRead();
   await pendingRead().arrives(older);
@@ -217,7 +219,7 @@ test('a submission that ends after a change on another process removes a board r
 
 test('an unchanged version keeps a board that was read after a change on another process', async () => {
   await pendingRead().arrives(older);
-  const submission = boards.submission('g', 'desc');
+  const submission = boards.call('g', 'desc');
   await changedElsewhere('g');
   await pendingRead().arrives(newer);
   expect(submission.listOf([])).toBe(listOf('older'));
@@ -232,7 +234,7 @@ test('nothing is cached while the subscription to other processes is down', asyn
   expect(boards.find('g')).toBeUndefined();
   await pendingRead().arrives(newer);
   expect(boards.find('g')).toBeUndefined();
-  expect(boards.submission('g', 'desc').known).toBe('');
+  expect(boards.call('g', 'desc').known).toBe('');
 });
 
 /** The subscribers of a board's channel. */
@@ -252,9 +254,9 @@ test('a board that was used once is not subscribed to, and not cached', async ()
 
 test('what was asked for before the subscription was confirmed is neither joined nor cached', async () => {
   const game = `early-${Math.random()}`;
-  boards.submission(game, 'desc');
+  boards.call(game, 'desc');
   const read = pendingRead(game);
-  const submission = boards.submission(game, 'desc');
+  const submission = boards.call(game, 'desc');
   await listenTo(game);
   expect(boards.find(game)).toBeUndefined();
   await read.arrives(older);
@@ -270,7 +272,7 @@ test('a board that others push out of the cache is subscribed to no longer, and 
   expect(await listeners(game)).toBe(1);
   // Another process's submissions do not keep it.
   const pushing = Array.from({ length: 3000 }, (_, index) => `other-${index}`);
-  for (const other of pushing) boards.submission(other, 'desc');
+  for (const other of pushing) boards.call(other, 'desc');
   subscriber.emit('message', `{board:${game}}`, 'another-process');
   expect(boards.hears(game)).toBe(false);
   await subscriber.ping();
@@ -283,7 +285,7 @@ test('a lost subscription drops the board, and its late confirmation confirms no
   await pendingRead().arrives(older);
   subscriber.emit('close', (channel) => channel === '{board:g}');
   expect([boards.hears('g'), boards.find('g')]).toEqual([false, undefined]);
-  boards.submission('g', 'desc');
+  boards.call('g', 'desc');
   subscriber.emit('close', (channel) => channel === '{board:g}');
   await subscriber.ping();
   expect(boards.hears('g')).toBe(false);
@@ -293,12 +295,12 @@ test('a lost subscription drops the board, and its late confirmation confirms no
 });
 
 test('a submission counts this process among the listeners if it listened all the time', async () => {
-  expect(boards.submission('g', 'desc').others(3)).toBe(2);
+  expect(boards.call('g', 'desc').others(3)).toBe(2);
   const game = `counted-${Math.random()}`;
-  const early = boards.submission(game, 'desc');
+  const early = boards.call(game, 'desc');
   await listenTo(game);
   expect(early.others(3)).toBe(3);
-  const lost = boards.submission(game, 'desc');
+  const lost = boards.call(game, 'desc');
   subscriber.emit('close', () => true);
   expect(lost.others(3)).toBe(3);
 });

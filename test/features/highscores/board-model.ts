@@ -2,8 +2,6 @@ export interface Entry {
   readonly player: number;
   readonly name: string;
   readonly score: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
   /** Number of the arrival: of two equal scores the earlier is listed first. */
   readonly arrival: number;
 }
@@ -18,22 +16,22 @@ export class BoardModel {
     this.#isBetter = order === 'asc' ? (a, b) => a < b : (a, b) => a > b;
   }
 
-  submit(player: number, score: number, name: string, at = 0) {
+  submit(player: number, score: number, name: string) {
     const held = this.#entries.get(player);
     const personalBest = held === undefined || this.#isBetter(score, held.score);
-    const entry = personalBest ? { player, name, score, at, arrival: ++this.#arrivals } : { ...held, name };
+    const entry = personalBest ? { player, name, score, arrival: ++this.#arrivals } : { ...held, name };
     this.#entries.set(player, entry);
     return { personalBest, best: entry.score, rank: this.#rank(entry.score), top: this.top() };
   }
 
-  /** Hands the guest's entry over to the player. The better one stays; of equal ones the earlier, by time. */
+  /** Hands the guest's entry over to the player. The better one stays; of equal ones the earlier. */
   move(guest: number, player: number): void {
     const brought = this.#entries.get(guest);
     const held = this.#entries.get(player);
     if (brought === undefined) return;
     this.#entries.delete(guest);
     const isBetter =
-      held === undefined || this.#isBetter(brought.score, held.score) || (brought.score === held.score && brought.at < held.at);
+      held === undefined || this.#isBetter(brought.score, held.score) || (brought.score === held.score && brought.arrival < held.arrival);
     if (isBetter) this.#entries.set(player, { ...brought, player });
   }
 
@@ -42,6 +40,16 @@ export class BoardModel {
     return this.#sorted()
       .slice(0, 10)
       .map(({ name, score }) => `${this.#rank(score)} ${name} ${score}`);
+  }
+
+  /** `<rank> <name> <score>` of all. */
+  all(): string[] {
+    return this.#sorted().map(({ name, score }) => `${this.#rank(score)} ${name} ${score}`);
+  }
+
+  /** The place of a player, 0 for the best. */
+  placeOf(player: number): number {
+    return this.#sorted().findIndex((entry) => entry.player === player);
   }
 
   #sorted(): Entry[] {

@@ -108,15 +108,13 @@ describe('the best score of an account', () => {
     const ada = freshId();
     const first = await submit(game, ada, 10);
     expect([first.body.rank, first.body.best, first.body.personalBest]).toEqual([1, 10, true]);
-    service.advance(60_000);
     for (const score of [10, 3]) {
       const { body } = await submit(game, ada, score);
       expect(body).toEqual({ ...first.body, personalBest: false });
     }
-    service.advance(60_000);
     const { body } = await submit(game, ada, 11);
     expect([body.rank, body.best, body.personalBest]).toEqual([1, 11, true]);
-    expect(Date.parse(body.top[0].at) - Date.parse(first.body.top[0].at)).toBeGreaterThanOrEqual(120_000);
+    expect(Date.parse(body.top[0].at)).toBeGreaterThan(Date.parse(first.body.top[0].at));
     expect(Math.abs(Date.parse(body.top[0].at) - service.now())).toBeLessThan(5000);
     expect(body.top).toHaveLength(1);
   });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { accountsOn, entryOn } from '../../board-entries.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
@@ -283,16 +284,17 @@ async function movesFinished(redis: Redis, guests: readonly string[]): Promise<v
 async function scoresHandedOver(redis: Redis, apps: Apps, ownerOf: (installId: string) => string): Promise<void> {
   for (const game of GAMES) {
     const sent = apps.scores.filter((score) => score.game === game);
-    const players = await redis.hgetall(boardKeys.players(game));
-    expect(await redis.zcard(boardKeys.scores(game))).toBe(Object.keys(players).length);
-    for (const accountId of new Set([...sent.map(({ installId }) => ownerOf(installId)), ...Object.keys(players)])) {
+    const accounts = await accountsOn(redis, game);
+    expect(await redis.zcard(boardKeys.scores(game))).toBe(accounts.length);
+    for (const accountId of new Set([...sent.map(({ installId }) => ownerOf(installId)), ...accounts])) {
       const own = sent.filter(({ installId }) => ownerOf(installId) === accountId);
       const least = Math.max(-1, ...own.filter((score) => score.answered).map(({ score }) => score));
-      if (players[accountId] === undefined) {
+      const entry = await entryOn(redis, game, accountId);
+      if (entry === undefined) {
         expect(least).toBe(-1);
         continue;
       }
-      const standing = Number(await redis.zscore(boardKeys.scores(game), players[accountId]));
+      const standing = Number(await redis.zscore(boardKeys.scores(game), entry.member));
       expect(own.map(({ score }) => score)).toContain(standing);
       expect(standing).toBeGreaterThanOrEqual(least);
     }

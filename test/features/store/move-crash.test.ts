@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountsOn } from '../../board-entries.ts';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
@@ -93,7 +94,7 @@ async function crashAt(number: number, isAfter: boolean, { entries, isRefused }:
       what,
     ).toEqual(['merge', ...(entries > 0 ? ['merge', 'own'] : []), ...keys.toReversed()].slice(entries > 0 ? 0 : 1));
     expect(await redis.keys(`{${guestId}}:*`), what).toEqual([`{${guestId}}:moves`]);
-    expect(await redis.hkeys(boardKeys.players(game)), what).toEqual([targetId]);
+    expect(await accountsOn(redis, game), what).toEqual([targetId]);
   }
   expect(await redis.keys('*:move:*:*'), what).toEqual([]);
   expect(await redis.zcard(storeKeys.unfinishedMoves), what).toBe(0);

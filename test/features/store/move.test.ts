@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountsOn, addEntry } from '../../board-entries.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
@@ -447,12 +448,10 @@ describe('a move also carries', () => {
     const guestId = accountIdOf(installId);
     // The state of a move that stopped before its first board.
     const { redis } = service.service;
-    const entry = `999999999998${Date.now().toString(36).padStart(9, '0')}abcdefghijklAda`;
-    await redis.zadd(boardKeys.scores(game), 77, entry);
-    await redis.hset(boardKeys.players(game), guestId, entry);
+    await addEntry(redis, game, guestId, 77);
     await redis.sadd(boardKeys.ofAccount(guestId), game);
     await redis.zadd(storeKeys.unfinishedMoves, service.now(), `${guestId} ${body.accountId}`);
-    await expect.poll(() => redis.hkeys(boardKeys.players(game)), { timeout: 5000 }).toEqual([body.accountId]);
+    await expect.poll(() => accountsOn(redis, game), { timeout: 5000 }).toEqual([body.accountId]);
     await expect.poll(() => redis.zscore(storeKeys.unfinishedMoves, `${guestId} ${body.accountId}`)).toBeNull();
     expect((await service.get(`/v1/highscores/${game}`)).body.top).toMatchObject([{ score: 77, name: 'Ada' }]);
   });
@@ -463,13 +462,10 @@ describe('a move also carries', () => {
     const guestId = accountIdOf(installId);
     await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
     const { redis } = service.service;
-    const entry = (await redis.hget(boardKeys.players(game), guestId))!;
     const { body } = await signInToStore(service, freshId('subject'), { installId });
-    const late = `999999999900${entry.slice(12)}`;
-    await redis.hset(boardKeys.players(game), guestId, late);
-    await redis.zadd(boardKeys.scores(game), 9, late);
+    await addEntry(redis, game, guestId, 9);
     await settled(guestId);
-    expect(await redis.hkeys(boardKeys.players(game))).toEqual([body.accountId]);
+    expect(await accountsOn(redis, game)).toEqual([body.accountId]);
     expect((await service.get(`/v1/highscores/${game}`)).body.top).toMatchObject([{ score: 9, name: 'Ada' }]);
   });
 
@@ -482,7 +478,7 @@ describe('a move also carries', () => {
     const { body } = await signInToStore(service, freshId('subject'), { installId });
     await settled(accountIdOf(installId));
     expect(await redis.smembers(boardKeys.ofAccount(accountIdOf(installId)))).toEqual([]);
-    expect([await redis.hkeys(boardKeys.players(emptied)), await redis.hkeys(boardKeys.players(kept))]).toEqual([[], [body.accountId]]);
+    expect([await accountsOn(redis, emptied), await accountsOn(redis, kept)]).toEqual([[], [body.accountId]]);
   });
 
   test('scores later when a board is broken now, and the move itself succeeds', async () => {
@@ -499,7 +495,7 @@ describe('a move also carries', () => {
     expect(body).toMatchObject({ created: true, moved: true, movedCoins: 7 });
     await redis.rename(aside, boardKeys.players(game));
     service.advance(10_001);
-    await expect.poll(() => redis.hkeys(boardKeys.players(game)), { timeout: 5000 }).toEqual([body.accountId]);
+    await expect.poll(() => accountsOn(redis, game), { timeout: 5000 }).toEqual([body.accountId]);
     expect((await service.post(`/v1/highscores/${game}`, { score: 1, name: 'Ada' }, { cookies })).body.best).toBe(5);
   });
 

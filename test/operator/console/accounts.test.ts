@@ -5,6 +5,7 @@ import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addEntry } from '../../board-entries.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { runAuditCommand } from '../../consistency/command.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
@@ -272,9 +273,7 @@ describe('the tool and the HTTP API', () => {
 test('names in Redis cannot steer the terminal, in a table or in JSON', async () => {
   const name = '\u001b[2J\u009b31m\u202e\n\r\t\u0000';
   const game = freshId('game').toLowerCase();
-  const entry = `000000000001${'0'.repeat(9)}p00000000001${name}`;
-  await redis.zadd(`{board:${game}}:scores`, 1, entry);
-  await redis.hset(`{board:${game}}:players`, 'a'.repeat(22), entry);
+  await addEntry(redis, game, 'a'.repeat(22), 1, name);
   await redis.rpush('{operator-log}', JSON.stringify({ at: 1, by: name, action: name, what: { [name]: name }, why: name }));
   const { accountId } = await account(1);
   await redis.hset(`{${accountId}}:account`, 'purchases', `hash active 1 1 1 ${name.replaceAll(/\s/g, '')}`);

@@ -91,7 +91,7 @@ describe('GET /asyncapi.json', () => {
 describe('the channels of /asyncapi.json', () => {
   test('are exactly the declared ones, with names for generated code', () => {
     expect(Object.values<any>(document.channels).map(({ address }) => address)).toEqual(channels.map(({ path }) => path));
-    expect(Object.keys(document.channels)).toEqual(['roomsByCodeLive', 'lobbyLive', 'pairLive']);
+    expect(Object.keys(document.channels)).toEqual(['roomsByCodeLive', 'lobbyLive', 'pairLive', 'highscoresByGameLive']);
   });
 
   test('list their messages and the error message', () => {
@@ -120,6 +120,7 @@ describe('the channels of /asyncapi.json', () => {
       ['receiveRoomsByCodeLive', 'receive', '/v1/rooms/{code}/live', ['hello', 'act']],
       ['sendLobbyLive', 'send', '/v1/lobby/live', ['rooms', 'error']],
       ['sendPairLive', 'send', '/v1/pair/live', ['pair', 'error']],
+      ['sendHighscoresByGameLive', 'send', '/v1/highscores/{game}/live', ['board', 'error']],
     ]);
   });
 

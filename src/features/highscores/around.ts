@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { refuse } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import { BoardEntry, boardKeys, boardLibrary, BoardParams, limitOf, OwnEntry, parseEntries } from './model.ts';
+
+export const aroundScript = defineScript({
+  file: new URL('around.lua', import.meta.url),
+  keys: ['scores', 'players', 'secret'],
+  args: ['order', 'limit', 'accountId', 'playerId'],
+  answers: ['none', 'around'],
+  prologue: checksCaller,
+  slotOf: 'scores',
+  library: boardLibrary,
+  readOnly: true,
+});
+
+const ENTRIES_EACH_SIDE = 10;
+const MOST_EACH_SIDE = 50;
+
+const PLAYER_RULE = 'Must be the playerId of an entry';
+
+export const aroundMe = endpoint({
+  method: 'GET',
+  path: '/v1/highscores/{game}/around',
+  operationId: 'getHighscoresAround',
+  caller: 'optional',
+  keyScope: 'scores',
+  summary: "The caller's entry on a game's board, and the entries around it.",
+  description:
+    'A caller without a score gets `you: null` and no entries. Without a caller `playerId` names the player: it is ignored otherwise. With ' +
+    'neither 401 `identity_required`.',
+  params: BoardParams,
+  query: z.object({
+    installId: OptionalInstallId,
+    playerId: z
+      .string()
+      .regex(/^[\w-]{12}$/, PLAYER_RULE)
+      .optional()
+      .meta({ description: 'A player of the board, for requests without a caller.', example: 'k3Jx9QmZ2bTw' }),
+    limit: limitOf(MOST_EACH_SIDE).meta({
+      description: `Entries on each side, 1 to ${MOST_EACH_SIDE}. The default is ${ENTRIES_EACH_SIDE}.`,
+    }),
+  }),
+  reply: z.object({
+    game: z.string().meta({ example: 'pebble-drop' }),
+    you: OwnEntry,
+    entries: z.array(BoardEntry).meta({ description: 'In the order of the board, with the entry `you`.' }),
+  }),
+  errors: ['identity_required'],
+  example: `curl -s "$base/v1/highscores/pebble-drop/around?limit=5" -H 'x-install-id: install-0001'`,
+  async handle({ caller, params: { game }, query: { playerId = '', limit = ENTRIES_EACH_SIDE } }, services: AroundServices) {
+    const { scripts, catalogue } = services;
+    if (caller === undefined && playerId === '') return refuse('identity_required');
+    const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
+    const args = { order: catalogue.orderOf(game), limit, accountId: '', playerId };
+    const [word, own = '', place, rank, ...figures] = await (caller === undefined
+      ? scripts.runWithoutAccount(aroundScript, keys, args)
+      : scripts.runAs(caller, aroundScript, keys, { ...args, accountId: caller.accountId, playerId: '' }));
+    if (word === 'none') return { game, you: null, entries: [] };
+    const entries = parseEntries(figures, { place: Number(place), rank: Number(rank) });
+    return { game, you: entries[Number(own) - Number(place)]!, entries };
+  },
+});
+
+type AroundServices = Pick<Services, 'scripts' | 'catalogue'>;

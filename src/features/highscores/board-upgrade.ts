@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { ACCOUNT_ID } from '../../accounts/ids.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { defineScript } from '../../redis/script.ts';
+import { ScriptRunner } from '../../redis/script-runner.ts';
+import type { Upgrade } from '../../redis/upgrade.ts';
+import { boardLibrary, boardKeys } from './model.ts';
+
+const upgradeScript = defineScript({
+  file: new URL('upgrade-board.lua', import.meta.url),
+  keys: ['scores', 'players', 'secret', 'arrivals'],
+  args: ['seed', 'accounts'],
+  answers: ['upgraded'],
+  library: boardLibrary,
+});
+
+/** Entries of one script: 3 ms of Redis. */
+const ENTRIES_AT_ONCE = 200;
+
+/**
+ * From version 3 to 4: a board's entry holds its name once, and the player's id leads to the account. Archives are changed too. Until the
+ * end a board has entries of both kinds, which readers show alike; nobody submits before.
+ */
+export const upgradeBoards: Upgrade['run'] = async (redis, keysLike) => {
+  const scripts = new ScriptRunner(redis, { now: Date.now });
+  const seed = randomBytes(24).toString('base64url');
+  for await (const names of keysLike('{board:*}:*players')) {
+    for (const players of names) {
+      const [, game] = /^\{board:(.*)\}:(?:archive:\d+:)?players$/.exec(players) ?? [];
+      if (game === undefined) continue;
+      const keys = {
+        scores: players.replace(/players$/, 'scores'),
+        players,
+        secret: boardKeys.secret(game),
+        arrivals: boardKeys.arrivals(game),
+      };
+      let cursor = '0';
+      do {
+        const [next, fields] = await redis.hscan(players, cursor, 'COUNT', ENTRIES_AT_ONCE);
+        cursor = next;
+        // A small hash comes whole.
+        const old = pairsOf(fields).flatMap(([field]) => (ACCOUNT_ID.test(field) ? [field] : []));
+        for (let start = 0; start < old.length; start += ENTRIES_AT_ONCE)
+          await scripts.run(upgradeScript, keys, { seed, accounts: old.slice(start, start + ENTRIES_AT_ONCE).join(' ') });
+      } while (cursor !== '0');
+    }
+  }
+};

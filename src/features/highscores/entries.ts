@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { endpoint, type Services } from '../../declare.ts';
+import { defineScript } from '../../redis/script.ts';
+import { MEMBER_LENGTH } from './entry.ts';
+import { BoardEntry, boardKeys, boardLibrary, BoardParams, limitOf, parseEntries } from './model.ts';
+
+export const entriesScript = defineScript({
+  file: new URL('entries.lua', import.meta.url),
+  keys: ['scores', 'players'],
+  args: ['order', 'limit', 'score', 'member'],
+  answers: ['entries'],
+  library: boardLibrary,
+  readOnly: true,
+});
+
+const PAGE_SIZE = 20;
+const MOST_ENTRIES = 100;
+
+/** The last entry of a page: its score, as Redis writes it, and its member. */
+const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,17})?(?:e[+-]\\d{1,3})?) ([\\w-]{${MEMBER_LENGTH}})$`);
+
+const CURSOR_RULE = 'Must be the nextCursor of a page of this board';
+
+const EntriesCursor = z
+  .string()
+  .max(100, { error: CURSOR_RULE, abort: true })
+  .regex(/^[\w-]+$/, { error: CURSOR_RULE, abort: true })
+  .refine((text) => placeIn(text) !== undefined, CURSOR_RULE)
+  .meta({ description: 'Leads to the next page.' });
+
+export const boardEntries = endpoint({
+  method: 'GET',
+  path: '/v1/highscores/{game}/entries',
+  operationId: 'listHighscores',
+  caller: 'none',
+  summary: "A page of a game's board, best first.",
+  description:
+    'A page begins behind the last entry of the page before, also where that one has moved or left since. So no entry comes twice, and none ' +
+    'that stays in its place is skipped: a player who improves may move from a page to come to one that was read. Ranks are those at the time ' +
+    'of the page.',
+  params: BoardParams,
+  query: z.object({
+    limit: limitOf(MOST_ENTRIES).meta({ description: `Entries per page, 1 to ${MOST_ENTRIES}. The default is ${PAGE_SIZE}.` }),
+    cursor: EntriesCursor.optional(),
+  }),
+  reply: z.object({
+    game: z.string().meta({ example: 'pebble-drop' }),
+    entries: z.array(BoardEntry),
+    nextCursor: EntriesCursor.optional().meta({ description: 'Left out on the last page.' }),
+  }),
+  example: `curl -s "$base/v1/highscores/pebble-drop/entries?limit=50"`,
+  async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor } }, services: Pick<Services, 'scripts' | 'catalogue'>) {
+    const { scripts, catalogue } = services;
+    const [score, member] = cursor === undefined ? ['', ''] : placeIn(cursor)!;
+    const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game) };
+    // One more tells whether another page follows.
+    const args = { order: catalogue.orderOf(game), limit: Number(limit) + 1, score, member };
+    const [, place, rank, ...figures] = await scripts.run(entriesScript, keys, args);
+    const isLast = figures.length <= 3 * Number(limit);
+    const shown = isLast ? figures : figures.slice(0, -3);
+    const entries = parseEntries(shown, { place: Number(place), rank: Number(rank) });
+    return { game, entries, ...(isLast ? {} : { nextCursor: cursorOf(shown) }) };
+  },
+});
+
+function cursorOf(figures: readonly string[]): string {
+  return Buffer.from(`${figures.at(-2)} ${figures.at(-3)}`).toString('base64url');
+}
+
+function placeIn(cursor: string): [score: string, member: string] | undefined {
+  const [, score, member] = PLACE.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  return score === undefined ? undefined : [score, member!];
+}

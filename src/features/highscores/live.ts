@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { channel, type Services } from '../../declare.ts';
+import { BoardParams, Top } from './model.ts';
+
+export const liveBoard = channel({
+  path: '/v1/highscores/{game}/live',
+  summary: "Sends a board's ten best scores, at once and after changes, at most twice a second.",
+  description: 'Of changes that come faster, watchers get the latest. `version` is higher after each change.',
+  params: BoardParams,
+  sends: { board: z.object({ type: z.literal('board'), version: z.int(), top: Top }) },
+  receives: {},
+  errors: [],
+  notFound: 'not_found',
+  subject: ({ params: { game } }) => game,
+  feed: ({ feeds }: Pick<Services, 'feeds'>) => feeds.board,
+});

@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { upgradeBoards } from '../../../src/features/highscores/board-upgrade.ts';
+import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { audited } from '../../consistency/audited.ts';
+import { freshId, request, start, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
+
+/** Boards of data of version 3, as its release wrote them. */
+
+const DAY = Date.parse('2026-01-01T00:00:00Z');
+const installs = Array.from({ length: 450 }, () => freshId());
+let folder: string;
+let own: OwnRedis;
+let settings: Record<string, string>;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-board-upgrade-'));
+  const link = 'https://play.example/game';
+  const app = { kind: 'game', tagline: '', icon: link, url: link, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' };
+  writeFileSync(join(folder, 'catalogue.json'), JSON.stringify({ apps: [{ ...app, id: 'sprint', name: 'Sprint', order: 'asc' }] }));
+  settings = { CATALOGUE_FILE: join(folder, 'catalogue.json'), BOARDS: 'open' };
+  own = await startRedis();
+  await using service = await start({ redis: own.location, settings });
+  // The accounts of the players.
+  for (const game of ['climb', 'sprint'])
+    for (let start = 0; start < installs.length; start += 50) {
+      const replies = await Promise.all(installs.slice(start, start + 50).map((installId) => submit(service, game, installId, 1, 'Ada')));
+      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    }
+});
+afterAll(async () => {
+  await own[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+function submit({ url }: Pick<TestService, 'url'>, game: string, installId: string, score: number, name: string) {
+  return request(url, `/v1/highscores/${game}`, { method: 'POST' }, JSON.stringify({ installId, score, name }));
+}
+
+/** Writes a board as version 3 did: of the same scores the player with the lower number came first, in the same millisecond. */
+async function writeOld(game: string, isAscending: boolean, keys: { scores: string; players: string }): Promise<void> {
+  const { redis } = own;
+  await redis.del(keys.scores, keys.players, boardKeys.secret(game));
+  for (const [index, installId] of installs.entries()) {
+    const arrival = isAscending ? index + 1 : 999_999_999_999 - (index + 1);
+    const at = (DAY + Math.floor(index / 10)).toString(36).padStart(9, '0');
+    const entry = `${String(arrival).padStart(12, '0')}${at}${String(index).padStart(12, 'p')}Player ${index}`;
+    await redis.zadd(keys.scores, Math.floor(index / 50), entry);
+    await redis.hset(keys.players, accountIdOf(installId), entry);
+  }
+  await redis.set(boardKeys.arrivals(game), installs.length);
+}
+
+/** Player numbers in the order of the board. */
+function order(isAscending: boolean): number[] {
+  const players = installs.map((_, index) => index);
+  const scoreOf = (index: number): number => Math.floor(index / 50);
+  return players.toSorted((one, other) => (isAscending ? scoreOf(one) - scoreOf(other) : scoreOf(other) - scoreOf(one)) || one - other);
+}
+
+test('boards and archives of version 3 have the same entries, ranks and times in version 4', { timeout: 60_000 }, async () => {
+  const { redis } = own;
+  const archive = { scores: operatedBoardKeys.archivedScores('climb', 1), players: operatedBoardKeys.archivedPlayers('climb', 1) };
+  await writeOld('climb', false, archive);
+  await redis.hset(operatedBoardKeys.archives('climb'), 1, JSON.stringify({ at: 1, by: 'ada', reason: 'old', entries: installs.length }));
+  await writeOld('climb', false, { scores: boardKeys.scores('climb'), players: boardKeys.players('climb') });
+  await writeOld('sprint', true, { scores: boardKeys.scores('sprint'), players: boardKeys.players('sprint') });
+  await redis.set(DATA_VERSION_KEY, '3');
+  await using service = await start({ redis: own.location, settings });
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 20_000 }).toBe(200);
+  expect(await redis.get(DATA_VERSION_KEY)).toBe('4');
+  for (const [game, isAscending] of [
+    ['climb', false],
+    ['sprint', true],
+  ] as const) {
+    const shown: { name: string; at: string; score: number; rank: number; playerId: string }[] = [];
+    for (let cursor = ''; ;) {
+      const { body } = await service.get(`/v1/highscores/${game}/entries?limit=100${cursor}`);
+      shown.push(...body.entries);
+      if (body.nextCursor === undefined) break;
+      cursor = `&cursor=${body.nextCursor}`;
+    }
+    const players = order(isAscending);
+    expect(shown.map(({ name }) => name)).toEqual(players.map((index) => `Player ${index}`));
+    expect(shown.map(({ at }) => Date.parse(at))).toEqual(players.map((index) => DAY + Math.floor(index / 10)));
+    expect(new Set(shown.map(({ playerId }) => playerId)).size).toBe(installs.length);
+    const { body } = await submit(service, game, installs[7]!, isAscending ? 9 : -9, 'renamed');
+    expect([body.best, body.personalBest]).toEqual([0, false]);
+  }
+  const exported = (await service.get(`/v1/account/export?installId=${installs[7]}`)).body.scores;
+  expect(exported).toMatchObject([
+    { game: 'climb', name: 'renamed' },
+    { game: 'climb', archive: 1, name: 'Player 7', score: 0 },
+    { game: 'sprint', name: 'renamed' },
+  ]);
+  expect((await audited(own.location)).findings).toEqual([]);
+});
+
+test('until a board is upgraded its top ten shows as it is, and no score is taken', { timeout: 60_000 }, async () => {
+  const { redis } = own;
+  await writeOld('climb', false, { scores: boardKeys.scores('climb'), players: boardKeys.players('climb') });
+  await using service = await start({ redis: own.location, settings });
+  await redis.set(DATA_VERSION_KEY, '3>4');
+  const { body } = await service.get('/v1/highscores/climb');
+  expect(body.top.map(({ name }: { name: string }) => name)).toEqual(
+    order(false)
+      .slice(0, 10)
+      .map((index) => `Player ${index}`),
+  );
+  expect(body.top[0].at).toBe(new Date(DAY + 40).toISOString());
+  const asked = await service.get(`/v1/highscores/climb?installId=${installs[7]}`);
+  expect([asked.status, asked.body.error.code]).toEqual([503, 'store_unavailable']);
+  // A process that was cut off between two entries goes on, as often as it takes; entries that are upgraded stay.
+  async function* keysLike(): AsyncGenerator<string[]> {
+    yield [boardKeys.players('climb'), boardKeys.players('climb')];
+  }
+  await upgradeBoards(redis, keysLike);
+  await redis.set(DATA_VERSION_KEY, '4');
+  expect((await service.get(`/v1/highscores/climb?installId=${installs[7]}`)).body.you).toMatchObject({
+    name: 'Player 7',
+    score: 0,
+    rank: 401,
+  });
+  expect(await redis.hlen(boardKeys.players('climb'))).toBe(installs.length);
+  expect(await redis.zcard(boardKeys.scores('climb'))).toBe(installs.length);
+});
