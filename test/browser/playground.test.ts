@@ -167,6 +167,13 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#board-top li:nth-child(2)', 'مريم');
     await submit('ada', hostile[2]!, String(top + 3));
     await shows(page, '#board-top li:nth-child(1)', 'Ada');
+    // The line of the player that submitted last is marked, and that of another one once it is chosen.
+    await shows(page, '#board-top li.own', 'Ada');
+    await page.selectOption('#board-player', 'cleo');
+    await shows(page, '#board-top li.own', 'مريم');
+    await page.selectOption('#board-player', 'ada');
+    await shows(page, '#board-top li.own', 'Ada');
+    expect(await page.locator('#board-top li.own').count()).toBe(1);
     expect(await page.locator('#board-top img, #board-top b, #board-wire img').count()).toBe(0);
     const names = (await page.locator('#board-top bdi').allTextContents()).slice(0, 3);
     expect(names).toEqual((await service.get(`/v1/highscores/${game}`)).body.top.slice(0, 3).map(({ name }: { name: string }) => name));

@@ -4,7 +4,8 @@ import { player } from './players.ts';
 import { explain } from './problems.ts';
 import { wireOf } from './wire.ts';
 
-type Top = Extract<Awaited<ReturnType<Client['highscores']['top']>>, { ok: true }>['top'];
+type Board = Extract<Awaited<ReturnType<Client['highscores']['top']>>, { ok: true }>;
+type Entry = Board['top'][number];
 
 const NAMES = { ada: 'Ada', bob: 'Bob', cleo: 'Cleo' } as const;
 
@@ -22,7 +23,7 @@ export function showBoard(): void {
 
   const read = async (): Promise<void> => {
     const reply = await playing().highscores.top({ game: games.value });
-    if (reply.ok) showTop(reply.top);
+    if (reply.ok) showTop(reply);
     else said.textContent = explain(reply.error);
   };
 
@@ -37,34 +38,31 @@ export function showBoard(): void {
   };
 
   games.addEventListener('change', () => void read());
-  who.addEventListener('change', () => (shownName.value = NAMES[who.value as keyof typeof NAMES]));
+  who.addEventListener('change', () => {
+    shownName.value = NAMES[who.value as keyof typeof NAMES];
+    void read();
+  });
   const submit = async (): Promise<void> => {
     const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
     if (!reply.ok) return void (said.textContent = explain(reply.error));
     said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
-    showTop(reply.top);
+    await read();
   };
   onSubmit(byId('board-form'), submit);
   void start();
 }
 
-/** Moves each line from its old place to the new one, unless the person wants less motion. */
-function showTop(top: Top): void {
+/**
+ * Marks the line of the player, which stands below the ten if it is further down. Moves each line from its old place to the new one, unless
+ * the person wants less motion.
+ */
+function showTop({ top, you }: Board): void {
   const list = byId('board-top');
   const before = new Map([...list.children].map((line) => [(line as HTMLElement).dataset['player'], line.getBoundingClientRect().top]));
   list.replaceChildren(
     ...(top.length === 0 ? [make('li', { className: 'none', textContent: 'No scores yet' })] : []),
-    ...top.map((entry) => {
-      const line = make(
-        'li',
-        {},
-        make('span', { className: 'rank', textContent: String(entry.rank) }),
-        name(entry.name),
-        make('span', { className: 'score', textContent: formatted(entry.score) }),
-      );
-      line.dataset['player'] = entry.playerId;
-      return line;
-    }),
+    ...top.map((entry) => lineOf(entry, you)),
+    ...(you === undefined || you === null || top.some(({ playerId }) => playerId === you.playerId) ? [] : [lineOf(you, you)]),
   );
   if (matchMedia('(prefers-reduced-motion: reduce)').matches) return;
   for (const line of list.children as Iterable<HTMLElement> & HTMLCollection) {
@@ -79,4 +77,18 @@ function showTop(top: Top): void {
         { duration: 320, easing: 'cubic-bezier(.2,.8,.2,1)' },
       );
   }
+}
+
+function lineOf(entry: Entry, you: Board['you']): HTMLElement {
+  const isOwn = entry.playerId === you?.playerId;
+  const line = make(
+    'li',
+    { className: isOwn ? 'own' : '' },
+    make('span', { className: 'rank', textContent: String(entry.rank) }),
+    name(entry.name),
+    ...(isOwn ? [make('span', { className: 'you', textContent: 'you' })] : []),
+    make('span', { className: 'score', textContent: formatted(entry.score) }),
+  );
+  line.dataset['player'] = entry.playerId;
+  return line;
 }
