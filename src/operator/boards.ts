@@ -9,7 +9,7 @@ import { boardKeys, boardLibrary, parseEntries } from '../features/highscores/mo
 import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
-import { accountsNamed, Who } from './find.ts';
+import { Account, accountsNamed, Who } from './find.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const readRanks = defineScript({
@@ -256,7 +256,9 @@ async function currentOf(accountId: string, parts: OperatorParts): Promise<strin
 async function playerOf(player: string, game: string, parts: OperatorParts): Promise<string | undefined | Refusal<'invalid_request'>> {
   if (PLAYER_ID.test(player)) return (await accountsOf([player], boardKeys.players(game), parts))[0];
   const accounts = (await accountsNamed(player, parts)).filter(({ deletedAt }) => deletedAt === undefined);
-  const [current, other] = [...new Set(await Promise.all(accounts.map(({ accountId }) => currentOf(accountId, parts))))];
+  // A board may have an entry of an account that does not exist, after damage.
+  const ids = accounts.length > 0 || !Account.safeParse(player).success ? accounts.map(({ accountId }) => accountId) : [player];
+  const [current, other] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, parts))))];
   return other === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
 }
 
