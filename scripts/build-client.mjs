@@ -17,7 +17,11 @@ const bundles = [
 const stale = [];
 for (const { name, minify } of bundles) {
   const file = join(project, `src/web/client/bundle/${name}.js`);
-  const bundle = await rolldown({ input: join(project, `src/client/${name}.ts`), platform: 'neutral' });
+  const bundle = await rolldown({
+    input: join(project, `src/client/${name}.ts`),
+    platform: 'neutral',
+    optimization: { inlineConst: true },
+  });
   const { output } = await bundle.generate({ format: 'esm', minify, comments: false });
   await bundle.close();
   const [{ code }] = output;

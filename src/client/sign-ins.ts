@@ -19,8 +19,6 @@ export type Send = (
 /** A call that does more than send a request. */
 export type SpecialCall = (route: Route, input: Input, more: CallOptions) => Promise<Result>;
 
-const session = 'token';
-
 /**
  * The calls that change who the caller is, by their names.
  * @param changed called when the caller is another one
@@ -50,7 +48,7 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
 
   return {
     resolve: (route, input, more) => call(route, input, more, install),
-    login: async (route, input, more) => signIn(await call(route, { ...input, session }, more, install), true),
+    login: async (route, input, more) => signIn(await call(route, { ...input, session: 'token' }, more, install), true),
     logout: leave(credential),
     delete: leave(install),
     // A room ends by this name too, and has no `current`.
@@ -69,12 +67,12 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
       let tries = 0;
       const by = (): Promise<Credential> => (tries++, credential());
       // The service may take 10 s, because it asks the app store.
-      const reply = await call(route, { ...input, session }, more, by, 12_000);
+      const reply = await call(route, { ...input, session: 'token' }, more, by, 12_000);
       const { moved, notMoved, accountId } = reply as { moved?: boolean; notMoved?: string; accountId?: string };
       // After a lost answer the guest may have moved already. The next answer says neither that it moved nor why not.
       return signIn(reply, false, moved || (tries > 1 && !notMoved && owner !== `a${accountId}`) ? owner : undefined);
     },
-    open: (route, input, more) => call(route, { ...input, session }, more, async () => ({})),
+    open: (route, input, more) => call(route, { ...input, session: 'token' }, more, async () => ({})),
     status: async (route, { secret, ...input }, more) =>
       signIn(await call(route, input, more, async () => (secret ? { 'x-pair-secret': secret as string } : ({} as Credential))), false),
   };

@@ -79,7 +79,7 @@ const failure = (code, message = code) => ({
 	}
 });
 const stopped = (signals) => failure(isAborted(signals) ? "aborted" : "timeout");
-const sendOnce = (fetch, base, route, input, headers, signal, tryMs = TRY_MS) => within(tryMs, [signal], async (stop) => {
+const sendOnce = (fetch, base, route, input, headers, signal, tryMs = 5e3) => within(tryMs, [signal], async (stop) => {
 	try {
 		const [method = "", path = ""] = route.replace("!", "").split(" ");
 		const isRead = method === "GET";
@@ -474,7 +474,7 @@ function playedRoom(parts) {
 			code,
 			since,
 			wait
-		} : { code }, {}, signal, wait * 1e3 + TRY_MS),
+		} : { code }, {}, signal, wait * 1e3 + 5e3),
 		positionOf: ({ room }) => room?.seq,
 		deliver({ room }) {
 			takeRoom(room);
@@ -795,7 +795,7 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, W
 		};
 		return clean(await repeat(mayRepeat, timeoutMs, [signal], async (whole) => {
 			await turn(whole);
-			return sendOnce(fetch, base, route, input, headers, whole, TRY_MS);
+			return sendOnce(fetch, base, route, input, headers, whole, 5e3);
 		}));
 	};
 	const tab = randomText().slice(0, 16);
