@@ -78,7 +78,7 @@ function run(connection: number): void {
   };
   socket.on('connect', () => {
     opened++;
-    const opening = flood.opening?.(target);
+    const opening = flood.opening?.(target, connection);
     if (opening !== undefined) socket.write(opening);
     if (flood.awaits === undefined) pump();
   });

@@ -5,7 +5,7 @@ import { frame, opcodes } from '../realtime/raw-socket.ts';
 export interface Flood {
   readonly name: string;
   /** Sent once, when the connection is open. */
-  readonly opening?: (target: Target) => string | Buffer;
+  readonly opening?: (target: Target, connection: number) => string | Buffer;
   /** The start of the answer to `opening` that the flood waits for. Default: it does not wait. */
   readonly awaits?: string;
   /** Sent once, after that answer. */
@@ -24,6 +24,8 @@ export interface Flood {
   readonly onMetricsPort?: boolean;
   /** The connection reads no answers, or none after that to `opening`. */
   readonly isDeaf?: boolean;
+  /** Meanwhile the list of rooms changes four times a second. */
+  readonly changesList?: boolean;
 }
 
 /** What a flooding process prints when it begins: its start costs as much CPU time as a flood. */
@@ -36,6 +38,8 @@ export interface Target {
   readonly pairingToken: string;
   /** A room of 64 players who all may write its state, and their installIds. */
   readonly game: { readonly code: string; readonly players: readonly string[] };
+  /** A game with a thousand public rooms, which all have the same eight long tags. */
+  readonly list: { readonly game: string; readonly tags: Readonly<Record<string, string>> };
   /** The installId of an account that has as much as an account can have. */
   readonly fullest: string;
 }
@@ -53,6 +57,35 @@ const upgradeLines = [
 ];
 
 const upgrade = requestOf('GET', '/v1/rooms/{room}/live', upgradeLines);
+
+/** A query for rooms of the list that have these of its tags. */
+const listQuery = ({ list: { game, tags } }: Target, named = Object.entries(tags)): string =>
+  [`game=${game}`, ...named.map(([name, text]) => `tag.${name}=${text}`)].join('&');
+
+/** A query with all tags, the last of which no room has: the service has to compare each room's tags to the end. */
+const futileQuery = (target: Target): string =>
+  listQuery(target, [...Object.entries(target.list.tags).slice(0, -1), ['t7', randomBytes(8).toString('hex')]]);
+
+/** A different query for each connection, and each finds the same rooms: some of the eight tags. */
+const listQueryOf = (target: Target, connection: number): string =>
+  listQuery(
+    target,
+    Object.entries(target.list.tags).filter((_, place) => ((connection + 1) >> place) & 1),
+  );
+
+/** Sockets that watch a list, and send nothing. */
+function watchingList(name: string, more: Partial<Flood> = {}): Flood {
+  return {
+    name,
+    opening: (target, connection) => requestOf('GET', `/v1/lobby/live?${listQueryOf(target, connection)}`, upgradeLines)(target),
+    awaits: 'HTTP/1.1 101',
+    unit: () => '',
+    perSecond: 0,
+    connections: [ALL_SOCKETS],
+    changesList: true,
+    ...more,
+  };
+}
 
 /** As many as one address may have (SOCKETS_PER_ADDRESS). */
 const ALL_SOCKETS = 200;
@@ -243,5 +276,38 @@ export const floods: readonly Flood[] = [
     unit: () => frame(opcodes.text, '{"type":"act","action":"data"}'),
     begins: '"type":"error"',
   }),
+  { name: 'lists of rooms that no room fits', unit: (target) => requestOf('GET', `/v1/rooms?limit=100&${futileQuery(target)}`)(target) },
+  {
+    name: 'lists of rooms of 32 KiB',
+    unit: (target) => requestOf('GET', `/v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target),
+  },
+  {
+    name: 'lists of rooms of 32 KiB, answers unread',
+    unit: (target) => requestOf('GET', `/v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target),
+    isDeaf: true,
+  },
+  {
+    name: 'matches for a room of other tags each',
+    unit(target) {
+      const text = randomBytes(32).toString('hex');
+      const tags = Object.fromEntries(Object.keys(target.list.tags).map((name) => [name, text]));
+      const installId = target.game.players[text.charCodeAt(0) % target.game.players.length];
+      const body = JSON.stringify({ installId, game: 'flooded-matches', tags, maxPlayers: 64 });
+      return requestOf('POST', '/v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
+    },
+  },
+  {
+    name: 'matches of one caller',
+    unit(target) {
+      const body = JSON.stringify({ installId: target.game.players[0], game: 'flooded-matches', tags: target.list.tags });
+      return requestOf('POST', '/v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
+    },
+  },
+  {
+    name: 'upgrades to live lists that no room fits',
+    unit: (target) => requestOf('GET', `/v1/lobby/live?${futileQuery(target)}`, upgradeLines)(target),
+  },
+  watchingList('live lists of other tags each'),
+  watchingList('live lists of other tags each, unread', { isDeaf: true }),
   { name: 'GET /docs without gzip', unit: requestOf('GET', '/docs', ['accept-encoding: identity']) },
 ];

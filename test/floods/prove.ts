@@ -12,6 +12,7 @@ import { post } from '../realtime/storm.ts';
 import { fillFullestAccount } from '../server/fullest-account.ts';
 import { processCpu } from '../server/worst-body/cpu.ts';
 import { bystanders } from './bystanders.ts';
+import { fillList, LIST_CHANGES_MS } from './flooded-list.ts';
 import { BEGUN, floods, type Flood, type Target } from './floods.ts';
 
 /**
@@ -37,6 +38,8 @@ const folder = mkdtempSync(join(tmpdir(), 'coinop-floods-'));
 const redis = await startTcpRedis(folder);
 const settings = { REDIS_URL: redis.url, DATA_DIR: folder, WORKERS: values.workers };
 const { fullest, game } = await fill();
+const commands = new Redis({ path: redis.socketPath });
+const list = await fillList(commands);
 const metricsPort = Number(await freePort());
 const service = await startChild({ ...settings, RATE_LIMIT: 'on', METRICS_PORT: String(metricsPort) });
 let isHeld = true;
@@ -44,7 +47,7 @@ let isHeld = true;
 try {
   const { room } = await post(service.url, '/v1/rooms', { installId: 'flooded-room-host' });
   const { token } = await post(service.url, '/v1/pair/new', {});
-  const target: Target = { host: `127.0.0.1:${service.port}`, room: room.code, pairingToken: token, fullest, game };
+  const target: Target = { host: `127.0.0.1:${service.port}`, room: room.code, pairingToken: token, fullest, game, list: list.target };
   // The first requests of each kind cost more: V8 compiles, and a thread makes the pages.
   await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js'].map((path) => fetch(service.url + path)));
   await bystanders(service.port, WARM_UP_MS);
@@ -54,6 +57,7 @@ try {
     for (const connections of flood.connections ?? [1, 60]) await measure(flood, connections, target);
   await measure(undefined, 0, target);
 } finally {
+  commands.disconnect();
   await service.stop();
   await redis.stop();
   rmSync(folder, { recursive: true });
@@ -65,7 +69,9 @@ async function measure(flood: Flood | undefined, connections: number, target: Ta
   if (flood?.perSecond !== undefined) await pause(QUIET_MS);
   const flooding = flood === undefined ? undefined : await startFlood(flood, connections, target);
   const cpuBefore = processCpu(service.pid);
+  const changing = flood?.changesList === true ? setInterval(() => void list.change(), LIST_CHANGES_MS) : undefined;
   const met = await bystanders(service.port, milliseconds);
+  clearInterval(changing);
   const cores = (processCpu(service.pid) - cpuBefore) / 1000 / milliseconds;
   const { sentBytes, opened } = (await flooding?.ended) ?? { sentBytes: 0, opened: 0 };
   const [health, credit] = [met.health, met.credit].map(p99);

@@ -7,10 +7,24 @@ import { readChangedPage, type Page, type PageQuery } from './page.ts';
 /** Bounds the memory of kept pages to some 8 MB: a page of the longest tags has 80 KB with its answer, one of usual rooms 5. */
 const KEPT_PAGES = 100;
 
-/** A page, and the answer that has this page alone. */
-export interface AnsweredPage {
+/** A page, and the answer that has this page alone: it is made when it is first wanted. */
+export class AnsweredPage {
   readonly page: Page;
-  readonly answer: Encoded;
+  #answer: Encoded | undefined;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  get answer(): Encoded {
+    return (this.#answer ??= new Encoded(this.#text()));
+  }
+
+  #text(): string {
+    const { rooms, next } = this.page;
+    const texts = rooms.map(([entry, summary]) => listedJson(entry, summary));
+    return `{"ok":true,"rooms":[${texts.join(',')}]${next === '' ? '' : `,"nextCursor":"${next}"`}}`;
+  }
 }
 
 /**
@@ -35,15 +49,9 @@ export class FirstPages {
     const isOver = kept === undefined || this.#now() >= (kept.page.endsAt ?? Infinity);
     const page = await readChangedPage({ ...asked, from: '', known: isOver ? '' : kept.page.version }, this.#scripts);
     if (page === undefined) return kept!;
-    const found = answered(page);
+    const found = new AnsweredPage(page);
     // The reader of this page has its lapsed entries removed. Later ones need not.
-    this.#kept.set(key, { ...found, page: { ...page, lapsed: 0 } });
+    this.#kept.set(key, page.lapsed === 0 ? found : new AnsweredPage({ ...page, lapsed: 0 }));
     return found;
   }
-}
-
-export function answered(page: Page): AnsweredPage {
-  const rooms = page.rooms.map(([entry, summary]) => listedJson(entry, summary));
-  const next = page.next === '' ? '' : `,"nextCursor":"${page.next}"`;
-  return { page, answer: new Encoded(`{"ok":true,"rooms":[${rooms.join(',')}]${next}}`) };
 }

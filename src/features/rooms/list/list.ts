@@ -2,13 +2,17 @@ import { z } from 'zod';
 import { endpoint, type Services } from '../../../declare.ts';
 import { Refusal } from '../../../errors.ts';
 import { GameId } from '../../catalogue/model.ts';
-import { answered, type AnsweredPage } from './first-pages.ts';
+import { AnsweredPage } from './first-pages.ts';
 import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
 import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
-/** A page whose first looks find too few rooms costs as much as so many further requests: 800 looks take Redis as long. */
-const FIRST_LOOKS = 200;
-const FURTHER_LOOKS_COST = 4;
+/**
+ * What a page costs as one request: a hundred rooms with usual tags fit. One that needs more looks, or has more bytes of rooms, counts as so many
+ * further requests: 800 looks take Redis as long.
+ */
+const FREE_LOOKS = 200;
+const FREE_PAGE_BYTES = 16 * 1024;
+const WHOLE_PAGE_COST = 4;
 
 const PAGE_ROOMS = 20;
 
@@ -44,24 +48,24 @@ export const listRooms = endpoint({
     const filter = tagFilterOf(others);
     if (filter instanceof Refusal) return filter;
     const asked = { game, limit: Number(limit), from: cursor, needles: filter.needles };
-    const { page, answer } = await wholePage(asked, (requests) => meta.charge(requests), services);
-    if (page.lapsed > 0) services.roomList.sweep(game);
-    return answer;
+    const found = await wholePage(asked, (requests) => meta.charge(requests), services);
+    if (found.page.lapsed > 0) services.roomList.sweep(game);
+    return found.answer;
   },
 });
 
-/** The first looks are free. A client that may not pay for further ones gets a short page. */
+/** A client that may not pay for the whole page gets a short one. */
 async function wholePage(
   asked: Omit<PageQuery, 'looks'>,
   charge: (requests: number) => number,
   { scripts, firstPages }: Pick<Services, 'scripts' | 'firstPages'>,
 ): Promise<AnsweredPage> {
-  const looking = { ...asked, looks: FIRST_LOOKS };
-  const begun = asked.from === '' ? await firstPages.read(looking) : answered(await readPage(looking, scripts));
+  const looking = { ...asked, looks: FREE_LOOKS, mostBytes: FREE_PAGE_BYTES };
+  const begun = asked.from === '' ? await firstPages.read(looking) : new AnsweredPage(await readPage(looking, scripts));
   const first = begun.page;
   const limit = asked.limit - first.rooms.length;
+  if (first.next === '' || limit === 0 || charge(WHOLE_PAGE_COST) > 0) return begun;
   const mostBytes = MOST_PAGE_BYTES - first.bytes;
-  if (first.next === '' || limit === 0 || mostBytes <= 0 || charge(FURTHER_LOOKS_COST) > 0) return begun;
-  const more = await readPage({ ...asked, limit, from: first.next, looks: MOST_LOOKS - FIRST_LOOKS, mostBytes }, scripts);
-  return answered({ ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] });
+  const more = await readPage({ ...asked, limit, from: first.next, looks: MOST_LOOKS - FREE_LOOKS, mostBytes }, scripts);
+  return new AnsweredPage({ ...more, lapsed: first.lapsed + more.lapsed, rooms: [...first.rooms, ...more.rooms] });
 }

@@ -43,6 +43,8 @@ class Snapshot {
   /** Entries that were looked at. */
   readonly looks: number;
   #places: Map<string, Set<number>> | undefined;
+  /** Of the rooms that a query has found: queries of other tags find the same rooms. */
+  readonly #texts: string[] = [];
 
   constructor(page: Page, looks: number) {
     this.page = page;
@@ -58,7 +60,7 @@ class Snapshot {
       if (texts.length === LIVE_ROOMS || bytes >= MOST_PAGE_BYTES) break;
       const [entry, summary] = rooms[place]!;
       bytes += Buffer.byteLength(summary);
-      texts.push(listedJson(entry, summary));
+      texts.push((this.#texts[place] ??= listedJson(entry, summary)));
     }
     return `{"type":"rooms","rooms":[${texts.join(',')}]}`;
   }

@@ -6,7 +6,7 @@
 -- from     an entry: the page begins with the entry before it; '' for the newest
 -- known    the version of the page that the process has; '' for none, or where an entry of it has ended
 -- most_read, most_bytes  of the summaries that it looks at, and of those in the page; each may end with one that is longer
--- needles  a line for each tag that the rooms must have: texts of which one stands in the summary, with tabs between them
+-- needles  a line for each tag that the rooms must have, in the order of names: texts of which one stands in the summary, with tabs between them
 local version_now = redis.call('GET', version) or ''
 if known ~= '' and known == version_now then return {'same'} end
 
@@ -17,16 +17,17 @@ for line in string.gmatch(needles, '[^\n]+') do
   filters[#filters + 1] = choices
 end
 
-local function has_one_of(summary, choices)
-  for _, text in ipairs(choices) do
-    if string.find(summary, text, 1, true) then return true end
-  end
-  return false
-end
-
+-- Lines and tags are in the order of names, so the look for a tag begins behind the one before: one way through the summary for all of them.
 local function passes(summary)
+  local ends = 0
   for _, choices in ipairs(filters) do
-    if not has_one_of(summary, choices) then return false end
+    local found_at
+    for _, text in ipairs(choices) do
+      local _, last_at = string.find(summary, text, ends + 1, true)
+      if last_at then found_at = last_at break end
+    end
+    if not found_at then return false end
+    ends = found_at
   end
   return true
 end

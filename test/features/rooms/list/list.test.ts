@@ -146,7 +146,7 @@ describe('GET /v1/rooms', () => {
     expect(await codes(game, '&cursor=0000000000000BBBBB')).toEqual([]);
   });
 
-  test('looks at 1,000 rooms a page, and at 200 for an address that may not pay for more', async () => {
+  test('looks at 1,000 rooms a page and has 32 KiB of them, or 200 and 16 KiB for an address that may not pay for more', async () => {
     const game = freshGame();
     const { redis } = service.service;
     const { order, untils, rooms } = listKeys(game);
@@ -162,13 +162,17 @@ describe('GET /v1/rooms', () => {
     const poor = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '8' }, stoppedClock: true });
     expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[203]);
     expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[1003]);
-    await poor[Symbol.asyncDispose]();
     // The longest summaries end a page too.
     const tags = JSON.stringify(Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`t${index}`, '\u0001'.repeat(64)])));
     await redis.hset(rooms, ...entries.slice(-30).flatMap((entry) => [entry, `1 1 4 ${game} ${tags}`]));
     const long = await page(game, '&limit=100');
     expect(long.rooms).toHaveLength(Math.ceil((32 * 1024) / `1 1 4 ${game} ${tags}`.length));
     expect(long.nextCursor).toBe(entries.at(-long.rooms.length));
+    // More than 16 KiB cost more than this address has left.
+    const short = await page(game, '&limit=100', poor);
+    expect(short.rooms).toHaveLength(Math.ceil((16 * 1024) / `1 1 4 ${game} ${tags}`.length));
+    expect(short.nextCursor).toBe(entries.at(-short.rooms.length));
+    await poor[Symbol.asyncDispose]();
   });
 });
 
