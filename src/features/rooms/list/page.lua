@@ -32,10 +32,11 @@ local function passes(summary)
   return true
 end
 
+local FIRST_AT_A_TIME = 25 -- more than a page of the usual size has: a hundred of the longest tags are 300 KB
 local MOST_AT_A_TIME = 100 -- entries that are read together
 local answer, found, bytes, looked, read, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, 0, nil
 limit, looks, most_read, most_bytes = tonumber(limit), tonumber(looks), tonumber(most_read), tonumber(most_bytes)
-local last, is_more, chunk = from, false, limit + 1
+local last, is_more, chunk = from, false, math.min(limit + 1, FIRST_AT_A_TIME)
 repeat
   -- One more than the page needs, to know whether there is a next one.
   local count = math.min(chunk, looks - looked + 1)
@@ -59,7 +60,9 @@ repeat
   end
   -- No more than may be left to look at, by the length of those so far; one at least. A count of 0 would end the list here, and Redis
   -- would read all of it for one below 0.
-  chunk = math.max(1, math.min(2 * chunk, MOST_AT_A_TIME, 1 + math.ceil((most_read - read) * looked / math.max(read, 1))))
+  local left, most = most_read - read, MOST_AT_A_TIME
+  if #filters == 0 then left, most = math.min(left, most_bytes - bytes), math.min(most, limit + 1 - found) end
+  chunk = math.max(1, math.min(2 * chunk, most, 1 + math.ceil(left * looked / math.max(read, 1))))
 until is_more or #entries < count
 answer[2] = version_now
 if is_more then answer[3] = last end
