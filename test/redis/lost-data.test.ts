@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
 import { acceptData, DATA_ID_KEY, dataIdValue, successorOf, succeeds } from '../../src/redis/data-id.ts';
-import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId, start, type StartOptions, type TestService } from '../harness.ts';
 import { MovableRedis } from './movable-redis.ts';
@@ -137,7 +137,7 @@ test('an emptied Redis is refused by every process until it is accepted, and not
   await accept();
   await expectServed(installId, 0);
   // The hashes of used keys stay those that the processes know.
-  expect(await redis.client.mget(DATA_VERSION_KEY, KEY_SECRET)).toEqual(['3', expect.stringMatching(/^[0-9a-f]{16}$/)]);
+  expect(await redis.client.mget(DATA_VERSION_KEY, KEY_SECRET)).toEqual([String(DATA_VERSION), expect.stringMatching(/^[0-9a-f]{16}$/)]);
 });
 
 test('a Redis that starts without its data is refused, and served again once it has its data', async () => {
