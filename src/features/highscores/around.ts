@@ -4,7 +4,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { BoardEntry, boardKeys, boardLibrary, BoardParams, limitOf, OwnEntry, parseEntries } from './model.ts';
+import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, limitOf, OwnEntry, parseEntries } from './model.ts';
 
 export const aroundScript = defineScript({
   file: new URL('around.lua', import.meta.url),
@@ -31,7 +31,7 @@ export const aroundMe = endpoint({
   summary: "The caller's entry on a game's board, and the entries around it.",
   description:
     'A caller without a score gets `you: null` and no entries. Without a caller `playerId` names the player: it is ignored otherwise. With ' +
-    'neither 401 `identity_required`.',
+    'neither 401 `identity_required`. Each 20 entries count as a request.',
   params: BoardParams,
   query: z.object({
     installId: OptionalInstallId,
@@ -51,9 +51,10 @@ export const aroundMe = endpoint({
   }),
   errors: ['identity_required'],
   example: `curl -s "$base/v1/highscores/pebble-drop/around?limit=5" -H 'x-install-id: install-0001'`,
-  async handle({ caller, params: { game }, query: { playerId = '', limit = ENTRIES_EACH_SIDE } }, services: AroundServices) {
+  async handle({ caller, params: { game }, query: { playerId = '', limit = ENTRIES_EACH_SIDE }, meta }, services: AroundServices) {
     const { scripts, catalogue } = services;
     if (caller === undefined && playerId === '') return refuse('identity_required');
+    chargeEntries(2 * Number(limit), meta);
     const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
     const args = { order: catalogue.orderOf(game), limit, accountId: '', playerId };
     const [word, own = '', place, rank, ...figures] = await (caller === undefined

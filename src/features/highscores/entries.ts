@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { MEMBER_LENGTH } from './entry.ts';
-import { BoardEntry, boardKeys, boardLibrary, BoardParams, limitOf, parseEntries } from './model.ts';
+import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, limitOf, parseEntries } from './model.ts';
 
 export const entriesScript = defineScript({
   file: new URL('entries.lua', import.meta.url),
@@ -37,7 +37,7 @@ export const boardEntries = endpoint({
   description:
     'A page begins behind the last entry of the page before, also where that one has moved or left since. So no entry comes twice, and none ' +
     'that stays in its place is skipped: a player who improves may move from a page to come to one that was read. Ranks are those at the time ' +
-    'of the page.',
+    'of the page. Each 20 entries of a page count as a request.',
   params: BoardParams,
   query: z.object({
     limit: limitOf(MOST_ENTRIES).meta({ description: `Entries per page, 1 to ${MOST_ENTRIES}. The default is ${PAGE_SIZE}.` }),
@@ -49,8 +49,9 @@ export const boardEntries = endpoint({
     nextCursor: EntriesCursor.optional().meta({ description: 'Left out on the last page.' }),
   }),
   example: `curl -s "$base/v1/highscores/pebble-drop/entries?limit=50"`,
-  async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor } }, services: Pick<Services, 'scripts' | 'catalogue'>) {
+  async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor }, meta }, services: Pick<Services, 'scripts' | 'catalogue'>) {
     const { scripts, catalogue } = services;
+    chargeEntries(Number(limit), meta);
     const [score, member] = cursor === undefined ? ['', ''] : placeIn(cursor)!;
     const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game) };
     // One more tells whether another page follows.

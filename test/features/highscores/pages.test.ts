@@ -238,6 +238,26 @@ describe('GET /v1/highscores/{game}/around', () => {
   });
 });
 
+test('each 20 entries of a page, and around a player, count as a request of the address', async () => {
+  await using limited = await start({ settings: { RATE_LIMIT: 'on', TRUSTED_PROXIES: '127.0.0.1' }, stoppedClock: true });
+  const burst = 200;
+  const game = freshGame();
+  let address = 0;
+  for (const [query, cost] of [
+    ['entries', 1],
+    ['entries?limit=20', 1],
+    ['entries?limit=21', 2],
+    ['entries?limit=100', 5],
+    ['around?installId=install-0001', 1],
+    ['around?limit=50&installId=install-0001', 5],
+  ] as const) {
+    const headers = { 'x-forwarded-for': `203.0.113.${++address}` };
+    let answered = 0;
+    while ((await limited.get(`/v1/highscores/${game}/${query}`, { headers })).status === 200) answered++;
+    expect([query, answered]).toEqual([query, burst / cost]);
+  }
+});
+
 describe('GET /v1/highscores/{game} with a caller', () => {
   test("has the caller's own entry, however far down it is", async () => {
     const board = await new Board().fill(15);
