@@ -1,5 +1,6 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import type { Feed, Fetched, State } from '../../server/live/feed.ts';
+import type { Feed, Fetched } from '../../server/live/feed.ts';
+import { PolledState } from '../../server/live/polled-state.ts';
 import type { ScoreOrder } from '../catalogue/model.ts';
 import { parseEntries, TOP_SIZE } from './model.ts';
 import { topKeys, topScript } from './top.ts';
@@ -7,25 +8,13 @@ import { topKeys, topScript } from './top.ts';
 /** Watchers get the top ten at most twice a second. */
 const POLLED_EVERY_MS = 500;
 
-/** A top ten as watchers get it. Each process counts its positions for itself: the version may go back, where older data was restored. */
-class BoardState implements State {
-  readonly position: number;
-  readonly stamp = '';
-  readonly privateAt = 0;
-  readonly isFinal = false;
-  /** The polls see it. */
-  readonly changesAt = Infinity;
+/** A top ten as watchers get it. Its version may go back, where older data was restored. */
+class BoardState extends PolledState {
   readonly version: string;
-  readonly #message: string;
 
-  constructor(position: number, version: string, figures: readonly string[]) {
-    this.position = position;
+  constructor(known: BoardState | undefined, version: string, figures: readonly string[]) {
+    super(known, `{"type":"board","version":${Number(version)},"top":${JSON.stringify(parseEntries(figures))}}`);
     this.version = version;
-    this.#message = `{"type":"board","version":${Number(version)},"top":${JSON.stringify(parseEntries(figures))}}`;
-  }
-
-  encode(): string {
-    return this.#message;
   }
 }
 
@@ -44,7 +33,7 @@ export function boardFeed({
     const args = { order: catalogue.orderOf(game), size: TOP_SIZE, known: state?.version ?? '', accountId: '' };
     const [, version = '0', ...figures] = await scripts.runWithoutAccount(topScript, topKeys(game), args);
     if (version === state?.version) return { state: 'same', relayed: 0 };
-    return { state: new BoardState((state?.position ?? 0) + 1, version, figures), relayed: 0 };
+    return { state: new BoardState(state, version, figures), relayed: 0 };
   }
 
   return {
@@ -55,7 +44,7 @@ export function boardFeed({
       Promise.all(
         known.map(({ id, state }) => {
           const read = fetchOne(id, state as BoardState | undefined);
-          // While the primary of one board is away, its watchers keep what they have.
+          // The primary of this board may be away: its watchers keep what they have, and the watchers of other boards get theirs.
           return state === undefined ? read : read.catch((): Fetched => ({ state: 'same', relayed: 0 }));
         }),
       ),

@@ -1,5 +1,6 @@
 import type { ScriptRunner } from '../../../redis/script-runner.ts';
-import type { Feed, Fetched, State } from '../../../server/live/feed.ts';
+import type { Feed, Fetched } from '../../../server/live/feed.ts';
+import { PolledState } from '../../../server/live/polled-state.ts';
 import { listedJson, tagsOf, type TagFilter } from './list-model.ts';
 import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readChangedPage, type Page } from './page.ts';
 import type { RoomList } from './room-list.ts';
@@ -88,26 +89,14 @@ class Snapshot {
 
 const NOWHERE: ReadonlySet<number> = new Set();
 
-/** The list as a query has it. Each process counts its positions for itself: the message has none. */
-class LobbyState implements State {
-  readonly position: number;
-  readonly stamp = '';
-  readonly privateAt = 0;
-  readonly isFinal = false;
-  /** The polls see it. */
-  readonly changesAt = Infinity;
-  readonly message: string;
+/** The list as a query has it. */
+class LobbyState extends PolledState {
   /** The last snapshot in which the query found this. */
   snapshot: Snapshot;
 
-  constructor(position: number, message: string, snapshot: Snapshot) {
-    this.position = position;
-    this.message = message;
+  constructor(known: LobbyState | undefined, message: string, snapshot: Snapshot) {
+    super(known, message);
     this.snapshot = snapshot;
-  }
-
-  encode(): string {
-    return this.message;
   }
 }
 
@@ -163,5 +152,5 @@ function fetchedOf(snapshot: Snapshot | undefined, wanted: Query['wanted'], stat
     state.snapshot = snapshot!;
     return { state: 'same', relayed: 0 };
   }
-  return { state: new LobbyState((state?.position ?? 0) + 1, message, snapshot!), relayed: 0 };
+  return { state: new LobbyState(state, message, snapshot!), relayed: 0 };
 }
