@@ -5,6 +5,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
+import { limitParameter } from '../../server/http/endpoint.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
 import { BalanceCoins, coinKeys, entryLetters, LedgerCursor, ledgerLibrary, type EntryType } from './model.ts';
 
@@ -44,12 +45,7 @@ export const history = endpoint({
     'guest that moved into a store account stay readable here, with their original balances. The two `merge` entries of the move cancel ' +
     'out. A `grant` came from a server with a key, and with an `adjust` an operator corrected the balance.',
   query: z.object({
-    limit: z
-      .string()
-      .regex(/^\d{1,3}$/, { error: 'Must be a whole number from 1 to 100', abort: true })
-      .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
-      .optional()
-      .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'Entries per page, 1 to 100. The default is 50.' }),
+    limit: limitParameter(100, 'Entries per page, 1 to 100. The default is 50.'),
     cursor: LedgerCursor.optional(),
   }),
   reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional().meta({ example: '16' }) }),

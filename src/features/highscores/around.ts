@@ -3,8 +3,9 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
+import { limitParameter } from '../../server/http/endpoint.ts';
 import { defineScript } from '../../redis/script.ts';
-import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, limitOf, OwnEntry, parseEntries } from './model.ts';
+import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, OwnEntry, parseEntries } from './model.ts';
 
 export const aroundScript = defineScript({
   file: new URL('around.lua', import.meta.url),
@@ -40,9 +41,7 @@ export const aroundMe = endpoint({
       .regex(/^[\w-]{12}$/, PLAYER_RULE)
       .optional()
       .meta({ description: 'A player of the board, for requests without a caller.', example: 'k3Jx9QmZ2bTw' }),
-    limit: limitOf(MOST_EACH_SIDE).meta({
-      description: `Entries on each side, 1 to ${MOST_EACH_SIDE}. The default is ${ENTRIES_EACH_SIDE}.`,
-    }),
+    limit: limitParameter(MOST_EACH_SIDE, `Entries on each side, 1 to ${MOST_EACH_SIDE}. The default is ${ENTRIES_EACH_SIDE}.`),
   }),
   reply: z.object({
     game: z.string().meta({ example: 'pebble-drop' }),

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
+import { limitParameter } from '../../server/http/endpoint.ts';
 import { MEMBER_LENGTH } from './entry.ts';
-import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, limitOf, parseEntries } from './model.ts';
+import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, parseEntries } from './model.ts';
 
 export const entriesScript = defineScript({
   file: new URL('entries.lua', import.meta.url),
@@ -40,7 +41,7 @@ export const boardEntries = endpoint({
     'of the page. Each 20 entries of a page count as a request.',
   params: BoardParams,
   query: z.object({
-    limit: limitOf(MOST_ENTRIES).meta({ description: `Entries per page, 1 to ${MOST_ENTRIES}. The default is ${PAGE_SIZE}.` }),
+    limit: limitParameter(MOST_ENTRIES, `Entries per page, 1 to ${MOST_ENTRIES}. The default is ${PAGE_SIZE}.`),
     cursor: EntriesCursor.optional(),
   }),
   reply: z.object({

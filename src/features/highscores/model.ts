@@ -18,17 +18,6 @@ export const Score = z
 
 export const BoardParams = z.object({ game: GameId });
 
-/** The query's `limit`. @param most the highest that is allowed */
-export function limitOf(most: number) {
-  const rule = `Must be a whole number from 1 to ${most}`;
-  return z
-    .string()
-    .regex(/^\d{1,3}$/, { error: rule, abort: true })
-    .refine((text) => Number(text) >= 1 && Number(text) <= most, rule)
-    .optional()
-    .meta({ type: 'integer', minimum: 1, maximum: most });
-}
-
 const entryFields = {
   rank: z.number().int().min(1),
   playerId: z.string().meta({ description: "The player's id on this board only. It tells nothing of an account or an install." }),
@@ -41,7 +30,7 @@ const example = { rank: 1, playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, a
 
 export const BoardEntry = z.object(entryFields).meta({ id: 'HighscoreEntry', example });
 
-/** A schema of its own: generated clients know no reference that may be null. */
+/** Generated clients know no reference that may be null, so this schema does not refer to `BoardEntry`. */
 export const OwnEntry = z
   .object(entryFields)
   .nullable()

@@ -259,6 +259,21 @@ export const WaitSeconds = z
   .optional()
   .meta({ type: 'integer', minimum: 0, maximum: 25, description: 'Seconds to wait for news, 0 to 25.' });
 
+/**
+ * The query's `limit`, as text.
+ * @param most the highest that is allowed, 999 or less
+ * @param description names what is limited, and the default
+ */
+export function limitParameter(most: number, description: string) {
+  const rule = `Must be a whole number from 1 to ${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,3}$/, { error: rule, abort: true })
+    .refine((text) => Number(text) >= 1 && Number(text) <= most, rule)
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: most, description });
+}
+
 /** The codes that follow from the caller rule: a handler may return them without declaring them (`declaredErrors`). */
 type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'any' | 'public'
   ? never

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../../declare.ts';
 import { Refusal } from '../../../errors.ts';
+import { limitParameter } from '../../../server/http/endpoint.ts';
 import { GameId } from '../../catalogue/model.ts';
 import { AnsweredPage } from './first-pages.ts';
 import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from './list-model.ts';
@@ -31,12 +32,7 @@ export const listRooms = endpoint({
   query: z
     .object({
       game: GameId.optional().meta({ description: 'Only rooms of this game. Default: all rooms.' }),
-      limit: z
-        .string()
-        .regex(/^\d{1,3}$/, { error: 'Must be a whole number from 1 to 100', abort: true })
-        .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
-        .optional()
-        .meta({ type: 'integer', minimum: 1, maximum: 100, description: `Rooms per page, 1 to 100. The default is ${PAGE_ROOMS}.` }),
+      limit: limitParameter(100, `Rooms per page, 1 to 100. The default is ${PAGE_ROOMS}.`),
       cursor: ListCursor.optional(),
     })
     .catchall(TagParameters),
