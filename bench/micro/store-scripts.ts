@@ -1,4 +1,4 @@
-import { boardsOf, hasEntry, moveEntry, nameBoard } from '../../src/features/highscores/account-scores.ts';
+import { boardsOf, moveEntry, nameBoard, readEntry } from '../../src/features/highscores/account-scores.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { coinKeys, dayOf } from '../../src/features/coins/model.ts';
 import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
@@ -186,8 +186,8 @@ export function storeCases(): Record<string, Case> {
       }),
       (number) => ({ game: 'bench', order: 'desc', guestId: accountIdOf(player(number)), accountId: accountIdOf(player(number + 1)) }),
     ),
-    'highscores/has-entry': scriptCase(
-      hasEntry,
+    'highscores/read-entry': scriptCase(
+      readEntry,
       () => ({ scores: boardKeys.scores('bench'), players: boardKeys.players('bench'), secret: boardKeys.secret('bench') }),
       (number) => ({ accountId: accountIdOf(player(number)) }),
     ),

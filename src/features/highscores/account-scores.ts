@@ -21,15 +21,6 @@ export const boardsOf = defineScript({
   readOnly: true,
 });
 
-export const hasEntry = defineScript({
-  file: new URL('has-entry.lua', import.meta.url),
-  keys: ['scores', 'players', 'secret'],
-  args: ['accountId'],
-  answers: ['standing', 'none'],
-  readOnly: true,
-  library: boardLibrary,
-});
-
 export const nameBoard = defineScript({
   file: new URL('name-board.lua', import.meta.url),
   keys: ['boards', 'standing'],
@@ -106,7 +97,7 @@ const TABLES_A_CALL = 20;
 /**
  * The caller's entries on some boards, and on their archives. An entry may come twice.
  * @param cursor `0` at first. The answer's is `0` after the last page
- * @returns `looks`: what it cost, in looks at one thing
+ * @returns `looks`: how many sets, boards and archives the page read
  */
 export async function scoresPage(
   caller: ScriptCaller & { readonly accountId: string },
@@ -166,7 +157,7 @@ export async function moveScores(
   for (const game of games) {
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
     const hand = async ({ archive: _, ...board }: BoardEntries): Promise<boolean> => {
-      const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
+      const [word] = await scripts.run(readEntry, board, { accountId: guestId });
       if (word === 'standing') {
         const keys = { boards: boardKeys.ofAccount(accountId), standing: standingKey(accountId) };
         const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });

@@ -71,7 +71,7 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   return findings;
 }
 
-/** The id of an account's player on a board; '' on a board without a secret, which has no players or a finding of its own. */
+/** The id of an account's player on a board. '' on a board without a secret: either it has no players, or `BoardCheck` reports it. */
 async function playerIdOn(game: string, accountId: string, look: Look): Promise<string> {
   const secret = (await look.ask('GET', boardKeys.secret(game))) as string | null;
   return secret === null ? '' : playerIdOf(secret, accountId);

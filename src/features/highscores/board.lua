@@ -1,7 +1,7 @@
 -- A board, shared by every script that reads or changes one. `entry.ts` reads and makes the same texts.
 -- Gives id_of(), player_id_of(), make_player_id(), place_text(), next_place(), entry_of(), entry_of_account(), put(), take_off(), rank_of(), listed(), is_less(), index_after() and changed().
 --
--- The keys of a board share the tag {board:game}; an archive has `scores` and `players` of its own:
+-- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`:
 --   scores    a sorted set: '<place><player id>' by score
 --   players   a hash: by player id '<account id><place><name>'
 --   arrivals  the place of the newest entry, as a number

@@ -18,7 +18,7 @@ for account_id in string.gmatch(accounts, '%S+') do
   local old = redis.call('HGET', players, account_id)
   if old then
     local score = redis.call('ZSCORE', scores, old)
-    -- A damaged entry is upgraded too, as one of the year 1970: the audit has told of it.
+    -- The upgrade keeps a damaged entry, with a time in 1970. Before the upgrade the audit reported it.
     local arrival, at = tonumber(string.sub(old, 1, 12)) or HIGHEST_ARRIVAL, tonumber(string.sub(old, 13, 21), 36) or 0
     local is_ascending = arrival <= HIGHEST_ARRIVAL / 2
     if not is_ascending then arrival = HIGHEST_ARRIVAL - arrival end
