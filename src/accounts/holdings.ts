@@ -51,7 +51,7 @@ export interface HeldKey {
   readonly life?: KeyLife;
   /**
    * When the guest has moved into an account:
-   * - `joins`: the account's set or hash gets what it lacks, and the guest's is deleted. The joined key does not expire, whatever the guest's did.
+   * - `joins`: the account's set or hash gets what it lacks, and the guest's is deleted. The key of the account gets no expiry from the guest's.
    * - `goes`: deleted.
    * - `stays`: under the guest's name, which other data still uses.
    * - `handed_over`: the holding's `handOver` takes it over and deletes it.

@@ -27,7 +27,7 @@ export interface Calls {
     readonly resolve: Call<'POST /v1/account/resolve'>;
     /** Reads all that the service keeps about the caller, in pages: send the `cursor` of each for the next. */
     readonly export: Call<'GET /v1/account/export'>;
-    /** Deletes the caller's account for good, in two calls: the first answers with a `confirm`, which the second one sends. */
+    /** Deletes the caller's account for ever. The first call answers with a `confirm`, and the second call sends it. */
     readonly delete: Call<'POST /v1/account/delete'>;
   };
   readonly sessions: {

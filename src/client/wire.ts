@@ -60,7 +60,7 @@ type Acts = {
 /** An action of a room. */
 export type ActionName = keyof Actions;
 
-/** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. Each action of a room has a path of its own too. */
+/** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. Each action of a room counts as an endpoint. */
 export type Wire = DeclaredWire & Acts;
 
 /** The method and the path of an endpoint. `!` marks a call that must not be repeated after an answer that was lost. */

@@ -78,7 +78,7 @@ async function typed(): Promise<void> {
   await client.rooms.ready({ code: 'BCDFG', order: 1 });
   await client.rooms.settings({ code: 'BCDFG', maxPlayers: 4 });
 
-  // Each action has the errors of its own.
+  // A call of an action lists only the errors that this action gives.
   const state = await client.rooms.state({ code: 'BCDFG', state: 1, ifStateSeq: 3 });
   if (!state.ok && state.error.code === 'stale_state') state.error.stateSeq.toFixed();
   // @ts-expect-error: a state is not refused for a full room

@@ -38,8 +38,8 @@ interface Kept {
 
 /**
  * Makes compact JWS (ES256) of entitlements, which apps verify offline. The last proof of an account is kept for a minute, as long as the
- * entitlement stays what it says: a signature takes 38 µs, more than the rest of the request. jose would take as long on the event loop, and
- * as long once more on a thread.
+ * entitlement does not change: a signature takes 38 µs, more than the rest of the request. jose takes as long on the event loop, and as long
+ * again on a thread.
  */
 export class Proofs {
   readonly #keys: ProofKeys;

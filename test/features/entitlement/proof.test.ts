@@ -220,7 +220,7 @@ describe('the life of a proof', () => {
 describe('a proof that was just made', () => {
   const proofOf = async (installId: string, from = service): Promise<string> => (await proven(installId, from)).body.proof;
 
-  test('is given again for a minute, and then made anew', async () => {
+  test('a proof is given again for a minute, and then signed anew', async () => {
     await using still = await start({ stoppedClock: true });
     const installId = freshId();
     // A proof is issued in whole seconds.
