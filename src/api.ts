@@ -10,6 +10,7 @@ import { deleteAccount } from './features/accounts/delete.ts';
 import { exportAccount } from './features/accounts/export.ts';
 import { resolve } from './features/accounts/resolve.ts';
 import { catalogue } from './features/catalogue/catalogue.ts';
+import { products } from './features/catalogue/products.ts';
 import { balance } from './features/coins/balance.ts';
 import { credit } from './features/coins/credit.ts';
 import { debit } from './features/coins/debit.ts';
@@ -81,7 +82,7 @@ export const features = {
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, purchase, debit, history],
   highscores: [topScores, submitScore, boardEntries, aroundMe],
-  catalogue: [catalogue],
+  catalogue: [catalogue, products],
   pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
   rooms: [createRoom, listRooms, matchRoom, readRoom, actInRoom, roomTicket, verifyTicket],
   trial: [touchTrial, trialStatus, linkTrial],

@@ -43,6 +43,7 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'GET /v1/highscores/{game}/entries': { game: 'pebble-drop' },
   'GET /v1/highscores/{game}/around': { game: 'pebble-drop' },
   'GET /v1/catalogue': {},
+  'GET /v1/products': {},
   'POST /v1/pair/new': {},
   'POST /v1/pair/claim': { token: 'A'.repeat(22), name: 'Ada' },
   'GET /v1/pair/status': { token: 'A'.repeat(22) },

@@ -76,7 +76,7 @@ function pushed() {
 }
 
 const catalogue = new Catalogue(undefined, pino({ level: 'silent' }));
-const conditional = { meta: { ifNoneMatch: catalogue.edition.etag } } as never;
+const conditional = { meta: { ifNoneMatch: catalogue.edition.apps.etag } } as never;
 
 const limit = new RateLimit(1e9, 1000, 1e9);
 const addresses = Array.from({ length: 10_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);

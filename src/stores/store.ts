@@ -106,6 +106,11 @@ export const PurchaseToken = z
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
   .meta({ description: 'The purchase token that the app store gave to the app.' });
 
+/** The app stores that sell products. A request, a product of the catalogue and a purchase name them alike; the sandbox sells as Google. */
+export const SELLING_STORES = ['google', 'apple'] as const;
+
+export type SellingStore = (typeof SELLING_STORES)[number];
+
 /** What every store is given. */
 export interface StoreParts {
   readonly log: Logger;

@@ -6,6 +6,8 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { SettingError } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
+import { SELLING_STORES, type SellingStore } from '../../stores/store.ts';
+import type { CatalogueProduct } from './product.ts';
 import { CatalogueFile, type ScoreAuthority, type ScoreOrder } from './model.ts';
 
 /** Interval of the file's polls. A changed file is read once two polls in a row saw the same state, so not while it is being written. */
@@ -13,24 +15,43 @@ const POLL_MS = 500;
 
 const SAMPLE = new URL('sample.json', import.meta.url);
 
-/** The catalogue of one read of the file, encoded once. */
-class Edition {
+/** A reply that stays the same while the file does. */
+export class Listing {
   readonly body: Encoded;
   readonly etag: string;
+
+  constructor(reply: object) {
+    this.body = Encoded.ok(reply);
+    this.etag = `"${hash('sha256', this.body.text, 'base64url').slice(0, 22)}"`;
+  }
+}
+
+/** The catalogue of one read of the file, encoded once. */
+class Edition {
+  readonly apps: Listing;
+  readonly products: Listing;
   readonly #orders: ReadonlyMap<string, ScoreOrder>;
   readonly #games: ReadonlySet<string>;
   readonly #serverScored: ReadonlySet<string>;
 
-  constructor({ apps }: z.output<typeof CatalogueFile>) {
-    this.body = Encoded.ok({ apps, count: apps.length });
-    this.etag = `"${hash('sha256', this.body.text, 'base64url').slice(0, 22)}"`;
+  readonly #sold: ReadonlyMap<string, CatalogueProduct>;
+
+  constructor({ apps, products }: z.output<typeof CatalogueFile>) {
+    this.apps = new Listing({ apps, count: apps.length });
+    this.products = new Listing({ products, count: products.length });
     this.#games = new Set(apps.filter(({ kind }) => kind === 'game').map(({ id }) => id));
     this.#serverScored = new Set(apps.filter(({ scores }) => scores === 'server').map(({ id }) => id));
     this.#orders = new Map(apps.flatMap(({ id, order }) => (order === undefined ? [] : [[id, order] as const])));
+    const skus = (product: CatalogueProduct) => SELLING_STORES.map((store) => [`${store} ${product.stores[store]}`, product] as const);
+    this.#sold = new Map(products.flatMap(skus));
   }
 
   orderOf(game: string): ScoreOrder {
     return this.#orders.get(game) ?? 'desc';
+  }
+
+  productSoldAs(store: SellingStore, sku: string): CatalogueProduct | undefined {
+    return this.#sold.get(`${store} ${sku}`);
   }
 
   hasGame(game: string): boolean {
@@ -105,6 +126,11 @@ export class Catalogue {
   /** Who may submit scores of a game. A game outside the catalogue takes them from clients. */
   scoreAuthorityOf(game: string): ScoreAuthority {
     return this.#edition.scoreAuthorityOf(game);
+  }
+
+  /** The product that an app store sells under this id of its own. Undefined: the catalogue has none. */
+  productSoldAs(store: SellingStore, sku: string): CatalogueProduct | undefined {
+    return this.#edition.productSoldAs(store, sku);
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { WrittenProducts } from './product.ts';
 
 /** A game's name in paths and Redis keys, and its id in the catalogue. A game need not be in the catalogue. */
 export const GameId = z
@@ -68,7 +69,7 @@ export type ScoreAuthority = 'client' | 'server';
 /** People write the file by hand: an unknown field is a typing error, so the file is refused. */
 const WrittenEntry = z.strictObject({ ...CatalogueEntry.shape, platforms: z.array(z.strictObject(Platform.shape)) });
 
-const Entries = z.strictObject({ apps: z.array(WrittenEntry) }).superRefine(({ apps }, context) => {
+const Entries = z.strictObject({ apps: z.array(WrittenEntry), products: WrittenProducts.default([]) }).superRefine(({ apps }, context) => {
   const ids = new Set<string>();
   for (const [index, { id, kind, order, scores }] of apps.entries()) {
     if (ids.has(id)) context.addIssue({ code: 'custom', path: ['apps', index, 'id'], message: `Another entry has the id ${id}` });
@@ -80,5 +81,5 @@ const Entries = z.strictObject({ apps: z.array(WrittenEntry) }).superRefine(({ a
   }
 });
 
-/** `{"apps": […]}`, or the array alone. */
+/** `{"apps": […], "products": […]}`, or the array of apps alone. */
 export const CatalogueFile = z.preprocess((content) => (Array.isArray(content) ? { apps: content } : content), Entries);

@@ -87,7 +87,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   sessions: 'Signing in and out. A session names the account in place of an installId.',
   coins: 'A balance with an exact ledger. Every operation takes effect once per key.',
   highscores: 'A board for each game: the ten best scores, and the rank of a submission.',
-  catalogue: 'The apps and games of the portfolio.',
+  catalogue: 'The apps and games of the portfolio, and the coins that the app stores sell.',
   pairing: 'Signing a browser in with an app that scans its QR code.',
   rooms: 'Rooms in which players meet and share the public state of a game. `/v1/rooms/{code}/live` of the AsyncAPI document watches one.',
   trial: "A device's trial, started once.",

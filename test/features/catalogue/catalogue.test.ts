@@ -20,6 +20,8 @@ const entry = {
   updatedAt: '2026-01-02T03:04:05Z',
 };
 
+const pouch = { productId: 'pouch', coins: 500, name: 'A pouch', stores: { google: 'coins_500', apple: 'coins.500' } };
+
 function write(content: unknown): string {
   const file = join(folder, `${freshId('catalogue')}.json`);
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
@@ -41,6 +43,14 @@ describe('the bundled sample catalogue', () => {
       ['lantern-lane', 'game', undefined],
       ['tide-table', 'app', undefined],
       ['small-hours', 'app', undefined],
+    ]);
+  });
+
+  test('sells coins in two sizes', async () => {
+    const { body } = await service.get('/v1/products');
+    expect(body.products.map(({ productId, coins }: { productId: string; coins: number }) => [productId, coins])).toEqual([
+      ['coins-500', 500],
+      ['coins-3000', 3000],
     ]);
   });
 
@@ -109,9 +119,33 @@ describe('CATALOGUE_FILE', () => {
     expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps: [], count: 0 });
   });
 
-  test('may be the bare list of apps, with paths as links', async () => {
+  test('lists its products, with an ETag of their own that an edit changes', async () => {
+    // Two stores may use one id for different products.
+    const products = [
+      pouch,
+      { productId: 'Chest', coins: 1_000_000, stores: { apple: 'coins_500' } },
+      { productId: 'unsold', coins: 1, stores: {} },
+    ];
+    const file = write({ apps: [entry], products });
+    await using service = await start({ settings: { CATALOGUE_FILE: file } });
+    const { body, headers } = await service.get('/v1/products');
+    expect(body).toEqual({ ok: true, products, count: 3 });
+    const etag = headers.get('etag')!;
+    expect([etag === (await service.get('/v1/catalogue')).headers.get('etag'), headers.get('cache-control')]).toEqual([
+      false,
+      'public, max-age=60',
+    ]);
+    expect((await service.get('/v1/products', { headers: { 'if-none-match': etag } })).status).toBe(304);
+
+    writeFileSync(file, JSON.stringify({ apps: [entry], products: [pouch] }));
+    await vi.waitFor(async () => expect((await service.get('/v1/products')).body.count).toBe(1), { timeout: 5000, interval: 50 });
+    expect((await service.get('/v1/products', { headers: { 'if-none-match': etag } })).status).toBe(200);
+  });
+
+  test('may be the bare list of apps, with paths as links and without products', async () => {
     await using service = await start({ settings: { CATALOGUE_FILE: write([{ ...entry, icon: '/icons/tetra.png' }]) } });
     expect((await service.get('/v1/catalogue')).body).toMatchObject({ count: 1, apps: [{ icon: '/icons/tetra.png' }] });
+    expect((await service.get('/v1/products')).body).toEqual({ ok: true, products: [], count: 0 });
   });
 
   test.each([
@@ -125,6 +159,16 @@ describe('CATALOGUE_FILE', () => {
     ['apps.0.updatedAt', { apps: [{ ...entry, updatedAt: 'yesterday' }] }],
     ['apps.0: Unrecognized key: "oder"', { apps: [{ ...entry, oder: 'asc' }] }],
     ['apps.0.id', { apps: [{ ...entry, id: 'Tetra' }] }],
+    ['products.0.coins', { apps: [], products: [{ ...pouch, coins: 1_000_001 }] }],
+    ['products.0.coins', { apps: [], products: [{ ...pouch, coins: 0 }] }],
+    ['products.0.name', { apps: [], products: [{ ...pouch, name: 'n'.repeat(81) }] }],
+    ['products.1.productId: Another product has the productId pouch', { apps: [], products: [pouch, { ...pouch, stores: {} }] }],
+    [
+      'products.1.stores.google: Another product is sold as coins_500',
+      { apps: [], products: [pouch, { ...pouch, productId: 'bag', stores: { google: 'coins_500' } }] },
+    ],
+    ['products.0.stores.google', { apps: [], products: [{ ...pouch, stores: { google: '../coins' } }] }],
+    ['products.0.stores: Unrecognized key: "gogle"', { apps: [], products: [{ ...pouch, stores: { gogle: 'coins_500' } }] }],
     ['expected object', 7],
     ['apps.0.id', [{ ...entry, id: 'Tetra' }]],
     ['JSON', '{"apps":['],
