@@ -9,7 +9,7 @@ const notesDir = mkdtempSync(join(tmpdir(), 'coinop-notes-'));
 /** Test files that `npm test` runs on a Redis Cluster too: one for each way in which a script meets slots. */
 const ON_CLUSTER = [
   'test/interface.test.ts',
-  'test/features/coins/{credit,debit,grant,history}.test.ts',
+  'test/features/coins/{bookings,credit,debit,grant,history}.test.ts',
   'test/features/accounts/delete.test.ts',
   'test/features/sessions/logout.test.ts',
   'test/features/rooms/{act,live-acts,server-key,writes}.test.ts',

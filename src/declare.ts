@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import type { Deletions } from './features/accounts/deletions.ts';
 import type { RunningExports } from './features/accounts/running-exports.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
+import type { Bookings } from './features/coins/bookings.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { Proofs } from './features/entitlement/proof.ts';
@@ -57,6 +58,8 @@ export interface Services {
   readonly actCounts: ActCounts;
   readonly metrics: Metrics;
   readonly coinTotals: CoinTotals;
+  /** Ledger entries of the service itself: bought coins and prizes. */
+  readonly bookings: Bookings;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
   /** Makes a purchase due for a check, because its store says that it may have changed. False: the token has no purchase here. */

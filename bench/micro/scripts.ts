@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { Refusal } from '../../src/errors.ts';
 import { resolve } from '../../src/features/accounts/resolve.ts';
 import { balance } from '../../src/features/coins/balance.ts';
+import { Bookings } from '../../src/features/coins/bookings.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { debit } from '../../src/features/coins/debit.ts';
 import { history } from '../../src/features/coins/history.ts';
@@ -23,6 +24,7 @@ import { report } from '../../src/features/subscription/report.ts';
 import { linkTrial } from '../../src/features/trial/link.ts';
 import { trialStatus } from '../../src/features/trial/status.ts';
 import { touchTrial } from '../../src/features/trial/touch.ts';
+import type { Caller } from '../../src/server/identity/caller.ts';
 import type { Encoded, Endpoint, Reply } from '../../src/server/http/endpoint.ts';
 import { MOST_CALLS } from '../../src/redis/script-runner.ts';
 import type { Services } from '../../src/declare.ts';
@@ -69,6 +71,7 @@ function casesFor({ code, token }: Fixture): Record<string, Case> {
     'coins/apply (debit)': (call, number) => call(debit, coins(number, `debit-${number}`)),
     'coins/apply (credit by server key)': (call, number) =>
       call(credit, { ...coins(number, `by-key-${number}`), key: { id: 'bench001', name: 'bench', scopes: ['coins'], game: undefined } }),
+    'coins/book': (call, number) => call(bookTopup(number), { installId: player(number) }),
     'coins/balance': (call, number) => call(balance, { installId: player(number) }),
     'coins/history (10 entries)': (call, number) => call(history, { installId: player(number), sessionId, query: { limit: '10' } }),
     'highscores/submit (board of 500)': (call, number) =>
@@ -114,6 +117,17 @@ function coins(number: number, key: string): { installId: string; body: object }
 
 function expectNotInRoom(error: unknown): void {
   if (!(error instanceof Refusal) || error.code !== 'not_in_room') throw error;
+}
+
+/** Wraps a booking, which is not an endpoint, as a handler. */
+function bookTopup(number: number): Pick<Endpoint<Services>, 'handle'> {
+  return {
+    handle({ caller }, { scripts, keySecret, config }) {
+      const { accountId }: Caller = caller;
+      const bookings = new Bookings({ scripts, keySecret, config, coinTotals: { applied() {} } });
+      return bookings.book(accountId, { type: 'topup', coins: 500, key: ['bench', String(number)], refusesBanned: false });
+    },
+  };
 }
 
 /** Wraps the `hello` of a room's channel, which is not an endpoint, as a handler. */

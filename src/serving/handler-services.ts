@@ -4,6 +4,7 @@ import type { Services } from '../declare.ts';
 import { Deletions } from '../features/accounts/deletions.ts';
 import { RunningExports } from '../features/accounts/running-exports.ts';
 import { Catalogue } from '../features/catalogue/file.ts';
+import { Bookings } from '../features/coins/bookings.ts';
 import { CoinTotals } from '../features/coins/coin-totals.ts';
 import { KeySecret } from '../features/coins/key-secret.ts';
 import { Proofs } from '../features/entitlement/proof.ts';
@@ -78,6 +79,7 @@ export function servicesOf(
   scripts.accountCreated = () => metrics.accountCreated('install');
   const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
+  const coinTotals = new CoinTotals(metrics);
   const seatBudgets = new SeatBudgets(monotonic);
   const liveCounts = new LiveCounts();
   liveCounts.addTo(metrics);
@@ -110,7 +112,8 @@ export function servicesOf(
     deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
     exports: new RunningExports(),
     metrics,
-    coinTotals: new CoinTotals(metrics),
+    coinTotals,
+    bookings: new Bookings({ scripts, keySecret, coinTotals, config }),
     store: options.store?.(storeParts) ?? store,
     checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
     sandbox,

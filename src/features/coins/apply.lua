@@ -3,8 +3,8 @@
 -- ARGV operation, key, key_hash
 -- Shared rules, secret
 -- Prologue prologue-open.lua: account, open_account, answer, moved_in
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, entry_of, claim, file_key, forget_key, append
--- Library standing.lua: unfiled_guests
+-- Library standing.lua
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, tail, used_for, claim, file_key, forget_oldest, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
 --
 -- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' for a client with default settings, else
@@ -33,32 +33,8 @@ elseif credited and tonumber(redis.call('GET', credited) or '0') + coins > tonum
 -- Most operations are simple, with a new key.
 local is_simple = seq > 0 and not refusal and moved_in == ''
 if not is_simple or not claim(ledger, key_hash, seq) then
-  local is_reused = false
-  local function replay(entry)
-    if not entry then return nil end
-    local then_balance, then_operation = string.match(entry, '^%d+:(%d+) (%S+)')
-    if then_operation == operation then return then_balance end
-    is_reused = true
-  end
-
-  -- Idempotency keys that a guest used before it moved into this account replay here.
-  local function replay_of_guests()
-    local then_balance
-    local filed = redis.call('HGET', of_account(ledger, 'keys:guests'), key)
-    if filed then
-      then_balance = string.match('\n' .. filed, '\n' .. string.gsub(operation, '%-', '%%-') .. ' (%d+)')
-      is_reused = is_reused or not then_balance
-    end
-    for _, guest in ipairs(unfiled_guests(moved_in)) do
-      if then_balance then break end
-      then_balance = replay(entry_of(guest_ledger(ledger, guest.id), key, key_hash, guest.entries))
-    end
-    return then_balance
-  end
-
-  local then_balance = replay(entry_of(ledger, key, key_hash, seq))
-  if not then_balance and moved_in ~= '' then then_balance = replay_of_guests() end
-  if then_balance then return {'replayed', then_balance, whole(balance)} end
+  local used, then_balance, is_reused = used_for((string.gsub(operation, '%-', '%%-')), ledger, seq, key, key_hash, moved_in)
+  if used then return {'replayed', then_balance, whole(balance)} end
   if is_reused then return {'key_reused'} end
   if refusal then return {refusal, whole(balance)} end
   if seq == 0 and not open_account(account, creation_barred) then return {'rate_limited'} end
@@ -72,17 +48,6 @@ if credited then
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
 end
 
-if kept and kept ~= '0' then
-  -- Retention deletes at most two old entries, with their keys, for each new one. The last entry always stays.
-  local keep_after = now - kept
-  for _ = 1, 2 do
-    local oldest = redis.call('LINDEX', ledger, 0)
-    local old_seq, of_letter, written_at, old_key = string.match(oldest, '^(%d+):%d+ (%a)%S+ (%w+)%S* (.*)$')
-    if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
-    redis.call('LPOP', ledger)
-    -- The index does not have the entries of moves.
-    if of_letter ~= 'm' then forget_key(ledger, old_key, old_seq, secret, seq + 1) end
-  end
-end
+if kept then forget_oldest(ledger, kept, secret, seq + 1) end
 
 return answer('done', whole(after))

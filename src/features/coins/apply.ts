@@ -7,7 +7,7 @@ import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { originOfKey } from './entry-origin.ts';
-import { coinKeys, dayOf, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
+import { coinKeys, DAY_MS, dayOf, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
 
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
@@ -17,7 +17,7 @@ export const applyScript = defineScript({
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed', 'other_data'],
   prologue: opensAccount,
   durable: true,
-  library: [ledgerLibrary, standingLibrary],
+  library: [standingLibrary, ledgerLibrary],
 });
 
 /** The account that an operation is for. */
@@ -107,5 +107,3 @@ export function rulesOf(
 ): string {
   return `0 ${dayOf(now())} 0 ${LEDGER_RETENTION_DAYS * DAY_MS} ${origin}`;
 }
-
-const DAY_MS = 86_400_000;

@@ -7,7 +7,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
-import { BalanceCoins, coinKeys, entryLetters, LedgerCursor, ledgerLibrary, type EntryType } from './model.ts';
+import { BalanceCoins, coinKeys, ENTRY_TYPES, entryLetters, LedgerCursor, ledgerLibrary, type EntryType } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -22,7 +22,7 @@ const historyScript = defineScript({
 const Entry = z
   .object({
     id: z.string(),
-    type: z.enum(['credit', 'purchase', 'debit', 'merge', 'grant', 'adjust']),
+    type: z.enum(ENTRY_TYPES),
     coins: z.number().int().meta({ description: 'Coins that the entry adds to the balance. Negative if it removes coins.' }),
     balanceAfterCoins: BalanceCoins,
     key: z.string(),
@@ -43,7 +43,9 @@ export const history = endpoint({
   description:
     'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is present while older entries follow. The entries of a ' +
     'guest that moved into a store account stay readable here, with their original balances. The two `merge` entries of the move cancel ' +
-    'out. A `grant` came from a server with a key, and with an `adjust` an operator corrected the balance.',
+    'out. A `grant` came from a server with a key, and with an `adjust` an operator corrected the balance. ' +
+    'The service itself makes a `topup` for coins that were bought, a `refund` for those of a refunded purchase, and a `prize`; their keys hold ' +
+    'a middle dot, which no key of a caller has.',
   query: z.object({
     limit: limitParameter(100, 'Entries per page, 1 to 100. The default is 50.'),
     cursor: LedgerCursor.optional(),

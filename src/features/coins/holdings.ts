@@ -7,7 +7,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { guestAuditor } from './guest-auditor.ts';
 import { ledgerAuditor } from './ledger-auditor.ts';
 import { historyPage } from './history.ts';
-import { BalanceCoins, coinKeys, dayOf, erasePrelude, LedgerCursor, ledgerLibrary } from './model.ts';
+import { BalanceCoins, coinKeys, DAY_MS, dayOf, erasePrelude, LedgerCursor, ledgerLibrary } from './model.ts';
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
 
 const eraseScript = defineScript({
@@ -19,8 +19,6 @@ const eraseScript = defineScript({
   prelude: erasePrelude,
   durable: true,
 });
-
-const DAY_MS = 86_400_000;
 
 /**
  * Entries of the ledger on a page: some 60 KB, and 1 ms of Redis's time. For an account with many guests an entry costs more: it is

@@ -10,28 +10,38 @@
  */
 export type KeyHash = (key: string) => number;
 
+/** The highest bit of each of four bytes. */
+const NOT_ASCII = 0x80808080;
+
 /** 64 bits. */
 export const SECRET_BYTES = 8;
 
-/** @returns a hash of ASCII texts: a signed integer of 32 bits. Redis packs it into five bytes, and an unsigned one into nine. */
+/**
+ * @returns a hash of the UTF-8 bytes of texts whose characters lie below U+0100, as those of a key do: a signed integer of 32 bits. Redis packs
+ * it into five bytes, and an unsigned one into nine.
+ */
 export function halfSipHash(secret: Buffer): KeyHash {
   const k0 = secret.readInt32LE(0);
   const k1 = secret.readInt32LE(4);
-  return (key) => {
+  /** Undefined for a text that is not ASCII. */
+  const hashOf = (key: string, isBytes: boolean): number | undefined => {
     // The paper of the algorithm names its state so.
     let [v0, v1, v2, v3] = [k0, k1, k0 ^ 0x6c796765, k1 ^ 0x74656462];
     const { length } = key;
     // Each turn takes a word of four characters. The last word holds the remaining characters and the length. Three more turns
     // finish.
     const words = (length >> 2) + 1;
+    let codes = 0;
     for (let turn = 0; turn < words + 3; turn++) {
       let word = 0;
       if (turn < words - 1) {
         const at = turn << 2;
         word = key.charCodeAt(at) | (key.charCodeAt(at + 1) << 8) | (key.charCodeAt(at + 2) << 16) | (key.charCodeAt(at + 3) << 24);
+        codes |= word;
       } else if (turn === words - 1) {
-        word = length << 24;
         for (let at = length & ~3; at < length; at++) word |= key.charCodeAt(at) << ((at & 3) << 3);
+        codes |= word;
+        word |= length << 24;
       } else if (turn === words) {
         v2 ^= 0xff;
       }
@@ -48,6 +58,7 @@ export function halfSipHash(secret: Buffer): KeyHash {
       v2 = (v2 << 16) | (v2 >>> 16);
       v0 ^= word;
     }
-    return v1 ^ v3;
+    return (codes & NOT_ASCII) !== 0 && !isBytes ? undefined : v1 ^ v3;
   };
+  return (key) => hashOf(key, false) ?? hashOf(Buffer.from(key).toString('latin1'), true)!;
 }

@@ -15,6 +15,7 @@ import {
   type LedgerEntry,
 } from './ledger-layout.ts';
 import { coinKeys, entryLetters, MAX_BALANCE } from './model.ts';
+import { isServiceKey } from './service-key.ts';
 
 /** Buckets read at a time. */
 const BUCKETS_AT_ONCE = 64;
@@ -314,14 +315,21 @@ function isHash(text: string): boolean {
   return String(Number(text) | 0) === text;
 }
 
-function isOperation({ letter, coins }: LedgerEntry): boolean {
+function isOperation({ letter, coins, key }: LedgerEntry): boolean {
+  const { topup, refund, prize } = entryLetters;
+  if (isServiceKey(key) !== (letter === topup || letter === refund || letter === prize)) return false;
   switch (letter) {
     case entryLetters.credit:
     case entryLetters.purchase:
     case entryLetters.grant:
+    case topup:
+    case prize:
       return coins > 0;
     case entryLetters.debit:
       return coins < 0;
+    // It takes no more than there is, and a positive one gives back what another took.
+    case refund:
+      return true;
     default:
       return (letter === entryLetters.merge || letter === entryLetters.adjust) && coins !== 0;
   }

@@ -1,6 +1,6 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), entry_of(), claim(), file_key(),
--- forget_key(), append(), is_small() and file_guest().
+-- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(), file_key(),
+-- forget_oldest(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
 -- that a balance can never differ from its history. The origin is the server key or the operator that made the entry, a word without
@@ -104,6 +104,32 @@ local function entry_of(ledger, key, hash, entries)
   end
 end
 
+-- Finds the operation that a key was used for in an account: in its ledger of `entries` entries, or in those of the guests that moved
+-- into it, because idempotency keys of a guest replay in its account. `pattern` fits the operations that count. Returns the operation and
+-- the balance after it; else nil, nil, and whether the key was used for an operation that does not count.
+local function used_for(pattern, ledger, entries, key, hash, moved_in)
+  local is_reused = false
+  local function look(of_ledger, last_seq)
+    local entry = entry_of(of_ledger, key, hash, last_seq)
+    if not entry then return end
+    local balance, operation = string.match(entry, '^%d+:(%d+) (' .. pattern .. ') ')
+    is_reused = is_reused or not operation
+    return operation, balance
+  end
+  local operation, balance = look(ledger, entries)
+  if moved_in == '' or operation then return operation, balance, is_reused end
+  local filed = redis.call('HGET', of_account(ledger, 'keys:guests'), key)
+  if filed then
+    operation, balance = string.match('\n' .. filed, '\n(' .. pattern .. ') (%d+)')
+    is_reused = is_reused or not operation
+  end
+  for _, guest in ipairs(unfiled_guests(moved_in)) do
+    if operation then break end
+    operation, balance = look(guest_ledger(ledger, guest.id), guest.entries)
+  end
+  return operation, balance, is_reused
+end
+
 -- Files the key of the next entry, unless the index has its hash already. Returns whether it did: one command tells that the key
 -- is new, and is the first write of most operations.
 local function claim(ledger, hash, entries)
@@ -128,6 +154,21 @@ local function forget_key(ledger, key, seq, secret, entries)
   end
   if #others == 0 then redis.call('HDEL', bucket, hash)
   else redis.call('HSET', bucket, hash, table.concat(others, ',')) end
+end
+
+-- Deletes at most two entries that are older than `kept` milliseconds, with their keys. A script that appends an entry calls it, so that
+-- ledgers shrink to what is to be kept. The last entry always stays. With a `kept` of 0 entries stay for ever.
+local function forget_oldest(ledger, kept, secret, entries)
+  if kept == '0' then return end
+  local keep_after = now - kept
+  for _ = 1, 2 do
+    local oldest = redis.call('LINDEX', ledger, 0)
+    local seq, letter, written_at, key = string.match(oldest, '^(%d+):%d+ (%a)%S+ (%w+)%S* (.*)$')
+    if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
+    redis.call('LPOP', ledger)
+    -- The index does not have the entries of moves.
+    if letter ~= 'm' then forget_key(ledger, key, seq, secret, entries) end
+  end
 end
 
 -- The time of the batch as an entry has it: milliseconds since 1970 in base 36.

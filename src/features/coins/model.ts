@@ -42,8 +42,11 @@ export const CoinOperationReply = z
 /** False for a replay, which appends no entry. */
 export const isApplied = ({ replayed }: z.input<typeof CoinOperationReply>): boolean => replayed !== true;
 
+/** The service makes these entries by itself: for coins that were bought with money, for those of a refunded purchase, for a season's prize. */
+export type ServiceEntryType = 'topup' | 'refund' | 'prize';
+
 /** A `grant` is a credit by a server key, an `adjust` a correction by an operator. */
-export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust';
+export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust' | ServiceEntryType;
 
 /** The ledger has one letter for each type of entry, because a ledger of a million entries keeps each byte a million times. */
 export const entryLetters = {
@@ -53,7 +56,14 @@ export const entryLetters = {
   merge: 'm',
   grant: 'g',
   adjust: 'a',
+  topup: 't',
+  refund: 'r',
+  prize: 'w',
 } as const satisfies Record<EntryType, string>;
+
+export const ENTRY_TYPES = Object.keys(entryLetters) as EntryType[];
+
+export const DAY_MS = 86_400_000;
 
 /** The UTC day: `2026-11-22`. */
 export function dayOf(at: number): string {

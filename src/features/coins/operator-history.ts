@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
 import { parseEntryForOperators } from './history.ts';
-import { BalanceCoins, coinKeys, ledgerLibrary } from './model.ts';
+import { BalanceCoins, coinKeys, ENTRY_TYPES, ledgerLibrary } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -38,7 +38,7 @@ const readEnds = defineScript({
 export const OperatorLedgerEntry = z
   .object({
     id: z.string(),
-    type: z.enum(['credit', 'purchase', 'debit', 'merge', 'grant', 'adjust']),
+    type: z.enum(ENTRY_TYPES),
     coins: z.number().int(),
     balanceAfterCoins: BalanceCoins,
     key: z.string(),

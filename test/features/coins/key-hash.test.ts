@@ -10,6 +10,20 @@ test('matches the hsiphash vectors of the Linux kernel (lib/siphash_kunit.c, 32 
   expect(expected.map((_, length) => hash(text.slice(0, length)) >>> 0)).toEqual(expected);
 });
 
+// The values come from an implementation in Python that gives the vectors above.
+test.each([
+  ['·', 0x63c9f4c3],
+  ['a·', 0xf370501f],
+  ['ab·', 0xef12f69e],
+  ['abc·', 0x17ab8631],
+  ['prize·pebble-drop·2026-W48', 0xe967fc98],
+  [`${'a'.repeat(140)}·`, 0xa6f6265d],
+  // A length of 128 and more sets the highest bit of the last word, as a middle dot does.
+  ['a'.repeat(200), 0xdca6a504],
+])('hashes the UTF-8 bytes of %s', (text, expected) => {
+  expect(halfSipHash(secret)(text) >>> 0).toBe(expected);
+});
+
 test('pairs that collide in sums or polynomial hashes collide under fewer than 2 of 64 secrets', () => {
   // Thue–Morse texts of 128 characters: every polynomial hash modulo 2^16 gives the same value for both.
   const thueMorse = (first: string, second: string): string =>

@@ -4,17 +4,23 @@ import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { readConfig } from '../../../src/config.ts';
 import { adjustBalance } from '../../../src/features/coins/adjust.ts';
 import { applyOperation } from '../../../src/features/coins/apply.ts';
+import { Bookings } from '../../../src/features/coins/bookings.ts';
+import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';
 import { parseEntryForOperators } from '../../../src/features/coins/history.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
+import { Metrics } from '../../../src/server/metrics.ts';
 import type { TestService } from '../../harness.ts';
 
-/** Coin operations of a server key and of an operator, on the Redis of a service and without its HTTP. */
+/** Coin operations of a server key, of an operator and of the service itself, on the Redis of a service and without its HTTP. */
 export interface WithOrigin {
   /** As an endpoint does it for a request with a server key. @param keyId eight characters */
   byKey(type: 'credit' | 'purchase' | 'debit', account: Account, coins: number, key: string, keyId?: string): Promise<Outcome>;
   adjust(account: Account, coins: number, key: string, reason?: string, by?: string): Promise<Outcome>;
+  readonly bookings: Bookings;
+  /** Those of the operations. They finish no move, unless a test sets `helpMove`. */
+  readonly scripts: CallerScripts;
   /** The entries of an account's ledger as Redis holds them, oldest first. */
   linesOf(account: Account): Promise<string[]>;
   /** The newest entry, as operators see it. */
@@ -37,9 +43,12 @@ export async function withOrigin(service: TestService, settings: Record<string, 
   await keySecret.read();
   keySecret.close();
   const scripts = new CallerScripts(connections.scripts, { now, checksTags: true });
-  const services = { scripts, config: readConfig(settings), now, keySecret };
+  const config = readConfig(settings);
+  const services = { scripts, config, now, keySecret };
   const linesOf = (account: Account): Promise<string[]> => redis.lrange(coinKeys.ledger(idOf(account)), 0, -1);
   return {
+    bookings: new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(new Metrics()), config }),
+    scripts,
     linesOf,
     async byKey(type, account, coins, key, keyId = 'key00001') {
       const caller = callerFrom({ address: '127.0.0.1' }, idOf(account), undefined, undefined);

@@ -1,0 +1,29 @@
+-- Books an entry that the service itself makes, of bought coins or a prize: once per key, whole or not at all.
+-- KEYS ledger, account, standing
+-- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or '')
+-- Shared kept (milliseconds, 0: for ever), secret
+-- Library standing.lua: standing_of
+-- Library ledger.lua: MAX_BALANCE, is_data_of, whole, tail, used_for, file_key, forget_oldest, append
+-- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
+--
+-- No caller can send such a key (service-key.ts), so whatever operation the key was used for is this one. It may have other coins: an
+-- entry that would take the balance below 0 takes what is there.
+if not is_data_of(secret) then return {'other_data'} end
+local state, detail, _, moved_in = standing_of(standing)
+if state ~= 'open' and state ~= 'banned' then return {state, detail} end
+
+local seq, balance = tail(ledger)
+local used, then_balance = used_for('%a%-?%d+', ledger, seq, key, key_hash, moved_in)
+if used then return {'replayed', string.sub(used, 2), then_balance, whole(balance)} end
+if state == 'banned' and refuses_banned == '1' then return {'banned'} end
+
+local booked = math.max(tonumber(coins), -balance)
+local after = balance + booked
+if after > MAX_BALANCE then return {'balance_limit'} end
+
+-- Nothing below refuses.
+local created = seq == 0 and redis.call('HSETNX', account, 'createdAt', now) or 0
+file_key(ledger, key_hash, whole(seq + 1), seq)
+append(ledger, seq + 1, after, letter .. whole(booked), key)
+forget_oldest(ledger, kept, secret, seq + 1)
+return {'done', whole(booked), whole(after), whole(created)}

@@ -1,0 +1,26 @@
+/**
+ * Keys of ledger entries that the service itself makes: `prize·pebble-drop·2026-W48`. The middle dot is outside of the characters of
+ * `CoinKey`, so that no key of a caller equals one, or keeps one from being used.
+ */
+const DOT = '·';
+
+/** As long as a caller's key, in characters. */
+const MOST_CHARACTERS = 255;
+
+const PART = /^[\x20-\x7e]+$/;
+
+/**
+ * @param parts printable ASCII, none of them empty
+ * @throws RangeError for other parts, or a key of more than 255 characters
+ */
+export function serviceKey(type: string, parts: readonly string[]): string {
+  const key = [type, ...parts].join(DOT);
+  if (parts.length === 0 || !parts.every((part) => PART.test(part)) || key.length > MOST_CHARACTERS)
+    throw new RangeError(`"${key}" is no key of an entry of the service: parts are printable ASCII, and 255 characters at most in sum`);
+  return key;
+}
+
+/** Whether the service itself made the entry with this key. */
+export function isServiceKey(key: string): boolean {
+  return key.includes(DOT);
+}
