@@ -22,6 +22,7 @@ import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
 import type { Feed } from './server/live/feed.ts';
 import type { Hub } from './server/live/hub.ts';
+import type { GrantPace } from './operator/grant-pace.ts';
 import type { Metrics } from './server/metrics.ts';
 import type { KeyRing } from './server/identity/key-ring.ts';
 import type { Sessions } from './server/identity/sessions.ts';
@@ -47,6 +48,7 @@ export interface Services {
   readonly moves: MoveJournal;
   readonly deletions: Deletions;
   readonly exports: RunningExports;
+  readonly grantPace: GrantPace;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed; readonly lobby: Feed; readonly board: Feed };
   readonly presence: Presence;

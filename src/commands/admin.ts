@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { accounts } from '../operator/console/accounts.ts';
 import { boards } from '../operator/console/boards.ts';
+import { coins } from '../operator/console/coins.ts';
 import { data } from '../operator/console/data.ts';
 import type { CommandGroup } from '../operator/console/command.ts';
 import { ask, canAsk, readHidden } from '../operator/console/confirm.ts';
@@ -20,7 +21,7 @@ import { redisFailure } from '../redis/script-runner.ts';
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
 /** Each group is one file in `admin/`. */
-const groups: readonly CommandGroup[] = [accounts, boards, rooms, keys, data, log];
+const groups: readonly CommandGroup[] = [accounts, coins, boards, rooms, keys, data, log];
 
 /** The settings that commands need. Others may be missing where an operator runs the tool. */
 const SETTINGS = [
@@ -45,8 +46,9 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
   const isHidden = HIDEABLE.includes(name) && input.words[0] === '-';
   const words = isHidden ? [await readHidden(name, signal), ...input.words.slice(1)] : input.words;
   const work = command!.plan({ ...input, words });
-  if (command!.changes === true && !yes && !canAsk())
-    throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
+  const { looksWith } = command!;
+  const isLook = command!.changes !== true || (looksWith !== undefined && input.flags[looksWith] !== undefined);
+  if (!isLook && !yes && !canAsk()) throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
   const silent = pino({ level: 'silent' });
   const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
   const { connections, scripts, degraded, close } = await unlessStopped(
@@ -57,15 +59,26 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
   if (degraded !== undefined) console.error(printableLines(`coinop admin: A part of the Cluster is away: ${degraded}.`));
   const { parts, closeParts } = openOperatorParts(config, connections, scripts, silent);
   let hasBegun = false;
-  const confirm = async (question: string): Promise<void> => {
-    if (!yes) await ask(question, signal);
+  const confirm = async (question: string, count?: number): Promise<void> => {
+    if (!yes) await ask(question, signal, count);
     hasBegun = true;
   };
   try {
     const operator = { by: operatorName(by) };
-    const tool = { config, connections, scripts, now: Date.now, parts, operator, checkData: () => checkData(connections, config), confirm };
+    const tool = {
+      config,
+      connections,
+      scripts,
+      now: Date.now,
+      parts,
+      operator,
+      checkData: () => checkData(connections, config),
+      confirm,
+      signal,
+    };
     const outcome = await Promise.race([work(tool), stopped(signal, () => hasBegun)]);
-    await print(json ? printableJson(outcome.json) : printableLines(outcome.text), command!.changes === true);
+    await print(json ? printableJson(outcome.json) : printableLines(outcome.text), !isLook);
+    if (outcome.isUnfinished === true) process.exitCode = EXIT.failed;
   } finally {
     closeParts();
     await close();

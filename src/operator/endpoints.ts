@@ -6,6 +6,7 @@ import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { deleteAccount } from './delete.ts';
 import { find } from './find.ts';
+import { grantMany } from './grant-many.ts';
 import { listLog } from './log.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { endRoom, showRoom } from './rooms.ts';
@@ -19,6 +20,7 @@ export const operations: readonly Operation[] = [
   showHistory,
   explain,
   adjust,
+  grantMany,
   signOut,
   ban,
   unban,
@@ -39,7 +41,7 @@ const DEADLINE_MS = 20_000;
 export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(endpointOf);
 
 function endpointOf(declared: Operation): Endpoint<OperatorParts> {
-  const { method, path, operationId, summary, description, input, reply, example } = declared;
+  const { method, path, operationId, summary, description, input, reply, example, bodyLimitBytes } = declared;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   const isInPath = (name: string): boolean => inPath.includes(name);
   const [params, rest] = [fieldsOf(input, isInPath), fieldsOf(input, (name) => !isInPath(name))];
@@ -58,6 +60,7 @@ function endpointOf(declared: Operation): Endpoint<OperatorParts> {
     errors,
     example,
     deadlineMs: DEADLINE_MS,
+    ...(bodyLimitBytes === undefined ? {} : { bodyLimitBytes }),
     handle(call, services) {
       const {
         params: ofPath,

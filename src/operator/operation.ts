@@ -8,6 +8,7 @@ import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';
 import { KeyChangeRefused } from '../server/identity/server-key-changes.ts';
 import type { ServerKey } from '../server/identity/server-keys.ts';
+import type { GrantPace } from './grant-pace.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
 
 /**
@@ -27,6 +28,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly reply: Reply;
   readonly errors?: readonly ErrorCode[];
   readonly example: string;
+  /** The longest body by HTTP, where it may be longer than those of other endpoints. */
+  readonly bodyLimitBytes?: number;
   /**
    * Looks at everything first, and changes nothing.
    * @returns the work that is left
@@ -54,6 +57,7 @@ export type OperatorParts = HoldingParts & {
   readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
+  readonly grantPace: GrantPace;
 };
 
 /** Who looks or changes. */

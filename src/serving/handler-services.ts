@@ -24,6 +24,7 @@ import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/store/move-journal.ts';
 import { checkSoon } from '../features/subscription/purchase-check.ts';
 import { holdings } from '../holdings.ts';
+import { GrantPace } from '../operator/grant-pace.ts';
 import { openStore } from '../stores/stores.ts';
 import { upgrades } from '../upgrades.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
@@ -111,6 +112,7 @@ export function servicesOf(
     moves,
     deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
     exports: new RunningExports(),
+    grantPace: new GrantPace(),
     metrics,
     coinTotals,
     bookings: new Bookings({ scripts, keySecret, coinTotals, config }),

@@ -48,6 +48,7 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
   [LISTS]: { server: BOUND, redis: 5000, reason: 'looks at 1,000 rooms, and counts as five requests' },
   [MERGES]: { server: 2000, reason: 'parses the patch and the state, 1,500 members together, and answers with the room of 43 KB' },
   'POST /v1/account/store-provision: a sign-in': { server: 3000, reason: 'verifies an RS256 signature and signs a session' },
+  'a long body of a grant to many': { server: 12_000, reason: 'parses 128 KiB, of a key that may grant coins' },
   'POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
 };
 
@@ -205,6 +206,37 @@ describe('a hostile request costs a millisecond of CPU at most', { timeout: 300_
         ['W/"a",', ','].map((unit) => ({ name: `tags ${unit}`, request: get('/v1/catalogue', { 'if-none-match': unit.repeat(500) }) })),
       ),
     ).toEqual([]);
+  });
+});
+
+describe('a grant to many', { timeout: 300_000 }, () => {
+  const path = '/v1/admin/coins/grant-many';
+  const accounts = Array.from({ length: 1000 }, (_, index) => `many-${index}`.padEnd(22, '-'));
+  const bodyOf = (entries: string): string => `{"key":"many","reason":"test","entries":[${entries}]}`;
+
+  test('has a longer body read, whose parts cost what they weigh', async () => {
+    const headers = { authorization: `Bearer ${await makeKey('admin')}` };
+    const fields = Array.from({ length: 10_000 }, (_, index) => `"f${index}":1`).join(',');
+    const bodies: [name: string, body: string][] = [
+      ['numbers', bodyOf('1,'.repeat(60_000) + '1')],
+      ['objects without fields', bodyOf('{},'.repeat(4000) + '{}')],
+      ['entries of other types', bodyOf('{"account":1,"coins":"x"},'.repeat(999) + '{}')],
+      ['ten thousand fields', `${bodyOf('').slice(0, -1)},${fields}}`],
+      ['one text', bodyOf(`"${'x'.repeat(120_000)}"`)],
+      ['combining marks', `{"key":"many","entries":[],"reason":"${'\u0301\u0323'.repeat(30_000)}"}`],
+    ];
+    const cases = bodies.map(([name, body]) => ({ name, request: post(path, body, headers) }));
+    expect(await over('a long body of a grant to many', cases)).toEqual([]);
+  });
+
+  test('costs as much as the grants, 20 of them at a time', async () => {
+    const headers = { authorization: `Bearer ${await makeKey('admin')}` };
+    await Promise.all(accounts.map((account) => redis.hset(accountKey(account), 'createdAt', Date.now())));
+    const grant = post(path, bodyOf(accounts.map((account) => `{"account":"${account}","coins":1}`).join(',')), headers);
+    let status = 0;
+    const { server, redis: ofRedis, elapsedMs } = await used(async () => void (status = await client.ask(grant)));
+    const slow = slowness();
+    expect([status, server < 150_000 * slow, ofRedis < 150_000 * slow, elapsedMs > 900]).toEqual([200, true, true, true]);
   });
 });
 

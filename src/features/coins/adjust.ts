@@ -1,13 +1,9 @@
 import { z } from 'zod';
-import { settled } from '../../accounts/standing-look.ts';
 import { MAX_REASON_LENGTH, plainText } from '../../accounts/plain-text.ts';
-import type { Services } from '../../declare.ts';
-import { invalid, Refusal } from '../../errors.ts';
-import { operatorFor } from '../../server/identity/caller.ts';
-import type { ServerKey } from '../../server/identity/server-keys.ts';
-import { append, rulesOf } from './apply.ts';
-import { KEY_PREFIX, originOfOperator } from './entry-origin.ts';
-import { CoinKey, entryLetters, MAX_BALANCE, type CoinOperationReply } from './model.ts';
+import { invalid, type Refusal } from '../../errors.ts';
+import { KEY_PREFIX, nameOfOperator, originOfOperator, type OperatorName } from './entry-origin.ts';
+import { CoinKey, entryLetters, MAX_BALANCE } from './model.ts';
+import { appendForOperator, type Booked, type OperatorEntryServices } from './operator-entry.ts';
 
 const COINS_RULE = `Must be a whole number from -${MAX_BALANCE} to ${MAX_BALANCE}, and not 0`;
 
@@ -29,15 +25,8 @@ export const Adjustment = z.object({
     .meta({ description: 'Who adjusts: 1 to 64 characters.', example: 'ada' }),
 });
 
-/** What `adjustBalance` needs. `config` holds the retention of the service, which deletes old entries with each new one. */
-export type AdjustServices = Pick<Services, 'scripts' | 'keySecret' | 'now'> &
-  Partial<Pick<Services, 'metrics'>> & { readonly config: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'> };
-
-/** `accountId` is the account whose ledger has the entry. If a moved guest was named, it is the account that the guest moved into. */
-export type Adjusted = z.input<typeof CoinOperationReply> & { readonly accountId: string };
-
 /** With the operator's name, or the server key behind which the operator is. */
-export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly by: string | Pick<ServerKey, 'id'> };
+export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly by: OperatorName };
 
 /**
  * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. The account of
@@ -49,33 +38,15 @@ export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly b
 export async function adjustBalance(
   account: string,
   adjustment: AdjustmentBy,
-  services: AdjustServices,
-): Promise<Adjusted | Refusal<'invalid_request' | 'insufficient_coins' | 'balance_limit' | 'key_reused'>> {
+  services: OperatorEntryServices,
+): Promise<Booked | Refusal<'invalid_request' | 'insufficient_coins' | 'balance_limit' | 'key_reused'>> {
   const { by: named } = adjustment;
-  const isKey = typeof named === 'object';
-  const parsed = Adjustment.safeParse({ ...adjustment, by: isKey ? named.id : named });
+  const parsed = Adjustment.safeParse({ ...adjustment, by: typeof named === 'object' ? named.id : named });
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0]!;
     return invalid(String(path[0] ?? 'adjustment'), message);
   }
   const { coins, key, reason, by } = parsed.data;
-  const { config, now, scripts } = services;
-  const entry = {
-    operation: `${entryLetters.adjust}${coins}`,
-    key,
-    rules: rulesOf(originOfOperator({ by: isKey ? KEY_PREFIX + by : by, reason }), config, now),
-  };
-  const adjust = async (accountId: string) => {
-    const answer = await append(entry, operatorFor(accountId), services);
-    if (!(answer instanceof Refusal)) return { ...answer, accountId };
-    // The script asks for a proof only of clients.
-    return answer as Refusal<'insufficient_coins' | 'balance_limit' | 'key_reused'>;
-  };
-  try {
-    return await adjust(account);
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'sign_in_required') throw error;
-    const { accountId } = await settled(account, scripts);
-    return adjust(accountId);
-  }
+  const origin = originOfOperator({ by: typeof named === 'object' ? nameOfOperator(named) : by, reason });
+  return appendForOperator(account, { operation: `${entryLetters.adjust}${coins}`, key, origin }, services);
 }

@@ -27,6 +27,13 @@ export function originOfOperator({ by, reason }: Required<EntryOrigin>): string 
   return `o${Buffer.from(JSON.stringify({ by, reason })).toString('base64url')}`;
 }
 
+/** An operator: by name, or by the server key behind which the operator is. */
+export type OperatorName = string | Pick<ServerKey, 'id'>;
+
+export function nameOfOperator(operator: OperatorName): string {
+  return typeof operator === 'object' ? KEY_PREFIX + operator.id : operator;
+}
+
 /** @param text the origin as an entry holds it. One that cannot be read becomes `by` as it is. */
 export function parseOrigin(text: string): EntryOrigin {
   if (KEY.test(text)) return { by: KEY_PREFIX + text.slice(1) };
@@ -50,5 +57,7 @@ export function mayHaveOrigin(letter: string, origin: string | undefined): boole
   const { grant, adjust, purchase, debit } = entryLetters;
   if (origin === undefined) return letter !== grant && letter !== adjust;
   if (letter === adjust) return operatorOf(origin) !== undefined;
+  // Operators grant to many accounts at once.
+  if (letter === grant && operatorOf(origin) !== undefined) return true;
   return (letter === grant || letter === purchase || letter === debit) && KEY.test(origin);
 }

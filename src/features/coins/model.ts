@@ -45,7 +45,7 @@ export const isApplied = ({ replayed }: z.input<typeof CoinOperationReply>): boo
 /** The service makes these entries by itself: for coins that were bought with money, for those of a refunded purchase, for a season's prize. */
 export type ServiceEntryType = 'topup' | 'refund' | 'prize';
 
-/** A `grant` is a credit by a server key, an `adjust` a correction by an operator. */
+/** A `grant` is a credit by a server key, or by an operator to many accounts. An `adjust` is a correction by an operator. */
 export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust' | ServiceEntryType;
 
 /** The ledger has one letter for each type of entry, because a ledger of a million entries keeps each byte a million times. */

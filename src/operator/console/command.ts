@@ -21,6 +21,8 @@ export interface Command {
   readonly flags?: Readonly<Record<string, Flag>>;
   /** It changes data: it asks first, unless `--yes`. */
   readonly changes?: boolean;
+  /** A flag with which it changes nothing. */
+  readonly looksWith?: string;
   /** It may be a look that the operators' log keeps: `--by` says who looks. */
   readonly mayBeLogged?: boolean;
   /**
@@ -60,10 +62,14 @@ export interface Tool {
    */
   readonly checkData: () => Promise<void>;
   /**
-   * Asks before a change. @param question a sentence that names all that will change
+   * Asks before a change.
+   * @param question a sentence that names all that will change
+   * @param count of what cannot be undone: the number that the operator types, in place of a yes
    * @throws Failure if the operator does not agree
    */
-  confirm(question: string): Promise<void>;
+  readonly confirm: (question: string, count?: number) => Promise<void>;
+  /** Aborted when the operator stops the command. A change in steps ends after a whole step then. */
+  readonly signal: AbortSignal;
 }
 
 /** What a command shows. */
@@ -72,4 +78,6 @@ export interface Outcome {
   readonly text: string;
   /** For programs, with `--json`. Times are ISO 8601. */
   readonly json: object;
+  /** It was stopped in the middle: exit code 2. */
+  readonly isUnfinished?: boolean;
 }

@@ -9,17 +9,19 @@ export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
-/** @throws Failure unless the answer is yes */
-export async function ask(question: string, signal: AbortSignal): Promise<void> {
+/** @param count the number that has to be typed, in place of a yes. @throws Failure for any other answer */
+export async function ask(question: string, signal: AbortSignal, count?: number): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-C and Ctrl-D end the input without an answer.
   terminal.once('SIGINT', () => terminal.close());
   const ended = once(terminal, 'close').then(() => '');
-  const answer = terminal.question(`${printable(question)} [y/N] `, { signal }).catch(() => '');
+  const wanted = count === undefined ? '[y/N]' : `Type ${count} to go on:`;
+  const answer = terminal.question(`${printable(question)} ${wanted} `, { signal }).catch(() => '');
   const word = await Promise.race([answer, ended]);
   terminal.close();
   if (word === '') process.stderr.write('\n');
-  if (!/^y(es)?$/i.test(word.trim())) throw new Failure('Nothing was changed.');
+  const isAgreed = count === undefined ? /^y(es)?$/i.test(word.trim()) : word.trim() === String(count);
+  if (!isAgreed) throw new Failure('Nothing was changed.');
 }
 
 /**

@@ -6,6 +6,7 @@ import { Catalogue } from '../../features/catalogue/file.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
 import { MoveJournal } from '../../features/store/move-journal.ts';
 import { holdings } from '../../holdings.ts';
+import { GrantPace } from '../grant-pace.ts';
 import type { OperatorParts } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { readDataId } from '../../process/data-id-file.ts';
@@ -30,7 +31,7 @@ export function openOperatorParts(
   const now = Date.now;
   const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
   return {
-    parts: { scripts, keySecret, catalogue, config, deletions, now },
+    parts: { scripts, keySecret, catalogue, config, deletions, grantPace: new GrantPace(), now },
     closeParts() {
       keySecret.close();
       catalogue.close();

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { invalid, refuse, Refusal } from '../../errors.ts';
+import type { ServerKey } from '../identity/server-keys.ts';
 import type { EndpointDeclaration } from './endpoint.ts';
 import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
-/** The most bytes of a body. The bound holds for chunked bodies too. */
+/** The most bytes of a body, but for endpoints with a `bodyLimitBytes`. The bound holds for chunked bodies too. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
 /** The server closes the connection of a client that takes longer than this to send its body. */
@@ -12,10 +13,16 @@ export const BODY_DEADLINE_MS = 10_000;
 
 type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form'>;
 
+/** The most bytes of the body of a request to this endpoint. */
+export function bodyLimitOf({ bodyLimitBytes, keyScope }: EndpointDeclaration, key: ServerKey | undefined): number {
+  const mayBeLonger = bodyLimitBytes !== undefined && keyScope !== undefined && key?.scopes.includes(keyScope) === true;
+  return mayBeLonger ? bodyLimitBytes : BODY_LIMIT_BYTES;
+}
+
 /** Refuses a body by its headers alone: for its media type or its length. */
-export function refuseBodyOf({ contentType, contentLength }: RequestHeaders, { form }: BodyRules): Refusal | undefined {
+export function refuseBodyOf({ contentType, contentLength }: RequestHeaders, { form }: BodyRules, limitBytes: number): Refusal | undefined {
   if (!(form === true ? FORM_MEDIA_TYPE : JSON_MEDIA_TYPE).test(contentType)) return refuse('unsupported_media_type');
-  if (contentLength !== '' && Number(contentLength) > BODY_LIMIT_BYTES) return refuse('payload_too_large');
+  if (contentLength !== '' && Number(contentLength) > limitBytes) return refuse('payload_too_large');
   return undefined;
 }
 

@@ -70,6 +70,11 @@ export interface EndpointDeclaration {
   readonly body?: z.ZodObject;
   /** The body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
   readonly form?: boolean;
+  /**
+   * The most bytes of a body, with a server key of the endpoint's scope. All other requests, and all other endpoints, have
+   * `BODY_LIMIT_BYTES`.
+   */
+  readonly bodyLimitBytes?: number;
   /** An empty body counts as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
   readonly emptyBody?: boolean;
   /** The fields of the reply beside `ok`. */

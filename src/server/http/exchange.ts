@@ -227,7 +227,7 @@ export class Exchange {
 
   /**
    * Reads the body and passes it to `done` as a whole, or undefined as soon as it exceeds `limitBytes` or comes in more than
-   * MOST_BODY_PIECES. `done` must not keep the buffer: its memory may be uWS's.
+   * a piece for each LEAST_PIECE_BYTES of it. `done` must not keep the buffer: its memory may be uWS's.
    */
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
@@ -238,7 +238,7 @@ export class Exchange {
     this.#response.onData((chunk, isLast) => {
       if (!this.#isReading || this.#isFinished) return this.#drop(chunk);
       sizeBytes += chunk.byteLength;
-      const isTooLarge = sizeBytes > limitBytes || ++pieces > MOST_BODY_PIECES;
+      const isTooLarge = sizeBytes > limitBytes || ++pieces > limitBytes / LEAST_PIECE_BYTES;
       if (isLast || isTooLarge) this.#isReading = false;
       if (isTooLarge) return done(undefined);
       this.#bodyIsComplete = isLast;
@@ -419,10 +419,10 @@ function byteLength(body: string | Buffer): number {
 }
 
 /**
- * The most pieces in which a body may come: chunks, or segments of TCP. Each costs a callback, so a body of 16 KiB in chunks of a byte
- * would cost 20 ms.
+ * A body may come in as many pieces, chunks or segments of TCP, as its limit has of these: in 64, where the limit is 16 KiB. Each costs a
+ * callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
  */
-const MOST_BODY_PIECES = 64;
+const LEAST_PIECE_BYTES = 256;
 
 /** The server closes the connection of a client that takes longer than this to read an answer. */
 const WRITE_DEADLINE_MS = 30_000;

@@ -5,7 +5,7 @@ import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { CookieScope } from '../identity/cookies.ts';
 import { sessionCookie } from '../identity/sessions.ts';
 import { Answers, withCookies, type AnswerParts } from './answers.ts';
-import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './body.ts';
+import { BODY_DEADLINE_MS, bodyLimitOf, parseBody, refuseBodyOf } from './body.ts';
 import { ClientCredentials, type ClientCredentialParts } from './client-credential.ts';
 import type { Credential, Identified, PlainCall } from './credential.ts';
 import { Unchecked, type Call, type Endpoint } from './endpoint.ts';
@@ -70,12 +70,13 @@ export class Pipeline<Services> {
     // A browser attaches cookies by itself, and a bearer only if a page of an allowed origin does (CORS).
     if (headers.cookie !== '' && this.#parts.origins.isForeign(headers.origin, headers.host) && headers.bearer === undefined)
       return this.#answers.reply(exchange, refuse('cross_site'));
-    const bodyRefusal = refuseBodyOf(headers, this.#endpoint);
+    const limitBytes = bodyLimitOf(this.#endpoint, exchange.key);
+    const bodyRefusal = refuseBodyOf(headers, this.#endpoint, limitBytes);
     if (bodyRefusal !== undefined) return this.#answers.reply(exchange, bodyRefusal);
     // Under overload most requests are refused here, before their bodies are read. uWS drops the body of an answered request.
     if (this.#endpoint.probe !== true && this.#parts.overload.refusesUnread(exchange)) return;
     exchange.setDeadline(BODY_DEADLINE_MS);
-    exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
+    exchange.readBody(limitBytes, (bytes) => {
       if (bytes === undefined) return this.#answers.reply(exchange, refuse('payload_too_large'));
       const body = parseBody(bytes, headers, this.#endpoint);
       if (body instanceof Refusal) return this.#answers.reply(exchange, body);

@@ -3,13 +3,14 @@ import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { accounts } from '../../../src/operator/console/accounts.ts';
 import { boards } from '../../../src/operator/console/boards.ts';
+import { coins } from '../../../src/operator/console/coins.ts';
 import { readInput } from '../../../src/operator/console/input.ts';
 import { keys } from '../../../src/operator/console/server-keys.ts';
 import { log } from '../../../src/operator/console/log.ts';
 import { rooms } from '../../../src/operator/console/rooms.ts';
 import { operations, operatorApi } from '../../../src/operator/endpoints.ts';
 
-const groups = [accounts, boards, rooms, keys, log];
+const groups = [accounts, coins, boards, rooms, keys, log];
 const page = readFileSync(new URL('../../../docs/operator.md', import.meta.url), 'utf8');
 
 test('docs/operator.md names every command', () => {

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { AccountId } from '../accounts/ids.ts';
+import { rateLimited, type Refusal } from '../errors.ts';
+import { CoinKey, Coins } from '../features/coins/model.ts';
+import { afterWrites } from '../redis/script-runner.ts';
+import { GRANT_GROUP } from './grant-pace.ts';
+import { countsOf, grantGroup, grantOutcomes, previewGrants, type Granted, type GrantTerms } from './grants.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
+
+const MOST_ENTRIES = 1000;
+
+/**
+ * 1,000 entries are 54 KB, and some 90 KB where each field has a line of its own. Only a request with a key that may grant has so long a body
+ * read: for all others the bound of every endpoint holds.
+ */
+const BODY_BYTES = 128 * 1024;
+
+const GrantResult = z
+  .object({
+    account: z.string().meta({ description: 'As it was sent.' }),
+    outcome: z.enum(grantOutcomes).meta({
+      description:
+        '`granted`: it got the coins now. `replayed`: it had got them under this key. Nothing was changed with the others: the account is banned or ' +
+        'deleted, there is none, or it refused (`code`).',
+    }),
+    balanceAfterCoins: z.number().int().optional().meta({ description: 'Of `granted` and `replayed`: the balance after the entry.' }),
+    movedTo: AccountId.optional().meta({ description: 'The guest moved: this account has the entry.' }),
+    code: z.string().optional().meta({
+      description:
+        'Of `refused`: `key_reused` if the account used the key for another operation or other coins, `balance_limit` above 10^12.',
+    }),
+  })
+  .meta({ id: 'GrantResult', example: { account: 'BQ5v1mHk2nYtZ8cXw0aLpR', outcome: 'granted', balanceAfterCoins: 120 } });
+
+export const grantMany = operation({
+  name: 'coins grant',
+  method: 'POST',
+  path: '/v1/admin/coins/grant-many',
+  operationId: 'grantCoinsToMany',
+  summary: 'Grants coins to up to 1,000 accounts, once an account and key.',
+  description:
+    'Each account that gets coins has an entry of type `grant` with the reason and the operator. The results have the order of the entries. A call ' +
+    'that failed in the middle is sent again with the same key: whoever had got the coins is `replayed`. A guest that moved is followed, so that ' +
+    'guest and account together get them once. Accounts that never were get nothing. A process grants to 1,000 accounts a second, of all calls ' +
+    'together, and lets 10,000 wait. The body may have 128 KiB, with a key that may call.',
+  bodyLimitBytes: BODY_BYTES,
+  input: z.object({
+    entries: z
+      .array(
+        z.object({
+          account: z
+            .string()
+            .min(1)
+            .max(128)
+            .meta({ description: 'An accountId. Any other text is `unknown`.', example: 'BQ5v1mHk2nYtZ8cXw0aLpR' }),
+          coins: Coins,
+        }),
+      )
+      .min(1)
+      .max(MOST_ENTRIES),
+    key: CoinKey,
+    reason: Reason,
+    dryRun: z.boolean().optional().meta({
+      description: 'true: nothing is changed. `granted` then means that the account can get the coins, unless it used the key before.',
+    }),
+  }),
+  reply: z.object({ results: z.array(GrantResult) }),
+  errors: ['rate_limited'],
+  example:
+    `curl -s $base/v1/admin/coins/grant-many -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' ` +
+    `-d '{"entries":[{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","coins":20}],"key":"comp-2026-11","reason":"outage of 3 November"}'`,
+  async prepare({ entries, key, reason, dryRun = false }, parts, { by, key: serverKey }) {
+    const resultsOf = (outcomes: readonly Granted[]) => outcomes.map((each, index) => ({ account: entries[index]!.account, ...each }));
+    const grants = entries.map(({ account, coins }) => ({ accountId: account, coins }));
+    const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
+    if (dryRun) {
+      const preview = await paced(grants, parts, (group) =>
+        previewGrants(
+          group.map(({ accountId }) => accountId),
+          parts,
+        ),
+      );
+      return Array.isArray(preview) ? { reply: { results: resultsOf(preview) } } : preview;
+    }
+    const terms: GrantTerms = { key, reason, by: serverKey ?? by };
+    return {
+      question: `Grant ${coins} coins in sum to ${entries.length} accounts? Key: ${key}. Reason: ${reason}`,
+      what: { accounts: entries.length, coins, key },
+      why: reason,
+      noted: ({ results }) => countsOf(results),
+      async act() {
+        const outcomes = await paced(grants, parts, (group) => afterWrites(grantGroup(group, terms, parts)));
+        return Array.isArray(outcomes) ? { results: resultsOf(outcomes) } : outcomes;
+      },
+    };
+  },
+});
+
+/** Works through the items in groups, at the pace of the process. @returns Refusal `rate_limited` while too many grants wait */
+async function paced<Item>(
+  items: readonly Item[],
+  { grantPace }: Pick<OperatorParts, 'grantPace'>,
+  work: (group: readonly Item[]) => Promise<Granted[]>,
+): Promise<Granted[] | Refusal> {
+  if (!grantPace.begin(items.length)) return rateLimited(1000);
+  try {
+    const outcomes: Granted[] = [];
+    for (let from = 0; from < items.length; from += GRANT_GROUP) {
+      await grantPace.turn();
+      outcomes.push(...(await work(items.slice(from, from + GRANT_GROUP))));
+    }
+    return outcomes;
+  } finally {
+    grantPace.end(items.length);
+  }
+}

@@ -1,0 +1,120 @@
+import { ACCOUNT_ID } from '../accounts/ids.ts';
+import { banAt } from '../accounts/standing.ts';
+import { Refusal, type ErrorCode } from '../errors.ts';
+import { nameOfOperator, originOfOperator, type OperatorName } from '../features/coins/entry-origin.ts';
+import { entryLetters } from '../features/coins/model.ts';
+import { appendForOperator } from '../features/coins/operator-entry.ts';
+import { factsWhereItIs, isKnown, type AccountFacts } from './account-facts.ts';
+import type { OperatorParts } from './operation.ts';
+
+/** Grants to many accounts: the endpoint and the tool share them. */
+
+export const grantOutcomes = ['granted', 'replayed', 'banned', 'deleted', 'unknown', 'refused'] as const;
+
+export type GrantOutcome = (typeof grantOutcomes)[number];
+
+export interface Grant {
+  readonly accountId: string;
+  /** 1 to 1,000,000. */
+  readonly coins: number;
+}
+
+export interface Granted {
+  readonly outcome: GrantOutcome;
+  /** Of a replay: as of then. */
+  readonly balanceAfterCoins?: number;
+  /** Of a guest that moved: the account that has the entry. */
+  readonly movedTo?: string;
+  /** Why the account refused. */
+  readonly code?: ErrorCode;
+}
+
+/** What the entries of a grant have in common. */
+export interface GrantTerms {
+  readonly key: string;
+  readonly reason: string;
+  readonly by: OperatorName;
+}
+
+/**
+ * A look at a group of accounts, without a change: what a grant would lead to. Whether the key was used before only the grant tells.
+ * `granted` stands for an account that can get the coins.
+ */
+export async function previewGrants(accountIds: readonly string[], parts: OperatorParts): Promise<Granted[]> {
+  const all = await Promise.all(accountIds.map((accountId) => look(accountId, parts)));
+  return all.map((facts, index) => {
+    const refused = refusedBy(facts);
+    if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountIds[index]!) };
+    const isBanned = banAt(facts!.standing, parts.now()) !== undefined;
+    return { outcome: isBanned ? 'banned' : 'granted', ...movedTo(facts, accountIds[index]!) };
+  });
+}
+
+/**
+ * Grants to a group of accounts, once an account and key. Two grants of a group for one account are done in their order.
+ * @param group at most `GRANT_GROUP` of grant-pace.ts
+ * @throws Error of Redis: some of the group may have got their coins. A repetition with the same key gives the rest theirs
+ */
+export async function grantGroup(group: readonly Grant[], { key, reason, by }: GrantTerms, parts: OperatorParts): Promise<Granted[]> {
+  const origin = originOfOperator({ by: nameOfOperator(by), reason });
+  const all = await Promise.all(group.map(({ accountId }) => look(accountId, parts)));
+  const turns = new Map<string, Promise<Granted>>();
+  return Promise.all(
+    group.map(async ({ accountId, coins }, index) => {
+      const facts = all[index];
+      const refused = refusedBy(facts);
+      if (refused !== undefined) return { outcome: refused, ...movedTo(facts, accountId) };
+      const operation = `${entryLetters.grant}${coins}`;
+      const grant = () => grantOne(facts!.accountId, accountId, { operation, key, origin }, parts);
+      const before = turns.get(facts!.accountId);
+      const turn = before === undefined ? grant() : before.then(grant);
+      turns.set(facts!.accountId, turn);
+      return turn;
+    }),
+  );
+}
+
+async function grantOne(
+  account: string,
+  asked: string,
+  entry: Parameters<typeof appendForOperator>[1],
+  parts: OperatorParts,
+): Promise<Granted> {
+  const booked = await appendForOperator(account, entry, parts).catch((error: unknown) => {
+    if (error instanceof Refusal) return error;
+    throw error;
+  });
+  if (booked instanceof Refusal) {
+    const { code } = booked as Refusal<ErrorCode>;
+    const moved = account === asked ? {} : { movedTo: account };
+    if (code === 'account_banned') return { outcome: 'banned', ...moved };
+    return code === 'account_deleted' ? { outcome: 'deleted', ...moved } : { outcome: 'refused', code, ...moved };
+  }
+  const { accountId, balanceAfterCoins, replayed } = booked;
+  return {
+    outcome: replayed === true ? 'replayed' : 'granted',
+    balanceAfterCoins,
+    ...(accountId === asked ? {} : { movedTo: accountId }),
+  };
+}
+
+/** Undefined for a text that is no accountId. */
+async function look(accountId: string, parts: OperatorParts): Promise<AccountFacts | undefined> {
+  return ACCOUNT_ID.test(accountId) ? factsWhereItIs(accountId, parts) : undefined;
+}
+
+function refusedBy(facts: AccountFacts | undefined): 'unknown' | 'deleted' | undefined {
+  if (facts === undefined || !isKnown(facts)) return 'unknown';
+  return facts.standing.deleted === undefined ? undefined : 'deleted';
+}
+
+function movedTo(facts: AccountFacts | undefined, asked: string): { movedTo?: string } {
+  return facts === undefined || facts.accountId === asked ? {} : { movedTo: facts.accountId };
+}
+
+/** How many grants had each outcome, for the log. Outcomes without one are left out. */
+export function countsOf(results: Iterable<Pick<Granted, 'outcome'>>): Partial<Record<GrantOutcome, number>> {
+  const counts: Partial<Record<GrantOutcome, number>> = {};
+  for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  return counts;
+}

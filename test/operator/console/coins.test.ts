@@ -1,0 +1,184 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
+import { signInToStore } from '../../store.ts';
+import { adminPath, hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, type ToolRedis } from './command.ts';
+
+/** `npm run admin -- coins grant`, as a process, like an operator's. */
+
+let tool: ToolRedis;
+let settings: ToolRedis['settings'];
+let service: TestService;
+let bearer: string;
+beforeAll(async () => {
+  tool = await openToolRedis();
+  ({ settings } = tool);
+  service = await start({ redis: { url: settings.REDIS_URL }, settings: { ADMIN_API: 'on', RATE_LIMIT: 'off' } });
+  ({ token: bearer } = await makeServerKey(service, ['admin']));
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await tool[Symbol.asyncDispose]();
+});
+
+async function account(): Promise<{ installId: string; accountId: string }> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 5, key: 'first' });
+  return { installId, accountId: accountIdOf(installId) };
+}
+
+const balanceOf = async (installId: string): Promise<number> => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
+const newestLog = async () => (await service.get('/v1/admin/log?limit=1', { bearer })).body.entries[0];
+
+function fileOf(name: string, lines: readonly string[]): string {
+  const path = join(tool.folder, name);
+  writeFileSync(path, lines.join('\n'));
+  return path;
+}
+
+const words = (path: string, key: string, ...more: string[]): string[] => [
+  ...['coins', 'grant', '--file', path, '--coins', '20', '--key', key, '--reason', 'outage of 3 November', ...more],
+];
+const reportOf = (path: string): string[] => readFileSync(`${path}.report.csv`, 'utf8').trimEnd().split('\n');
+
+describe('coins grant', () => {
+  test('looks first, and then grants to whoever can get coins, with a report of every line', async () => {
+    const [one, two, banned, guest] = [await account(), await account(), await account(), await account()];
+    await service.post(`/v1/admin/accounts/${banned.accountId}/ban`, { reason: 'cheats' }, { bearer });
+    const moved = (await signInToStore(service, freshId('user'), { installId: guest.installId })).body.accountId;
+    const never = accountIdOf(freshId());
+    const path = fileOf('mixed.csv', ['accountId', ...[one, two, banned, guest, one].map((each) => each.accountId), moved, never]);
+    const dry = await runAdmin(words(path, 'comp-1', '--dry-run'), settings);
+    expect([dry.code, dry.error]).toEqual([0, '']);
+    expect(dry.out).toBe(
+      [
+        'lines                                7',
+        'to grant                             3 accounts × 20 = 60 coins',
+        `moved, so another account gets them  1: ${guest.accountId} (line 5)`,
+        `banned                               1: ${banned.accountId} (line 4)`,
+        'deleted                              0',
+        `unknown                              1: ${never} (line 8)`,
+        `named by an earlier line too         2: ${one.accountId} (line 6), ${moved} (line 7)`,
+        '',
+        `Nothing was changed. ${path}.report.csv has every line.`,
+        '',
+      ].join('\n'),
+    );
+    expect(reportOf(path)[1]).toBe(`2,${one.accountId},to_grant,,,`);
+    expect(await balanceOf(one.installId)).toBe(5);
+    const { code, out, error } = await runAdmin(words(path, 'comp-1', '--yes'), settings);
+    expect([code, error.split('\n')[1]]).toEqual([0, 'to grant                             3 accounts × 20 = 60 coins']);
+    expect(out).toBe(`Granted to 3 accounts, 60 coins in sum; 0 had them under this key.\n\n${path}.report.csv has every line.\n`);
+    expect(reportOf(path)).toEqual([
+      'line,accountId,outcome,balanceAfterCoins,movedTo,detail',
+      `2,${one.accountId},granted,25,,`,
+      `3,${two.accountId},granted,25,,`,
+      `4,${banned.accountId},banned,,,`,
+      `5,${guest.accountId},granted,25,${moved},`,
+      `6,${one.accountId},repeated,,,line 2`,
+      `7,${moved},repeated,,,line 5`,
+      `8,${never},unknown,,,`,
+    ]);
+    expect(await newestLog()).toMatchObject({
+      action: 'coins grant',
+      what: { file: 'mixed.csv', accounts: 3, coinsEach: 20, coins: 60, key: 'comp-1' },
+      why: 'outage of 3 November',
+      outcome: { word: 'done', granted: 3 },
+    });
+    const again = JSON.parse((await runAdmin(words(path, 'comp-1', '--yes', '--json'), settings)).out);
+    expect(again).toEqual({
+      lines: 7,
+      repeated: 2,
+      moved: 1,
+      toGrant: 3,
+      coinsEach: 20,
+      outcomes: { replayed: 3, banned: 1, unknown: 1 },
+      report: `${path}.report.csv`,
+    });
+    expect(await balanceOf(one.installId)).toBe(25);
+  });
+
+  test.skipIf(!hasTerminals)('asks for the number of accounts, and takes no other answer', async () => {
+    const [one, two] = [await account(), await account()];
+    const path = fileOf('asked.csv', ['installId', one.installId, two.installId]);
+    const prompt = 'Type 2 to go on:';
+    const refused = await runAdminInTerminal(words(path, 'comp-2'), settings, 'y\n', prompt);
+    expect([refused.code, await balanceOf(one.installId)]).toEqual([1, 5]);
+    expect(refused.out).toContain(
+      'Grant 20 coins to each of 2 accounts, 40 in sum? Key: comp-2. Reason: outage of 3 November. Type 2 to go on:',
+    );
+    expect(refused.out).not.toContain(one.installId);
+    expect((await runAdminInTerminal(words(path, 'comp-2'), settings, '2\n', prompt)).code).toBe(0);
+    expect([await balanceOf(one.installId), await balanceOf(two.installId)]).toEqual([25, 25]);
+  });
+
+  test('what does not fit is refused before Redis is opened', async () => {
+    const away = { REDIS_URL: 'redis://127.0.0.1:1' };
+    const path = fileOf('good.csv', [accountIdOf('install-0001')]);
+    const bad = fileOf('bad.csv', ['accountId', 'nobody']);
+    const cases: [string[], string][] = [
+      [words(bad, 'a', '--yes'), `${bad}: line 2 has no accountId, which has 22 characters.`],
+      [words(path, 'a'), 'This changes data: run it in a terminal, where it asks first, or add --yes.'],
+      [words(path, '', '--yes'), '"coins grant" needs --key KEY.'],
+      [words(path, 'a', '--report', path, '--yes'), '--report must not be the file of the accounts.'],
+      [['coins', 'grant', '--file', path, '--coins', '1e3', '--key', 'a', '--reason', 'x', '--yes'], '"coins grant" needs --coins N.'],
+      [['coins', 'grant', '--coins', '1', '--key', 'a', '--reason', 'x', '--yes'], '"coins grant" needs --file FILE.'],
+      [['coins', 'grant', '--file', path, '--coins', '1', '--key', 'a', '--yes'], '"coins grant" needs --reason TEXT.'],
+    ];
+    for (const [line, message] of cases) {
+      const { code, error } = await runAdmin(line, away);
+      expect([code, error]).toEqual([1, expect.stringContaining(`coinop admin: ${message}`)]);
+    }
+  });
+
+  test('killed twice in the middle of 2,000 accounts and then stopped, it gives each its coins once', async () => {
+    const installIds: string[] = [];
+    for (let from = 0; from < 2000; from += 100)
+      installIds.push(...(await Promise.all(Array.from({ length: 100 }, async () => (await account()).installId))));
+    const path = fileOf('many.csv', ['installId', ...installIds]);
+    const granted = async (): Promise<number> => {
+      const balances = await Promise.all(installIds.map(balanceOf));
+      expect(new Set(balances)).toEqual(
+        new Set(balances).has(5) ? (new Set(balances).size === 1 ? new Set([5]) : new Set([25, 5])) : new Set([25]),
+      );
+      return balances.filter((balance) => balance === 25).length;
+    };
+    // Each run comes to its progress line after a second, when it has granted to some 1,000 accounts.
+    const stops: [NodeJS.Signals, RegExp][] = [
+      ['SIGKILL', /Granted to \d+ of/],
+      ['SIGKILL', /Granted to \d+ of/],
+      ['SIGINT', /Granted to \d+ of/],
+    ];
+    for (const [signal, when] of stops) {
+      const child = spawn(process.execPath, [adminPath, ...words(path, 'comp-3', '--yes')], { env: { ...process.env, ...settings } });
+      const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+      await shows(child, when);
+      child.kill(signal);
+      const [code, ofSignal] = await ended;
+      expect([code, ofSignal]).toEqual(signal === 'SIGKILL' ? [null, 'SIGKILL'] : [2, null]);
+      const count = await granted();
+      expect(count).toBeGreaterThan(0);
+      expect(count).toBeLessThan(2000);
+    }
+    expect(reportOf(path).filter((line) => line.includes(',not_granted,')).length).toBeGreaterThan(0);
+    const last = await runAdmin(words(path, 'comp-3', '--yes', '--json'), settings);
+    const { outcomes } = JSON.parse(last.out);
+    expect([outcomes.granted + outcomes.replayed, await granted()]).toEqual([2000, 2000]);
+    expect(reportOf(path)).toHaveLength(2001);
+  });
+});
+
+/** Resolves when the process has written the text to standard error. */
+async function shows(child: ChildProcess, text: RegExp): Promise<void> {
+  let said = '';
+  for await (const piece of child.stderr!) {
+    said += String(piece);
+    if (text.test(said)) return;
+  }
+  throw new Error(`It ended before: ${said}`);
+}
