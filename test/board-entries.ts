@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { parsePlayer, placeText, playerIdOf, playerText } from '../src/features/highscores/entry.ts';
+import { memberOf, parsePlayer, placeText, playerIdOf, playerText } from '../src/features/highscores/entry.ts';
 import { boardKeys } from '../src/features/highscores/model.ts';
 
 /** Entries of boards in Redis, for tests that look behind the service. */
@@ -19,7 +19,7 @@ export async function entryOn(redis: Commands, game: string, accountId: string):
   if (secret === null) return undefined;
   const playerId = playerIdOf(secret, accountId);
   const text = await redis.hget(boardKeys.players(game), playerId);
-  return text === null ? undefined : { playerId, member: parsePlayer(text)!.place + playerId, text };
+  return text === null ? undefined : { playerId, member: memberOf(playerId, text), text };
 }
 
 /** The accounts with an entry. */
@@ -31,8 +31,8 @@ export async function accountsOn(redis: Commands, game: string): Promise<string[
 export async function addEntry(redis: Commands, game: string, accountId: string, score: number, name = 'Ada'): Promise<RawEntry> {
   await redis.set(boardKeys.secret(game), 's'.repeat(40), 'NX');
   const playerId = playerIdOf((await redis.get(boardKeys.secret(game)))!, accountId);
-  const place = placeText(Date.now() * 1000, false);
-  const [member, text] = [place + playerId, playerText(accountId, place, name)];
+  const place = placeText(Date.now() * 10, false);
+  const [member, text] = [place + playerId + name, playerText(accountId, place, name)];
   await redis.zadd(boardKeys.scores(game), score, member);
   await redis.hset(boardKeys.players(game), playerId, text);
   return { playerId, member, text };
@@ -43,11 +43,11 @@ export async function damageEntry(redis: Redis, game: string, accountId: string)
   const { playerId, member } = (await entryOn(redis, game, accountId))!;
   const [scores, players] = [boardKeys.scores(game), boardKeys.players(game)];
   const score = (await redis.zscore(scores, member))!;
-  const place = '!'.repeat(9);
+  const place = ' '.repeat(7);
   await redis
     .multi()
     .zrem(scores, member)
-    .zadd(scores, score, place + playerId)
+    .zadd(scores, score, `${place}${playerId}Ada`)
     .hset(players, playerId, playerText(accountId, place, 'Ada'))
     .exec();
 }

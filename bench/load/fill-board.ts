@@ -21,7 +21,7 @@ export async function fillBoard(
   const idLength = accountIdOf('bench').length;
   const [scores, players] = [boardKeys.scores(game), boardKeys.players(game)];
   const secret = 'bench'.padEnd(40, '0');
-  const begin = Date.now() * 1000 - size;
+  const begin = Date.now() * 10 - size;
   await withoutAppending([redis], size, signal, async () => {
     const stream = await Stream.open(redis, signal);
     for (let start = 0; start < size; start += ENTRIES_PER_COMMAND) {
@@ -30,9 +30,9 @@ export async function fillBoard(
       for (let player = start; player < Math.min(size, start + ENTRIES_PER_COMMAND); player++) {
         const install = installOf(player);
         const id = install === undefined ? `x${player}`.padEnd(idLength, 'x') : accountIdOf(install);
-        const [place, playerId] = [placeText(begin + player, false), playerIdOf(secret, id)];
-        scored.push(scoreOf(player), place + playerId);
-        held.push(playerId, playerText(id, place, `Player ${player}`));
+        const [place, playerId, name] = [placeText(begin + player, false), playerIdOf(secret, id), `Player ${player}`];
+        scored.push(scoreOf(player), `${place}${playerId}${name}`);
+        held.push(playerId, playerText(id, place, name));
       }
       void stream.call('ZADD', scored);
       void stream.call('HSET', held);

@@ -51,9 +51,8 @@ const sessions = new Sessions(signer, { now: Date.now });
 sessions.ofCookies(cookieHeader);
 
 const topFigures = Array.from({ length: 10 }, (_, index) => [
-  `${placeText(1_790_000_000_000_000 + index, false)}AbCdEfGhIjK${index}`,
+  `${placeText(17_900_000_000_000 + index, false)}AbCdEfGhI${index}Player ${index}`,
   String(4000 - index),
-  `Player ${index}`,
 ]).flat();
 const roomFields = new Map(
   Object.entries({

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
+import { HEAD_LENGTH } from '../../src/features/highscores/entry.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import type { Figures } from '../figures.ts';
 import { fillBoard } from '../load/fill-board.ts';
@@ -129,7 +130,7 @@ class BigBoard implements Contestant {
     const cursors = await Promise.all(
       evenly(Math.max(1, this.#size - 100), READS).map(async (place) => {
         const [member, score] = await redis.zrevrange(key, place, place, 'WITHSCORES');
-        return Buffer.from(`${score} ${member}`).toString('base64url');
+        return Buffer.from(`${score} ${member!.slice(0, HEAD_LENGTH)}`).toString('base64url');
       }),
     );
     return this.#scriptCpu(

@@ -5,6 +5,7 @@ import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { readEntry } from '../features/highscores/account-scores.ts';
+import { PLAYER_ID } from '../features/highscores/entry.ts';
 import { boardKeys, boardLibrary, parseEntries } from '../features/highscores/model.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
@@ -14,7 +15,7 @@ import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const readRanks = defineScript({
   file: new URL('read-ranks.lua', import.meta.url),
-  keys: ['scores', 'players'],
+  keys: ['scores'],
   args: ['order', 'from', 'to'],
   answers: ['ranks'],
   library: boardLibrary,
@@ -63,8 +64,6 @@ const Place = z.string().regex(/^[1-9]\d{0,8}$/, PLACE_RULE);
 const NUMBER_RULE = 'Must be the number of an archive: 1 for the first';
 const ArchiveNumber = z.string().regex(/^[1-9]\d{0,8}$/, NUMBER_RULE);
 
-const PLAYER_ID = /^[\w-]{12}$/;
-
 const Entry = z
   .object({
     rank: z.number().int(),
@@ -78,7 +77,7 @@ const Entry = z
     id: 'OperatorBoardEntry',
     example: {
       rank: 1,
-      playerId: 'k3Jx9QmZ2bTw',
+      playerId: 'k3Jx9QmZ2b',
       accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR',
       name: 'Ada',
       score: 1250,
@@ -131,8 +130,8 @@ export const listBoard = operation({
 });
 
 const Player = Who.meta({
-  description: `A playerId of the board (12 characters), or what \`find\` takes. ${Who.meta()!.description!}`,
-  example: 'k3Jx9QmZ2bTw',
+  description: `A playerId of the board (10 characters), or what \`find\` takes. ${Who.meta()!.description!}`,
+  example: 'k3Jx9QmZ2b',
 });
 
 export const removeEntry = operation({
@@ -145,7 +144,7 @@ export const removeEntry = operation({
   input: z.object({ game: GameId, player: Player, reason: Reason }),
   reply: z.object({ game: z.string(), removed: Entry.omit({ rank: true }) }),
   errors: ['entry_not_found'],
-  example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2bTw","reason":"cheated, ticket 4711"}'`,
+  example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2b","reason":"cheated, ticket 4711"}'`,
   async prepare({ game, player, reason }, parts) {
     const accountId = await playerOf(player, game, parts);
     if (accountId instanceof Refusal) return accountId;
@@ -296,11 +295,11 @@ const scoresOf = (game: string, archive: number | undefined): { scores: string; 
 
 /** @param archive undefined: the board itself */
 async function ranksOf(game: string, archive: number | undefined, from: number, to: number, { scripts, catalogue }: OperatorParts) {
-  const [, count, firstRank, ...figures] = await scripts.run(readRanks, scoresOf(game, archive), {
-    order: catalogue.orderOf(game),
-    from,
-    to,
-  });
+  const [, count, firstRank, ...figures] = await scripts.run(
+    readRanks,
+    { scores: scoresOf(game, archive).scores },
+    { order: catalogue.orderOf(game), from, to },
+  );
   return { count: Number(count), entries: parseEntries(figures, { place: from - 1, rank: Number(firstRank) }) };
 }
 

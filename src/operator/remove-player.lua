@@ -2,7 +2,7 @@
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, account_id
 -- Library board.lua: entry_of_account, take_off, changed
--- Answers removed(member, score or '', name) none
+-- Answers removed(member, score or '') none
 --
 -- The account's set of boards goes on naming the board: a score of the account may arrive at any time, and no entry may be without a set
 -- that names its board. `removed` tells the audit why the account has no entry.
@@ -12,4 +12,4 @@ local score = redis.call('ZSCORE', scores, entry.member) or ''
 take_off(scores, players, entry)
 redis.call('SADD', removed, account_id)
 changed(version, game)
-return {'removed', entry.member, score, entry.name}
+return {'removed', entry.member, score}

@@ -509,7 +509,7 @@ const damages: Record<string, Damage> = {
       const { guest } = await moved((installId) => accountWith([5], installId));
       await redis.sadd(boardKeys.ofAccount(guest), 'unmoved');
       await addEntry(redis, 'unmoved', guest, 1);
-      await redis.set(boardKeys.arrivals('unmoved'), Date.now() * 1000);
+      await redis.set(boardKeys.arrivals('unmoved'), Date.now() * 10);
       return `account ${guest}`;
     },
     kinds: ['document_without_queue'],
@@ -531,6 +531,14 @@ const damages: Record<string, Damage> = {
       return 'board without-score';
     },
     kinds: ['player_without_score'],
+  },
+  'a score with another name than its player': {
+    async make() {
+      const { playerId, text } = (await entryOn(redis, 'renamed', await player('renamed')))!;
+      await redis.hset(boardKeys.players('renamed'), playerId, `${text}x`);
+      return 'board renamed';
+    },
+    kinds: ['player_without_score', 'score_without_player'],
   },
   'scores whose players are all lost': {
     async make() {

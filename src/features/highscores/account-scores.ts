@@ -88,7 +88,7 @@ export const OwnScore = BoardEntry.omit({ rank: true })
   })
   .meta({
     id: 'OwnScore',
-    example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
+    example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2b', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
   });
 
 /** Boards and archives that one call of `scoresPage` reads. One board with more archives comes whole. */

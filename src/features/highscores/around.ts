@@ -5,6 +5,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { defineScript } from '../../redis/script.ts';
+import { PLAYER_ID } from './entry.ts';
 import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, OwnEntry, parseEntries } from './model.ts';
 
 export const aroundScript = defineScript({
@@ -38,9 +39,9 @@ export const aroundMe = endpoint({
     installId: OptionalInstallId,
     playerId: z
       .string()
-      .regex(/^[\w-]{12}$/, PLAYER_RULE)
+      .regex(PLAYER_ID, PLAYER_RULE)
       .optional()
-      .meta({ description: 'A player of the board, for requests without a caller.', example: 'k3Jx9QmZ2bTw' }),
+      .meta({ description: 'A player of the board, for requests without a caller.', example: 'k3Jx9QmZ2b' }),
     limit: limitParameter(MOST_EACH_SIDE, `Entries on each side, 1 to ${MOST_EACH_SIDE}. The default is ${ENTRIES_EACH_SIDE}.`),
   }),
   reply: z.object({

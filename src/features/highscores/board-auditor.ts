@@ -5,7 +5,7 @@ import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
-import { arrivalOf, MEMBER_LENGTH, parsePlayer, placeIn, playerIdOf } from './entry.ts';
+import { arrivalOf, HEAD_LENGTH, memberOf, parsePlayer, playerIdOf } from './entry.ts';
 import { boardKeys } from './model.ts';
 
 /** The check lists so many findings of one kind for a board, and looks again at so many suspects. */
@@ -174,7 +174,7 @@ class BoardCheck {
         if (player === undefined) note(unreadable, `The entry of the player ${id} cannot be read: "${text}".`);
         else if (secret !== null && playerIdOf(secret, player.accountId) !== id)
           note(foreign, `The player ${id} is said to be the account ${player.accountId}, which has another id there.`);
-        const member = placeIn(text) + id;
+        const member = memberOf(id, text);
         this.#members.add(member);
         if (player === undefined) continue;
         players.push({ id, member, accountId: player.accountId });
@@ -195,7 +195,7 @@ class BoardCheck {
   async #readScores(): Promise<void> {
     for await (const found of pages(this.#look, 'ZSCAN', boardKeys.scores(this.#game))) {
       for (const [member] of pairsOf(found)) {
-        const arrival = member.length === MEMBER_LENGTH ? arrivalOf(member) : NaN;
+        const arrival = member.length > HEAD_LENGTH ? arrivalOf(member) : NaN;
         if (arrival > this.#highestArrival) this.#highestArrival = arrival;
         if (!this.#members.has(member) && this.#strangers.size < SUSPECTS) this.#strangers.add(member);
       }
@@ -230,7 +230,7 @@ class BoardCheck {
       );
       const player = text === null ? undefined : parsePlayer(text as string);
       if (player === undefined) return undefined;
-      const member = player.place + id;
+      const member = memberOf(id, text as string);
       if (member === known) return { accountId: player.accountId, member, stands: score !== null };
       known = member;
     }
@@ -240,7 +240,7 @@ class BoardCheck {
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
     for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game)))
-      for (const [id, text] of pairsOf(fields)) this.#strangers.delete(placeIn(text) + id);
+      for (const [id, text] of pairsOf(fields)) this.#strangers.delete(memberOf(id, text));
     const members = [...this.#strangers];
     const standing = await Promise.all(members.map((member) => this.#look.ask('ZSCORE', boardKeys.scores(this.#game), member)));
     this.#find(

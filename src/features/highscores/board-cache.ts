@@ -239,7 +239,7 @@ export interface BoardCall {
   /**
    * The list for the answer, in JSON. To be called as soon as the script's answer arrives, because the cache keeps
    * the list of the last call.
-   * @param figures the version, then member, score, name, … best first; empty if the version is still `known`
+   * @param figures the version, then member, score, … best first; empty if the version is still `known`
    */
   listOf(figures: readonly string[]): string;
   /**

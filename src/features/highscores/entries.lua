@@ -1,10 +1,12 @@
 -- Reads a page of a board, best first.
--- KEYS scores, players
--- ARGV order, limit, score, member (the last entry of the page before; '' for the first page)
--- Library board.lua: rank_of, listed, index_after
--- Answers entries(place of the first entry, 0 for the best; its rank; member, score, name …)
+-- KEYS scores
+-- ARGV order, limit, score, head (the last entry of the page before; '' for the first page)
+-- Library board.lua: range, behind
+-- Answers entries(place of the first entry, 0 for the best; its rank; member, score …)
 local is_ascending = order == 'asc'
-local from = member == '' and 0 or index_after(scores, is_ascending, score, member)
-local answer = listed({'entries', string.format('%.0f', from), '1'}, scores, players, is_ascending, from, from + limit - 1)
-if from > 0 and answer[5] then answer[3] = string.format('%.0f', rank_of(scores, answer[5], is_ascending)) end
-return answer
+local from, ahead = 0, 0
+if head ~= '' then from, ahead = behind(scores, is_ascending, score, head) end
+local found = range(scores, is_ascending, from, from + limit - 1)
+-- All entries before the page have the score of the page before or a better one.
+local is_tied = head ~= '' and found[2] and tonumber(found[2]) == tonumber(score)
+return {'entries', string.format('%.0f', from), string.format('%.0f', (is_tied and ahead or from) + 1), unpack(found)}

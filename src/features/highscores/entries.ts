@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
-import { MEMBER_LENGTH } from './entry.ts';
+import { HEAD_LENGTH, HEAD_PATTERN } from './entry.ts';
 import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, parseEntries } from './model.ts';
 
 export const entriesScript = defineScript({
   file: new URL('entries.lua', import.meta.url),
-  keys: ['scores', 'players'],
-  args: ['order', 'limit', 'score', 'member'],
+  keys: ['scores'],
+  args: ['order', 'limit', 'score', 'head'],
   answers: ['entries'],
   library: boardLibrary,
   readOnly: true,
@@ -17,8 +17,8 @@ export const entriesScript = defineScript({
 const PAGE_SIZE = 20;
 const MOST_ENTRIES = 100;
 
-/** The last entry of a page: its score, as Redis writes it, and its member. */
-const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,17})?(?:e[+-]\\d{1,3})?) ([\\w-]{${MEMBER_LENGTH}})$`);
+/** The last entry of a page: its score, as Redis writes it, and the head of its member. */
+const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,17})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})$`);
 
 const CURSOR_RULE = 'Must be the nextCursor of a page of this board';
 
@@ -53,23 +53,23 @@ export const boardEntries = endpoint({
   async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor }, meta }, services: Pick<Services, 'scripts' | 'catalogue'>) {
     const { scripts, catalogue } = services;
     chargeEntries(Number(limit), meta);
-    const [score, member] = cursor === undefined ? ['', ''] : placeIn(cursor)!;
-    const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game) };
+    const [score, head] = cursor === undefined ? ['', ''] : placeIn(cursor)!;
+    const keys = { scores: boardKeys.scores(game) };
     // One more tells whether another page follows.
-    const args = { order: catalogue.orderOf(game), limit: Number(limit) + 1, score, member };
+    const args = { order: catalogue.orderOf(game), limit: Number(limit) + 1, score, head };
     const [, place, rank, ...figures] = await scripts.run(entriesScript, keys, args);
-    const isLast = figures.length <= 3 * Number(limit);
-    const shown = isLast ? figures : figures.slice(0, -3);
+    const isLast = figures.length <= 2 * Number(limit);
+    const shown = isLast ? figures : figures.slice(0, -2);
     const entries = parseEntries(shown, { place: Number(place), rank: Number(rank) });
     return { game, entries, ...(isLast ? {} : { nextCursor: cursorOf(shown) }) };
   },
 });
 
 function cursorOf(figures: readonly string[]): string {
-  return Buffer.from(`${figures.at(-2)} ${figures.at(-3)}`).toString('base64url');
+  return Buffer.from(`${figures.at(-1)} ${figures.at(-2)!.slice(0, HEAD_LENGTH)}`).toString('base64url');
 }
 
-function placeIn(cursor: string): [score: string, member: string] | undefined {
-  const [, score, member] = PLACE.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  return score === undefined ? undefined : [score, member!];
+function placeIn(cursor: string): [score: string, head: string] | undefined {
+  const [, score, head] = PLACE.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  return score === undefined ? undefined : [score, head!];
 }

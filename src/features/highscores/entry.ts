@@ -2,79 +2,86 @@ import { createHash } from 'node:crypto';
 
 /** The texts of a board's entries, as `board.lua` makes them. */
 
-/** Of base 64, in the order of their bytes: so texts of one length are in the order of their numbers. */
+/** Of player ids, base 64. */
 const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz';
 
-const HIGHEST_PLACE = Number.MAX_SAFE_INTEGER;
-const PLACE_LENGTH = 9;
-const PLAYER_ID_LENGTH = 12;
+const PLACE_LENGTH = 7;
+const PLAYER_ID_LENGTH = 10;
 const ACCOUNT_ID_LENGTH = 22;
 
-/** The member of an entry in the sorted set: its place and the id of its player. */
-export const MEMBER_LENGTH = PLACE_LENGTH + PLAYER_ID_LENGTH;
+/** The digits of a place are the visible characters of ASCII. Texts of one length are in the order of their numbers. */
+const [FIRST_DIGIT, PLACE_BASE] = ['!'.charCodeAt(0), 94];
+const HIGHEST_PLACE = PLACE_BASE ** PLACE_LENGTH - 1;
+
+export const PLAYER_ID = /^[\w-]{10}$/;
+
+/** The head of a member of the sorted set: the entry's place and the id of its player. The name follows. */
+export const HEAD_LENGTH = PLACE_LENGTH + PLAYER_ID_LENGTH;
+export const HEAD_PATTERN = '[!-~]{7}[\\w-]{10}';
 
 /** What `players` holds of an entry. */
 export interface PlayerRecord {
   readonly accountId: string;
   readonly place: string;
+  readonly name: string;
 }
 
 /** Undefined for a text that no version of the service writes. */
 export function parsePlayer(text: string): PlayerRecord | undefined {
-  const [, accountId, place] = /^([\w-]{22})([\w-]{9})./su.exec(text) ?? [];
-  return accountId === undefined ? undefined : { accountId, place: place! };
+  const [, accountId, place, name] = /^([\w-]{22})([!-~]{7})(.+)$/su.exec(text) ?? [];
+  return accountId === undefined ? undefined : { accountId, place: place!, name: name! };
 }
 
-/** The place in the text of a player, also of one that cannot be read. */
-export function placeIn(text: string): string {
-  return text.slice(ACCOUNT_ID_LENGTH, ACCOUNT_ID_LENGTH + PLACE_LENGTH);
+/** The member of a player in the sorted set, also of one whose text in `players` cannot be read. */
+export function memberOf(playerId: string, text: string): string {
+  const end = ACCOUNT_ID_LENGTH + PLACE_LENGTH;
+  return text.slice(ACCOUNT_ID_LENGTH, end) + playerId + text.slice(end);
 }
 
 export function playerText(accountId: string, place: string, name: string): string {
   return accountId + place + name;
 }
 
-/** @param microseconds since 1970 */
-export function placeText(microseconds: number, isAscending: boolean): string {
-  let [rest, text] = [isAscending ? microseconds : HIGHEST_PLACE - microseconds, ''];
+/** @param arrival in tenths of a millisecond since 1970 */
+export function placeText(arrival: number, isAscending: boolean): string {
+  let [rest, text] = [isAscending ? arrival : HIGHEST_PLACE - arrival, ''];
   for (let index = 0; index < PLACE_LENGTH; index++) {
-    text = DIGITS[rest % 64]! + text;
-    rest = Math.floor(rest / 64);
+    text = String.fromCharCode(FIRST_DIGIT + (rest % PLACE_BASE)) + text;
+    rest = Math.floor(rest / PLACE_BASE);
   }
   return text;
 }
 
 /**
- * When the score of a member arrived, in microseconds since 1970; NaN if it cannot be read. A board whose order changed has places of both
- * kinds: those of a descending board lie in the upper half, where no time lies before the year 2112.
+ * When the score of a member arrived, in tenths of a millisecond since 1970. A board whose order changed has places of both kinds: those of
+ * a descending board lie in the upper half, where no time lies before the year 2072.
  */
 export function arrivalOf(member: string): number {
   let place = 0;
   for (let index = 0; index < PLACE_LENGTH; index++) {
-    const digit = DIGITS.indexOf(member[index]!);
-    place = digit === -1 ? NaN : place * 64 + digit;
+    place = place * PLACE_BASE + member.charCodeAt(index) - FIRST_DIGIT;
   }
   return place > HIGHEST_PLACE / 2 ? HIGHEST_PLACE - place : place;
 }
 
 /**
- * What a member of the sorted set tells of its entry. An entry whose time cannot be read is shown with the year 1970, so that one damaged
- * entry does not hide the others.
+ * What a member of the sorted set tells of its entry. A damaged time may show as 1970, so that one damaged entry does not hide the others.
  */
-export function entryIn(member: string, name: string): { playerId: string; name: string; at: string } {
-  if (member.length > MEMBER_LENGTH) return oldEntryIn(member);
-  const at = new Date(Math.floor(arrivalOf(member) / 1000) || 0).toISOString();
-  return { playerId: playerIdIn(member), name, at };
+export function entryIn(member: string): { playerId: string; name: string; at: string } {
+  if (OLD_MEMBER.test(member)) return oldEntryIn(member);
+  const at = new Date(Math.max(0, Math.floor(arrivalOf(member) / 10))).toISOString();
+  return { playerId: member.slice(PLACE_LENGTH, HEAD_LENGTH), name: member.slice(HEAD_LENGTH), at };
 }
 
-/** Of data of version 3, until it is upgraded: '<arrival 12><at 9><player id 12><name>'. */
+/**
+ * Of data of version 3, until it is upgraded: '<arrival 12><at 9><player id 12><name>'. The arrival counts from 1, or down from 999999999999.
+ * A place and an id of today have twelve digits like these for less than one member in 10^11.
+ */
+const OLD_MEMBER = /^(?:0000|9999)\d{8}/;
+
 function oldEntryIn(member: string): ReturnType<typeof entryIn> {
   const at = new Date(parseInt(member.slice(12, 21), 36) || 0).toISOString();
   return { playerId: member.slice(21, 33), name: member.slice(33), at };
-}
-
-export function playerIdIn(member: string): string {
-  return member.slice(PLACE_LENGTH, MEMBER_LENGTH);
 }
 
 /** The id of an account's player on a board, of which and of the board's secret it is made. */

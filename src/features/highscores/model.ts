@@ -26,7 +26,7 @@ const entryFields = {
   at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
 };
 
-const example = { rank: 1, playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' };
+const example = { rank: 1, playerId: 'k3Jx9QmZ2b', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' };
 
 export const BoardEntry = z.object(entryFields).meta({ id: 'HighscoreEntry', example });
 
@@ -43,7 +43,7 @@ export const Top = z.array(BoardEntry).max(TOP_SIZE).meta({
 export const boardKeys = {
   /** A sorted set: the board's entries by score. `board.lua` describes this and the next three. */
   scores: (game: string) => `{board:${game}}:scores`,
-  /** A hash: the account and the name of each entry, by player id. */
+  /** A hash: the account, the place and the name of each entry, by player id. */
   players: (game: string) => `{board:${game}}:players`,
   /** When the newest entry arrived. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
@@ -65,7 +65,7 @@ export function gameOf(channel: string): string | undefined {
   return channel.startsWith('{board:') ? channel.slice('{board:'.length, -1) : undefined;
 }
 
-/** Entries that a request reads for its own price: Redis takes as long for 20 of a big board as for two other requests. */
+/** Entries that a request reads for its own price: Redis takes about as long for 20 of a big board as for another request. */
 const ENTRIES_A_REQUEST = 20;
 
 /**
@@ -83,17 +83,17 @@ export const boardLibrary = new URL('board.lua', import.meta.url);
 
 /**
  * Consecutive entries of a board.
- * @param figures member, score, name, member, score, name, … best first
+ * @param figures member, score, member, score, … best first
  * @param first where they begin: the place of the first one, 0 for the best, and its rank
  */
 export function parseEntries(figures: readonly string[], first = { place: 0, rank: 1 }): z.output<typeof BoardEntry>[] {
   const entries: z.output<typeof BoardEntry>[] = [];
-  for (let index = 0; index + 2 < figures.length; index += 3) {
-    const [member, score, name] = [figures[index]!, Number(figures[index + 1]), figures[index + 2]!];
+  for (let index = 0; index + 1 < figures.length; index += 2) {
+    const score = Number(figures[index + 1]);
     const above = entries.at(-1);
     const rank = above === undefined ? first.rank : above.score === score ? above.rank : first.place + entries.length + 1;
-    const { playerId, name: shown, at } = entryIn(member, name);
-    entries.push({ rank, playerId, name: shown, score, at });
+    const { playerId, name, at } = entryIn(figures[index]!);
+    entries.push({ rank, playerId, name, score, at });
   }
   return entries;
 }

@@ -2,7 +2,7 @@
 -- better of the two stays; if the scores are equal, the earlier.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
--- Library board.lua: player_id_of, entry_of, entry_of_account, put, take_off, is_less, changed
+-- Library board.lua: entry_of_account, put, take_off, is_less, changed
 -- Answers moved
 --
 -- The entry gets the player id of the account. The account's set of boards names the board already (`moveScores`). The guest's set
@@ -14,14 +14,13 @@ if brought then
   local best = redis.call('ZSCORE', scores, brought.member)
   take_off(scores, players, brought)
   if best then
-    local id = player_id_of(secret, players, account_id)
-    local held = entry_of(players, id)
+    local held, id, is_taken = entry_of_account(secret, players, account_id)
     local standing = held and redis.call('ZSCORE', scores, held.member)
     local ahead = standing and tonumber(best) - tonumber(standing)
     if ahead and is_ascending then ahead = -ahead end
     -- On descending boards the higher place is the earlier one.
     local is_earlier = held and is_less(held.place, brought.place) ~= is_ascending
-    if not ahead or ahead > 0 or (ahead == 0 and is_earlier) then
+    if not is_taken and (not ahead or ahead > 0 or (ahead == 0 and is_earlier)) then
       if held then take_off(scores, players, held) end
       put(scores, players, account_id, id, brought.place, brought.name, best)
     end

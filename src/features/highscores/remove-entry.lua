@@ -1,7 +1,7 @@
 -- Removes the entry of a deleted account from a board, and the note that an operator removed one.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, account_id
--- Library board.lua: player_id_of, entry_of, take_off, changed
+-- Library board.lua: entry_of_account, take_off, changed
 -- Answers removed none
 redis.call('SREM', removed, account_id)
 local entry = entry_of_account(secret, players, account_id)

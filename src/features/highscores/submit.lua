@@ -3,8 +3,8 @@
 -- ARGV game, order, known, account_id, name, score, new_board_barred
 -- Shared publisher, seed, size, proof_wanted
 -- Prologue prologue-open.lua: account, creation_barred, open_account, creation_used, is_proven, list_in_account, answer
--- Library board.lua: player_id_of, make_player_id, next_place, entry_of, put, rank_of, listed
--- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, member, score, name …)
+-- Library board.lua: make_player_id, next_place, entry_of_account, put, rank_of, range
+-- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, member, score …)
 --
 -- `version` changes exactly when the first `size` entries may have changed: here, and where an entry leaves the board or changes hands. A
 -- board that has no version yet has version 0. If the version is still `known`, the caller has the entries, and the answer ends after
@@ -16,8 +16,8 @@ local is_ascending = order == 'asc'
 
 if proof_wanted == '1' and not is_proven(account) then return {'integrity_failed'} end
 
-local player_id = player_id_of(secret, players, account_id)
-local held = entry_of(players, player_id)
+local held, player_id, is_taken = entry_of_account(secret, players, account_id)
+if is_taken then error('ERR two accounts have the player id ' .. player_id .. ' in ' .. players, 0) end
 -- An operator may have deleted a board's scores. Then `players` still has entries that `scores` no longer holds.
 local best = held and redis.call('ZSCORE', scores, held.member)
 local given, standing = tonumber(score), best and tonumber(best)
@@ -32,11 +32,12 @@ if not held and not open_account(account, creation_barred) then return {'rate_li
 creation_used = is_new_board
 player_id = player_id or make_player_id(secret, seed, account_id)
 local is_changed = is_better or held.name ~= name
-if is_better then
+if is_changed then
   if held then redis.call('ZREM', scores, held.member) end
-  best = score
-  put(scores, players, account_id, player_id, next_place(arrivals, is_ascending), name, score)
-elseif is_changed then put(scores, players, account_id, player_id, held.place, name) end
+  local place = is_better and next_place(arrivals, is_ascending) or held.place
+  if is_better then best = score end
+  put(scores, players, account_id, player_id, place, name, best)
+end
 if not held then list_in_account(account_boards, game) end
 
 local rank = rank_of(scores, best, is_ascending)
@@ -57,4 +58,4 @@ end
 current = current or redis.call('GET', version) or '0'
 local flag, place = is_better and '1' or '0', string.format('%.0f', rank)
 if current == known then return answer('done', listeners, flag, place, best) end
-return listed(answer('done', listeners, flag, place, best, current), scores, players, is_ascending, 0, size - 1)
+return answer('done', listeners, flag, place, best, current, unpack(range(scores, is_ascending, 0, size - 1)))

@@ -64,8 +64,8 @@ async function topWithYou(game: string, caller: ScriptCaller & { readonly accoun
   const order = catalogue.orderOf(game);
   const call = boards.call(game, order);
   const args = { order, size: TOP_SIZE, known: call.known, accountId: caller.accountId };
-  const [, rank, member, score, name, version, ...figures] = await scripts.runAs(caller, topScript, topKeys(game), args);
+  const [, rank, member, score, version, ...figures] = await scripts.runAs(caller, topScript, topKeys(game), args);
   const list = call.listOf(version === call.known ? [] : [version!, ...figures]);
-  const [you = null] = rank === '' ? [] : parseEntries([member!, score!, name!], { place: 0, rank: Number(rank) });
+  const [you = null] = rank === '' ? [] : parseEntries([member!, score!], { place: 0, rank: Number(rank) });
   return new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${list},"you":${JSON.stringify(you)}}`);
 }

@@ -6,7 +6,7 @@
 --
 -- In version 3 a player had the field <account id> with the entry '<arrival><at><player id><name>', which was the member too; the first
 -- three had lengths of 12, 9 and 12 characters. `arrival` was a number, 999999999999 minus that number on descending boards, and `at` the
--- time in milliseconds in base 36. Of scores of one millisecond the number keeps the order. A player gets another id.
+-- time in milliseconds in base 36. Of scores of one millisecond the last digit of the number keeps the order. A player gets another id.
 local HIGHEST_ARRIVAL = 999999999999
 local secret_text = redis.call('GET', secret)
 if not secret_text then
@@ -22,12 +22,14 @@ for account_id in string.gmatch(accounts, '%S+') do
     local arrival, at = tonumber(string.sub(old, 1, 12)) or HIGHEST_ARRIVAL, tonumber(string.sub(old, 13, 21), 36) or 0
     local is_ascending = arrival <= HIGHEST_ARRIVAL / 2
     if not is_ascending then arrival = HIGHEST_ARRIVAL - arrival end
-    local number = at * 1000 + arrival % 1000
+    local number = at * 10 + arrival % 10
     newest = math.max(newest, number)
     local place = place_text(number, is_ascending)
     redis.call('ZREM', scores, old)
     redis.call('HDEL', players, account_id)
-    put(scores, players, account_id, id_of(secret_text, account_id), place, string.sub(old, 34), score)
+    local id, name = id_of(secret_text, account_id), string.sub(old, 34)
+    if score then put(scores, players, account_id, id, place, name, score)
+    else redis.call('HSET', players, id, account_id .. place .. name) end
   end
 end
 redis.call('SET', arrivals, string.format('%.0f', newest))

@@ -5,16 +5,16 @@ import { Subscriber } from '../../../src/redis/subscriber.ts';
 import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
 import type { Encoded } from '../../../src/server/http/endpoint.ts';
 
-type Figures = [version: string, member: string, score: string, name: string];
+type Figures = [version: string, member: string, score: string];
 
-/** What the scripts answer for a board with one entry: its version, then member, score and name. */
-const arrival = 1_790_000_000_000_000;
-const board = (version: string, name: string): Figures => [version, `${placeText(arrival, false)}player-id-00`, '7', name];
+/** What the scripts answer for a board with one entry: its version, then member and score. */
+const arrival = 17_900_000_000_000;
+const board = (version: string, name: string): Figures => [version, `${placeText(arrival, false)}player-id0${name}`, '7'];
 const older = board('1', 'older');
 const newer = board('2', 'newer');
 
 const listOf = (name: string): string =>
-  `[{"rank":1,"playerId":"player-id-00","name":"${name}","score":7,"at":"${new Date(arrival / 1000).toISOString()}"}]`;
+  `[{"rank":1,"playerId":"player-id0","name":"${name}","score":7,"at":"${new Date(arrival / 10).toISOString()}"}]`;
 const answerOf = (name: string): string => `{"ok":true,"game":"g","top":${listOf(name)}}`;
 
 let boards: BoardCache;

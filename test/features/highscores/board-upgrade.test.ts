@@ -47,13 +47,14 @@ async function writeOld(game: string, isAscending: boolean, keys: { scores: stri
   const { redis } = own;
   await redis.del(keys.scores, keys.players, boardKeys.secret(game));
   for (const [index, installId] of installs.entries()) {
-    const arrival = isAscending ? index + 1 : 999_999_999_999 - (index + 1);
+    const number = index + 10;
+    const arrival = isAscending ? number : 999_999_999_999 - number;
     const at = (DAY + Math.floor(index / 10)).toString(36).padStart(9, '0');
     const entry = `${String(arrival).padStart(12, '0')}${at}${String(index).padStart(12, 'p')}Player ${index}`;
     await redis.zadd(keys.scores, Math.floor(index / 50), entry);
     await redis.hset(keys.players, accountIdOf(installId), entry);
   }
-  await redis.set(boardKeys.arrivals(game), installs.length);
+  await redis.set(boardKeys.arrivals(game), installs.length + 9);
 }
 
 /** Player numbers in the order of the board. */

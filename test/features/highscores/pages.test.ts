@@ -93,7 +93,7 @@ describe('GET /v1/highscores/{game}/entries', () => {
     expect([body.game, body.entries.length]).toEqual([board.game, 20]);
     expect(body.entries[0]).toEqual({
       rank: 1,
-      playerId: expect.stringMatching(/^[\w-]{12}$/),
+      playerId: expect.stringMatching(/^[\w-]{10}$/),
       name: 'p22',
       score: 11,
       at: expect.any(String),
@@ -211,7 +211,7 @@ describe('GET /v1/highscores/{game}/around', () => {
     const path = `/v1/highscores/${board.game}/around?limit=1&playerId=${playerId}`;
     expect((await service.get(path)).body).toEqual((await board.around(2, 1)).body);
     expect((await service.get(`${path}&installId=${board.installId(4)}`)).body.you.name).toBe('p4');
-    const unknown = await service.get(`/v1/highscores/${board.game}/around?playerId=${'a'.repeat(12)}`);
+    const unknown = await service.get(`/v1/highscores/${board.game}/around?playerId=${'a'.repeat(10)}`);
     expect(unknown.body).toMatchObject({ you: null, entries: [] });
   });
 

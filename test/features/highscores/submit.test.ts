@@ -3,6 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { playerIdOf } from '../../../src/features/highscores/entry.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { entryOn } from '../../board-entries.ts';
 import { freshId, sleep, signIn, start, type TestService } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 import { BoardModel } from './board-model.ts';
@@ -136,12 +140,25 @@ describe('the best score of an account', () => {
     expect(lines(body.top)).toEqual(['1 Countess 10', '1 Bob 10']);
     expect(body.top[0]).toEqual({ ...before, name: 'Countess' });
     expect(await top(game)).toEqual(body.top);
+    expect(await service.service.redis.zcard(boardKeys.scores(game))).toBe(2);
+  });
+
+  test('is refused to an account with the player id of another, whose entry stays', async () => {
+    const [game, ada, bob] = [freshGame(), freshId(), freshId()];
+    const { redis } = service.service;
+    await submit(game, ada, 10, 'Ada');
+    const [secret, players] = [(await redis.get(boardKeys.secret(game)))!, boardKeys.players(game)];
+    const { playerId, text } = (await entryOn(redis, game, accountIdOf(ada)))!;
+    await redis.hset(players, playerIdOf(secret, accountIdOf(bob)), text);
+    expect((await submit(game, bob, 11, 'Bob')).status).toBe(500);
+    expect(await redis.hget(players, playerId)).toBe(text);
+    expect(lines(await top(game))).toEqual(['1 Ada 10']);
   });
 
   test('keeps its playerId, which differs from board to board', async () => {
     const [game, otherGame, ada] = [freshGame(), freshGame(), freshId()];
     const { playerId } = (await submit(game, ada, 1)).body.top[0];
-    expect(playerId).toMatch(/^[\w-]{12}$/);
+    expect(playerId).toMatch(/^[\w-]{10}$/);
     expect((await submit(game, ada, 2, 'Countess')).body.top[0].playerId).toBe(playerId);
     expect((await submit(otherGame, ada, 2)).body.top[0].playerId).not.toBe(playerId);
   });
