@@ -11,7 +11,9 @@ local own
 if player_id == '' then own = entry_of_account(secret, players, account_id) else own = entry_of(players, player_id) end
 local index = own and redis.call(is_ascending and 'ZRANK' or 'ZREVRANK', scores, own.member)
 if not index then return {'none'} end
-local from = math.max(0, index - limit)
-local found = range(scores, is_ascending, from, index + limit)
-local rank = rank_of(scores, found[2], is_ascending)
-return {'around', string.format('%.0f', index), string.format('%.0f', from), string.format('%.0f', rank), unpack(found)}
+local from, rank = math.max(0, index - limit), 1
+-- The entry before the first one tells most ranks: only equal scores have to be counted.
+local before = from > 0 and 1 or 0
+local found = range(scores, is_ascending, from - before, index + limit)
+if before == 1 then rank = found[2] == found[4] and rank_of(scores, found[4], is_ascending) or from + 1 end
+return {'around', string.format('%.0f', index), string.format('%.0f', from), string.format('%.0f', rank), unpack(found, 2 * before + 1)}

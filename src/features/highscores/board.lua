@@ -22,16 +22,17 @@ local PLACE_LENGTH, HEAD_LENGTH, ACCOUNT_LENGTH = 7, 17, 22 -- the head of a mem
 local HIGHEST_PLACE = 94 ^ PLACE_LENGTH - 1 -- the digits of a place are the 94 visible characters of ASCII
 local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz' -- of player ids, base 64
 
-local function digit_of(number) return string.sub(DIGITS, number + 1, number + 1) end
+-- Five digits of a number, the lowest first.
+local function digits_of(number)
+  local floor, byte = math.floor, string.byte
+  return byte(DIGITS, number % 64 + 1), byte(DIGITS, floor(number / 64) % 64 + 1), byte(DIGITS, floor(number / 4096) % 64 + 1),
+    byte(DIGITS, floor(number / 262144) % 64 + 1), byte(DIGITS, floor(number / 16777216) % 64 + 1)
+end
 
--- The first 60 bits of the hash, three hexadecimal digits at a time.
+-- 60 bits of the hash: the lowest 30 of the first 32, and those of the next 32. A text for each digit would take Redis 1.6 µs more.
 local function id_of(secret, account_id)
-  local hash, id = redis.sha1hex(secret .. account_id), {}
-  for at = 1, 13, 3 do
-    local number = tonumber(string.sub(hash, at, at + 2), 16)
-    id[#id + 1] = digit_of(math.floor(number / 64)) .. digit_of(number % 64)
-  end
-  return table.concat(id)
+  local hash, char = redis.sha1hex(secret .. account_id), string.char
+  return char(digits_of(tonumber(string.sub(hash, 1, 8), 16))) .. char(digits_of(tonumber(string.sub(hash, 9, 16), 16)))
 end
 
 -- The player id of the first entry of a board, which gets a secret made of `seed`.

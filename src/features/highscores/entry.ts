@@ -88,11 +88,11 @@ function oldEntryIn(member: string): ReturnType<typeof entryIn> {
 export function playerIdOf(secret: string, accountId: string): string {
   const hash = createHash('sha1')
     .update(secret + accountId)
-    .digest('hex');
-  let id = '';
-  for (let at = 0; id.length < PLAYER_ID_LENGTH; at += 3) {
-    const number = parseInt(hash.slice(at, at + 3), 16);
-    id += DIGITS[number >> 6]! + DIGITS[number & 63]!;
-  }
-  return id;
+    .digest();
+  return digitsOf(hash.readUInt32BE(0)) + digitsOf(hash.readUInt32BE(4));
+}
+
+/** The lowest 30 bits of a number, the lowest digit first. */
+function digitsOf(number: number): string {
+  return Array.from({ length: PLAYER_ID_LENGTH / 2 }, (_, index) => DIGITS[Math.floor(number / 64 ** index) % 64]!).join('');
 }
