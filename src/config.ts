@@ -225,6 +225,13 @@ const Environment = z.object({
   RATE_LIMIT_UNCOUNTED_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** `on`: the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
   ADMIN_API: z.enum(['on', 'off'], 'must be on or off').default('off'),
+  /** The most coins that an operator of the role `support` may add or remove by one correction. */
+  SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
+  /** For the operator's tool: the server key of whoever uses it. It decides what the tool does for them, and whom the log names. */
+  OPERATOR_KEY: z
+    .string()
+    .regex(/^coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}$/, 'must be a server key: coinop_sk_…')
+    .optional(),
   /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
   /** Hours between two audits of all data in the background, one at a time of all processes on this Redis. 0: none. */
@@ -291,7 +298,7 @@ const Environment = z.object({
 });
 
 /** Settings that are secrets, or may hold one. With `_FILE` behind the name each is read from a file, once, at the start. */
-const SECRETS = ['SESSION_KEYS', 'REDIS_URL', 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'] as const;
+const SECRETS = ['SESSION_KEYS', 'REDIS_URL', 'OPERATOR_KEY', 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'] as const;
 
 const fileOf = (name: string): string => `${name}_FILE`;
 

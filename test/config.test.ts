@@ -315,6 +315,19 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['true', 'ON', '1'],
   },
+  SUPPORT_ADJUST_COINS: {
+    unset: 1000,
+    good: [
+      ['0', 0],
+      ['1000000000000', 1e12],
+    ],
+    bad: ['-1', '1000000000001', '1e3'],
+  },
+  OPERATOR_KEY: {
+    unset: undefined,
+    good: [[`coinop_sk_abcdefgh_${'x'.repeat(32)}`, `coinop_sk_abcdefgh_${'x'.repeat(32)}`]],
+    bad: ['key', 'coinop_sk_abcdefgh_x'],
+  },
   MAX_IN_FLIGHT: {
     unset: 2000,
     good: [

@@ -70,7 +70,10 @@ function casesFor({ code, token }: Fixture): Record<string, Case> {
     'coins/apply (replayed)': (call, number) => call(credit, coins(number, `credit-${number}`)),
     'coins/apply (debit)': (call, number) => call(debit, coins(number, `debit-${number}`)),
     'coins/apply (credit by server key)': (call, number) =>
-      call(credit, { ...coins(number, `by-key-${number}`), key: { id: 'bench001', name: 'bench', scopes: ['coins'], game: undefined } }),
+      call(credit, {
+        ...coins(number, `by-key-${number}`),
+        key: { id: 'bench001', name: 'bench', scopes: ['coins'], role: undefined, game: undefined },
+      }),
     'coins/book': (call, number) => call(bookTopup(number), { installId: player(number) }),
     'coins/balance': (call, number) => call(balance, { installId: player(number) }),
     'coins/history (10 entries)': (call, number) => call(history, { installId: player(number), sessionId, query: { limit: '10' } }),

@@ -12,9 +12,13 @@ import { operatorName } from '../operator/console/operate.ts';
 import { checkData, openOperatorParts } from '../operator/console/parts.ts';
 import { rooms } from '../operator/console/rooms.ts';
 import { printableJson, printableLines } from '../operator/console/table.ts';
-import { readConfig, SettingError } from '../config.ts';
+import type { CallerScripts } from '../accounts/caller-scripts.ts';
+import { readConfig, SettingError, type Config } from '../config.ts';
 import { Refusal } from '../errors.ts';
 import { Failure, stopSignal } from '../process/command.ts';
+import { refuseRole, type Operator } from '../operator/operation.ts';
+import { mayAct } from '../server/identity/roles.ts';
+import { KeyChangeRefused, ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { openOperatedRedis, type OperatedRedis } from './operated-redis.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 
@@ -31,8 +35,11 @@ const SETTINGS = [
   'REDIS_WAIT_REPLICAS',
   'CATALOGUE_FILE',
   'LEDGER_RETENTION_DAYS',
+  'OPERATOR_KEY',
+  'OPERATOR_KEY_FILE',
   'ROOM_TTL_SECONDS',
   'SUBSCRIPTION_REPORTS',
+  'SUPPORT_ADJUST_COINS',
   'TRIAL_DAYS',
 ];
 
@@ -64,7 +71,9 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
     hasBegun = true;
   };
   try {
-    const operator = { by: operatorName(by) };
+    const operator = await operatorOf(config, by, scripts);
+    if (!mayAct(operator.role, command!.role))
+      throw new Failure(`${refuseRole(operator.role, command!.role).message} Nothing was changed.`);
     const tool = {
       config,
       connections,
@@ -83,6 +92,20 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
     closeParts();
     await close();
   }
+}
+
+/**
+ * Who uses the tool. With OPERATOR_KEY the key decides what they may do. Without one they may do everything: whoever has the tool has Redis at
+ * hand too.
+ * @throws Failure for a key that is not valid
+ */
+async function operatorOf({ OPERATOR_KEY }: Config, by: string | undefined, scripts: CallerScripts): Promise<Operator> {
+  const name = operatorName(by);
+  if (OPERATOR_KEY === undefined) return { by: name, role: 'admin' };
+  const key = await new ServerKeyChanges(scripts, Date.now).ofOperator(OPERATOR_KEY).catch((error: unknown) => {
+    throw error instanceof KeyChangeRefused ? new Failure(error.message) : error;
+  });
+  return { by: `key:${key.id} as ${name}`.slice(0, 64), role: key.role, key };
 }
 
 /** @throws Unshown if nobody takes the text. What a look shows may go into a `head` that has enough. */

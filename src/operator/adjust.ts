@@ -13,10 +13,12 @@ export const adjust = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/adjust',
   operationId: 'adjustBalance',
+  role: 'support',
+  roleFor: ({ coins }, { SUPPORT_ADJUST_COINS }) => (Math.abs(coins) > SUPPORT_ADJUST_COINS ? 'economist' : 'support'),
   summary: 'Adds coins to an account or removes some, once per key.',
   description:
     'An entry of type `adjust` with the reason and the operator, which `history` shows to operators. Repeating it with the same key and coins ' +
-    'changes nothing.',
+    'changes nothing. Above SUPPORT_ADJUST_COINS (1,000), added or removed, the role `economist` is needed.',
   input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Adjustment.shape.key, reason: Reason }),
   reply: CoinOperationReply.extend({ accountId: AccountId }),
   errors: ['account_not_found', 'account_deleted', 'account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],

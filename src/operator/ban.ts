@@ -17,6 +17,7 @@ export const ban = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/ban',
   operationId: 'banAccount',
+  role: 'support',
   summary: 'Bans an account, on every process at once.',
   description:
     'Every call that acts for it is 403 `account_banned` until `until`, or until `unban`. Its coins, scores and purchases stay. A ban that it ' +
@@ -59,6 +60,7 @@ export const unban = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/unban',
   operationId: 'unbanAccount',
+  role: 'support',
   summary: 'Ends the ban of an account.',
   input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({ accountId: AccountId, wasBanned: z.boolean() }),

@@ -106,6 +106,7 @@ export const listBoard = operation({
   method: 'GET',
   path: '/v1/admin/boards/{game}',
   operationId: 'listBoard',
+  role: 'viewer',
   summary: 'Entries of a board from one place to another, with their accounts.',
   description: `\`from\` and \`to\` are places, 1 to 20 without them and ${MOST_ENTRIES} at most. Equal scores share a rank. \`archive\` reads an old board.`,
   input: z.object({ game: GameId, from: Place.optional(), to: Place.optional(), archive: ArchiveNumber.optional() }),
@@ -139,6 +140,7 @@ export const removeEntry = operation({
   method: 'POST',
   path: '/v1/admin/boards/{game}/remove',
   operationId: 'removeBoardEntry',
+  role: 'economist',
   summary: "Removes a player's entry from a board.",
   description: 'The log of operators keeps the score. The player may submit again: this is no ban.',
   input: z.object({ game: GameId, player: Player, reason: Reason }),
@@ -180,6 +182,7 @@ export const resetBoard = operation({
   method: 'POST',
   path: '/v1/admin/boards/{game}/reset',
   operationId: 'resetBoard',
+  role: 'economist',
   summary: 'Empties a board, and keeps its entries in an archive, which can still be listed.',
   description:
     'One step: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board did, until ' +
@@ -208,6 +211,7 @@ export const dropArchive = operation({
   method: 'POST',
   path: '/v1/admin/boards/{game}/drop',
   operationId: 'dropBoardArchive',
+  role: 'admin',
   summary: 'Deletes the entries of an archive.',
   input: z.object({ game: GameId, archive: z.int(NUMBER_RULE).min(1, NUMBER_RULE).max(999_999_999, NUMBER_RULE), reason: Reason }),
   reply: z.object({ game: z.string(), archive: z.number().int() }),

@@ -15,6 +15,7 @@ export const deleteAccount = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/delete',
   operationId: 'deleteAccountForUser',
+  role: 'admin',
   summary: 'Deletes an account for good, with the guests that moved into it.',
   description:
     'For a user who asks for it and cannot do it alone, because the install is lost or the account is banned. It does what ' +

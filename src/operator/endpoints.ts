@@ -41,7 +41,7 @@ const DEADLINE_MS = 20_000;
 export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(endpointOf);
 
 function endpointOf(declared: Operation): Endpoint<OperatorParts> {
-  const { method, path, operationId, summary, description, input, reply, example, bodyLimitBytes } = declared;
+  const { method, path, operationId, summary, description = '', role, input, reply, example, bodyLimitBytes } = declared;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   const isInPath = (name: string): boolean => inPath.includes(name);
   const [params, rest] = [fieldsOf(input, isInPath), fieldsOf(input, (name) => !isInPath(name))];
@@ -53,7 +53,7 @@ function endpointOf(declared: Operation): Endpoint<OperatorParts> {
     caller: 'none',
     keyScope: 'admin',
     summary,
-    ...(description === undefined ? {} : { description }),
+    description: `${description} Needs the role \`${role}\`${role === 'admin' ? '' : ' or a higher one'}.`.trim(),
     ...(inPath.length === 0 ? {} : { params }),
     ...(method === 'GET' ? { query: rest } : { body: rest }),
     reply,
@@ -72,7 +72,7 @@ function endpointOf(declared: Operation): Endpoint<OperatorParts> {
       // A board's game was checked against that of the key already, and a room's is checked when it is read.
       if (key.game !== undefined && !inPath.includes('game') && !inPath.includes('code'))
         return refuse('forbidden', { message: `This server key is for the game ${key.game}, and reaches its boards and rooms only.` });
-      return perform(declared, { ...ofPath, ...query, ...body }, services, { by: `key:${key.id}`, key });
+      return perform(declared, { ...ofPath, ...query, ...body }, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key });
     },
   };
 }

@@ -40,6 +40,7 @@ export const find = operation({
   method: 'POST',
   path: '/v1/admin/find',
   operationId: 'findAccount',
+  role: 'viewer',
   summary: 'Finds accounts by installId, accountId or store subject.',
   description:
     'A text of 22 characters may be an accountId and an installId of two accounts: then there are two. A store subject whose account was ' +

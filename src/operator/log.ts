@@ -37,6 +37,7 @@ export const listLog = operation({
   method: 'GET',
   path: '/v1/admin/log',
   operationId: 'listOperatorLog',
+  role: 'viewer',
   summary: 'All changes of operators, the newest first.',
   description:
     'The log is written before a change, and its outcome after. Of looks it has those at what single players of a room see: such an entry ' +

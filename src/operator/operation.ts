@@ -7,6 +7,7 @@ import { refuse, Refusal, type ErrorCode } from '../errors.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';
 import { KeyChangeRefused } from '../server/identity/server-key-changes.ts';
+import { mayAct, type Role } from '../server/identity/roles.ts';
 import type { ServerKey } from '../server/identity/server-keys.ts';
 import type { GrantPace } from './grant-pace.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
@@ -22,6 +23,10 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   /** Fields of the input in braces. The other fields are in the query of a GET, and in the body of a POST. */
   readonly path: string;
   readonly operationId: string;
+  /** The least role that may do it. */
+  readonly role: Role;
+  /** The least role for this input, where some of what the operation does needs more than `role`. */
+  readonly roleFor?: (input: never, config: OperatorParts['config']) => Role;
   readonly summary: string;
   readonly description?: string;
   readonly input: Input;
@@ -54,7 +59,7 @@ export interface Change<Reply> {
 
 /** What operations work with. Of the settings only those that an operator sets for the tool too. */
 export type OperatorParts = HoldingParts & {
-  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS'>;
+  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
   readonly grantPace: GrantPace;
@@ -64,13 +69,15 @@ export type OperatorParts = HoldingParts & {
 export interface Operator {
   /** `user@host` or `<name> as user@host` of the tool, `key:<id>` of a server key. */
   readonly by: string;
-  /** Of a request by HTTP. A key of one game reaches the boards and rooms of that game only. */
+  readonly role: Role;
+  /** Of a request by HTTP, and of the tool with OPERATOR_KEY. A key of one game reaches the boards and rooms of that game only. */
   readonly key?: ServerKey;
 }
 
 /** Declares an operation. The shapes type the input and the reply. */
 export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
-  declaration: Omit<Operation<Input, Reply>, 'prepare'> & {
+  declaration: Omit<Operation<Input, Reply>, 'prepare' | 'roleFor'> & {
+    readonly roleFor?: (input: z.output<Input>, config: OperatorParts['config']) => Role;
     readonly prepare: (input: z.output<Input>, parts: OperatorParts, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
   },
 ): Operation<Input, Reply> {
@@ -86,24 +93,33 @@ export const Reason = plainText(MAX_REASON_LENGTH).meta({
 /**
  * Runs an operation. A change is in the operators' log before it happens, and its outcome after. A process that dies in between leaves the
  * entry without an outcome, so no change is without an entry, nor is a look that the log keeps.
+ * @returns Refusal `forbidden` for an operator of a lesser role than it needs
  * @param confirm asks a person before the change; throws to stop it
  * @returns Refusal if the operation refuses: nothing was changed
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
  * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
  */
 export async function perform<Reply>(
-  { name, prepare }: Pick<Operation, 'name'> & { readonly prepare: unknown },
+  { name, role, roleFor, prepare }: Performed,
   input: unknown,
   parts: OperatorParts,
   operator: Operator,
   confirm?: (question: string) => Promise<void>,
 ): Promise<Reply | Refusal> {
+  const least = roleFor?.(input as never, parts.config) ?? role;
+  if (!mayAct(operator.role, least)) return refuseRole(operator.role, least);
   type Prepare = (input: unknown, parts: OperatorParts, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
   const prepared = await beforeChange((prepare as Prepare)(input, parts, operator));
   if (prepared instanceof Refusal) return prepared;
   if ('reply' in prepared) return prepared.reply;
   if (prepared.question !== undefined) await confirm?.(prepared.question);
   return recorded({ action: name, by: operator.by, ...prepared }, parts);
+}
+
+type Performed = Pick<Operation, 'name' | 'role' | 'roleFor'> & { readonly prepare: unknown };
+
+export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {
+  return refuse('forbidden', { message: `This needs the role ${least}, and the key has the role ${role}.`, role: least });
 }
 
 /**

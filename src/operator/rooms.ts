@@ -36,10 +36,12 @@ export const showRoom = operation({
   method: 'GET',
   path: '/v1/admin/rooms/{code}',
   operationId: 'showRoom',
+  role: 'viewer',
+  roleFor: ({ private: isPrivate }) => (isPrivate === 'true' ? 'support' : 'viewer'),
   summary: 'A room as its players see it, with the accounts in its seats.',
   description:
     'With `private=true` each seat has what its player alone sees, such as a hand of cards. Such a look is in the operators’ log, with its ' +
-    '`reason`, before anything is shown.',
+    '`reason`, before anything is shown, and needs the role `support`.',
   input: z.object({
     code: RoomCode,
     private: z.enum(['true', 'false']).optional().meta({ description: 'Whether to show what single players see. The log keeps the look.' }),
@@ -63,6 +65,7 @@ export const endRoom = operation({
   method: 'POST',
   path: '/v1/admin/rooms/{code}/end',
   operationId: 'endRoomAsOperator',
+  role: 'support',
   summary: 'Ends a room, in any phase. Its watchers get the last state, and their connections are closed.',
   input: z.object({ code: RoomCode, reason: Reason }),
   reply: z.object({ room: Room }),

@@ -24,6 +24,7 @@ export const showHistory = operation({
   method: 'GET',
   path: '/v1/admin/accounts/{accountId}/history',
   operationId: 'showAccountHistory',
+  role: 'viewer',
   summary: "An account's ledger, newest entry first, with the origin of grants and adjustments.",
   input: z.object({
     accountId: Account,
@@ -46,6 +47,7 @@ export const explain = operation({
   method: 'GET',
   path: '/v1/admin/accounts/{accountId}/explain',
   operationId: 'explainEntitlement',
+  role: 'viewer',
   summary: 'Why an account has the entitlement that it has, in sentences.',
   input: z.object({ accountId: Account }),
   reply: z.object({ ...Asked, entitlement: Entitlement, because: z.array(z.string()) }),
@@ -89,6 +91,7 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
     method: 'GET',
     path: '/v1/admin/accounts/{accountId}',
     operationId: 'showAccount',
+    role: 'viewer',
     summary: 'All that is known about an account.',
     description:
       'With the newest ten entries of its ledger. `at` asks for the balance at that time too. An account that moved is followed. No ' +

@@ -23,6 +23,7 @@ export const signOut = operation({
   method: 'POST',
   path: '/v1/admin/accounts/{accountId}/sign-out',
   operationId: 'signAccountOut',
+  role: 'support',
   summary: 'Ends all sessions of an account, on every process at once.',
   description:
     'Those of paired browsers too. After that the installId, or a sign-in with the app store, starts new sessions: this does not lock ' +

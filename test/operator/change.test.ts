@@ -38,7 +38,7 @@ async function run(operation: unknown, input: object, meanwhile = async (): Prom
     question = text;
     await meanwhile();
   };
-  const reply = await perform<Record<string, unknown>>(operation as Operation, input, parts, { by }, confirm);
+  const reply = await perform<Record<string, unknown>>(operation as Operation, input, parts, { by, role: 'admin' }, confirm);
   return { reply, question };
 }
 
@@ -185,7 +185,7 @@ describe('the outcome in the log', () => {
 test('a change that could not begin, because Redis failed, is known not to have happened', async () => {
   const failing = { ...parts, scripts: { run: () => Promise.reject(new Error('Connection is closed.')) } } as unknown as OperatorParts;
   const { accountId } = await account(30);
-  const refusal = await perform(adjust, { accountId, coins: 1, key: 'a', reason: 'test' }, failing, { by }).catch(
+  const refusal = await perform(adjust, { accountId, coins: 1, key: 'a', reason: 'test' }, failing, { by, role: 'admin' }).catch(
     (error: unknown) => error,
   );
   expect(refusal).toMatchObject({ code: 'store_unavailable', details: { retryAfterMs: 1000 } });

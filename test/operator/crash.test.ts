@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => operated[Symbol.asyncDispose]());
 
-const operator = { by: 'ada@ops-1' };
+const operator = { by: 'ada@ops-1', role: 'admin' } as const;
 
 interface Scene {
   readonly input: object;

@@ -22,8 +22,8 @@ export async function examineKeys(redis: Redis, { COIN_AUTHORITY, ADMIN_API }: C
   const counts = `${valid.length} valid, ${giving.length} with the scope coins, ${operating.length} with admin`;
   diagnosis.fact('server keys', operating.length > 0 && ADMIN_API === 'off' ? `${counts}, which opens nothing (ADMIN_API=off)` : counts);
   const used = new Map(Object.entries(await redis.hgetall(SERVER_KEYS_USED)));
-  for (const { id, name, scopes, createdAt, expiresAt } of valid) {
-    const canMint = scopes.includes('coins') || (scopes.includes('admin') && ADMIN_API === 'on');
+  for (const { id, name, scopes, role, createdAt, expiresAt } of valid) {
+    const canMint = scopes.includes('coins') || (role !== undefined && role !== 'viewer' && ADMIN_API === 'on');
     if (!canMint) continue;
     const mints = `The server key ${id} (${name}) can mint coins`;
     if (expiresAt === undefined)

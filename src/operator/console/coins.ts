@@ -1,6 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { CoinKey, Coins } from '../../features/coins/model.ts';
 import { Failure } from '../../process/command.ts';
+import { grantMany } from '../grant-many.ts';
 import { Reason } from '../operation.ts';
 import { readAccountsFile } from './accounts-file.ts';
 import { BulkGrant, type BulkTerms } from './bulk-grant.ts';
@@ -8,6 +9,7 @@ import type { Command, CommandGroup, CommandInput } from './command.ts';
 
 const grant: Command = {
   summary: 'grants coins to every account of a file, once an account and key',
+  role: grantMany.role,
   flags: {
     file: { value: 'FILE', summary: 'CSV with a column accountId or installId; without a header accountIds. Needed' },
     coins: { value: 'N', summary: 'coins for each account, 1 to 1,000,000. Needed' },

@@ -1,6 +1,7 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Config } from '../../config.ts';
 import type { Operator, OperatorParts } from '../operation.ts';
+import type { Role } from '../../server/identity/roles.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
 
 /** The commands of one kind of thing: `npm run admin -- <name> <command>`. A group is one file in this folder. */
@@ -16,6 +17,8 @@ export interface CommandGroup {
 
 export interface Command {
   readonly summary: string;
+  /** The least role that may run it, with OPERATOR_KEY. */
+  readonly role: Role;
   /** What has to follow the command's name, such as `ID`. */
   readonly words?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;

@@ -11,6 +11,7 @@ import { loggedChange } from './operate.ts';
 
 const show: Command = {
   summary: 'shows the id of the data, and the id that a service with this DATA_DIR knows',
+  role: 'viewer',
   plan: () => async (tool) => {
     const [id, known] = [await idOf(tool), readDataId(tool.config.DATA_DIR)];
     return {
@@ -22,6 +23,7 @@ const show: Command = {
 
 const accept: Command = {
   summary: 'lets the services serve what is in Redis now, in place of data that was lost',
+  role: 'admin',
   flags: { reason: { value: 'TEXT', summary: 'why, for other operators' } },
   changes: true,
   plan({ flags: { reason = '' } }) {

@@ -27,6 +27,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   const isOfAccount = words[0] === 'ACCOUNT';
   return {
     summary: operation.summary,
+    role: operation.role,
     words,
     flags: changes ? { ...flags, reason: { value: 'TEXT', summary: 'why, for other operators. Needed' } } : flags,
     changes,

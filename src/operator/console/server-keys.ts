@@ -3,6 +3,7 @@ import { isoTime } from '../../accounts/fields.ts';
 import { Reason } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../../server/identity/server-key-changes.ts';
+import { roles, roleWord, type Role } from '../../server/identity/roles.ts';
 import { scopes, type Scope } from '../../server/identity/server-keys.ts';
 import type { Command, CommandGroup, CommandInput, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
@@ -17,6 +18,7 @@ const OVERLAP = '7d';
 
 const list: Command = {
   summary: 'lists all keys',
+  role: 'admin',
   plan: () => async (tool) => {
     const keys = await changesOf(tool).list();
     return { text: keys.length === 0 ? 'There are no server keys.' : tableOf(keys), json: { keys: keys.map(jsonOf) } };
@@ -25,9 +27,11 @@ const list: Command = {
 
 const create: Command = {
   summary: 'makes a key and shows it once',
+  role: 'admin',
   flags: {
     name: { value: 'NAME', summary: 'what has the key, such as "game server"' },
     scopes: { value: 'LIST', summary: `what it may do, of ${scopes.join(',')}` },
+    role: { value: 'ROLE', summary: `of an operator's key: ${roles.join(', ')}. It has the scope admin then. Default: admin` },
     game: { value: 'GAME', summary: 'the only game whose rooms and boards it reaches. Default: all' },
     expires: { value: 'TIME', summary: 'when it ends, such as 90d. Default: never' },
     reason,
@@ -35,7 +39,8 @@ const create: Command = {
   changes: true,
   plan({ flags }) {
     const name = nameOf(flags['name']);
-    const granted = scopesOf(flags['scopes']);
+    const role = roleOf(flags['role']);
+    const granted = scopesOf(flags['scopes'], role);
     const game = gameOf(flags['game']);
     const lifeMs = flags['expires'] === undefined ? undefined : durationOf('expires', flags['expires']);
     if (lifeMs === 0) throw new Failure('--expires takes a time above 0.');
@@ -44,21 +49,28 @@ const create: Command = {
       const expiresAt = lifeMs === undefined ? undefined : tool.now() + lifeMs;
       const end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`;
       const reach = game === undefined ? '' : ` of the game ${game}`;
-      await tool.confirm(`Make the server key "${name}" for ${granted.join(', ')}${reach}, ${end}?`);
+      const what = scopesText(granted, role);
+      await tool.confirm(`Make the server key "${name}" for ${what}${reach}, ${end}?`);
       const change = {
         action: 'keys create',
-        what: { name, scopes: granted.join(','), ...(game === undefined ? {} : { game }) },
+        what: { name, scopes: granted.join(','), ...(role === undefined ? {} : { role }), ...(game === undefined ? {} : { game }) },
         why,
         noted: ({ id }: MadeKey) => ({ id }),
       };
-      const made = await refusing(loggedChange(tool, change, () => changesOf(tool).create({ name, scopes: granted, game, expiresAt })));
-      return { text: shown(made, ''), json: { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt) } };
+      const made = await refusing(
+        loggedChange(tool, change, () => changesOf(tool).create({ name, scopes: granted, role, game, expiresAt })),
+      );
+      return {
+        text: shown(made, ''),
+        json: { ...made, name, scopes: granted, role: shownRole(granted, role), game, expiresAt: isoTime(expiresAt) },
+      };
     };
   },
 };
 
 const rotate: Command = {
   summary: 'makes a key that takes over; both are valid for a while',
+  role: 'admin',
   words: ['ID'],
   flags: {
     overlap: { value: 'TIME', summary: `how long the old key stays valid. Default: ${OVERLAP}; 0m ends it at once` },
@@ -80,8 +92,17 @@ const rotate: Command = {
       await tool.confirm(`Make a new key for "${old.name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`);
       const change = { action: 'keys rotate', what: { id }, why, noted: (key: MadeKey) => ({ id: key.id }) };
       const made = await refusing(loggedChange(tool, change, () => changesOf(tool).rotate(id, oldEndsAt, expiresAt)));
-      const { name, scopes: granted, game } = old;
-      const json = { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt), replaces: id, oldEndsAt: isoTime(oldEndsAt) };
+      const { name, scopes: granted, role, game } = old;
+      const json = {
+        ...made,
+        name,
+        scopes: granted,
+        role,
+        game,
+        expiresAt: isoTime(expiresAt),
+        replaces: id,
+        oldEndsAt: isoTime(oldEndsAt),
+      };
       return { text: shown(made, `\nThe key ${id} is valid until ${minuteOf(oldEndsAt)} UTC.`), json };
     };
   },
@@ -89,6 +110,7 @@ const rotate: Command = {
 
 const revoke: Command = {
   summary: 'ends a key at once, in every process',
+  role: 'admin',
   words: ['ID'],
   flags: { reason },
   changes: true,
@@ -136,11 +158,29 @@ function nameOf(text: string | undefined): string {
   return data;
 }
 
-function scopesOf(text: string | undefined): Scope[] {
-  const names = (text ?? '').split(',').map((name) => name.trim());
+/** A role stands for the scope admin, which need not be given beside it. */
+function scopesOf(text: string | undefined, role: Role | undefined): Scope[] {
+  const given = text === undefined && role !== undefined ? 'admin' : (text ?? '');
+  const names = [...given.split(',').map((name) => name.trim()), ...(role === undefined ? [] : ['admin'])];
   const unknown = names.find((name) => !(scopes as readonly string[]).includes(name));
   if (unknown !== undefined) throw new Failure(`keys create needs --scopes LIST, of ${scopes.join(',')}.`);
   return scopes.filter((scope) => names.includes(scope));
+}
+
+function roleOf(text: string | undefined): Role | undefined {
+  if (text === undefined) return undefined;
+  const role = roles.find((each) => each === text);
+  if (role === undefined) throw new Failure(`--role takes one of ${roles.join(', ')}.`);
+  return role;
+}
+
+function shownRole(granted: readonly Scope[], role: Role | undefined): Role | undefined {
+  return granted.includes('admin') ? (role ?? 'admin') : undefined;
+}
+
+/** A role other than `admin` behind the scope: `coins, admin:support`. */
+function scopesText(granted: readonly Scope[], role: Role = 'admin', separator = ', '): string {
+  return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(separator);
 }
 
 function gameOf(text: string | undefined): string | undefined {
@@ -155,11 +195,11 @@ function shown({ id, token }: MadeKey, more: string): string {
 }
 
 function tableOf(all: readonly ListedKey[]): string {
-  const rows = all.map(({ id, name, state, scopes: granted, game = '', createdAt, expiresAt, revokedAt, usedAt, replaces = '' }) => [
+  const rows = all.map(({ id, name, state, scopes: granted, role, game = '', createdAt, expiresAt, revokedAt, usedAt, replaces = '' }) => [
     id,
     name,
     state,
-    granted.join(','),
+    scopesText(granted, role, ','),
     game,
     minuteOf(createdAt),
     minuteOf(revokedAt ?? expiresAt),
@@ -169,7 +209,7 @@ function tableOf(all: readonly ListedKey[]): string {
   return table(['ID', 'NAME', 'STATE', 'SCOPES', 'GAME', 'MADE (UTC)', 'ENDS', 'LAST USED', 'REPLACES'], rows);
 }
 
-function jsonOf({ id, name, state, scopes: granted, game, createdAt, expiresAt, revokedAt, usedAt, replaces }: ListedKey): object {
+function jsonOf({ id, name, state, scopes: granted, role, game, createdAt, expiresAt, revokedAt, usedAt, replaces }: ListedKey): object {
   const times = { createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), revokedAt: isoTime(revokedAt), usedAt: isoTime(usedAt) };
-  return { id, name, state, scopes: granted, game, ...times, replaces };
+  return { id, name, state, scopes: granted, role, game, ...times, replaces };
 }

@@ -181,13 +181,13 @@ export class KeyRing {
       this.#unreadable.set(id, text);
       return undefined;
     }
-    const { name, scopes, game } = stored;
+    const { name, scopes, game, role } = stored;
     const seen = this.#ends.get(id);
     const ends = { revokedAt: seen?.revokedAt ?? stored.revokedAt, expiresAt: earlier(seen?.expiresAt, stored.expiresAt) };
     this.#ends.set(id, ends);
     const isWhole = ends.revokedAt === stored.revokedAt && ends.expiresAt === stored.expiresAt;
     return {
-      key: { id, name, scopes, game },
+      key: { id, name, scopes, game, role },
       hash: Buffer.from(stored.hash),
       end: endOf(ends),
       isRevoked: ends.revokedAt !== undefined,

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -9,13 +10,16 @@ import {
   MOST_SERVER_KEYS,
   newToken,
   parseServerKey,
+  partsOf,
   readServerKeys,
   readServerKeyUses,
   SERVER_KEYS,
   SERVER_KEYS_USED,
+  serverKeyText,
   type ServerKeyRecord,
 } from './server-key-record.ts';
-import type { Scope } from './server-keys.ts';
+import type { Role } from './roles.ts';
+import type { Scope, ServerKey } from './server-keys.ts';
 
 /** A key in Redis, without its hash. Times are milliseconds since 1970. */
 export interface ListedKey extends Omit<ServerKeyRecord, 'hash'> {
@@ -38,6 +42,8 @@ export class KeyChangeRefused extends Error {}
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** Of a key with the scope admin. Left out: `admin`. */
+  readonly role?: Role | undefined;
   readonly game?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
@@ -87,6 +93,25 @@ export class ServerKeyChanges {
   }
 
   /**
+   * The key of an operator who uses the tool.
+   * @throws KeyChangeRefused for a token that is no valid key of an operator
+   */
+  async ofOperator(token: string): Promise<ServerKey & { readonly role: Role }> {
+    const parts = partsOf(token);
+    const [, ...words] = await this.#scripts.run(readServerKeys, { records: SERVER_KEYS }, {});
+    const record = parseServerKey(new Map(pairsOf(words)).get(parts?.id ?? '') ?? '');
+    const isRight =
+      parts !== undefined && record !== undefined && timingSafeEqual(Buffer.from(hashOfSecret(parts.secret)), Buffer.from(record.hash));
+    if (!isRight) throw new KeyChangeRefused('OPERATOR_KEY is no server key of this data.');
+    if (this.#now() >= endOf(record)) throw new KeyChangeRefused('OPERATOR_KEY has expired or was revoked.');
+    const { name, scopes, role, game } = record;
+    if (role === undefined)
+      throw new KeyChangeRefused('OPERATOR_KEY is the key of a server, and of no operator: it lacks the scope admin.');
+    if (game !== undefined) throw new KeyChangeRefused(`OPERATOR_KEY is for the game ${game} only: use it by HTTP.`);
+    return { id: parts.id, name, scopes, role, game };
+  }
+
+  /**
    * Makes a key. At the bound, the key that ended first makes room.
    * @throws KeyChangeRefused if all of them are valid
    */
@@ -106,9 +131,9 @@ export class ServerKeyChanges {
     const heir = (await this.list()).find((key) => key.replaces === id && key.state === 'valid');
     if (heir !== undefined) throw new KeyChangeRefused(`The key ${heir.id} replaces ${id} already. Rotate that one, or revoke it first.`);
     const made = newToken();
-    const { name, scopes, game } = old;
+    const { name, scopes, role, game } = old;
     await this.#change([
-      [made.id, '', this.#recordOf({ name, scopes, game, expiresAt }, made.secret, id)],
+      [made.id, '', this.#recordOf({ name, scopes, role, game, expiresAt }, made.secret, id)],
       [id, old.text, changed(old.text, { expiresAt: Math.min(oldEndsAt, old.expiresAt ?? Infinity) })],
       ...(await this.#room()),
     ]);
@@ -129,17 +154,17 @@ export class ServerKeyChanges {
     }
   }
 
-  #recordOf({ name, scopes, game, expiresAt }: NewKey, secret: string, replaces?: string): string {
-    const record: ServerKeyRecord = {
+  #recordOf({ name, scopes, role, game, expiresAt }: NewKey, secret: string, replaces?: string): string {
+    return serverKeyText({
       name,
       hash: hashOfSecret(secret),
       scopes: [...scopes],
+      role,
       game,
       createdAt: this.#now(),
       expiresAt,
       replaces,
-    };
-    return JSON.stringify(record);
+    });
   }
 
   /** The removal of the key that ended first, if there are as many as there may be. */

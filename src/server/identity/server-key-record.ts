@@ -1,6 +1,7 @@
 import { hash, randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
+import { roleIn, roleWord } from './roles.ts';
 import { scopes } from './server-keys.ts';
 
 /** Hash: a key's id → its record. Changes are published on a channel of the same name. */
@@ -27,12 +28,12 @@ export const KEY_ID = /^[a-z0-9]{8}$/;
 const milliseconds = z.number().int().min(0);
 
 /** What Redis keeps of a key. Times are milliseconds since 1970. */
-const Record = z.object({
+const Stored = z.object({
   name: z.string(),
   /** SHA-256 of the secret, in base64url. The secret itself is kept nowhere. */
   hash: z.string().regex(/^[\w-]{43}$/),
-  /** A later version may know further scopes: those count for nothing here. */
-  scopes: z.array(z.string()).transform((names) => scopes.filter((scope) => names.includes(scope))),
+  /** The role of an operator is among them (`roles.ts`). A later version may know further scopes: those count for nothing here. */
+  scopes: z.array(z.string()),
   game: z.string().optional(),
   createdAt: milliseconds,
   expiresAt: milliseconds.optional(),
@@ -41,7 +42,18 @@ const Record = z.object({
   replaces: z.string().optional(),
 });
 
+const Record = Stored.transform(({ scopes: words, ...stored }) => {
+  const role = roleIn(words);
+  return { ...stored, scopes: scopes.filter((scope) => (scope === 'admin' ? role !== undefined : words.includes(scope))), role };
+});
+
 export type ServerKeyRecord = z.output<typeof Record>;
+
+/** The text that Redis keeps of a key. */
+export function serverKeyText({ scopes: granted, role, ...record }: ServerKeyRecord): string {
+  const words = granted.map((scope) => (scope === 'admin' ? roleWord(role ?? 'admin') : scope));
+  return JSON.stringify({ ...record, scopes: words } satisfies z.input<typeof Stored>);
+}
 
 /** Undefined for a text that is no record: its key then opens nothing. */
 export function parseServerKey(text: string): ServerKeyRecord | undefined {

@@ -1,3 +1,5 @@
+import type { Role } from './roles.ts';
+
 /** What a server key may do. */
 export const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'admin'] as const;
 
@@ -9,6 +11,8 @@ export interface ServerKey {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** With the scope admin: what its operator may do. */
+  readonly role: Role | undefined;
   /** The only game whose rooms and boards the key reaches. Undefined: all games. */
   readonly game: string | undefined;
 }

@@ -52,7 +52,7 @@ export async function withOrigin(service: TestService, settings: Record<string, 
     linesOf,
     async byKey(type, account, coins, key, keyId = 'key00001') {
       const caller = callerFrom({ address: '127.0.0.1' }, idOf(account), undefined, undefined);
-      const serverKey = { id: keyId, name: 'game server', scopes: ['coins'], game: undefined } as const;
+      const serverKey = { id: keyId, name: 'game server', scopes: ['coins'], role: undefined, game: undefined } as const;
       return outcomeOf(await applyOperation(type, caller, { coins, key }, services, serverKey));
     },
     async adjust(account, coins, key, reason = 'lost in an outage', by = 'ada') {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DATA_VERSION } from '../../../src/redis/data-version.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
 import { runAuditCommand } from '../../consistency/command.ts';
 import { freePort } from '../../free-port.ts';
@@ -56,6 +57,39 @@ describe('keys', () => {
     );
     expect(second).toContain('shop');
     expect(out).not.toMatch(SECRET);
+  });
+
+  test('OPERATOR_KEY lets the tool do what the role of the key may, and the log names the key', async () => {
+    const made = await runAdmin(['keys', 'create', '--name', 'zoë', '--role', 'support', '--yes', '--json'], settings);
+    const { id, token, role, scopes } = JSON.parse(made.out);
+    expect([role, scopes]).toEqual(['support', ['admin']]);
+    expect((await runAdmin(['keys', 'list'], settings)).out).toMatch(new RegExp(`^${id}  zoë +valid  admin:support  -`, 'm'));
+    const withKey = (words: string[], key: string = token) => runAdmin(words, { ...settings, OPERATOR_KEY: key });
+    const nobody = ['A'.repeat(22), '--reason', 'test', '--yes'];
+    const refusal = (least: string) => `coinop admin: This needs the role ${least}, and the key has the role support. Nothing was changed`;
+    for (const [words, least] of [
+      [['keys', 'list'], 'admin'],
+      [['data', 'accept', '--yes'], 'admin'],
+      [['boards', 'reset', 'tetris', '--reason', 'test', '--yes'], 'economist'],
+    ] as const)
+      expect(await withKey([...words])).toMatchObject({ code: 1, error: expect.stringContaining(refusal(least)) });
+    await redis.set('data:version', String(DATA_VERSION));
+    await redis.hset(`{${'A'.repeat(22)}}:account`, 'createdAt', Date.now());
+    const adjust = (coins: string) =>
+      withKey(['accounts', 'adjust', 'A'.repeat(22), coins, '--key', `a${coins}`, '--reason', 'test', '--yes']);
+    expect((await adjust('1001')).error).toContain(refusal('economist'));
+    const ban = await withKey(['accounts', 'ban', ...nobody]);
+    expect([ban.code, ban.error]).toEqual([0, '']);
+    const { entries } = JSON.parse((await withKey(['log', '--json'])).out);
+    expect(entries[0]).toMatchObject({ action: 'accounts ban', by: expect.stringMatching(new RegExp(`^key:${id} as `)) });
+    for (const [key, message] of [
+      [`${token.slice(0, -1)}${token.endsWith('x') ? 'y' : 'x'}`, 'OPERATOR_KEY is no server key of this data.'],
+      [(await makeKey(settings, '--scopes', 'coins')).token, 'OPERATOR_KEY is the key of a server, and of no operator'],
+      ['key', 'OPERATOR_KEY must be a server key'],
+    ] as const) {
+      const { code, error } = await withKey(['log'], key);
+      expect([code, error]).toEqual([expect.toBeOneOf([1, 2]), expect.stringContaining(message)]);
+    }
   });
 
   test('rotate makes a second valid key, and gives the first one an end', async () => {

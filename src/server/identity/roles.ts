@@ -1,0 +1,29 @@
+/**
+ * What the key of an operator may do: each role may do what those before it may. `viewer` looks; `support` signs out, bans, renames, kicks
+ * and corrects small sums; `economist` corrects any sum, and decides about boards and gifts; `admin` may do everything.
+ */
+export const roles = ['viewer', 'support', 'economist', 'admin'] as const;
+
+export type Role = (typeof roles)[number];
+
+/** Whether the role may do what needs `least`. */
+export function mayAct(role: Role, least: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(least);
+}
+
+/**
+ * The record of a key keeps a role as a scope, `admin:support`. A build that knows no roles knows no such scope either: there the key
+ * opens nothing of operators.
+ */
+const PREFIX = 'admin:';
+
+/** The role of a key with these words for scopes. Undefined: it is no key of an operator. */
+export function roleIn(words: readonly string[]): Role | undefined {
+  if (words.includes('admin')) return 'admin';
+  return roles.find((role) => words.includes(PREFIX + role));
+}
+
+/** The word of a role among the scopes of a record. */
+export function roleWord(role: Role): string {
+  return role === 'admin' ? 'admin' : PREFIX + role;
+}

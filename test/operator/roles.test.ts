@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { operations } from '../../src/operator/endpoints.ts';
+import { boards } from '../../src/operator/console/boards.ts';
+import { data } from '../../src/operator/console/data.ts';
+import { keys } from '../../src/operator/console/server-keys.ts';
+import { parseServerKey, SERVER_KEYS } from '../../src/server/identity/server-key-record.ts';
+import { roles, type Role } from '../../src/server/identity/roles.ts';
+import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
+import { keyChangesOf, makeServerKey } from '../server-keys.ts';
+import { filled } from '../valid-requests.ts';
+
+/** What each role may do. */
+
+let service: TestService;
+const tokens = new Map<Role, string>();
+const redis = sharedClient();
+beforeAll(async () => {
+  service = await start({ settings: { ADMIN_API: 'on' } });
+  for (const role of roles) tokens.set(role, (await makeServerKey(service, ['admin'], { role })).token);
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  redis.disconnect();
+});
+
+const nobody = accountIdOf(freshId());
+const game = freshId('game').toLowerCase();
+const reason = 'test';
+
+/** Each operation with its least role, and a request that changes nothing: nobody has this account, this board or this room. */
+const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
+  'accounts find': ['viewer', { who: nobody }],
+  'accounts show': ['viewer', { accountId: nobody }],
+  'accounts history': ['viewer', { accountId: nobody }],
+  'accounts explain': ['viewer', { accountId: nobody }],
+  'accounts adjust': ['support', { accountId: nobody, coins: 1000, key: 'a', reason }],
+  'accounts sign-out': ['support', { accountId: nobody, reason }],
+  'accounts ban': ['support', { accountId: nobody, reason }],
+  'accounts unban': ['support', { accountId: nobody, reason }],
+  'accounts delete': ['admin', { accountId: nobody, reason }],
+  'coins grant': ['economist', { entries: [{ account: nobody, coins: 1 }], key: 'a', reason }],
+  'boards list': ['viewer', { game }],
+  'boards remove': ['economist', { game, player: nobody, reason }],
+  'boards reset': ['economist', { game, reason }],
+  'boards drop': ['admin', { game, archive: 1, reason }],
+  'rooms show': ['viewer', { code: 'BCDFG' }],
+  'rooms end': ['support', { code: 'BCDFG', reason }],
+  'log list': ['viewer'],
+};
+
+/** Asks for an operation by HTTP. */
+function ask(name: string, fields: Record<string, unknown>, role: Role): Promise<TestReply> {
+  const { method, path } = operations.find((each) => each.name === name)!;
+  const query = new URLSearchParams(Object.entries(fields).filter(([field]) => !path.includes(`{${field}}`)) as [string, string][]);
+  const bearer = tokens.get(role)!;
+  return method === 'GET'
+    ? service.get(`${filled(path, fields)}?${query}`, { bearer })
+    : service.post(filled(path, fields), fields, { bearer });
+}
+
+describe('every operation', () => {
+  test('has its least role', () => {
+    expect(Object.fromEntries(operations.map(({ name, role }) => [name, role]))).toEqual(
+      Object.fromEntries(Object.entries(asked).map(([name, [least]]) => [name, least])),
+    );
+  });
+
+  test.each(Object.entries(asked))('%s is forbidden below it, and the refusal names it', async (name, [least, fields = {}]) => {
+    for (const role of roles) {
+      const { status, body } = await ask(name, fields, role);
+      if (roles.indexOf(role) >= roles.indexOf(least)) expect([role, status]).toEqual([role, expect.toBeOneOf([200, 404])]);
+      else
+        expect([role, status, body.error]).toEqual([
+          role,
+          403,
+          { code: 'forbidden', message: `This needs the role ${least}, and the key has the role ${role}.`, role: least },
+        ]);
+    }
+  });
+});
+
+test('support corrects up to SUPPORT_ADJUST_COINS, up or down, and an economist more', async () => {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 5000, key: 'first' });
+  const accountId = accountIdOf(installId);
+  const adjust = async (coins: number, role: Role) =>
+    (await ask('accounts adjust', { accountId, coins, key: `${role} ${coins}`, reason }, role)).body;
+  expect(await adjust(1000, 'support')).toMatchObject({ balanceAfterCoins: 6000 });
+  expect(await adjust(-1000, 'support')).toMatchObject({ balanceAfterCoins: 5000 });
+  for (const coins of [1001, -1001]) expect((await adjust(coins, 'support')).error).toMatchObject({ code: 'forbidden', role: 'economist' });
+  expect(await adjust(-1001, 'economist')).toMatchObject({ balanceAfterCoins: 3999 });
+  await using stingy = await start({ settings: { ADMIN_API: 'on', SUPPORT_ADJUST_COINS: '0' } });
+  const { token } = await makeServerKey(stingy, ['admin'], { role: 'support' });
+  const path = `/v1/admin/accounts/${accountId}/adjust`;
+  expect((await stingy.post(path, { coins: 1, key: 'a', reason }, { bearer: token })).body.error.role).toBe('economist');
+});
+
+test('what single players of a room see needs support', async () => {
+  const fields = { code: 'BCDFG', private: 'true', reason };
+  expect((await ask('rooms show', fields, 'viewer')).body.error).toMatchObject({ code: 'forbidden', role: 'support' });
+  expect((await ask('rooms show', fields, 'support')).body.error.code).toBe('room_not_found');
+});
+
+describe('the record of a key', () => {
+  test('with a role opens nothing of operators where a build knows no roles, and one without a role is admin', async () => {
+    const { id } = await makeServerKey(service, ['admin', 'coins'], { role: 'support' });
+    const text = (await redis.hget(SERVER_KEYS, id))!;
+    expect(JSON.parse(text).scopes).toEqual(['admin:support', 'coins']);
+    expect(parseServerKey(text)).toMatchObject({ scopes: ['coins', 'admin'], role: 'support' });
+    const of = (scopes: string[]) => parseServerKey(JSON.stringify({ ...JSON.parse(text), scopes }));
+    expect(of(['admin'])).toMatchObject({ scopes: ['admin'], role: 'admin' });
+    expect(of(['coins'])).toMatchObject({ scopes: ['coins'], role: undefined });
+    // A role of a later version opens nothing here.
+    expect(of(['admin:owner'])).toMatchObject({ scopes: [], role: undefined });
+  });
+
+  test('keeps its role when it is rotated', async () => {
+    const { id } = await makeServerKey(service, ['admin'], { role: 'viewer' });
+    const heir = await keyChangesOf(service).rotate(id, service.now() + 60_000, undefined);
+    expect(await keyChangesOf(service).find(heir.id)).toMatchObject({ scopes: ['admin'], role: 'viewer' });
+  });
+});
+
+test('docs/operator.md has the least role of every operation, and of the commands of the tool alone', () => {
+  const page = readFileSync(new URL('../../docs/operator.md', import.meta.url), 'utf8');
+  const table = page.slice(page.indexOf('## Roles'), page.indexOf('## Coins for many accounts'));
+  const rows = [...table.matchAll(/^\| `(\w+)` +\| (.*) \|$/gm)].flatMap(([, role, list]) =>
+    [...list!.matchAll(/`([a-z-]+ [a-z-]+)`/g)].map(([, name]) => [name!, role!] as const),
+  );
+  const ofTool = [keys, data].flatMap(({ name, commands }) =>
+    Object.entries(commands).map(([command, { role }]) => [`${name} ${command}`, role] as const),
+  );
+  const all = [...operations.map(({ name, role }) => [name, role] as const), ...ofTool];
+  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(all));
+  expect(rows).toHaveLength(all.length);
+  expect(boards.commands['reset']!.role).toBe('economist');
+});
