@@ -7,7 +7,7 @@ import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { deleteAccount } from './delete.ts';
 import { find } from './find.ts';
 import { grantMany } from './grant-many.ts';
-import { listLog } from './log.ts';
+import { exportLog, listLog } from './log.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
@@ -32,6 +32,7 @@ export const operations: readonly Operation[] = [
   showRoom,
   endRoom,
   listLog,
+  exportLog,
 ] as unknown as Operation[];
 
 /** A search through a board with a million players takes some seconds. */

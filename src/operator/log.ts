@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { LOG_CSV_HEAD, logCsvLine } from './log-csv.ts';
+import { logFilterFields, searchLog } from './log-filter.ts';
 import { operation } from './operation.ts';
-import { readLog } from './operator-log.ts';
 import { limitOf, Limit } from './page-limit.ts';
 
 const Details = z.record(z.string(), z.union([z.string(), z.number()]));
@@ -32,29 +33,50 @@ const LogEntry = z
     },
   });
 
+const Cursor = z
+  .string()
+  .regex(/^[1-9]\d{0,14}$/, 'Must be the nextCursor of an earlier page')
+  .optional();
+
 export const listLog = operation({
   name: 'log list',
   method: 'GET',
   path: '/v1/admin/log',
   operationId: 'listOperatorLog',
   role: 'viewer',
-  summary: 'All changes of operators, the newest first.',
+  summary: 'Changes of operators, the newest first.',
   description:
     'The log is written before a change, and its outcome after. Of looks it has those at what single players of a room see: such an entry ' +
-    'is written before anything is shown.',
-  input: z.object({
-    limit: Limit,
-    cursor: z
-      .string()
-      .regex(/^[1-9]\d{0,14}$/, 'Must be the nextCursor of an earlier page')
-      .optional(),
-  }),
+    'is written before anything is shown. A page looks at 5,000 entries at most, so one that searches may be short, or empty, with a `nextCursor`.',
+  input: z.object({ limit: Limit, cursor: Cursor, ...logFilterFields }),
   reply: z.object({ entries: z.array(LogEntry), nextCursor: z.string().optional() }),
-  example: `curl -s $base/v1/admin/log -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ limit, cursor }, parts) {
-    const entries = await readLog(Number(cursor ?? 0), limitOf(limit), parts);
+  example: `curl -s "$base/v1/admin/log?action=accounts&from=2026-11-01T00:00:00Z" -H "authorization: Bearer $COINOP_KEY"`,
+  async prepare({ limit, cursor, ...filter }, parts) {
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), parts);
     const shown = entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }));
-    const last = entries.at(-1)?.number ?? 1;
-    return { reply: last > 1 ? { entries: shown, nextCursor: String(last) } : { entries: shown } };
+    return { reply: { entries: shown, ...(next === undefined ? {} : { nextCursor: String(next) }) } };
+  },
+});
+
+/** Entries of a part of the export: 150 KB. */
+const MOST_EXPORTED = 500;
+
+export const exportLog = operation({
+  name: 'log export',
+  method: 'GET',
+  path: '/v1/admin/log/export',
+  operationId: 'exportOperatorLog',
+  role: 'viewer',
+  summary: 'Changes of operators as CSV, the newest first, in parts of up to 500.',
+  description:
+    'Each part goes on where the one before it ended, by `nextCursor`; the first has the line with the names of the columns. A text that a ' +
+    'spreadsheet would run as a formula has an apostrophe in front.',
+  input: z.object({ cursor: Cursor, ...logFilterFields }),
+  reply: z.object({ csv: z.string(), entries: z.number().int(), nextCursor: z.string().optional() }),
+  example: `curl -s "$base/v1/admin/log/export?operator=key:ab12cd34" -H "authorization: Bearer $COINOP_KEY"`,
+  async prepare({ cursor, ...filter }, parts) {
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), MOST_EXPORTED, parts);
+    const csv = (cursor === undefined ? LOG_CSV_HEAD : '') + entries.map(logCsvLine).join('');
+    return { reply: { csv, entries: entries.length, ...(next === undefined ? {} : { nextCursor: String(next) }) } };
   },
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { recorded } from '../../src/operator/operation.ts';
 import { beginChange } from '../../src/operator/operator-log.ts';
@@ -163,4 +163,90 @@ test('while Redis refuses writes, a change is refused and did nothing', async ()
   expect(reply.status).toBe(503);
   expect((await look(`/accounts/${accountId}`)).body.balanceCoins).toBe(5);
   expect(await newest()).toEqual(before);
+});
+
+describe('a search', () => {
+  const at = (day: number, hour = 12): number => Date.UTC(2020, 0, day, hour);
+  const [ada, bob] = [accountIdOf('search-account-a'), accountIdOf('search-account-b')];
+
+  /** Entries of days that no other test uses, in front of all others. */
+  async function write(): Promise<void> {
+    const entry = (time: number, by: string, action: string, what: object, outcome: object = { word: 'done' }) =>
+      JSON.stringify({ at: time, by, action, what, why: `day ${time}`, outcome });
+    await redis.lpush(
+      '{operator-log}',
+      ...[
+        entry(at(1), 'root@ops-1', 'accounts ban', { account: ada }),
+        entry(at(2), 'zoë as root@ops-1', 'accounts adjust', { account: ada, coins: 5, key: 'a' }, { word: 'done', balanceAfterCoins: 5 }),
+        entry(at(3), 'key:ab12cd34 as root@ops-2', 'accounts ban', { account: bob }, { word: 'done', movedTo: ada }),
+        entry(at(4), 'key:ab12cd34', 'boards remove', { game: 'tetris', account: bob }),
+        entry(at(5), 'key:zz12cd34', 'accountsx ban', { account: bob }),
+      ].toReversed(),
+    );
+  }
+
+  const days = async (query: string): Promise<number[]> => {
+    const numbers: number[] = [];
+    let cursor = '';
+    do {
+      const { status, body } = await look(`/log?limit=2&from=2020-01-01T00:00:00Z&to=2020-01-06T00:00:00Z&${query}${cursor}`);
+      expect(status).toBe(200);
+      numbers.push(...body.entries.map((each: { at: string }) => new Date(each.at).getUTCDate()));
+      cursor = body.nextCursor === undefined ? '' : `&cursor=${body.nextCursor}`;
+    } while (cursor !== '');
+    return numbers;
+  };
+
+  test('finds by account, operator, kind and time, alone and together', async () => {
+    await write();
+    expect(await days('')).toEqual([5, 4, 3, 2, 1]);
+    expect(await days(`account=${ada}`)).toEqual([3, 2, 1]);
+    expect(await days('operator=root@ops-1')).toEqual([2, 1]);
+    expect(await days(`operator=${encodeURIComponent('zoë')}`)).toEqual([2]);
+    expect(await days('operator=key:ab12cd34')).toEqual([4, 3]);
+    expect(await days('action=accounts%20ban')).toEqual([3, 1]);
+    expect(await days('action=accounts')).toEqual([3, 2, 1]);
+    expect(await days(`action=accounts&account=${ada}&operator=root@ops-2`)).toEqual([3]);
+    const times = await look('/log?from=2020-01-02T12:00:00Z&to=2020-01-04T12:00:00%2B00:00');
+    expect(times.body.entries.map((each: { at: string }) => each.at.slice(0, 10))).toEqual(['2020-01-03', '2020-01-02']);
+    for (const query of ['account=nobody', 'operator=', `operator=${'x'.repeat(65)}`, 'action=Ban%20it', 'from=yesterday', 'to=2020'])
+      expect([query, (await look(`/log?${query}`)).status]).toEqual([query, 400]);
+  });
+
+  test('looks at 5,000 entries a page, and comes to the end of a long log', async () => {
+    const entry = JSON.stringify({ at: at(1), by: 'a@b', action: 'boards reset', what: { game: 'tetris' }, why: 'x' });
+    await redis.lpush('{operator-log}', ...Array.from({ length: 12_000 }, () => entry));
+    await redis.lset('{operator-log}', 0, entry.replace('tetris', 'the-first'));
+    let [pages, found, cursor] = [0, 0, ''];
+    do {
+      const { body } = await look(`/log?account=${bob}&from=2019-01-01T00:00:00Z${cursor}`);
+      [pages, found] = [pages + 1, found + body.entries.length];
+      cursor = body.nextCursor === undefined ? '' : `&cursor=${body.nextCursor}`;
+    } while (cursor !== '');
+    expect([pages, found]).toEqual([3, 3]);
+    await redis.ltrim('{operator-log}', 12_000, -1);
+  });
+
+  test('is exported as CSV that no spreadsheet runs', async () => {
+    await redis.rpush(
+      '{operator-log}',
+      JSON.stringify({ at: at(9), by: '=cmd@host', action: 'accounts ban', what: { account: `-${'a'.repeat(21)}` }, why: '"+1", he said' }),
+    );
+    const { body } = await look('/log/export?from=2020-01-01T00:00:00Z&to=2020-01-03T00:00:00Z');
+    expect(body).toEqual({
+      ok: true,
+      entries: 2,
+      csv: [
+        'number,at,by,action,account,what,why,outcome,result',
+        `2,2020-01-02T12:00:00.000Z,zoë as root@ops-1,accounts adjust,${ada},"{""coins"":5,""key"":""a""}",day ${at(2)},done,"{""balanceAfterCoins"":5}"`,
+        `1,2020-01-01T12:00:00.000Z,root@ops-1,accounts ban,${ada},,day ${at(1)},done,`,
+        '',
+      ].join('\r\n'),
+    });
+    const odd = (await look('/log/export?from=2020-01-09T00:00:00Z&to=2020-01-10T00:00:00Z&operator=%3Dcmd@host')).body.csv.split(
+      '\r\n',
+    )[1];
+    expect(odd).toMatch(/^\d+,2020-01-09T12:00:00.000Z,'=cmd@host,accounts ban,'-a{21},,"""\+1"", he said",not known,$/);
+    await redis.rpop('{operator-log}');
+  });
 });

@@ -48,6 +48,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'rooms show': ['viewer', { code: 'BCDFG' }],
   'rooms end': ['support', { code: 'BCDFG', reason }],
   'log list': ['viewer'],
+  'log export': ['viewer'],
 };
 
 /** Asks for an operation by HTTP. */

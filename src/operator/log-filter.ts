@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
+import type { OperatorParts } from './operation.ts';
+import { readLog, type LogEntry } from './operator-log.ts';
+
+const Time = z.iso.datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' });
+
+/** What a search of the operators' log takes, as fields of a query. */
+export const logFilterFields = {
+  account: AccountId.regex(ACCOUNT_ID, 'Must be an accountId')
+    .optional()
+    .meta({ description: 'Changes of this account. Those of a guest that moved in are under the accountId of the guest.' }),
+  operator: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'Changes by this operator: `user@host`, the name given by `--by`, or `key:<id>`.', example: 'key:ab12cd34' }),
+  action: z
+    .string()
+    .regex(/^[a-z-]{1,24}( [a-z-]{1,24})?$/, 'Must be a group such as accounts, or a group and a command such as accounts ban')
+    .optional()
+    .meta({ description: 'Changes of this kind, or of all kinds of a group.', example: 'accounts ban' }),
+  from: Time.optional().meta({ description: 'Not before this time.' }),
+  to: Time.optional().meta({ description: 'Before this time.' }),
+};
+
+type LogFilter = z.output<z.ZodObject<typeof logFilterFields>>;
+
+/** Entries that Redis reads at once, in less than a millisecond. */
+const READ_AT_ONCE = 500;
+
+/** Entries that one page looks at: 15 ms of this process, with others in between. */
+const MOST_LOOKED = 5000;
+
+/** Processes write the log by clocks of their own. Entries are in the order of their times but for this much. */
+const CLOCKS_DIFFER_MS = 3_600_000;
+
+export interface LogPage {
+  readonly entries: readonly LogEntry[];
+  /** The number of the entry that the next page goes on before. Undefined on the last page. */
+  readonly next: number | undefined;
+}
+
+/**
+ * A page of the entries that fit, newest first. It may be short, or empty, with more to come.
+ * @param before number of the entry that the page goes on before; 0: the newest
+ */
+export async function searchLog(filter: LogFilter, before: number, limit: number, parts: Pick<OperatorParts, 'scripts'>): Promise<LogPage> {
+  const [from, to] = [filter.from, filter.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
+  const isFiltered = Object.values(filter).some((value) => value !== undefined);
+  const found: LogEntry[] = [];
+  let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, parts) : before;
+  for (let looked = 0; looked < MOST_LOOKED;) {
+    const entries = await readLog(next, isFiltered ? READ_AT_ONCE : limit, parts);
+    for (const entry of entries) {
+      looked++;
+      next = entry.number;
+      if (from !== undefined && entry.at < from - CLOCKS_DIFFER_MS && entry.at > 0) return { entries: found, next: undefined };
+      if (fits(entry, filter, from, to)) found.push(entry);
+      if (next === 1) return { entries: found, next: undefined };
+      if (found.length === limit) return { entries: found, next };
+    }
+    if (entries.length === 0) return { entries: found, next: undefined };
+  }
+  return { entries: found, next };
+}
+
+function fits(entry: LogEntry, { account, operator, action }: LogFilter, from: number | undefined, to: number | undefined): boolean {
+  if ((from !== undefined && entry.at < from) || (to !== undefined && entry.at >= to)) return false;
+  if (action !== undefined && entry.action !== action && !entry.action.startsWith(`${action} `)) return false;
+  if (operator !== undefined && !entry.by.split(' as ').includes(operator) && entry.by !== operator) return false;
+  return account === undefined || [entry.what, entry.outcome ?? {}].some((details) => Object.values(details).includes(account));
+}
+
+/** The number of an entry behind all those before a time, found by halves. 0: the newest. */
+async function placeOf(time: number, parts: Pick<OperatorParts, 'scripts'>): Promise<number> {
+  const [newest] = await readLog(0, 1, parts);
+  if (newest === undefined || newest.at < time) return 0;
+  let [low, high] = [1, newest.number];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [entry] = await readLog(middle + 1, 1, parts);
+    if (entry !== undefined && entry.at < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
