@@ -33,6 +33,9 @@ import { pairingPage } from './features/pairing/pairing-page.ts';
 import { pairingQrCode } from './features/pairing/qr.ts';
 import { newPairing } from './features/pairing/new.ts';
 import { pairingStatus } from './features/pairing/status.ts';
+import { listPurchases } from './features/purchases/list.ts';
+import { purchaseCoins } from './features/purchases/purchase.ts';
+import { storeIds } from './features/purchases/store-ids.ts';
 import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
 import { liveRoom } from './features/rooms/live.ts';
@@ -44,11 +47,14 @@ import { roomTicket } from './features/rooms/ticket.ts';
 import { verifyTicket } from './features/rooms/verify-ticket.ts';
 import { googleNotifications } from './stores/google/notifications.ts';
 import { sandboxAcknowledge } from './stores/sandbox/acknowledge.ts';
+import { sandboxConsume } from './stores/sandbox/consume.ts';
 import { sandboxDecodeIntegrityToken } from './stores/sandbox/decode-integrity-token.ts';
 import { sandboxIssue } from './stores/sandbox/issue.ts';
 import { sandboxJwks } from './stores/sandbox/jwks.ts';
+import { sandboxProductPurchase } from './stores/sandbox/product-purchase.ts';
 import { sandboxSubscription } from './stores/sandbox/subscription.ts';
 import { sandboxToken } from './stores/sandbox/token.ts';
+import { sandboxVoidedPurchases } from './stores/sandbox/voided-purchases.ts';
 import { endSession } from './features/sessions/end.ts';
 import { listSessions } from './features/sessions/list.ts';
 import { login } from './features/sessions/login.ts';
@@ -87,10 +93,21 @@ export const features = {
   rooms: [createRoom, listRooms, matchRoom, readRoom, actInRoom, roomTicket, verifyTicket],
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, purchaseSubscription],
+  purchases: [purchaseCoins, listPurchases, storeIds],
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, googleNotifications],
   docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle],
-  sandbox: [sandboxIssue, sandboxJwks, sandboxToken, sandboxSubscription, sandboxAcknowledge, sandboxDecodeIntegrityToken],
+  sandbox: [
+    sandboxIssue,
+    sandboxJwks,
+    sandboxToken,
+    sandboxSubscription,
+    sandboxAcknowledge,
+    sandboxProductPurchase,
+    sandboxConsume,
+    sandboxVoidedPurchases,
+    sandboxDecodeIntegrityToken,
+  ],
 } satisfies Record<string, readonly Endpoint<Services>[]>;
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();

@@ -277,6 +277,12 @@ const Environment = z.object({
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
   /** The app store. Default: `sandbox`; `google` in production. */
   STORE: z.enum([...STORE_NAMES, 'off'], 'must be google, sandbox or off').optional(),
+  /** `on`: purchases that nobody paid for (licence testers', app review's) give coins in production too. Elsewhere they always do. */
+  TEST_PURCHASES: z.enum(['on', 'off']).default('off'),
+  /** What goes wrong with the sandbox store, at random: a seed. Undefined (`off`): nothing. */
+  SANDBOX_CHAOS: z
+    .union([z.literal('off').transform(() => undefined), wholeNumber(0, 4_294_967_295)], 'must be off or a whole number, the seed')
+    .optional(),
   /** OAuth client ids: the audiences of ID tokens that may sign in. Empty: no sign-in. */
   GOOGLE_CLIENT_IDS: list
     .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))

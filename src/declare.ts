@@ -8,6 +8,8 @@ import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { Proofs } from './features/entitlement/proof.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
+import type { PurchaseCounts } from './features/purchases/purchase-counts.ts';
+import type { Purchases } from './features/purchases/purchases.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
 import type { Matches } from './features/rooms/match/matches.ts';
 import type { Presence } from './features/rooms/presence.ts';
@@ -66,6 +68,14 @@ export interface Services {
   readonly store: AppStore | undefined;
   /** Makes a purchase due for a check, because its store says that it may have changed. False: the token has no purchase here. */
   readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;
+  /** Purchases of coins. */
+  readonly purchases: Purchases;
+  readonly purchaseCounts: PurchaseCounts;
+  /**
+   * A store says that something happened to the purchase of a one-time product.
+   * @returns whether the purchase is recorded here
+   */
+  readonly productNoticed: Purchases['noticed'];
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;

@@ -198,6 +198,16 @@ export const errors = {
     message: 'The nonce is unknown, expired or already used.',
     advice: 'Ask for a new nonce, make a new integrity token with it, and send that.',
   },
+  test_purchase: {
+    status: 403,
+    message: 'This is a test purchase: nobody paid for it.',
+    advice: 'Test against a service that is not in production. Whoever runs the service may set `TEST_PURCHASES=on`.',
+  },
+  product_not_found: {
+    status: 404,
+    message: 'The catalogue has no such product.',
+    advice: 'Keep the purchase and send it again later. Whoever runs the service adds the product to `products` of the catalogue.',
+  },
   purchase_owned: {
     status: 409,
     message: 'This purchase belongs to another account.',

@@ -3,6 +3,7 @@ import { accountHolding } from './features/accounts/holdings.ts';
 import { coinHolding } from './features/coins/holdings.ts';
 import { entitlementHolding } from './features/entitlement/holdings.ts';
 import { scoreHolding } from './features/highscores/holdings.ts';
+import { purchaseHolding } from './features/purchases/holdings.ts';
 import { seatHolding } from './features/rooms/holdings.ts';
 import { sessionHolding } from './features/sessions/holdings.ts';
 import { storeHolding } from './features/store/holdings.ts';
@@ -22,5 +23,6 @@ export const holdings = [
   scoreHolding,
   seatHolding,
   subscriptionHolding,
+  purchaseHolding,
   coinHolding,
 ] as const satisfies readonly Holding[];

@@ -455,6 +455,23 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['65535', '8MB', '0'],
   },
+  TEST_PURCHASES: {
+    unset: 'off',
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['yes', 'ON'],
+  },
+  SANDBOX_CHAOS: {
+    unset: undefined,
+    good: [
+      ['off', undefined],
+      ['0', 0],
+      ['4294967295', 4_294_967_295],
+    ],
+    bad: ['on', '-1', '1.5', '4294967296'],
+  },
   SUBSCRIPTION_REPORTS: {
     unset: 'accept',
     good: [

@@ -169,12 +169,14 @@ describe.skipIf(!curl)('the tour works as pasted: every answer is a success', ()
   test('of the stores', async () => {
     const answers = await answersOf(`${tourSettings}\n${storeTour}`);
     expect(answers.filter(({ ok }) => !ok)).toEqual([]);
-    const [, signIn, elsewhere, balance, purchase, entitled, , refunded, proof] = answers;
+    const [, signIn, elsewhere, balance, purchase, entitled, coins, , afterRefund, , refunded, proof] = answers;
     expect(signIn).toMatchObject({ created: true, moved: true, movedCoins: 100 });
     expect(elsewhere).toMatchObject({ created: false, moved: false, accountId: signIn!['accountId'] });
     expect(balance).toEqual({ ok: true, balanceCoins: 100 });
     expect(purchase).toMatchObject({ subscribed: true, source: 'store', verified: true });
     expect(entitled).toMatchObject({ state: 'subscribed', access: true, installVerified: false });
+    expect(coins).toMatchObject({ purchase: { productId: 'coins-500', quantity: 2, coins: 1000 }, balanceAfterCoins: 1100 });
+    expect(afterRefund).toMatchObject({ purchases: [{ state: 'granted', refundedQuantity: 1 }] });
     expect(refunded).toMatchObject({ state: 'expired', access: false });
     expect(proof).toMatchObject({ installVerified: true });
   });

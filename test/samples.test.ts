@@ -119,7 +119,12 @@ test('every sample in TypeScript, JavaScript and HTML compiles under tsc --stric
 
 test('every sample is in a language that is compiled or parsed here', () => {
   expect(samples.length).toBeGreaterThan(60);
-  expect(samples.filter(({ language }) => !['ts', 'js', 'html', 'sh'].includes(language)).map(({ place }) => place)).toEqual([]);
+  expect(samples.filter(({ language }) => !['ts', 'js', 'html', 'sh', 'json'].includes(language)).map(({ place }) => place)).toEqual([]);
+});
+
+test('every sample in JSON is JSON', () => {
+  expect(of('json').length).toBeGreaterThan(0);
+  for (const { text } of of('json')) expect(() => JSON.parse(text)).not.toThrow();
 });
 
 describe('every sample for a shell', () => {

@@ -62,6 +62,9 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'GET /v1/subscription': {},
   'POST /v1/subscription/report': { subscribed: true },
   'POST /v1/subscription/purchase': { purchaseToken: 'A'.repeat(100) },
+  'POST /v1/purchases': { store: 'google', purchaseToken: 'A'.repeat(100) },
+  'GET /v1/purchases': {},
+  'GET /v1/account/store-ids': {},
   'GET /v1/entitlement': {},
   'POST /v1/entitlement/first-run': {},
   'GET /.well-known/jwks.json': {},
@@ -80,6 +83,18 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
     packageName: 'com.example.app',
     productId: 'premium',
     call: `${'A'.repeat(100)}:acknowledge`,
+  },
+  'GET /sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/productsv2/tokens/{token}': {
+    packageName: 'com.example.app',
+    token: 'A'.repeat(100),
+  },
+  'POST /sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/products/{productId}/tokens/{call}': {
+    packageName: 'com.example.app',
+    productId: 'coins_500',
+    call: `${'A'.repeat(100)}:consume`,
+  },
+  'GET /sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/voidedpurchases': {
+    packageName: 'com.example.app',
   },
   'POST /sandbox/playintegrity/v1/{call}': { call: 'com.example.app:decodeIntegrityToken', integrity_token: 'a.b.c' },
 };

@@ -4,7 +4,7 @@ import fastifyCookie from '@fastify/cookie';
 import fastifyJwt from '@fastify/jwt';
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Redis } from 'ioredis';
-import { balanceScript } from '../../src/features/coins/balance.ts';
+import { balanceScript } from '../../src/features/coins/balance-script.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { applyScript } from '../../src/features/coins/apply.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';

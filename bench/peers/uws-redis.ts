@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { balanceScript } from '../../src/features/coins/balance.ts';
+import { balanceScript } from '../../src/features/coins/balance-script.ts';
 import { applyScript } from '../../src/features/coins/apply.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';

@@ -53,5 +53,10 @@ export async function joinHeldKey(guestId: string, accountId: string, name: stri
     // The deletion of the account deletes the guest too.
     if (word === 'account_deleted') return;
   }
+  await dropHeldKey(guestId, name, scripts);
+}
+
+/** Deletes a key of a guest whose content has joined the account. Does nothing if the guest has not moved. */
+export async function dropHeldKey(guestId: string, name: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(dropHeld, { held: keyOfAccount(guestId, name), standing: standingKey(guestId) }, {});
 }

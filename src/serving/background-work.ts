@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { WaitingDeletions } from '../features/accounts/waiting-deletions.ts';
 import { AddressGrowth } from '../features/coins/address-growth.ts';
+import { RefundQuestions } from '../features/purchases/refund-questions.ts';
 import { purchaseChecks } from '../features/subscription/purchase-check.ts';
 import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
@@ -27,6 +28,10 @@ export function startBackgroundWork(
     services.moves.takeOver(),
     services.deletions.takeOver(),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
+    services.purchases.takeOver(),
+    ...(store?.products === undefined
+      ? []
+      : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts })]),
   ];
   const waiting = new WaitingDeletions(services);
   metrics.gauge({

@@ -12,6 +12,8 @@ import { ProofKeys } from '../features/entitlement/proof-keys.ts';
 import { BoardCache } from '../features/highscores/board-cache.ts';
 import { boardFeed } from '../features/highscores/board-feed.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
+import { PurchaseCounts } from '../features/purchases/purchase-counts.ts';
+import { Purchases } from '../features/purchases/purchases.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Matches } from '../features/rooms/match/matches.ts';
@@ -85,6 +87,11 @@ export function servicesOf(
   const liveCounts = new LiveCounts();
   liveCounts.addTo(metrics);
   const roomList = new RoomList({ scripts, log, now, metrics });
+  const bookings = new Bookings({ scripts, keySecret, coinTotals, config });
+  const appStore = options.store?.(storeParts) ?? store;
+  const purchaseCounts = new PurchaseCounts(metrics);
+  const takesTests = !config.production || config.TEST_PURCHASES === 'on';
+  const purchases = new Purchases({ scripts, bookings, catalogue, store: appStore, takesTests, counts: purchaseCounts, log, now });
   return {
     config,
     scripts,
@@ -115,9 +122,12 @@ export function servicesOf(
     grantPace: new GrantPace(),
     metrics,
     coinTotals,
-    bookings: new Bookings({ scripts, keySecret, coinTotals, config }),
-    store: options.store?.(storeParts) ?? store,
+    bookings,
+    store: appStore,
     checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
+    purchases,
+    purchaseCounts,
+    productNoticed: (...notice) => purchases.noticed(...notice),
     sandbox,
     log,
     now,

@@ -10,7 +10,7 @@ import { z } from 'zod';
  * part in each call.
  *
  * A store that tells of changed purchases has an endpoint in its folder, at a path and in a format of its own. That endpoint verifies who
- * sends, and names the purchase to `Services.checkPurchaseSoon`.
+ * sends, and names the purchase to `Services.checkPurchaseSoon` (a subscription) or `Services.productNoticed` (a one-time product).
  *
  * While the store does not answer, a method throws the Refusal `store_unavailable` (`appStoreUnavailable`): a later call may succeed.
  */
@@ -20,6 +20,7 @@ export interface AppStore {
   readonly signIn: SignIn | undefined;
   readonly installs: InstallProofs | undefined;
   readonly subscriptions: Subscriptions | undefined;
+  readonly products: OneTimeProducts | undefined;
 }
 
 export interface SignIn {
@@ -92,6 +93,87 @@ export interface StorePurchase extends StoreSubscription {
   readonly retires: boolean;
   /** True as well for a purchase that needs no acknowledgement. */
   readonly acknowledged: boolean;
+}
+
+/** One-time products that may be bought again and again: coins. */
+export interface OneTimeProducts {
+  /** The store by which the catalogue's products and the requests name it. */
+  readonly sellsAs: SellingStore;
+  /** The apps whose purchases it accepts, as of `Subscriptions`. Empty: it accepts none. */
+  readonly packageNames: readonly string[];
+  /**
+   * The purchase as the store has it now, within 8 s. Everything of it comes from the store, nothing from the proof or from a
+   * notification. `unknown`: none of the apps has such a purchase, or its buyer may not have what was bought (Apple's family sharing). A
+   * state that is not understood counts as an outage: it neither gives coins nor takes them.
+   * @param proof what the app got when its user bought: Google's purchase token; Apple's signed transaction, or its id. The `id` of a
+   * purchase is a proof too
+   * @param packageName the app that must have sold it. Undefined: any of `packageNames`
+   * @param traceparent of the request, for the store
+   * @throws Refusal `bad_token` for a signed proof that does not verify
+   */
+  look(proof: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'>;
+  /**
+   * Tells the store, within 4 s, that the buyer has what was bought: Google's consumption, which also lets the user buy the product again;
+   * Apple's finish. May be repeated, and logs why it fails. Never throws.
+   * @returns whether the store took it
+   */
+  finish(purchase: SoldProduct, traceparent?: string): Promise<boolean>;
+  /**
+   * The purchases of which the store has taken something back since a time, part by part and in no order. A purchase may come several
+   * times, and purchases of other services and of subscriptions may be among them.
+   * @param since milliseconds since 1970. A store has a bound of its own (Google: 30 days)
+   * @throws Refusal `store_unavailable`
+   */
+  takenBack(since: number): AsyncIterable<readonly TakenBack[]>;
+  /** How often to ask for `takenBack`, in milliseconds: the delay of a refund whose notification was lost. */
+  readonly askEveryMs: number;
+}
+
+export interface SoldProduct {
+  /**
+   * The store's own id of the purchase, which it never gives to another one: Google's purchase token, Apple's transaction id. A purchase
+   * token is a secret: it claims the purchase.
+   */
+  readonly id: string;
+  readonly packageName: string;
+  /** The store's id of the product. */
+  readonly sku: string;
+}
+
+export const productStates = ['pending', 'purchased', 'canceled'] as const;
+
+/** `canceled`: never paid for, or taken back as a whole. */
+export type ProductState = (typeof productStates)[number];
+
+/** The app store's last answer for one purchase of a one-time product. */
+export interface ProductPurchase extends SoldProduct {
+  readonly state: ProductState;
+  /** Units that were bought, 1 or more. */
+  readonly quantity: number;
+  /**
+   * Units that were refunded in sum, so that repeated and late answers change nothing. A fraction where the store refunds a part of a unit
+   * (Apple's `revocationPercentage`). Undefined: this answer does not tell.
+   */
+  readonly refundedQuantity: number | undefined;
+  /** By which people find the purchase in the store's console. Undefined: it has none yet. */
+  readonly orderId: string | undefined;
+  /** The buyer's account, as the app named it to the store: Google's obfuscatedExternalAccountId, Apple's appAccountToken. */
+  readonly buyer: string | undefined;
+  /** The store knows that the buyer has what was bought. */
+  readonly isFinished: boolean;
+  /** Nobody paid for it: a licence tester's, or one of the store's own sandbox. */
+  readonly isTest: boolean;
+  /** When this service sent the request, in milliseconds since 1970. */
+  readonly checkedAt: number;
+}
+
+/** Only a hint: the purchase itself has to be looked at. */
+export interface TakenBack {
+  readonly id: string;
+  /** Units of one refund. Undefined: all. */
+  readonly quantity: number | undefined;
+  /** When the store took them back, in milliseconds since 1970. */
+  readonly at: number;
 }
 
 /** In characters. The tokens of stores are a few hundred bytes to a few KiB: a longer text is no token, and is not decoded. */

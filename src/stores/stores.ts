@@ -33,7 +33,7 @@ export function openStore(config: Config, parts: StoreParts & { scripts: ScriptR
       return { store: new GoogleStore({ ...parts, settings: () => settings }), sandbox: undefined };
     }
     case 'sandbox': {
-      const sandbox = new Sandbox(parts.scripts, parts.address);
+      const sandbox = new Sandbox(parts.scripts, parts.address, config.SANDBOX_CHAOS);
       return { store: new GoogleStore({ ...parts, settings: () => sandbox.settings }), sandbox };
     }
     case 'off':

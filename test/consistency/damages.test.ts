@@ -76,6 +76,14 @@ async function bought(installId = freshId()): Promise<{ hash: string; id: string
   return { hash: purchaseHash(purchaseToken), id: accountIdOf(installId) };
 }
 
+/** A purchase of coins that is pending, or granted and consumed. */
+async function boughtCoins(state: 'pending' | 'purchased', installId = freshId()): Promise<{ purchaseId: string; id: string }> {
+  const { purchaseToken } = await issue(service, { kind: 'purchase', state });
+  const { body } = await service.post('/v1/purchases', { installId, store: 'google', purchaseToken });
+  expect(body.ok).toBe(true);
+  return { purchaseId: body.purchase.purchaseId, id: accountIdOf(installId) };
+}
+
 async function player(game: string, score = 10): Promise<string> {
   const installId = freshId();
   expect((await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).status).toBe(200);
@@ -616,6 +624,29 @@ const damages: Record<string, Damage> = {
     async make() {
       await redis.zadd('purchases:due', Date.now() + HOUR_MS, 'no-purchase');
       return 'queue purchases:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+  'a pending purchase of coins that is not in the queue': {
+    async make() {
+      const { purchaseId } = await boughtCoins('pending');
+      await redis.zrem('product-purchases:due', purchaseId);
+      return `coin-purchase ${purchaseId}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a purchase of coins that its account does not list': {
+    async make() {
+      const { purchaseId, id } = await boughtCoins('purchased');
+      await redis.zrem(`{${id}}:product-purchases`, purchaseId);
+      return `account ${id}`;
+    },
+    kinds: ['purchase_not_listed'],
+  },
+  'a purchase of coins in the queue that does not exist': {
+    async make() {
+      await redis.zadd('product-purchases:due', Date.now() + HOUR_MS, 'A'.repeat(22));
+      return 'queue product-purchases:due';
     },
     kinds: ['queue_without_document'],
   },

@@ -39,6 +39,8 @@ class MoonStore implements AppStore {
     },
   };
 
+  readonly products = undefined;
+
   readonly subscriptions = {
     packageNames: [APP],
     look: async (token: string, packageName = APP) => {
@@ -147,7 +149,7 @@ describe('an app store that is not Google', () => {
   });
 
   test('without a part answers store_unconfigured at the endpoints that need it, and at those of Google', async () => {
-    const bare: AppStore = { name: 'bare', signIn: undefined, installs: undefined, subscriptions: undefined };
+    const bare: AppStore = { name: 'bare', signIn: undefined, installs: undefined, subscriptions: undefined, products: undefined };
     await using without = await branch({ store: () => bare });
     const replies = [
       await without.post('/v1/account/store-provision', { token: 'user:ada' }),

@@ -168,6 +168,16 @@ const advice: Readonly<Record<string, Entry>> = {
   },
   purchase_without_line: ACCOUNT_LINE,
   line_differs: ACCOUNT_LINE,
+  purchase_not_listed: {
+    right: 'The purchase: its owner, a move or a deletion does not find it',
+    mend: ({ subject, text }) =>
+      redis(
+        'ZADD',
+        quoted(`{${subject.replace('account ', '')}}:product-purchases`),
+        '0',
+        /purchase ([\w-]{22})/.exec(text)?.[1] ?? 'PURCHASE',
+      ),
+  },
   line_without_purchase: {
     right: 'The purchases',
     mend: (finding) => `redis-cli HSET ${quoted(`{${nameIn(finding)}}:account`)} purchases LINES, without that line`,
@@ -189,6 +199,7 @@ const advice: Readonly<Record<string, Entry>> = {
 /** Every queue is looked at by a running service. What stands under its members, the auditors of their features know. */
 function queued({ subject, text }: Finding): string {
   const [kind, name = ''] = subject.split(' ');
+  if (kind === 'coin-purchase') return redis('ZADD', 'product-purchases:due', '0', name);
   if (kind === 'purchase') return redis('ZADD', 'purchases:due', '0', name);
   if (kind === 'room') return redis('ZADD', 'rooms:due', '0', name);
   const into = /into (\S+)/.exec(text)?.[1];

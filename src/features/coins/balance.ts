@@ -1,18 +1,8 @@
 import { z } from 'zod';
-import { checksCaller } from '../../accounts/prologues.ts';
-import { defineScript } from '../../redis/script.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
+import { balanceScript } from './balance-script.ts';
 import { BalanceCoins, coinKeys } from './model.ts';
-
-export const balanceScript = defineScript({
-  file: new URL('balance.lua', import.meta.url),
-  keys: ['ledger'],
-  args: [],
-  answers: ['balance'],
-  prologue: checksCaller,
-  readOnly: true,
-});
 
 export const balance = endpoint({
   method: 'GET',

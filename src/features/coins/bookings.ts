@@ -4,6 +4,8 @@ import { runWhereItIs } from '../../accounts/standing-look.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import { balanceScript } from './balance-script.ts';
 import type { CoinTotals } from './coin-totals.ts';
 import type { KeySecret } from './key-secret.ts';
 import { coinKeys, DAY_MS, entryLetters, ledgerLibrary, MAX_BALANCE, type ServiceEntryType } from './model.ts';
@@ -72,6 +74,12 @@ export class Bookings {
 
   constructor(parts: BookingParts) {
     this.#parts = parts;
+  }
+
+  /** The caller's balance. */
+  async balanceOf(caller: Caller): Promise<number> {
+    const [, coins] = await this.#parts.scripts.runAs(caller, balanceScript, { ledger: coinKeys.ledger(caller.accountId) }, {});
+    return Number(coins);
   }
 
   /**

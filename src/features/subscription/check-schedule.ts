@@ -22,9 +22,6 @@ const EXPIRY_JITTER_MS = 1000;
 /** First check of a purchase that is recorded before its acknowledgement: after a crash in between it acknowledges the purchase. */
 export const UNACKNOWLEDGED_MS = MINUTE_MS;
 
-/** The backoff starts at a minute and doubles with each failed check, up to this. */
-const LONGEST_BACKOFF_MS = 30 * MINUTE_MS;
-
 /** Google answers for a token for 60 days past its end (https://developer.android.com/google/play/billing/lifecycle/subscriptions). */
 export const FORGOTTEN_AFTER_MS = 60 * 24 * HOUR_MS;
 
@@ -39,9 +36,4 @@ export function nextCheckAt({ state, expiresAt }: Pick<StoreSubscription, 'state
   if (state === 'canceled') return undefined;
   // The app store says active past the end: it is about to renew, or clocks differ.
   return Math.min(longest, now + Math.max(RENEWING_WAIT_MS, now - expiresAt));
-}
-
-/** @param faults consecutive failed checks, 1 or more. The jitter spreads checks that one outage made fail together. */
-export function backoffMs(faults: number): number {
-  return Math.round(Math.min(MINUTE_MS * 2 ** (faults - 1), LONGEST_BACKOFF_MS) * (0.75 + Math.random() / 4));
 }

@@ -1,9 +1,10 @@
 import { refuse, Refusal } from '../../errors.ts';
+import { backoffMs } from '../../journal/backoff.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import type { AppStore, StorePurchase } from '../../stores/store.ts';
-import { backoffMs, FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
+import { FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
 import { purchaseJournal, queued, readPurchase } from './purchase-document.ts';

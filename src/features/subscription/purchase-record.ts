@@ -1,6 +1,7 @@
+import { backoffMs } from '../../journal/backoff.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
-import { backoffMs, nextCheckAt } from './check-schedule.ts';
+import { nextCheckAt } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import type { StorePurchase } from '../../stores/store.ts';
 import { subscriptionKeys } from './model.ts';

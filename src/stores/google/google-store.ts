@@ -1,7 +1,8 @@
-import type { AppStore, InstallProofs, SignIn, Subscriptions } from '../store.ts';
+import type { AppStore, InstallProofs, OneTimeProducts, SignIn, Subscriptions } from '../store.ts';
 import { GoogleApi } from './google-api.ts';
 import { IdTokens } from './id-tokens.ts';
 import { IntegrityTokens } from './integrity.ts';
+import { PlayProducts } from './one-time-products.ts';
 import type { GoogleParts } from './settings.ts';
 import { PlaySubscriptions } from './subscriptions.ts';
 
@@ -11,6 +12,7 @@ export class GoogleStore implements AppStore {
   readonly #idTokens: IdTokens;
   readonly #integrity: IntegrityTokens;
   readonly #subscriptions: PlaySubscriptions;
+  readonly #products: PlayProducts;
   readonly #signIn: SignIn;
 
   constructor(parts: GoogleParts) {
@@ -19,6 +21,7 @@ export class GoogleStore implements AppStore {
     this.#idTokens = new IdTokens(parts);
     this.#integrity = new IntegrityTokens(parts, api);
     this.#subscriptions = new PlaySubscriptions(parts, api);
+    this.#products = new PlayProducts(parts, api);
     this.#signIn = { verify: (token) => this.#idTokens.verifySignIn(token) };
   }
 
@@ -36,6 +39,10 @@ export class GoogleStore implements AppStore {
 
   get subscriptions(): Subscriptions | undefined {
     return this.#parts.settings().serviceAccount === undefined ? undefined : this.#subscriptions;
+  }
+
+  get products(): OneTimeProducts | undefined {
+    return this.#parts.settings().serviceAccount === undefined ? undefined : this.#products;
   }
 
   get takesNotifications(): boolean {

@@ -8,8 +8,17 @@ import { GoogleStore } from './google-store.ts';
 const Notification = z.object({
   packageName: z.string(),
   subscriptionNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
-  voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
+  oneTimeProductNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
+  voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken, productType: z.number().optional() }).optional(),
+  // Google asks whether a refund is to be granted, and takes the first answer within a day.
+  pendingRefundReviewNotification: z
+    .looseObject({ purchaseToken: PurchaseToken.optional(), orderId: z.string().max(255).optional() })
+    .optional(),
 });
+
+/** `productType` of a voided purchase: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
+const SUBSCRIPTION = 1;
+const ONE_TIME_PRODUCT = 2;
 
 export const googleNotifications = endpoint({
   method: 'POST',
@@ -20,7 +29,8 @@ export const googleNotifications = endpoint({
   description:
     'The push carries an OIDC token (`Authorization: Bearer …`) of the service account in `GOOGLE_NOTIFICATIONS_EMAIL`, made for ' +
     '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is only a hint and changes no purchase by itself. If the purchase it names is ' +
-    'recorded here, the service fetches it from the app store within a second.',
+    'recorded here, the service fetches it from the app store within a second. A purchase of coins that is bound to an account is recorded and ' +
+    'booked; while the app store does not answer, the reply is 503, and Pub/Sub tells again.',
   body: z.object({
     message: z.object({
       data: z.string().meta({ description: 'A DeveloperNotification: JSON in base64.' }),
@@ -32,21 +42,41 @@ export const googleNotifications = endpoint({
     checks: z.boolean().meta({ description: 'Whether the notification names a purchase that is recorded here; its check is then due.' }),
   }),
   errors: ['bad_token', 'forbidden', 'store_unconfigured'],
-  // Google's keys that verify the token may have to be fetched first.
-  deadlineMs: 10_000,
+  // Google's keys that verify the token may have to be fetched first. A new purchase is looked at (8 s) and consumed (4 s).
+  deadlineMs: 20_000,
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +
     `-d '{"message":{"data":"eyJwYWNrYWdlTmFtZSI6ImRldi5jb2lub3Auc2FuZGJveCIsInRlc3ROb3RpZmljYXRpb24iOnt9fQ==","messageId":"1"}}'`,
-  async handle({ body, meta }, { store, checkPurchaseSoon }: Pick<Services, 'store' | 'checkPurchaseSoon'>) {
+  async handle({ body, meta }, services: NotifiedServices) {
+    const { store } = services;
     if (!(store instanceof GoogleStore) || !store.takesNotifications) return refuse('store_unconfigured');
     const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(meta.authorization) ?? [];
     if (token === undefined) return refuse('bad_token', { field: 'authorization' });
     await store.verifyPush(token);
-    const { subscriptionNotification, voidedPurchaseNotification } = notificationOf(body.message.data);
-    const { purchaseToken } = subscriptionNotification ?? voidedPurchaseNotification ?? {};
-    return { checks: purchaseToken !== undefined && (await checkPurchaseSoon(purchaseToken)) };
+    return { checks: await notice(notificationOf(body.message.data), services) };
   },
 });
+
+type NotifiedServices = Pick<Services, 'store' | 'checkPurchaseSoon' | 'productNoticed' | 'log'>;
+
+/** @returns whether the notification names a purchase that is recorded here */
+async function notice(
+  notification: z.output<typeof Notification>,
+  { checkPurchaseSoon, productNoticed, log }: NotifiedServices,
+): Promise<boolean> {
+  const { packageName, subscriptionNotification, oneTimeProductNotification, voidedPurchaseNotification } = notification;
+  const { pendingRefundReviewNotification: review } = notification;
+  if (subscriptionNotification !== undefined) return checkPurchaseSoon(subscriptionNotification.purchaseToken);
+  if (review !== undefined)
+    log.warn({ orderId: review.orderId }, 'Google asks whether a refund is to be granted: answer in the Play Console within a day');
+  const { purchaseToken } = oneTimeProductNotification ?? voidedPurchaseNotification ?? review ?? {};
+  if (purchaseToken === undefined) return false;
+  const kind = oneTimeProductNotification === undefined ? voidedPurchaseNotification?.productType : ONE_TIME_PRODUCT;
+  return (
+    (kind !== ONE_TIME_PRODUCT && (await checkPurchaseSoon(purchaseToken))) ||
+    (kind !== SUBSCRIPTION && (await productNoticed('google', purchaseToken, packageName)))
+  );
+}
 
 /** @throws Refusal `invalid_request` */
 function notificationOf(data: string): z.output<typeof Notification> {

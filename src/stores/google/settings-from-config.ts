@@ -79,8 +79,12 @@ export function googleSettings(config: Config): GoogleSettings {
     serviceAccount: serviceAccount && (() => Promise.resolve(serviceAccount)),
     integrityKeys: integrityKeys && (() => Promise.resolve(integrityKeys)),
     notifications,
+    askForVoidedEveryMs: ASK_FOR_VOIDED_EVERY_MS,
   };
 }
+
+/** Three chances in the 15 minutes within which a refund has to be known. Google allows 6,000 such questions a day. */
+const ASK_FOR_VOIDED_EVERY_MS = 5 * 60_000;
 
 /** One setting of the pair alone has no effect, so it is a mistake. */
 function pairProblems(config: Config, one: keyof Config, other: keyof Config): string[] {

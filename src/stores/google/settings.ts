@@ -27,6 +27,8 @@ export interface GoogleSettings {
    * service accepts no notifications.
    */
   readonly notifications: { readonly audience: string; readonly email: string } | undefined;
+  /** How often to ask for voided purchases, whose notifications may have been lost. */
+  readonly askForVoidedEveryMs: number;
 }
 
 /** The fields of a Google service account's JSON key file. */

@@ -3,6 +3,7 @@ import type { Refusal } from '../../errors.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { Bought, StorePurchase, StoreState, Subscriptions } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
+import { ACKNOWLEDGE_MS, lookInApps, ProductId, purchasesUrl, UNKNOWN_STATE_MS } from './purchases.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**
@@ -25,11 +26,6 @@ const states: Readonly<Record<string, StoreState>> = {
 /** States of a purchase that is not paid for. It has no end of access, and the purchase that it was to replace continues. */
 const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED']);
 
-/** Retry-After of an unknown state: it stays unknown until a developer adds it, so an early retry gains nothing. */
-const UNKNOWN_STATE_MS = 60_000;
-
-const ProductId = z.string().regex(/^[\x21-\x7e]{1,255}$/);
-
 /** The fields of SubscriptionPurchaseV2 that are read. Google leaves out fields that are false or empty. */
 const Purchase = z.object({
   subscriptionState: z.string(),
@@ -45,9 +41,6 @@ const Purchase = z.object({
     )
     .min(1),
 });
-
-/** Time for one try and a retry. The buyer waits for it. */
-const ACKNOWLEDGE_MS = 4000;
 
 interface Asked {
   readonly packageName: string;
@@ -69,28 +62,15 @@ export class PlaySubscriptions implements Subscriptions {
     return this.#parts.settings().packageNames;
   }
 
-  /** A token does not show its app, so all of them are asked at once. The purchase belongs to one of them at most. */
-  async look(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
-    if (packageName !== undefined) return this.#lookIn(packageName, token, traceparent);
-    const asked = this.packageNames.map((each) => this.#lookIn(each, token, traceparent));
-    const found = asked.map(async (answer) => {
-      const purchase = await answer;
-      if (typeof purchase === 'string') throw new Error(purchase);
-      return purchase;
-    });
-    try {
-      // Answers about the other apps may take long: nobody waits for them.
-      return await Promise.any(found);
-    } catch {
-      // While the answer about one app is missing, the purchase may be of that app.
-      return (await Promise.all(asked)).includes('gone') ? 'gone' : 'unknown';
-    }
+  look(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
+    const apps = packageName === undefined ? this.packageNames : [packageName];
+    return lookInApps(apps, (app) => this.#lookIn(app, token, traceparent));
   }
 
   /** Calls `purchases.subscriptionsv2.get`, which answers 410 once the purchase expired long ago. */
   async #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
     const checkedAt = this.#parts.now();
-    const url = `${this.#urlOf(packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
+    const url = `${purchasesUrl(this.#parts, packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
     const { status, body } = await this.#api.call({ method: 'GET', url, traceparent });
     if (status === 410) return 'gone';
     if (status >= 400) return 'unknown';
@@ -104,7 +84,7 @@ export class PlaySubscriptions implements Subscriptions {
   async acknowledge({ packageName, productId, token }: Bought, traceparent?: string): Promise<boolean> {
     const { log } = this.#parts;
     const call = `${encodeURIComponent(productId)}/tokens/${encodeURIComponent(token)}:acknowledge`;
-    const url = `${this.#urlOf(packageName)}/subscriptions/${call}`;
+    const url = `${purchasesUrl(this.#parts, packageName)}/subscriptions/${call}`;
     try {
       const { status } = await this.#api.call({ method: 'POST', url, body: {}, traceparent, budgetMs: ACKNOWLEDGE_MS });
       if (status < 300) return true;
@@ -113,10 +93,6 @@ export class PlaySubscriptions implements Subscriptions {
       log.warn({ reason: (error as Refusal).message }, 'a purchase could not be acknowledged: the next check tries again');
     }
     return false;
-  }
-
-  #urlOf(packageName: string): string {
-    return `${this.#parts.settings().publisherUrl}/androidpublisher/v3/applications/${packageName}/purchases`;
   }
 }
 

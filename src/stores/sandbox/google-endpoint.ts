@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { Refusal } from '../../errors.ts';
 import { Reply, type Call, type Encoded, type Endpoint, type EndpointDeclaration } from '../../server/http/endpoint.ts';
-import { refuseBearer, type Scope } from './issue-access-token.ts';
-import { GOOGLE_JSON, googleReply } from './google-reply.ts';
+import { refuseBearer, scopes, type Scope } from './issue-access-token.ts';
+import { GOOGLE_JSON, googleReply, unavailable } from './google-reply.ts';
 import { KEY_MAKING_MS } from './signing-keys.ts';
 import { ofSandbox, type SandboxServices, type ServicesWithStore } from './sandbox-services.ts';
 
@@ -18,6 +18,7 @@ type GoogleAnswer<Body> = Body | Reply<Encoded> | Refusal<'store_unavailable'>;
  */
 export function googleEndpoint<
   Params extends z.ZodObject | undefined,
+  Query extends z.ZodObject | undefined,
   Body extends z.ZodObject | undefined,
   ReplyShape extends z.ZodObject,
 >(
@@ -28,10 +29,11 @@ export function googleEndpoint<
     /** The scope that the request's access token must have: else 401 or 403 in Google's format. Undefined: no access token. */
     scope?: Scope;
     params?: Params;
+    query?: Query;
     body?: Body;
     reply: ReplyShape;
     handle: (
-      call: Call<Checked<Params>, undefined, Checked<Body>, undefined>,
+      call: Call<Checked<Params>, Checked<Query>, Checked<Body>, undefined>,
       services: SandboxServices,
     ) => GoogleAnswer<z.input<ReplyShape>> | Promise<GoogleAnswer<z.input<ReplyShape>>>;
   },
@@ -51,7 +53,11 @@ export function googleEndpoint<
       const sandboxServices = ofSandbox(services);
       const refusal = scope === undefined ? undefined : await refuseBearer(call.meta, scope, sandboxServices);
       if (refusal !== undefined) return refusal;
+      const chaos = scope === scopes.publisher ? sandboxServices.sandbox.chaos : undefined;
+      const fate = (await chaos?.ofCall()) ?? 'works';
+      if (fate === 'fails') return unavailable();
       const answer = await handle(call, sandboxServices);
+      if (fate === 'fails_afterwards') return unavailable();
       return answer instanceof Reply || answer instanceof Refusal ? answer : googleReply(answer);
     },
   };

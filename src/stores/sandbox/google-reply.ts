@@ -41,3 +41,5 @@ export function googleError(code: number, fault: GoogleFault): Reply<Encoded> {
 export const notFound = (status?: string) => googleError(404, { reason: 'notFound', message: 'Not Found', domain: 'global', status });
 
 export const invalidValue = () => googleError(400, { reason: 'invalid', message: 'Invalid Value', domain: 'global' });
+
+export const unavailable = () => googleError(503, { reason: 'backendError', message: 'Backend Error', domain: 'global' });

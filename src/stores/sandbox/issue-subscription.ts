@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
 import {
@@ -8,9 +7,9 @@ import {
   type IssuableState,
   type SubscriptionState,
 } from './subscription-lifecycle.ts';
-import { mayBePurchaseToken, newPurchaseToken, ProductId } from './model.ts';
+import { mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
 import { keepSubscription, readSubscription } from './subscription-record.ts';
-import { changeOf, notificationOf, pushNotification } from './push-notification.ts';
+import { changeOf, deliverNotification, notificationOf } from './push-notification.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
@@ -22,7 +21,6 @@ const DEFAULT_GRACE_MINUTES = 1;
 const DEFAULT_PRODUCT_ID = 'premium';
 
 export const subscriptionFields = {
-  state: z.enum(issuableStates).optional().meta({ description: 'subscription: active if left out.' }),
   minutes: z
     .number()
     .min(0.01, 'Must be at least 0.01')
@@ -43,28 +41,15 @@ export const subscriptionFields = {
     .enum(['declined', 'paid'])
     .optional()
     .meta({ description: 'subscription: outcome of the payment when the state ends. `declined` if left out.' }),
-  productId: ProductId.optional().meta({ description: `subscription: ${DEFAULT_PRODUCT_ID} if left out.` }),
   linkedPurchaseToken: z
     .string()
     .regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
     .optional()
     .meta({ description: 'subscription: the token of the purchase that this one replaces. The sandbox does not change that purchase.' }),
-  purchaseToken: z
-    .string()
-    .optional()
-    .meta({
-      description:
-        'subscription: changes the state of a purchase that was issued before. Fields that are left out keep their values. `active` ' +
-        'renews it, `canceled` without `minutes` stops its renewal and keeps the paid period, `expired` refunds it.',
-    }),
-  notify: z
-    .boolean()
-    .optional()
-    .meta({ description: 'subscription: pushes a notification about the change to POST /v1/store/google/notifications.' }),
 };
 
 export interface SubscriptionOrder {
-  readonly state?: IssuableState | undefined;
+  readonly state?: string | undefined;
   readonly minutes?: number | undefined;
   readonly graceMinutes?: number | undefined;
   readonly renew?: 'declined' | 'paid' | undefined;
@@ -100,7 +85,7 @@ export async function issueSubscription(order: SubscriptionOrder, services: Sand
     state,
     ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
     ...(order.notify === true
-      ? { notified: await pushNotification(services, notificationOf(issued, purchaseToken, changeOf(issued, before, at))) }
+      ? { notified: await deliverNotification(services, notificationOf(issued, purchaseToken, changeOf(issued, before, at))) }
       : {}),
   };
 }
@@ -116,7 +101,8 @@ async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { s
 
 /** @param before the purchase before the change. Undefined: a new purchase */
 function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefined, at: number): IssuedSubscription {
-  const { state = 'active', minutes, graceMinutes } = order;
+  const { minutes, graceMinutes } = order;
+  const state = stateOf(order.state);
   const periodMs = minutes === undefined ? (before?.periodMs ?? DEFAULT_MINUTES * MINUTE_MS) : Math.round(minutes * MINUTE_MS);
   const linkedPurchaseToken = order.linkedPurchaseToken ?? before?.linkedPurchaseToken;
   const was = before && subscriptionAt(before, at);
@@ -138,14 +124,14 @@ function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefi
   };
 }
 
+function stateOf(state = 'active'): IssuableState {
+  const found = issuableStates.find((each) => each === state);
+  if (found === undefined) throw invalid('state', `A subscription is ${issuableStates.join(', ')}`);
+  return found;
+}
+
 /** A state past the paid time follows a paid period. */
 function startOf(state: IssuableState, at: number, periodMs: number): number {
   if (state === 'pending') return at + periodMs;
   return state === 'active' || state === 'canceled' ? at : at - periodMs;
-}
-
-/** `GPA.3345-1122-3344-55667` */
-function newOrderId(): string {
-  const digits = (count: number): string => String(randomInt(10 ** count)).padStart(count, '0');
-  return `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${digits(5)}`;
 }

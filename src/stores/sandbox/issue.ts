@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
 import { idTokenFields, issueIdToken } from './issue-id-token.ts';
 import { integrityTokenFields, issueIntegrityToken } from './issue-integrity-token.ts';
+import { issuePurchase, purchaseFields } from './issue-purchase.ts';
 import { issueSubscription, subscriptionFields } from './issue-subscription.ts';
 import { KEY_MAKING_MS } from './signing-keys.ts';
-import { LIFECYCLE } from './subscription-lifecycle.ts';
-import { PackageName } from './model.ts';
+import { issuableStates, LIFECYCLE } from './subscription-lifecycle.ts';
+import { PackageName, ProductId } from './model.ts';
 import { ofSandbox, type ServicesWithStore } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
@@ -14,21 +15,46 @@ export const sandboxIssue = endpoint({
   path: '/sandbox/issue',
   operationId: 'sandboxIssue',
   caller: 'none',
-  summary: 'Issues a token that an app would get from Google: an ID token, an integrity token, or the purchase token of a subscription.',
+  summary: 'Issues a token that an app would get from Google: an ID token, an integrity token, or a purchase token.',
   description:
     'Available with STORE=sandbox only. The sandbox signs its tokens with its own keys, and the code that verifies them is the code that ' +
     "verifies Google's. Send an `id_token` to POST /v1/account/store-provision, an `integrity_token` to POST /v1/account/store-install, " +
-    `the \`purchaseToken\` of a \`subscription\` to POST /v1/subscription/purchase.\n\nLifecycle of a subscription: ${LIFECYCLE}`,
+    'the `purchaseToken` of a `subscription` to POST /v1/subscription/purchase, and that of a `purchase` to POST /v1/purchases.\n\n' +
+    `Lifecycle of a subscription: ${LIFECYCLE}`,
   body: z.object({
     kind: z
-      .enum(['id_token', 'integrity_token', 'subscription'])
+      .enum(['id_token', 'integrity_token', 'subscription', 'purchase'])
       .meta({ description: 'Each kind has fields of its own: the description of a field begins with its kinds.' }),
     packageName: PackageName.optional().meta({
-      description: `integrity_token, subscription: ${SANDBOX_PACKAGE_NAME} if left out. Any other package is a foreign app.`,
+      description: `integrity_token, subscription, purchase: ${SANDBOX_PACKAGE_NAME} if left out. Any other package is a foreign app.`,
     }),
     ...idTokenFields,
     ...integrityTokenFields,
     ...subscriptionFields,
+    state: z
+      .enum([...issuableStates, 'purchased'])
+      .optional()
+      .meta({
+        description:
+          'subscription: any but `purchased`; `active` if left out. purchase: `purchased`, `pending` or `canceled`; `purchased` if left out. ' +
+          '`canceled` refunds a purchase that was paid for.',
+      }),
+    productId: ProductId.optional().meta({
+      description: "subscription: `premium` if left out. purchase: the store's id of a product of the catalogue; `coins_500` if left out.",
+    }),
+    purchaseToken: z
+      .string()
+      .optional()
+      .meta({
+        description:
+          'subscription, purchase: changes one that was issued before. Fields that are left out keep their values. Of a subscription `active` ' +
+          'renews it, `canceled` without `minutes` stops its renewal and keeps the paid period, `expired` refunds it. Of a purchase `state` ' +
+          'and `refundedQuantity` may change.',
+      }),
+    notify: z.boolean().optional().meta({
+      description: 'subscription, purchase: pushes a notification about the change to POST /v1/store/google/notifications.',
+    }),
+    ...purchaseFields,
   }),
   reply: z.object({
     token: z.string().optional().meta({ description: 'id_token: the ID token.' }),
@@ -37,13 +63,16 @@ export const sandboxIssue = endpoint({
     purchaseToken: z
       .string()
       .optional()
-      .meta({ description: 'subscription: the token of the purchase.', example: 'sandbox.Rk2vYp7QxLm0TzJcW4sNbH8dGfA1uEoK' }),
+      .meta({ description: 'subscription, purchase: the token of the purchase.', example: 'sandbox.Rk2vYp7QxLm0TzJcW4sNbH8dGfA1uEoK' }),
     productId: z.string().optional().meta({ example: 'premium' }),
     packageName: z.string().optional().meta({ example: SANDBOX_PACKAGE_NAME }),
     state: z
-      .enum(['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending', 'pending_canceled'])
+      .enum([...issuableStates, 'pending_canceled', 'purchased'])
       .optional()
-      .meta({ description: 'subscription: its state now.', example: 'active' }),
+      .meta({ description: 'subscription, purchase: its state now.', example: 'active' }),
+    orderId: z.string().optional().meta({ description: 'purchase: its number.', example: 'GPA.3345-1234-5678-90123' }),
+    quantity: z.int().optional().meta({ description: 'purchase: units that were bought.', example: 1 }),
+    refundedQuantity: z.int().optional().meta({ description: 'purchase: units that are refunded in sum.', example: 0 }),
     expiresAt: z.iso
       .datetime()
       .optional()
@@ -51,7 +80,7 @@ export const sandboxIssue = endpoint({
     notified: z
       .boolean()
       .optional()
-      .meta({ description: 'subscription, with `notify`: whether the receiver answered the notification with 2xx.' }),
+      .meta({ description: 'subscription and purchase, with `notify`: whether the receiver answered the notification with 2xx.' }),
   }),
   sandbox: true,
   creates: true,
@@ -61,6 +90,7 @@ export const sandboxIssue = endpoint({
     const sandboxServices = ofSandbox(services);
     if (body.kind === 'id_token') return issueIdToken(body, sandboxServices);
     if (body.kind === 'integrity_token') return issueIntegrityToken(body, sandboxServices);
+    if (body.kind === 'purchase') return issuePurchase(body, sandboxServices);
     return issueSubscription(body, sandboxServices);
   },
 });

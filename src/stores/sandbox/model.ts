@@ -1,10 +1,14 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { z } from 'zod';
 
 export const sandboxRedisKeys = {
   keys: '{sandbox:keys}',
   /** A hash: `issued` (JSON of IssuedSubscription) and, once acknowledged, `acknowledgedAt` (milliseconds since 1970). */
   subscription: (purchaseToken: string) => `{sandbox:subscription:${purchaseToken}}`,
+  /** A hash: `issued` (JSON of IssuedPurchase) and, once consumed, `consumedAt` (milliseconds since 1970). */
+  purchase: (purchaseToken: string) => `{sandbox:purchase:${purchaseToken}}`,
+  /** A sorted set: the tokens of an app's voided purchases by the time of their last change. */
+  voided: (packageName: string) => `{sandbox:voided:${packageName}}`,
 };
 
 /** https://developer.android.com/build/configure-app-module#set-application-id */
@@ -24,4 +28,10 @@ export function newPurchaseToken(): string {
 /** Whether the token has the format of `newPurchaseToken`. */
 export function mayBePurchaseToken(token: string): boolean {
   return /^sandbox\.[\w-]{32}$/.test(token);
+}
+
+/** `GPA.3345-1122-3344-55667` */
+export function newOrderId(): string {
+  const digits = (count: number): string => String(randomInt(10 ** count)).padStart(count, '0');
+  return `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${digits(5)}`;
 }

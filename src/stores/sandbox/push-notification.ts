@@ -53,6 +53,21 @@ const PUSH_DEADLINE_MS = 5000;
 const TOKEN_LIFE_SECONDS = 3600;
 
 /**
+ * Pushes a notification, with what goes wrong on the way (setting SANDBOX_CHAOS).
+ * @returns whether the receiver answered with 2xx; of one that comes late, whether it was sent
+ */
+export async function deliverNotification(
+  services: Pick<SandboxServices, 'sandbox' | 'log' | 'now'>,
+  notification: object,
+): Promise<boolean> {
+  const { chaos } = services.sandbox;
+  if (chaos === undefined) return pushNotification(services, notification);
+  const deliveries = chaos.deliveries();
+  for (const delayMs of deliveries) setTimeout(() => void pushNotification(services, notification), delayMs).unref();
+  return deliveries.length > 0;
+}
+
+/**
  * Pushes a notification as Pub/Sub does, authenticated by an OIDC token: https://cloud.google.com/pubsub/docs/push and
  * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Unlike Pub/Sub it does not retry.
  * @returns whether the receiver answered with 2xx

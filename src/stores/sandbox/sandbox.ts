@@ -1,17 +1,24 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { GoogleSettings } from '../google/settings.ts';
+import { Chaos } from './chaos.ts';
 import { SandboxKeys } from './signing-keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
 
 /** The stand-in for Google: its keys, and the settings by which the service verifies its tokens. */
 export class Sandbox {
   readonly keys: SandboxKeys;
+  /** Undefined: nothing goes wrong. */
+  readonly chaos: Chaos | undefined;
   readonly #baseUrl: () => string;
   #settings: { readonly baseUrl: string; readonly settings: GoogleSettings } | undefined;
 
-  /** @param baseUrl this service's own address. Called at each use, because the port is known only once the service listens */
-  constructor(scripts: ScriptRunner, baseUrl: () => string) {
+  /**
+   * @param baseUrl this service's own address. Called at each use, because the port is known only once the service listens
+   * @param chaosSeed of SANDBOX_CHAOS
+   */
+  constructor(scripts: ScriptRunner, baseUrl: () => string, chaosSeed?: number) {
     this.keys = new SandboxKeys(scripts);
+    this.chaos = chaosSeed === undefined ? undefined : new Chaos(chaosSeed);
     this.#baseUrl = baseUrl;
   }
 

@@ -15,6 +15,9 @@ export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
 /** The service account of the sandbox's notifications. */
 export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
 
+/** Short, so that who tries the sandbox sees a refund arrive without its notification. */
+const ASK_FOR_VOIDED_EVERY_MS = 60_000;
+
 /** @param baseUrl this service's own address, known once it listens */
 export function sandboxSettings(keys: SandboxKeys, baseUrl: string): GoogleSettings {
   return {
@@ -39,6 +42,7 @@ export function sandboxSettings(keys: SandboxKeys, baseUrl: string): GoogleSetti
       return { decryption: integrity.decryption, verification: integrity.verification };
     },
     notifications: { audience: `${baseUrl}/v1/store/google/notifications`, email: SANDBOX_NOTIFIER },
+    askForVoidedEveryMs: ASK_FOR_VOIDED_EVERY_MS,
   };
 }
 

@@ -92,6 +92,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   rooms: 'Rooms in which players meet and share the public state of a game. `/v1/rooms/{code}/live` of the AsyncAPI document watches one.',
   trial: "A device's trial, started once.",
   subscription: 'Subscriptions that the app store confirmed or an app reported.',
+  purchases: 'Coins bought in an app store: verified there, booked once, and taken back exactly.',
   entitlement: 'What the caller may use now, from subscription and trial.',
   store: 'Signing in with the app store, and proving that an install is genuine.',
   operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` looks at and changes.',

@@ -56,6 +56,7 @@ describe('GET /v1/account/export', () => {
     expect(body).toEqual({
       ok: true,
       accountId: accountIdOf(installId),
+      coinPurchases: [],
       account: { kind: 'guest', createdAt: expect.any(String), firstRunAt: expect.any(String), guests: [], signOutsEverywhere: 0 },
       trial: { startedAt: expect.any(String), device: expect.any(String) },
       subscriptionReport: { subscribed: true, at: expect.any(String) },
@@ -87,6 +88,7 @@ describe('GET /v1/account/export', () => {
       balanceCoins: 0,
       scores: [],
       seats: [],
+      coinPurchases: [],
       purchases: [],
       entries: [],
     });

@@ -204,8 +204,9 @@ describe('GET /metrics', () => {
         else if (name === 'by') expect(['install', 'store']).toContain(value);
         else if (name === 'action') expect(actionNames).toContain(value);
         else if (name === 'via') expect(['http', 'channel']).toContain(value);
+        else if (name === 'call') expect(['look', 'finish', 'list']).toContain(value);
         else if (name === 'outcome')
-          expect(['done', 'replayed', 'refused', 'failed', 'created', 'joined', 'seated', 'retried']).toContain(value);
+          expect(['done', 'replayed', 'refused', 'failed', 'created', 'joined', 'seated', 'retried', 'granted', 'refunded', 'reversed']).toContain(value);
         else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^(\d+\.\d+\.\d+|(src-)?[\da-f]{12})$/);
         // A primary of the Cluster that the service is set to.
         else if (name === 'node') expect(value).toMatch(/^127\.0\.0\.1:\d+$/);

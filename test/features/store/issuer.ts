@@ -82,6 +82,7 @@ export class Issuer implements AsyncDisposable {
       serviceAccount: undefined,
       integrityKeys: undefined,
       notifications: { audience: PUSH_AUDIENCE, email: PUSH_EMAIL },
+      askForVoidedEveryMs: 300_000,
     };
   }
 

@@ -41,6 +41,10 @@ const needed: { readonly [Route in keyof DeclaredWire]?: (service: TestService) 
     const { purchaseToken } = await issue(service, { kind: 'subscription', state: 'active' });
     return { fields: { purchaseToken } };
   },
+  'POST /v1/purchases': async (service) => {
+    const { purchaseToken } = await issue(service, { kind: 'purchase' });
+    return { fields: { purchaseToken } };
+  },
   'POST /v1/account/store-provision': async (service) => {
     const { token } = await issue(service, { kind: 'id_token', subject: freshId('subject') });
     return { fields: { token } };

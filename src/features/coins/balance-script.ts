@@ -1,0 +1,11 @@
+import { checksCaller } from '../../accounts/prologues.ts';
+import { defineScript } from '../../redis/script.ts';
+
+export const balanceScript = defineScript({
+  file: new URL('balance.lua', import.meta.url),
+  keys: ['ledger'],
+  args: [],
+  answers: ['balance'],
+  prologue: checksCaller,
+  readOnly: true,
+});

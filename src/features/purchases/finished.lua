@@ -1,0 +1,9 @@
+-- Records whether the store knows that the buyer has what was bought. A purchase of a deleted account then forgets the store's id.
+-- KEYS purchase
+-- ARGV finished (1 or 0)
+-- Answers done(faults in a row)
+if finished == '0' then return {'done', tostring(redis.call('HINCRBY', purchase, 'faults', 1))} end
+redis.call('HSET', purchase, 'finished', 1)
+redis.call('HDEL', purchase, 'faults')
+if redis.call('HGET', purchase, 'owner') == '-' then redis.call('HDEL', purchase, 'id') end
+return {'done', '0'}

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
+import { joinListing, listedPart, listedParts } from './listing.ts';
+import { LISTED, Purchase, shownPurchase } from './model.ts';
+import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
+import { productPurchaseAuditor } from './purchase-auditor.ts';
+import { readPurchase, releasePurchase } from './purchase-record.ts';
+
+/** Purchases of a page of the export, and those that an operator sees of an account. */
+const AT_ONCE = 20;
+const MOST_SHOWN = 50;
+
+/** Coins that the account bought in an app store. The purchases have records of their own, which name the account. */
+export const purchaseHolding = {
+  name: 'purchases of coins',
+  keys: [{ name: LISTED, life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' }],
+  // The records still name the guest. The script that lists a purchase follows a guest that moved, so nothing arrives late.
+  async handOver({ guestId, accountId }, { scripts }) {
+    await joinListing(guestId, accountId, scripts);
+    return false;
+  },
+  async erase({ owners, guests }, { scripts }) {
+    const all = [...owners, ...guests];
+    for (const owner of owners) {
+      for await (const listed of listedParts(owner, scripts)) await Promise.all(listed.map(([id]) => release(id, all, scripts)));
+    }
+  },
+  exported: {
+    shape: { coinPurchases: z.array(Purchase).optional().meta({ description: 'Coins bought in an app store, oldest first.' }) },
+    pages: {
+      letter: 'b',
+      first: '0',
+      isPlace: (text) => /^\d{1,9}$/.test(text),
+      async read({ accountId }, place, { scripts }) {
+        const from = Number(place);
+        const { size, listed } = await listedPart(accountId, from, scripts, AT_ONCE);
+        const next = from + AT_ONCE < size ? String(from + AT_ONCE) : undefined;
+        return { lists: { coinPurchases: await shown(listed, scripts, shownPurchase) }, next, looks: 1 + listed.length };
+      },
+    },
+  },
+  shown: {
+    shape: {
+      coinPurchases: z
+        .array(OperatorPurchase)
+        .meta({ description: `Coins bought in an app store: the newest ${MOST_SHOWN}, oldest first.` }),
+    },
+    async show({ accountId }, { scripts }) {
+      const { size } = await listedPart(accountId, 0, scripts, 0);
+      const { listed } = await listedPart(accountId, Math.max(0, size - MOST_SHOWN), scripts, MOST_SHOWN);
+      return { coinPurchases: await shown(listed, scripts, operatorPurchase) };
+    },
+  },
+  auditors: () => [productPurchaseAuditor],
+} satisfies Holding;
+
+async function release(purchaseId: string, owners: readonly string[], scripts: HoldingParts['scripts']): Promise<void> {
+  const document = await readPurchase(purchaseId, scripts);
+  // Only an operator could have given it to another account since.
+  if (document !== undefined && owners.includes(document.owner)) await releasePurchase(purchaseId, document.owner, scripts);
+}
+
+async function shown<Shown>(
+  listed: readonly (readonly [purchaseId: string, at: string])[],
+  scripts: HoldingParts['scripts'],
+  show: (purchaseId: string, document: NonNullable<Awaited<ReturnType<typeof readPurchase>>>) => Shown,
+): Promise<Shown[]> {
+  const documents = await Promise.all(listed.map(([purchaseId]) => readPurchase(purchaseId, scripts)));
+  return documents.flatMap((document, index) => (document === undefined ? [] : [show(listed[index]![0], document)]));
+}

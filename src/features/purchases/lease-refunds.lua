@@ -1,0 +1,12 @@
+-- Gives the question for refunds to one process at a time.
+-- KEYS asked
+-- ARGV holder, every_ms, lease_ms
+-- Answers yours(asked at, or 0) others(asked at, or 0)
+--
+-- `askedAt` is the time of the last question that was answered as a whole.
+local asked_at, lease_end = unpack(redis.call('HMGET', asked, 'askedAt', 'leaseEnd'))
+local is_due = not asked_at or asked_at + every_ms <= tonumber(now)
+local is_free = not lease_end or tonumber(lease_end) <= tonumber(now)
+if not is_due or not is_free then return {'others', asked_at or '0'} end
+redis.call('HSET', asked, 'leasedBy', holder, 'leaseEnd', string.format('%.0f', now + lease_ms))
+return {'yours', asked_at or '0'}

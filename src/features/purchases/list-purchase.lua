@@ -1,0 +1,9 @@
+-- Lists a purchase among those of an account. The first one of an account that never was brings the account into being, as its entry would.
+-- KEYS account, standing, listed
+-- ARGV purchase, at
+-- Library standing.lua: standing_of
+-- Answers listed(created 0|1) moving moved(account that it moved into) deleted(time)
+local state, detail = standing_of(standing)
+if state ~= 'open' and state ~= 'banned' then return {state, detail} end
+if redis.call('ZADD', listed, 'NX', at, purchase) == 0 then return {'listed', '0'} end
+return {'listed', tostring(redis.call('HSETNX', account, 'createdAt', now))}

@@ -1,0 +1,83 @@
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { dropHeldKey } from '../../accounts/held-keys.ts';
+import { standingLibrary } from '../../accounts/standing.ts';
+import { runWhereItIs } from '../../accounts/standing-look.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { LISTED, purchaseKeys } from './model.ts';
+
+const listScript = defineScript({
+  file: new URL('list-purchase.lua', import.meta.url),
+  keys: ['account', 'standing', 'listed'],
+  args: ['purchase', 'at'],
+  answers: ['listed', 'moving', 'moved', 'deleted'],
+  library: standingLibrary,
+  durable: true,
+});
+
+const readListed = defineScript({
+  file: new URL('read-listed.lua', import.meta.url),
+  keys: ['listed'],
+  args: ['from', 'count'],
+  answers: ['part'],
+  readOnly: true,
+});
+
+const joinListed = defineScript({
+  file: new URL('join-listed.lua', import.meta.url),
+  keys: ['listed', 'standing'],
+  args: ['words'],
+  answers: ['joined', 'account_deleted'],
+  library: standingLibrary,
+  durable: true,
+});
+
+/** Lists a purchase where its owner is now. @returns false if the account was deleted */
+export async function listPurchase(owner: string, purchaseId: string, at: number, scripts: CallerScripts): Promise<boolean> {
+  const { word, figures } = await runWhereItIs(owner, scripts, (id) =>
+    scripts.run(
+      listScript,
+      { account: accountKey(id), standing: standingKey(id), listed: purchaseKeys.listed(id) },
+      { purchase: purchaseId, at },
+    ),
+  );
+  if (figures[0] === '1') scripts.accountCreated();
+  return word === 'listed';
+}
+
+/** Purchases that are read at a time. */
+const AT_ONCE = 100;
+
+/** Part of an account's purchases, oldest first. @param from the number of purchases before */
+export async function listedPart(
+  accountId: string,
+  from: number,
+  scripts: ScriptRunner,
+  count = AT_ONCE,
+): Promise<{ readonly size: number; readonly listed: readonly (readonly [purchaseId: string, at: string])[] }> {
+  const [, size, ...words] = await scripts.run(readListed, { listed: purchaseKeys.listed(accountId) }, { from, count });
+  return { size: Number(size), listed: pairsOf(words) };
+}
+
+/** All of an account's purchases, part by part. */
+export async function* listedParts(accountId: string, scripts: ScriptRunner) {
+  for (let from = 0; ; from += AT_ONCE) {
+    const { listed } = await listedPart(accountId, from, scripts);
+    if (listed.length > 0) yield listed;
+    if (listed.length < AT_ONCE) return;
+  }
+}
+
+/** Lists the purchases of a guest that moved among those of the account. May be repeated, and stop anywhere. */
+export async function joinListing(guestId: string, accountId: string, scripts: ScriptRunner): Promise<void> {
+  const keys = { listed: purchaseKeys.listed(accountId), standing: standingKey(accountId) };
+  for await (const listed of listedParts(guestId, scripts)) {
+    const words = listed.flatMap(([purchaseId, at]) => [at, purchaseId]);
+    const [word] = await scripts.run(joinListed, keys, { words: JSON.stringify(words) });
+    // The deletion of the account deletes the guest too.
+    if (word === 'account_deleted') return;
+  }
+  await dropHeldKey(guestId, LISTED, scripts);
+}

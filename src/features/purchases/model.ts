@@ -1,0 +1,164 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { ACCOUNT_ID } from '../../accounts/ids.ts';
+import { isoTime, timeOf } from '../../accounts/fields.ts';
+import { SELLING_STORES, type ProductPurchase, type ProductState, type SellingStore } from '../../stores/store.ts';
+
+export const purchaseKeys = {
+  /**
+   * A hash for each purchase of coins, by `purchaseIdOf`: store, id (the store's own, a secret), packageName, sku, orderId, buyer, state,
+   * quantity, refunded, checkedAt, test, tellsRefunds as the store said last; productId and unitCoins of the catalogue when it was granted;
+   * owner (an account id; after a move still the guest's; `-` once the account was deleted), at (when it was recorded), grantedAt,
+   * refundedAt, balanceAfter (of the grant); what the ledger has of it (`purchase-booking.lua`); finished (1 once the store was told), faults
+   * (looks in a row that failed), act (the last act that was written ahead in the queue). It never expires: without it the purchase could
+   * be granted again.
+   */
+  purchase: (purchaseId: string) => `{product-purchase:${purchaseId}}`,
+  /** A sorted set: the account's purchases, by the time at which they were recorded. */
+  listed: (accountId: string) => `{${accountId}}:${LISTED}`,
+  /** The queue of purchases to look at: `purchaseIdOf` by time. */
+  due: 'product-purchases:due',
+};
+
+/** Name of the account's key. */
+export const LISTED = 'product-purchases';
+
+/** The public id of a purchase: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from it. */
+export function purchaseIdOf(store: SellingStore, id: string): string {
+  return hash('sha256', `coinop:product-purchase:${store}:${id}`, 'base64url').slice(0, 22);
+}
+
+/** Version 8 of a UUID, whose bits are the maker's own (RFC 9562, section 5.8): it tells coinop's ids from those that apps made themselves. */
+export function appleAccountTokenOf(accountId: string): string {
+  const digits = hash('sha256', `coinop:apple-account-token:${accountId}`, 'hex').slice(0, 32).split('');
+  digits[12] = '8';
+  digits[16] = '89ab'[Number.parseInt(digits[16]!, 16) % 4]!;
+  return digits.join('').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The account that the app named to the store when its user bought. Undefined: none, or an id that is not coinop's. */
+export function boundAccountOf({ buyer }: Pick<ProductPurchase, 'buyer'>): string | undefined {
+  return buyer !== undefined && ACCOUNT_ID.test(buyer) ? buyer : undefined;
+}
+
+/** An entry of the ledger that a purchase is due. `purchase-booking.lua` has the rules. */
+export interface PurchaseBooking {
+  readonly type: 'topup' | 'refund';
+  readonly coins: number;
+  readonly number: string;
+}
+
+/** A purchase as Redis keeps it. Times are milliseconds since 1970. */
+export interface PurchaseDocument {
+  readonly store: SellingStore;
+  /** '' once the account was deleted and the store needs to be told nothing. */
+  readonly id: string;
+  readonly packageName: string;
+  readonly sku: string;
+  /** '' before the grant. */
+  readonly productId: string;
+  readonly orderId: string;
+  /** The account as the app named it to the store. '' where it named none. */
+  readonly buyer: string;
+  /** An account id. After a move it is still the guest's. `-` once the account was deleted. */
+  readonly owner: string;
+  readonly state: ProductState;
+  readonly quantity: number;
+  readonly refunded: number;
+  readonly granted: number;
+  readonly taken: number;
+  readonly isTest: boolean;
+  readonly isFinished: boolean;
+  readonly tellsRefunds: boolean;
+  readonly booking: PurchaseBooking | undefined;
+  readonly at: number;
+  readonly checkedAt: number;
+  readonly grantedAt: number | undefined;
+  readonly refundedAt: number | undefined;
+  /** Right after the grant. */
+  readonly balanceAfter: number;
+  readonly faults: number;
+}
+
+export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocument {
+  const text = (name: string): string => fields.get(name) ?? '';
+  const number = (name: string): number => Number(fields.get(name) ?? 0);
+  const [type, coins] = text('booking').split(' ');
+  return {
+    store: text('store') as SellingStore,
+    id: text('id'),
+    packageName: text('packageName'),
+    sku: text('sku'),
+    productId: text('productId'),
+    orderId: text('orderId'),
+    buyer: text('buyer'),
+    owner: text('owner'),
+    state: text('state') as ProductState,
+    quantity: number('quantity'),
+    refunded: number('refunded'),
+    granted: number('granted'),
+    taken: number('taken'),
+    isTest: fields.has('test'),
+    isFinished: fields.has('finished'),
+    tellsRefunds: fields.has('tellsRefunds'),
+    booking: type === '' ? undefined : { type: type as PurchaseBooking['type'], coins: Number(coins), number: text('entries') },
+    at: number('at'),
+    checkedAt: number('checkedAt'),
+    grantedAt: timeOf(text('grantedAt')),
+    refundedAt: timeOf(text('refundedAt')),
+    balanceAfter: number('balanceAfter'),
+    faults: number('faults'),
+  };
+}
+
+/** Whether the store has to be told that the buyer has what was bought. */
+export function needsFinish({ grantedAt, isFinished, state, id }: PurchaseDocument): boolean {
+  return grantedAt !== undefined && !isFinished && state === 'purchased' && id !== '';
+}
+
+export const PurchaseId = z.string().meta({ description: 'Identifier of a purchase here.', example: 'k3Jx9QmZ2bTwR5vY8cLnAa' });
+
+/** A purchase as its owner sees it. */
+export const Purchase = z
+  .object({
+    purchaseId: PurchaseId,
+    store: z.enum(SELLING_STORES),
+    productId: z.string().meta({ description: 'Of the catalogue.' }),
+    quantity: z.int().min(1).meta({ description: 'Units that were bought.' }),
+    coins: z.int().min(0).meta({ description: 'Coins that were granted; a refund does not change it.' }),
+    state: z.enum(['pending', 'granted', 'refunded']).meta({
+      description: '`pending`: not paid for yet. `refunded`: all of it was refunded, or it was canceled before it was paid for.',
+    }),
+    refundedQuantity: z.int().min(1).optional().meta({ description: 'Units of which something was refunded, in sum.' }),
+    test: z.literal(true).optional().meta({ description: 'Nobody paid for it.' }),
+    at: z.iso.datetime().meta({ description: 'When the service first saw it.' }),
+  })
+  .meta({
+    id: 'Purchase',
+    example: {
+      purchaseId: 'k3Jx9QmZ2bTwR5vY8cLnAa',
+      store: 'google',
+      productId: 'coins-500',
+      quantity: 1,
+      coins: 500,
+      state: 'granted',
+      at: '2026-11-22T12:00:00.000Z',
+    },
+  });
+
+export function shownPurchase(purchaseId: string, document: PurchaseDocument): z.input<typeof Purchase> {
+  const { store, productId, quantity, granted, state, refunded, isTest, at, grantedAt } = document;
+  const gone = state === 'canceled' && grantedAt !== undefined ? quantity : refunded;
+  const isRefunded = state === 'canceled' || refunded >= quantity;
+  return {
+    purchaseId,
+    store,
+    productId,
+    quantity,
+    coins: granted,
+    state: isRefunded ? 'refunded' : grantedAt === undefined ? 'pending' : 'granted',
+    refundedQuantity: gone > 0 ? Math.ceil(gone) : undefined,
+    test: isTest ? true : undefined,
+    at: isoTime(at)!,
+  };
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { isoTime } from '../../accounts/fields.ts';
+import { needsFinish, Purchase, shownPurchase, type PurchaseDocument } from './model.ts';
+
+/** A purchase of coins as operators see it. The store's own id is a secret where it claims the purchase, and is not shown. */
+export const OperatorPurchase = z
+  .object({
+    ...Purchase.shape,
+    accountId: z.string().optional().meta({
+      description: 'Its owner; after a move still the guest. Missing once the account was deleted.',
+    }),
+    orderId: z.string().optional().meta({ description: "The store's number of the purchase, as its console shows it." }),
+    sku: z.string().meta({ description: "The store's id of the product." }),
+    packageName: z.string(),
+    boundTo: z.string().optional().meta({ description: 'The account as the app named it to the store.' }),
+    takenCoins: z.int().meta({ description: 'Coins that refunds have taken back, less those that reversed refunds gave back.' }),
+    grantedAt: z.iso.datetime().optional(),
+    refundedAt: z.iso.datetime().optional().meta({ description: 'When the last entry of a refund was booked.' }),
+    checkedAt: z.iso.datetime().meta({ description: 'When the store was last asked.' }),
+    isFinished: z.boolean().meta({ description: 'Whether the store knows that the buyer has the coins (Google: it is consumed).' }),
+    stuck: z.enum(['unpaid', 'unbooked', 'unfinished']).optional().meta({
+      description:
+        '`unpaid`: the store waits for the money. `unbooked`: the ledger lacks an entry. `unfinished`: the store was not told yet. Missing: nothing is left to do.',
+    }),
+    failedLooks: z.int().meta({ description: 'Looks in a row that failed.' }),
+  })
+  .meta({ id: 'OperatorCoinPurchase' });
+
+export function operatorPurchase(purchaseId: string, document: PurchaseDocument): z.input<typeof OperatorPurchase> {
+  const { owner, orderId, sku, packageName, buyer, taken, grantedAt, refundedAt, checkedAt, isFinished, faults } = document;
+  return {
+    ...shownPurchase(purchaseId, document),
+    accountId: owner === '-' ? undefined : owner,
+    orderId: orderId === '' ? undefined : orderId,
+    sku,
+    packageName,
+    boundTo: buyer === '' ? undefined : buyer,
+    takenCoins: taken,
+    grantedAt: isoTime(grantedAt),
+    refundedAt: isoTime(refundedAt),
+    checkedAt: isoTime(checkedAt)!,
+    isFinished,
+    stuck: stuckIn(document),
+    failedLooks: faults,
+  };
+}
+
+/** What is left to do for a purchase. */
+export function stuckIn(document: PurchaseDocument): 'unpaid' | 'unbooked' | 'unfinished' | undefined {
+  if (document.booking !== undefined) return 'unbooked';
+  if (document.state === 'pending' && document.owner !== '-') return 'unpaid';
+  return needsFinish(document) ? 'unfinished' : undefined;
+}

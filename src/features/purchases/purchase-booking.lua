@@ -1,0 +1,54 @@
+-- Functions for scripts that change a purchase. Gives whole(), add(), decide() and document(). Needs purchase (a key).
+--
+-- The purchase says what the store's word comes to (state, quantity, refunded), and what of it the ledger has: grantedUnits and granted
+-- (coins) by entries of type topup, returnedUnits and taken (coins) by entries of type refund. `booking` is the next entry, which the
+-- ledger may or may not have yet: "<type> <coins> <units>". Its key is the purchase and `entries`, the number of bookings so far, so that
+-- whoever books it again books the same entry. There is one at a time: the next one is computed from sums, so that the order of
+-- notifications and their repetition change nothing.
+
+local function whole(number) return string.format('%d', number) end
+
+-- Units may be fractions where a store refunds a part of one.
+local function coins_of(units, unit_coins) return math.floor(units * unit_coins + 0.5) end
+
+-- Smaller differences of units come from the rounding of fractions.
+local LEAST_UNITS = 1e-6
+
+local function add(field, by)
+  redis.call('HSET', purchase, field, string.format('%.14g', (redis.call('HGET', purchase, field) or 0) + by))
+end
+
+-- Decides the next entry, if the ledger does not have what the store's word comes to. Returns its type.
+local function decide()
+  local booking, owner, state, unit_coins, quantity, refunded, granted_units, granted, returned_units, taken =
+    unpack(redis.call('HMGET', purchase,
+      'booking', 'owner', 'state', 'unitCoins', 'quantity', 'refunded', 'grantedUnits', 'granted', 'returnedUnits', 'taken'))
+  if booking or owner == '-' or state == 'pending' or not unit_coins then return end
+  unit_coins, granted_units, granted = tonumber(unit_coins), tonumber(granted_units or '0'), tonumber(granted or '0')
+  returned_units, taken = tonumber(returned_units or '0'), tonumber(taken or '0')
+  local due_units = state == 'purchased' and quantity - refunded or 0
+  local units = due_units - (granted_units - returned_units)
+  if math.abs(units) < LEAST_UNITS then return end
+
+  local type, coins
+  if units > 0 and returned_units < LEAST_UNITS then
+    type = 'topup'
+    coins = coins_of(granted_units + units, unit_coins) - granted
+  else
+    type = 'refund'
+    -- A reversed refund gives back what its entries took: with REFUNDS=floor that may be less than it came to.
+    units = math.max(-units, -returned_units)
+    local owed = coins_of(returned_units + units, unit_coins)
+    coins = units > 0 and coins_of(returned_units, unit_coins) - owed or math.max(0, taken - owed)
+  end
+  if coins == 0 then
+    add(type == 'topup' and 'grantedUnits' or 'returnedUnits', units)
+    return decide()
+  end
+  redis.call('HINCRBY', purchase, 'entries', 1)
+  redis.call('HSET', purchase, 'booking', string.format('%s %d %.14g', type, coins, units))
+  return type
+end
+
+-- The purchase as field, value, field, value …
+local function document() return unpack(redis.call('HGETALL', purchase)) end

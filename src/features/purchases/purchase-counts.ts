@@ -1,0 +1,50 @@
+import type { Metrics } from '../../server/metrics.ts';
+
+const calls = ['look', 'finish', 'list'] as const;
+
+const outcomes = ['granted', 'refunded', 'reversed'] as const;
+
+/** What this process has done with purchases of coins. */
+export class PurchaseCounts {
+  readonly #failures = { look: 0, finish: 0, list: 0 };
+  readonly #booked = { granted: 0, refunded: 0, reversed: 0 };
+  /** Looks at purchases that the store should have been told of a day ago. */
+  overdue = 0;
+  /** When the store was last asked for refunds, by any process, in milliseconds since 1970. 0: never. */
+  askedAt = 0;
+
+  constructor(metrics: Metrics) {
+    metrics.countBy({
+      name: 'coinop_purchases_total',
+      help: 'Purchases of coins that were granted, refunded, or given back after a refund.',
+      label: 'outcome',
+      counts: () => outcomes.map((outcome) => [outcome, this.#booked[outcome]]),
+    });
+    metrics.countBy({
+      name: 'coinop_purchase_store_failures_total',
+      help: 'Calls to the app store about purchases of coins that failed after their repetitions, by what was asked, in the background.',
+      label: 'call',
+      counts: () => calls.map((call) => [call, this.#failures[call]]),
+    });
+    metrics.count({
+      name: 'coinop_purchases_overdue_total',
+      help: 'Looks at purchases of coins that were granted a day ago, and of which the app store is not told yet.',
+      value: () => this.overdue,
+    });
+    metrics.gauge({
+      name: 'coinop_purchase_refunds_asked_timestamp_seconds',
+      help: 'When the app store was last asked for refunds, in seconds since 1970.',
+      // All workers know of the same question.
+      aggregator: 'max',
+      value: () => (this.askedAt === 0 ? undefined : this.askedAt / 1000),
+    });
+  }
+
+  failed(call: (typeof calls)[number]): void {
+    this.#failures[call]++;
+  }
+
+  booked(type: 'topup' | 'refund', coins: number): void {
+    this.#booked[type === 'topup' ? 'granted' : coins < 0 ? 'refunded' : 'reversed']++;
+  }
+}

@@ -1,0 +1,127 @@
+import { defineScript } from '../../redis/script.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { ProductPurchase, SellingStore } from '../../stores/store.ts';
+import { documentOf, purchaseKeys, type PurchaseDocument } from './model.ts';
+
+const bookingPrelude = new URL('purchase-booking.lua', import.meta.url);
+
+export const readScript = defineScript({
+  file: new URL('read.lua', import.meta.url),
+  keys: ['purchase'],
+  args: [],
+  answers: ['found', 'unknown'],
+  readOnly: true,
+});
+
+export const recordScript = defineScript({
+  file: new URL('record.lua', import.meta.url),
+  keys: ['purchase'],
+  args: [
+    ...['ownerSeen', 'owner', 'store', 'id', 'packageName', 'sku', 'productId', 'unitCoins', 'state', 'quantity', 'refunded'],
+    ...['orderId', 'buyer', 'finished', 'test', 'checkedAt', 'act'],
+  ] as const,
+  answers: ['recorded', 'changed'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+export const bookedScript = defineScript({
+  file: new URL('booked.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['number', 'coins', 'balanceAfter'],
+  answers: ['booked', 'stale', 'unknown'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+export const voidScript = defineScript({
+  file: new URL('void.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['act'],
+  answers: ['done', 'unknown'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+export const finishedScript = defineScript({
+  file: new URL('finished.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['finished'],
+  answers: ['done'],
+  durable: true,
+});
+
+export const releaseScript = defineScript({
+  file: new URL('release.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['owner'],
+  answers: ['released', 'kept'],
+  durable: true,
+});
+
+const keysOf = (purchaseId: string) => ({ purchase: purchaseKeys.purchase(purchaseId) });
+
+const parsed = (words: readonly string[]): PurchaseDocument => documentOf(new Map(pairsOf(words)));
+
+export async function readPurchase(purchaseId: string, scripts: ScriptRunner): Promise<PurchaseDocument | undefined> {
+  const [word, ...words] = await scripts.run(readScript, keysOf(purchaseId), {});
+  return word === 'unknown' ? undefined : parsed(words);
+}
+
+interface Recording {
+  readonly store: SellingStore;
+  readonly purchase: ProductPurchase;
+  /** The owner that the purchase was read with; '' for a new one. */
+  readonly ownerSeen: string;
+  readonly owner: string;
+  /** Of the catalogue. Undefined: it has none, and the purchase is not granted, or has been before. */
+  readonly product: { readonly productId: string; readonly coins: number } | undefined;
+  /** Of the journal; '' for a look that the queue started. */
+  readonly act: string;
+}
+
+/** @returns `isGranting`: this call decided to grant the purchase. Undefined: the owner is another one now */
+export async function recordPurchase(
+  purchaseId: string,
+  { store, purchase, ownerSeen, owner, product, act }: Recording,
+  scripts: ScriptRunner,
+): Promise<{ readonly document: PurchaseDocument; readonly isGranting: boolean } | undefined> {
+  const { id, packageName, sku, state, quantity, refundedQuantity, orderId, buyer, isFinished, isTest, checkedAt } = purchase;
+  const [word, isGranting, ...words] = await scripts.run(recordScript, keysOf(purchaseId), {
+    ...{ ownerSeen, owner, store, id, packageName, sku, state, quantity, checkedAt, act },
+    productId: product?.productId ?? '',
+    unitCoins: product?.coins ?? '',
+    refunded: refundedQuantity ?? '',
+    orderId: orderId ?? '',
+    buyer: buyer ?? '',
+    finished: Number(isFinished),
+    test: Number(isTest),
+  });
+  return word === 'changed' ? undefined : { document: parsed(words), isGranting: isGranting === '1' };
+}
+
+/** Records that the ledger has the entry that the purchase was due. @returns the purchase, with the next entry if there is one */
+export async function recordBooked(
+  purchaseId: string,
+  entry: { readonly number: string; readonly coins: number; readonly balanceAfter: number },
+  scripts: ScriptRunner,
+): Promise<PurchaseDocument | undefined> {
+  const [word, ...words] = await scripts.run(bookedScript, keysOf(purchaseId), entry);
+  return word === 'unknown' ? undefined : parsed(words);
+}
+
+/** @returns looks in a row after which the store still has to be told */
+export async function recordFinished(purchaseId: string, isFinished: boolean, scripts: ScriptRunner): Promise<number> {
+  const [, faults] = await scripts.run(finishedScript, keysOf(purchaseId), { finished: Number(isFinished) });
+  return Number(faults);
+}
+
+/** Takes a deleted account out of a purchase of its. */
+export async function releasePurchase(purchaseId: string, owner: string, scripts: ScriptRunner): Promise<void> {
+  await scripts.run(releaseScript, keysOf(purchaseId), { owner });
+}
+
+export async function recordVoid(purchaseId: string, act: string, scripts: ScriptRunner): Promise<void> {
+  await scripts.run(voidScript, keysOf(purchaseId), { act });
+}

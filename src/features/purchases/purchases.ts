@@ -1,0 +1,281 @@
+import type { Logger } from 'pino';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { settled } from '../../accounts/standing-look.ts';
+import { refuse, Refusal } from '../../errors.ts';
+import { backoffMs } from '../../journal/backoff.ts';
+import { Journal } from '../../journal/journal.ts';
+import type { DueQueue } from '../../redis/due-queue.ts';
+import type { AppStore, OneTimeProducts, ProductPurchase, SellingStore } from '../../stores/store.ts';
+import { listPurchase } from './listing.ts';
+import { boundAccountOf, needsFinish, purchaseIdOf, purchaseKeys, type PurchaseBooking, type PurchaseDocument } from './model.ts';
+import type { PurchaseCounts } from './purchase-counts.ts';
+import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid, releasePurchase } from './purchase-record.ts';
+
+/** Milliseconds after which the queue takes over what a process has begun: a look at the store takes 8 s, telling it 4 s. */
+const TAKE_OVER_MS = 30_000;
+
+/** Work on one purchase: a look, 8 s, telling the store, 4 s, and a few scripts. */
+const LEASE_MS = 30_000;
+
+/** A user who pays in a shop waits this long at most where no notification arrives. */
+const PENDING_WAIT_MS = 10 * 60_000;
+
+/** A purchase that the store no longer knows. A wrong setting, here or there, may be the cause: people have to look. */
+const UNKNOWN_WAIT_MS = 12 * 3_600_000;
+
+/** The store that sold it has no settings now. */
+const UNCONFIGURED_WAIT_MS = 3_600_000;
+
+/** Google refunds a purchase that is not acknowledged within three days. */
+const OVERDUE_MS = 86_400_000;
+
+/** Concurrent changes of one purchase that a call follows. */
+const TRIES = 30;
+
+/** An entry of the ledger was booked, or could not be. `coins/bookings.ts` says how. */
+type Booked =
+  | { readonly word: 'done' | 'replayed'; readonly coins: number; readonly balanceAfter: number; readonly balance: number }
+  | { readonly word: 'deleted' | 'banned' | 'balance_limit' };
+
+export interface PurchaseParts {
+  readonly scripts: CallerScripts;
+  readonly bookings: {
+    book(
+      accountId: string,
+      entry: { type: PurchaseBooking['type']; coins: number; key: readonly string[]; refusesBanned: boolean },
+    ): Promise<Booked>;
+  };
+  readonly catalogue: { productSoldAs(store: SellingStore, sku: string): { productId: string; coins: number } | undefined };
+  readonly store: AppStore | undefined;
+  /** Whether a purchase that nobody paid for counts. */
+  readonly takesTests: boolean;
+  readonly counts: PurchaseCounts;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export type Claimed =
+  | { readonly word: 'purchase_owned' | 'test_purchase' | 'product_not_found' | 'unbound' | 'balance_limit' }
+  | {
+      readonly word: 'recorded';
+      readonly purchaseId: string;
+      readonly document: PurchaseDocument;
+      /** This call granted the purchase. */
+      readonly isGranting: boolean;
+      /** The balance after the last entry that this call booked. */
+      readonly balance: number | undefined;
+    };
+
+interface Followed {
+  readonly document: PurchaseDocument;
+  readonly balance: number | undefined;
+  readonly word: 'done' | 'deleted' | 'balance_limit';
+  /** When the queue has to look at the purchase again. Undefined: never. */
+  readonly nextAt: number | undefined;
+}
+
+/**
+ * Purchases of coins. The purchase's own record decides: one script in its slot says which entry the ledger gets next, and the entry's key
+ * comes from the record, so that every step may be repeated and may die. The order is claim, book, tell the store.
+ */
+export class Purchases {
+  readonly #parts: PurchaseParts;
+  readonly #journal: Journal;
+
+  constructor(parts: PurchaseParts) {
+    this.#parts = parts;
+    const { scripts, now } = parts;
+    this.#journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
+  }
+
+  /** The part of the store that sells as this one. Undefined: none, or it lacks its settings. */
+  sellerOf(store: SellingStore): OneTimeProducts | undefined {
+    const products = this.#parts.store?.products;
+    return products?.sellsAs === store && products.packageNames.length > 0 ? products : undefined;
+  }
+
+  /**
+   * Records a purchase for the account that shows it, and grants what it is due.
+   * @param purchase as the store has just answered
+   * @param accountId undefined: nobody shows it. Then it counts for the account to which it is bound
+   * @throws Refusal `store_unavailable`; Error if Redis is away. The same call may be repeated
+   */
+  async claim(store: SellingStore, purchase: ProductPurchase, accountId: string | undefined, traceparent?: string): Promise<Claimed> {
+    const { scripts, catalogue, takesTests, now } = this.#parts;
+    const purchaseId = purchaseIdOf(store, purchase.id);
+    for (let tries = 0; tries < TRIES; tries++) {
+      const known = await readPurchase(purchaseId, scripts);
+      const owner = await this.#ownerOf(purchase, known, accountId);
+      if (owner === undefined) return { word: accountId === undefined ? 'unbound' : 'purchase_owned' };
+      if (known === undefined && purchase.isTest && !takesTests) return { word: 'test_purchase' };
+      const product = catalogue.productSoldAs(store, purchase.sku);
+      if (product === undefined && (known?.productId ?? '') === '') return { word: 'product_not_found' };
+      let claimed: Claimed | undefined;
+      const { done } = await this.#journal.begin(
+        purchaseId,
+        async (act) => {
+          const recording = { store, purchase, ownerSeen: known?.owner ?? '', owner, product, act };
+          const recorded = await recordPurchase(purchaseId, recording, scripts);
+          if (recorded === undefined) return now();
+          const { document, word, balance, nextAt } = await this.#follow(purchaseId, recorded.document, true, traceparent);
+          if (word === 'balance_limit') claimed = { word };
+          else if (word === 'deleted') claimed = { word: 'purchase_owned' };
+          else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
+          return nextAt;
+        },
+        async (nextAt) => nextAt,
+      );
+      await done;
+      if (claimed !== undefined) return claimed;
+    }
+    throw refuse('store_unavailable', { message: 'The purchase changes all the time: try again.' });
+  }
+
+  /**
+   * The store says that something happened to a purchase, which is only a hint. One that is recorded is looked at within a second; one that
+   * is bound to an account is recorded.
+   * @returns whether the purchase is recorded here
+   * @throws Refusal `store_unavailable`: the store has to tell again
+   */
+  async noticed(store: SellingStore, proof: string, packageName: string): Promise<boolean> {
+    const { scripts, now, log } = this.#parts;
+    const seller = this.sellerOf(store);
+    if (seller === undefined || !seller.packageNames.includes(packageName)) return false;
+    const purchaseId = purchaseIdOf(store, proof);
+    if ((await readPurchase(purchaseId, scripts)) !== undefined) {
+      await this.#journal.bring(purchaseId, now());
+      return true;
+    }
+    const purchase = await seller.look(proof, packageName);
+    // Nothing of it is due, so nothing has to be kept: a later look at its token says the same.
+    if (purchase === 'unknown' || purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return false;
+    const { word } = await this.claim(store, purchase, undefined);
+    if (word === 'product_not_found')
+      log.warn({ sku: purchase.sku, orderId: purchase.orderId }, 'the catalogue does not have a product that was bought');
+    return word === 'recorded' || word === 'balance_limit';
+  }
+
+  /** Makes the queue look at a purchase soon. */
+  bring(purchaseId: string): Promise<void> {
+    return this.#journal.bring(purchaseId, this.#parts.now());
+  }
+
+  /** The store's list says that all of a purchase was taken back. It counts where the store's answers about the purchase do not tell. */
+  async takeBackAll(purchaseId: string): Promise<void> {
+    const { scripts, now } = this.#parts;
+    const { done } = await this.#journal.begin(
+      purchaseId,
+      (act) => recordVoid(purchaseId, act, scripts),
+      async () => now(),
+    );
+    await done;
+  }
+
+  /** Looks at purchases that are due, until it is closed. */
+  takeOver(): DueQueue {
+    return this.#journal.takeOver((purchaseId) => this.look(purchaseId), LEASE_MS, this.#parts.log);
+  }
+
+  /**
+   * Books what a process left behind, asks the store, and does what follows from its answer.
+   * @returns when the purchase is due again; undefined: never
+   */
+  async look(purchaseId: string): Promise<number | undefined> {
+    const { scripts, now, log, counts, catalogue } = this.#parts;
+    let document = await readPurchase(purchaseId, scripts);
+    if (document === undefined) return undefined;
+    // Coins first: the store may be away.
+    if (document.booking !== undefined) ({ document } = await this.#book(purchaseId, document));
+    if (document.id === '') return undefined;
+    const { store, id, packageName, owner } = document;
+    const seller = this.sellerOf(store);
+    if (seller === undefined) return now() + UNCONFIGURED_WAIT_MS;
+    let purchase: ProductPurchase | 'unknown';
+    try {
+      purchase = await seller.look(id, packageName);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      counts.failed('look');
+      return now() + backoffMs(await recordFinished(purchaseId, false, scripts));
+    }
+    if (purchase === 'unknown') {
+      log.warn({ purchaseId }, 'the app store does not know a purchase that it confirmed before');
+      return document.state === 'pending' || needsFinish(document) ? now() + UNKNOWN_WAIT_MS : undefined;
+    }
+    const product = catalogue.productSoldAs(store, purchase.sku);
+    const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);
+    if (recorded === undefined) return now();
+    return (await this.#follow(purchaseId, recorded.document, false)).nextAt;
+  }
+
+  /** The owner of a purchase as its record names it. Undefined: nobody, or another account than this one. */
+  async #ownerOf(
+    purchase: ProductPurchase,
+    known: PurchaseDocument | undefined,
+    accountId: string | undefined,
+  ): Promise<string | undefined> {
+    const named = known?.owner ?? boundAccountOf(purchase);
+    if (named === undefined) return accountId;
+    if (named === '-') return undefined;
+    const { word, accountId: owner } = await settled(named, this.#parts.scripts);
+    if (word === 'deleted' || (accountId !== undefined && owner !== accountId)) return undefined;
+    return known?.owner ?? owner;
+  }
+
+  /**
+   * Does what follows from a purchase's record. May be repeated, and stop anywhere.
+   * @param isClaim also lists the purchase in the account where the ledger is due nothing
+   */
+  async #follow(purchaseId: string, recorded: PurchaseDocument, isClaim: boolean, traceparent?: string): Promise<Followed> {
+    const { scripts, now, log, counts } = this.#parts;
+    const isDue = recorded.booking !== undefined;
+    const { document, balance, word } = await this.#book(purchaseId, recorded);
+    if (word === 'deleted') return { document, balance, word, nextAt: needsFinish(document) ? now() : undefined };
+    if (word === 'balance_limit') return { document, balance, word, nextAt: now() + backoffMs(document.faults + 1) };
+    if (isClaim && !isDue && document.owner !== '-' && !(await listPurchase(document.owner, purchaseId, document.at, scripts))) {
+      await releasePurchase(purchaseId, document.owner, scripts);
+      return { document, balance, word: 'deleted', nextAt: undefined };
+    }
+    if (!needsFinish(document))
+      return { document, balance, word, nextAt: document.state === 'pending' ? now() + PENDING_WAIT_MS : undefined };
+    const isFinished = (await this.sellerOf(document.store)?.finish(document, traceparent)) ?? false;
+    const faults = await recordFinished(purchaseId, isFinished, scripts);
+    if (isFinished) return { document: { ...document, isFinished, faults }, balance, word, nextAt: undefined };
+    counts.failed('finish');
+    if (document.grantedAt! + OVERDUE_MS < now()) {
+      counts.overdue++;
+      log.error({ purchaseId, orderId: document.orderId }, 'the app store was not told for a day that a buyer has what was bought');
+    }
+    return { document: { ...document, faults }, balance, word, nextAt: now() + backoffMs(faults) };
+  }
+
+  /** Books the entries that a purchase is due. */
+  async #book(
+    purchaseId: string,
+    due: PurchaseDocument,
+  ): Promise<{ document: PurchaseDocument; balance: number | undefined; word: 'done' | 'deleted' | 'balance_limit' }> {
+    const { scripts, bookings, counts } = this.#parts;
+    let document = due;
+    let balance: number | undefined;
+    for (let booking = document.booking; booking !== undefined; booking = document.booking) {
+      const { owner, store, at } = document;
+      const { type, coins, number } = booking;
+      // One turn of the event loop: one round trip, where both go to one primary.
+      const [, booked] = await Promise.all([
+        listPurchase(owner, purchaseId, at, scripts),
+        bookings.book(owner, { type, coins, key: [store, purchaseId, number], refusesBanned: false }),
+      ]);
+      if (booked.word === 'deleted') {
+        await releasePurchase(purchaseId, owner, scripts);
+        return { document: { ...document, owner: '-', booking: undefined }, balance, word: 'deleted' };
+      }
+      if (!('balance' in booked)) return { document, balance, word: 'balance_limit' };
+      if (booked.word === 'done') counts.booked(type, coins);
+      balance = booked.balance;
+      const entry = { number, coins: booked.coins, balanceAfter: booked.balanceAfter };
+      document = (await recordBooked(purchaseId, entry, scripts)) ?? { ...document, booking: undefined };
+    }
+    return { document, balance, word: 'done' };
+  }
+}

@@ -1,0 +1,26 @@
+-- Records the app store's answer about a purchase, with its owner, and decides the entry of the ledger that follows.
+-- KEYS purchase
+-- ARGV owner_seen (or ''), owner, store, id, package_name, sku, product_id (or ''), unit_coins (or ''), state, quantity, refunded (or ''), order_id, buyer, finished, test, checked_at, act (or '')
+-- Prelude purchase-booking.lua: whole, add, decide, document
+-- Answers recorded(granting 0|1; field, value …) changed
+local known_owner, known_at, product, known_refunded = unpack(redis.call('HMGET', purchase, 'owner', 'checkedAt', 'productId', 'refunded'))
+if (known_owner or '') ~= owner_seen then return {'changed'} end
+
+-- Nothing below refuses. A queued check may have recorded a later answer of the store before this script ran.
+redis.call('HSETNX', purchase, 'at', now)
+redis.call('HSET', purchase, 'owner', owner)
+if act ~= '' then redis.call('HSET', purchase, 'act', act) end
+if not known_at or tonumber(known_at) <= tonumber(checked_at) then
+  if refunded == '' then refunded = known_refunded or '0' else redis.call('HSET', purchase, 'tellsRefunds', 1) end
+  redis.call('HSET', purchase, 'store', store, 'id', id, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
+    'refunded', refunded, 'checkedAt', checked_at)
+  if order_id ~= '' then redis.call('HSET', purchase, 'orderId', order_id) end
+  if buyer ~= '' then redis.call('HSET', purchase, 'buyer', buyer) end
+  if test == '1' then redis.call('HSET', purchase, 'test', 1) end
+  if finished == '1' then redis.call('HSET', purchase, 'finished', 1) end
+end
+-- The catalogue counts at the moment of the grant.
+local entries = tonumber(redis.call('HGET', purchase, 'entries') or '0')
+if entries == 0 and product_id ~= '' then redis.call('HSET', purchase, 'productId', product_id, 'unitCoins', unit_coins) end
+local decided = decide()
+return {'recorded', decided == 'topup' and entries == 0 and '1' or '0', document()}

@@ -1,0 +1,10 @@
+-- Takes a deleted account out of a purchase. The purchase stays, so that nobody else can claim it; what the store still has to be told stays too.
+-- KEYS purchase
+-- ARGV owner
+-- Answers released kept
+local found = redis.call('HMGET', purchase, 'owner', 'grantedAt', 'finished')
+if found[1] ~= owner then return {'kept'} end
+redis.call('HSET', purchase, 'owner', '-')
+redis.call('HDEL', purchase, 'booking', 'buyer', 'orderId', 'balanceAfter')
+if not found[2] or found[3] then redis.call('HDEL', purchase, 'id') end
+return {'released'}

@@ -1,0 +1,11 @@
+-- Takes the store's list at its word that all of a purchase was refunded, where the store's answers about the purchase do not tell.
+-- KEYS purchase
+-- ARGV act
+-- Prelude purchase-booking.lua: whole, add, decide, document
+-- Answers done unknown
+local quantity, tells = unpack(redis.call('HMGET', purchase, 'quantity', 'tellsRefunds'))
+if not quantity then return {'unknown'} end
+if tells then return {'done'} end
+redis.call('HSET', purchase, 'refunded', quantity, 'act', act)
+decide()
+return {'done'}

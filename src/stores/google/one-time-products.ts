@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import type { Refusal } from '../../errors.ts';
+import { appStoreUnavailable } from '../store-outage.ts';
+import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../store.ts';
+import type { GoogleApi } from './google-api.ts';
+import { ACKNOWLEDGE_MS, lookInApps, ProductId, purchasesUrl, UNKNOWN_STATE_MS } from './purchases.ts';
+import type { GoogleParts } from './settings.ts';
+
+/**
+ * Google's PurchaseState
+ * (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.productsv2#purchasestate). Any other value counts as an
+ * outage: it neither gives coins nor takes them.
+ */
+const states: Readonly<Record<string, ProductState>> = { PENDING: 'pending', PURCHASED: 'purchased', CANCELLED: 'canceled' };
+
+/** A whole number that Google sends as a number or, as it sends an int64, as text. */
+const Whole = z.union([
+  z.int(),
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number),
+]);
+
+/** The fields of ProductPurchaseV2 that are read. Google leaves out fields that are false, zero or empty. */
+const Purchase = z.object({
+  orderId: z.string().max(255).optional(),
+  purchaseStateContext: z.object({ purchaseState: z.string() }),
+  obfuscatedExternalAccountId: z.string().max(255).optional(),
+  testPurchaseContext: z.looseObject({}).optional(),
+  // A purchase of several products at once would need a quantity for each: it is not understood.
+  productLineItem: z.tuple([
+    z.object({
+      productId: ProductId,
+      productOfferDetails: z
+        .object({
+          consumptionState: z.string().optional(),
+          quantity: Whole.pipe(z.number().min(1).max(1_000_000)).optional(),
+          refundableQuantity: Whole.pipe(z.number().min(0)).optional(),
+        })
+        .optional(),
+    }),
+  ]),
+});
+
+const VoidedPurchases = z.object({
+  voidedPurchases: z
+    .array(
+      z.object({
+        purchaseToken: z.string().min(1).max(1024),
+        voidedTimeMillis: Whole,
+        // Only a refund of some of the units has it.
+        voidedQuantity: Whole.optional(),
+      }),
+    )
+    .optional(),
+  tokenPagination: z.object({ nextPageToken: z.string().min(1).optional() }).optional(),
+});
+
+/** Google answers for voided purchases of the last 30 days. A minute less, because clocks differ. */
+const VOIDED_KEPT_MS = 30 * 86_400_000 - 60_000;
+
+/** Of 1,000 that Google allows: an answer of coinop's HTTP client is 64 KiB at most, and an entry takes some 400 bytes. */
+const VOIDED_PER_PAGE = 100;
+
+/** 100,000 voided purchases in one look. More show that Google repeats its pages. */
+const MOST_PAGES = 1000;
+
+/** One-time products of Google Play, by the Google Play Developer API. */
+export class PlayProducts implements OneTimeProducts {
+  readonly sellsAs = 'google';
+  readonly #parts: GoogleParts;
+  readonly #api: GoogleApi;
+
+  constructor(parts: GoogleParts, api: GoogleApi) {
+    this.#parts = parts;
+    this.#api = api;
+  }
+
+  get packageNames(): readonly string[] {
+    return this.#parts.settings().packageNames;
+  }
+
+  get askEveryMs(): number {
+    return this.#parts.settings().askForVoidedEveryMs;
+  }
+
+  async look(token: string, packageName?: string, traceparent?: string): Promise<ProductPurchase | 'unknown'> {
+    const apps = packageName === undefined ? this.packageNames : [packageName];
+    const found = await lookInApps(apps, (app) => this.#lookIn(app, token, traceparent));
+    return found === 'gone' ? 'unknown' : found;
+  }
+
+  /** Calls `purchases.productsv2.getproductpurchasev2`. */
+  async #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<ProductPurchase | 'unknown'> {
+    const checkedAt = this.#parts.now();
+    const url = `${purchasesUrl(this.#parts, packageName)}/productsv2/tokens/${encodeURIComponent(token)}`;
+    const { status, body } = await this.#api.call({ method: 'GET', url, traceparent });
+    if (status >= 400) return 'unknown';
+    const purchase = parsePurchase(body, { packageName, id: token, checkedAt });
+    if (typeof purchase !== 'string') return purchase;
+    this.#parts.log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
+    throw appStoreUnavailable(UNKNOWN_STATE_MS);
+  }
+
+  /** Calls `purchases.products.consume`, which acknowledges too: Google refunds a purchase that is not acknowledged within three days. */
+  async finish({ packageName, sku, id }: SoldProduct, traceparent?: string): Promise<boolean> {
+    const { log } = this.#parts;
+    const call = `${encodeURIComponent(sku)}/tokens/${encodeURIComponent(id)}:consume`;
+    const url = `${purchasesUrl(this.#parts, packageName)}/products/${call}`;
+    try {
+      const { status } = await this.#api.call({ method: 'POST', url, body: {}, traceparent, budgetMs: ACKNOWLEDGE_MS });
+      if (status < 300) return true;
+      log.warn({ status }, 'the app store refused the consumption of a purchase: the next check looks at it');
+    } catch (error) {
+      log.warn({ reason: (error as Refusal).message }, 'a purchase could not be consumed: the next check tries again');
+    }
+    return false;
+  }
+
+  /** Calls `purchases.voidedpurchases.list` for each app, which leaves refunds of some units out unless they are asked for. */
+  async *takenBack(since: number): AsyncGenerator<readonly TakenBack[]> {
+    for (const packageName of this.packageNames) {
+      const query = new URLSearchParams({
+        type: '1',
+        includeQuantityBasedPartialRefund: 'true',
+        maxResults: String(VOIDED_PER_PAGE),
+        startTime: String(Math.max(since, this.#parts.now() - VOIDED_KEPT_MS)),
+      });
+      for (let pages = 0; pages < MOST_PAGES; pages++) {
+        const url = `${purchasesUrl(this.#parts, packageName)}/voidedpurchases?${query.toString()}`;
+        const { status, body } = await this.#api.call({ method: 'GET', url });
+        const parsed = VoidedPurchases.safeParse(body);
+        if (status >= 400 || !parsed.success) {
+          const reason = parsed.success ? `status ${status}` : parsed.error.issues[0]!.path.join('.');
+          this.#parts.log.error({ reason }, "the app store's list of voided purchases is not understood");
+          throw appStoreUnavailable(UNKNOWN_STATE_MS);
+        }
+        const { voidedPurchases = [], tokenPagination } = parsed.data;
+        yield voidedPurchases.map(({ purchaseToken, voidedTimeMillis, voidedQuantity }) => ({
+          id: purchaseToken,
+          quantity: voidedQuantity,
+          at: voidedTimeMillis,
+        }));
+        if (tokenPagination?.nextPageToken === undefined) break;
+        query.set('token', tokenPagination.nextPageToken);
+      }
+    }
+  }
+}
+
+/** The purchase, or for the log the field or state that is not understood. */
+function parsePurchase(body: unknown, asked: Pick<ProductPurchase, 'packageName' | 'id' | 'checkedAt'>): ProductPurchase | string {
+  const parsed = Purchase.safeParse(body);
+  if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
+  const { orderId, purchaseStateContext, obfuscatedExternalAccountId, testPurchaseContext, productLineItem } = parsed.data;
+  const { purchaseState } = purchaseStateContext;
+  const state = Object.hasOwn(states, purchaseState) ? states[purchaseState] : undefined;
+  if (state === undefined) return /^\w{1,64}$/.test(purchaseState) ? purchaseState : 'purchaseState';
+  const [{ productId, productOfferDetails }] = productLineItem;
+  const { consumptionState, quantity = 1, refundableQuantity } = productOfferDetails ?? {};
+  if (refundableQuantity !== undefined && refundableQuantity > quantity) return 'refundableQuantity';
+  return {
+    ...asked,
+    sku: productId,
+    state,
+    quantity,
+    refundedQuantity: refundableQuantity === undefined ? undefined : quantity - refundableQuantity,
+    orderId: orderId === '' ? undefined : orderId,
+    buyer: obfuscatedExternalAccountId === '' ? undefined : obfuscatedExternalAccountId,
+    isFinished: consumptionState === 'CONSUMPTION_STATE_CONSUMED',
+    isTest: testPurchaseContext !== undefined,
+  };
+}

@@ -1,0 +1,114 @@
+import { defineScript } from '../../redis/script.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { ProductState } from '../store.ts';
+import { sandboxRedisKeys } from './model.ts';
+
+export const keepScript = defineScript({
+  file: new URL('keep-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['issued', 'seen', 'keptSeconds'],
+  answers: ['kept', 'changed'],
+});
+
+export const readScript = defineScript({
+  file: new URL('read-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: [],
+  answers: ['issued', 'unknown'],
+  readOnly: true,
+});
+
+export const consumeScript = defineScript({
+  file: new URL('consume-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['now'],
+  answers: ['consumed', 'unknown'],
+});
+
+export const voidScript = defineScript({
+  file: new URL('void-purchase.lua', import.meta.url),
+  keys: ['voided'],
+  args: ['token', 'voidedAt', 'oldest'],
+  answers: ['done'],
+});
+
+export const listVoidedScript = defineScript({
+  file: new URL('list-voided.lua', import.meta.url),
+  keys: ['voided'],
+  args: ['from', 'to', 'offset', 'count'],
+  answers: ['voided'],
+  readOnly: true,
+});
+
+/** How long a purchase is kept after its last change, in seconds: longer than Google answers for one. */
+const KEPT_SECONDS = 400 * 86_400;
+
+/** Google lists voided purchases for 30 days. */
+const VOIDED_KEPT_MS = 30 * 86_400_000;
+
+/** The purchase of a one-time product as it was issued or last changed. Times are milliseconds since 1970. */
+export interface IssuedPurchase {
+  readonly packageName: string;
+  /** The store's id of the product. */
+  readonly productId: string;
+  readonly state: ProductState;
+  readonly quantity: number;
+  /** Units refunded in sum. */
+  readonly refundedQuantity: number;
+  readonly obfuscatedAccountId: string | undefined;
+  readonly test: boolean;
+  readonly orderId: string;
+  readonly issuedAt: number;
+  /** When it was paid for. Undefined: it was not. */
+  readonly completedAt: number | undefined;
+}
+
+export interface KeptPurchase {
+  readonly issued: IssuedPurchase;
+  readonly isConsumed: boolean;
+  /** JSON of `issued`, for `keepPurchase`. */
+  readonly seen: string;
+}
+
+/** Whether the store has taken something of the purchase back that was paid for. */
+export const isVoided = ({ state, completedAt, refundedQuantity }: IssuedPurchase): boolean =>
+  refundedQuantity > 0 || (state === 'canceled' && completedAt !== undefined);
+
+export async function readPurchase(scripts: ScriptRunner, purchaseToken: string): Promise<KeptPurchase | undefined> {
+  const [word, seen = '', consumed] = await scripts.run(readScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, {});
+  if (word === 'unknown') return undefined;
+  return { issued: JSON.parse(seen) as IssuedPurchase, isConsumed: consumed === '1', seen };
+}
+
+/**
+ * @param seen as it was read; '' for a new purchase
+ * @returns false if it has changed since
+ */
+export async function keepPurchase(
+  scripts: ScriptRunner,
+  purchaseToken: string,
+  issued: IssuedPurchase,
+  { seen, now }: { readonly seen: string; readonly now: number },
+): Promise<boolean> {
+  const args = { issued: JSON.stringify(issued), seen, keptSeconds: KEPT_SECONDS };
+  const [word] = await scripts.run(keepScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, args);
+  if (word === 'changed') return false;
+  const voided = { token: purchaseToken, voidedAt: isVoided(issued) ? now : '', oldest: now - VOIDED_KEPT_MS };
+  await scripts.run(voidScript, { voided: sandboxRedisKeys.voided(issued.packageName) }, voided);
+  return true;
+}
+
+export async function consumePurchase(scripts: ScriptRunner, purchaseToken: string, now: number): Promise<void> {
+  await scripts.run(consumeScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, { now });
+}
+
+/** The tokens of voided purchases of an app, with the times of their last change. */
+export async function listVoided(
+  scripts: ScriptRunner,
+  packageName: string,
+  page: { readonly from: number; readonly to: number; readonly offset: number; readonly count: number },
+): Promise<[token: string, at: string][]> {
+  const [, ...words] = await scripts.run(listVoidedScript, { voided: sandboxRedisKeys.voided(packageName) }, page);
+  return pairsOf(words);
+}

@@ -1,0 +1,221 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { readConfig } from '../../../src/config.ts';
+import { Bookings } from '../../../src/features/coins/bookings.ts';
+import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';
+import { KeySecret } from '../../../src/features/coins/key-secret.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
+import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
+import { Purchases } from '../../../src/features/purchases/purchases.ts';
+import { Metrics } from '../../../src/server/metrics.ts';
+import { memberOf } from '../../../src/redis/queue.ts';
+import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
+import { audited } from '../../consistency/audited.ts';
+import { DyingScripts } from '../../dying-scripts.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { seeded } from '../../seeded.ts';
+import { BookedStore, UNIT_COINS } from './books.ts';
+
+let own: OwnRedis;
+let service: TestService;
+let keySecret: KeySecret;
+let books: BookedStore;
+beforeAll(async () => {
+  own = await startRedis();
+  // Its queue would finish what a dying process leaves behind, before the test looks.
+  service = await start({ redis: own.location, settings: { STORE: 'off' } });
+  books = new BookedStore(Date.now);
+  keySecret = new KeySecret(service.service.connections.source, pino({ level: 'silent' }));
+  await keySecret.read();
+});
+afterAll(async () => {
+  keySecret?.close();
+  await service?.[Symbol.asyncDispose]();
+  await own?.[Symbol.asyncDispose]();
+});
+
+/** Another process on the same Redis and store. */
+function process(): { purchases: Purchases; scripts: DyingScripts } {
+  const connection: ScriptConnection = { call: (command, words) => own.redis.call(command, ...words) };
+  const scripts = new DyingScripts(connection, Date.now);
+  const metrics = new Metrics();
+  const bookings = new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: readConfig({}) });
+  const purchases = new Purchases({
+    scripts,
+    bookings,
+    catalogue: { productSoldAs: () => ({ productId: 'coins-100', coins: UNIT_COINS }) },
+    store: { name: 'booked', signIn: undefined, installs: undefined, subscriptions: undefined, products: books },
+    takesTests: true,
+    counts: new PurchaseCounts(metrics),
+    log: pino({ level: 'silent' }),
+    now: Date.now,
+  });
+  return { purchases, scripts };
+}
+
+const show = (purchases: Purchases, token: string, installId: string) =>
+  purchases.claim('google', books.answerFor(token), accountIdOf(installId)).catch((error: unknown) => error);
+
+/** Coins of the entries, oldest first. */
+async function coinsOf(installId: string): Promise<number[]> {
+  const lines = await own.redis.lrange(coinKeys.ledger(accountIdOf(installId)), 0, -1);
+  return lines.map((line) => Number(/^\d+:-?\d+ \w(-?\d+)/.exec(line)![1]));
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+
+/** Looks at the purchase as the queue of another process would, for as long as the queue holds it. */
+async function survive(token: string): Promise<void> {
+  const purchaseId = purchaseIdOf('google', token);
+  const { purchases } = process();
+  for (let looks = 0; looks < 5; looks++) {
+    const entries = await own.redis.zrange(purchaseKeys.due, '0', '-1');
+    const held = entries.filter((entry) => memberOf(entry) === purchaseId);
+    if (held.length === 0) return;
+    const nextAt = await purchases.look(purchaseId);
+    await own.redis.zrem(purchaseKeys.due, ...held);
+    if (nextAt !== undefined) return;
+  }
+}
+
+interface Scenario {
+  readonly sold: Parameters<BookedStore['sell']>[0];
+  /** What happened before the act that dies. */
+  readonly isShown?: boolean;
+  readonly changes?: { state?: 'purchased' | 'canceled'; refunded?: number };
+  readonly coins: readonly number[];
+}
+
+const scenarios: Record<string, Scenario> = {
+  'a first purchase': { sold: { quantity: 2 }, coins: [200] },
+  'a purchase that was partly refunded before': { sold: { quantity: 3, refunded: 1 }, coins: [200] },
+  'a pending purchase that is paid for': { sold: { state: 'pending' }, isShown: true, changes: { state: 'purchased' }, coins: [100] },
+  'a refund': { sold: { quantity: 2 }, isShown: true, changes: { refunded: 1 }, coins: [200, -100] },
+  'a cancellation': { sold: { quantity: 2 }, isShown: true, changes: { state: 'canceled' }, coins: [200, -200] },
+};
+
+describe.each(Object.entries(scenarios))('%s', (_, { sold, isShown = false, changes = {}, coins }) => {
+  test('is booked once, whichever call its process dies before', async () => {
+    for (const losesAnswer of [false, true]) {
+      for (let call = 1; ; call++) {
+        const installId = freshId();
+        const token = books.sell(sold);
+        if (isShown) await show(process().purchases, token, installId);
+        Object.assign(books.sold.get(token)!, changes);
+        const dying = process();
+        dying.scripts.dieBefore(call, losesAnswer);
+        await show(dying.purchases, token, installId);
+        const isOver = dying.scripts.calls.length < call;
+        await survive(token);
+        // The client sends it again, as does whoever got no answer.
+        const again = await show(process().purchases, token, installId);
+        expect([call, losesAnswer, again]).toMatchObject([call, losesAnswer, { word: 'recorded' }]);
+        expect([call, losesAnswer, await coinsOf(installId)]).toEqual([call, losesAnswer, coins]);
+        expect(books.sold.get(token)!.isFinished).toBe(true);
+        if (isOver) break;
+      }
+    }
+  });
+
+  test('is booked without the client, once the decision was made', async () => {
+    for (let call = 1; ; call++) {
+      const installId = freshId();
+      const token = books.sell(sold);
+      if (isShown) await show(process().purchases, token, installId);
+      Object.assign(books.sold.get(token)!, changes);
+      const dying = process();
+      dying.scripts.dieBefore(call);
+      await show(dying.purchases, token, installId);
+      const isOver = dying.scripts.calls.length < call;
+      const isRecorded = dying.scripts.calls.slice(0, call - 1).includes('record');
+      await survive(token);
+      if (isRecorded) expect([call, await coinsOf(installId)]).toEqual([call, coins]);
+      if (isOver) break;
+    }
+  });
+});
+
+test('answers of the store that come late, twice and in any order end in the latest one', async () => {
+  const random = seeded(32);
+  for (let round = 0; round < 30; round++) {
+    const installId = freshId();
+    const token = books.sell({ quantity: 5, refunded: 0 });
+    const at = Date.now();
+    const answers = Array.from({ length: 6 }, (_, index) => {
+      books.sold.get(token)!.refunded = Math.floor(random() * 6);
+      books.sold.get(token)!.state = random() < 0.2 ? 'canceled' : 'purchased';
+      return { answer: books.answerFor(token, at + index), kept: books.keptCoins(token) };
+    });
+    const { purchases } = process();
+    const order = [...answers, ...answers].toSorted(() => random() - 0.5);
+    for (const { answer } of order) await purchases.claim('google', answer, accountIdOf(installId));
+    expect([round, sum(await coinsOf(installId))]).toEqual([round, answers.at(-1)!.kept]);
+  }
+});
+
+test('many processes that show, look and refund at once book what the books of the store say', async () => {
+  const random = seeded(33);
+  const installId = freshId();
+  const token = books.sell({ quantity: 8, refunded: 0 });
+  const processes = Array.from({ length: 4 }, () => process().purchases);
+  await Promise.all(
+    Array.from({ length: 60 }, async (_, index) => {
+      books.sold.get(token)!.refunded = Math.floor(random() * 9);
+      const purchases = processes[index % 4]!;
+      await (random() < 0.5 ? purchases.look(purchaseIdOf('google', token)) : show(purchases, token, installId));
+    }),
+  );
+  await show(process().purchases, token, installId);
+  expect(sum(await coinsOf(installId))).toBe(books.keptCoins(token));
+});
+
+test('a store that does not take the word of a grant is told again until it does', async () => {
+  const installId = freshId();
+  const token = books.sell();
+  books.takesFinish = false;
+  await show(process().purchases, token, installId);
+  const purchaseId = purchaseIdOf('google', token);
+  const nextAt = await process().purchases.look(purchaseId);
+  expect(nextAt! - Date.now()).toBeGreaterThan(60_000);
+  expect((await own.redis.hget(purchaseKeys.purchase(purchaseId), 'faults'))!).toBe('2');
+  books.takesFinish = true;
+  expect(await process().purchases.look(purchaseId)).toBeUndefined();
+  expect([books.sold.get(token)!.isFinished, await coinsOf(installId)]).toEqual([true, [100]]);
+});
+
+test('where answers about a purchase do not tell of refunds, the word of the list counts for a whole one', async () => {
+  const installId = freshId();
+  const token = books.sell({ quantity: 2, refunded: undefined });
+  const { purchases } = process();
+  await show(purchases, token, installId);
+  const purchaseId = purchaseIdOf('google', token);
+  await purchases.takeBackAll(purchaseId);
+  await purchases.look(purchaseId);
+  expect(await coinsOf(installId)).toEqual([200, -200]);
+});
+
+test('the audit finds nothing wrong, and each of three damages', async () => {
+  const installId = freshId();
+  const token = books.sell();
+  await show(process().purchases, token, installId);
+  const purchaseId = purchaseIdOf('google', token);
+  for (const entry of await own.redis.zrange(purchaseKeys.due, '0', '-1')) {
+    const nextAt = await process().purchases.look(memberOf(entry));
+    if (nextAt === undefined) await own.redis.zrem(purchaseKeys.due, entry);
+  }
+  const findings = async () => (await audited(own.location)).findings.map(({ kind, subject }) => `${kind}: ${subject}`);
+  expect(await findings()).toEqual([]);
+  await own.redis.zrem(purchaseKeys.listed(accountIdOf(installId)), purchaseId);
+  await own.redis.zadd(purchaseKeys.due, 9e15, 'A'.repeat(22));
+  const stuck = books.sell({ state: 'pending' });
+  await show(process().purchases, stuck, installId);
+  await own.redis.zrem(purchaseKeys.due, purchaseIdOf('google', stuck));
+  expect((await findings()).toSorted()).toEqual([
+    `document_without_queue: coin-purchase ${purchaseIdOf('google', stuck)}`,
+    `purchase_not_listed: account ${accountIdOf(installId)}`,
+    `queue_without_document: queue ${purchaseKeys.due}`,
+  ]);
+});

@@ -1,0 +1,339 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
+import { freshId, signIn } from '../../harness.ts';
+import { signInToStore } from '../../store.ts';
+import { until } from '../subscription/shop.ts';
+import { MINUTE, openCoinShop, type CoinShop } from './store.ts';
+
+let shop: CoinShop;
+beforeAll(async () => void (shop = await openCoinShop()));
+afterAll(() => shop[Symbol.asyncDispose]());
+
+describe('POST /v1/purchases', () => {
+  test('books what the store sold, consumes it, and answers a repetition from the record', async () => {
+    const installId = freshId();
+    await shop.service.post('/v1/coins/credit', { installId, coins: 7, key: 'seven' });
+    const { purchaseToken } = await shop.issue({ productId: 'coins_3000', quantity: 2 });
+    const first = await shop.buy(installId, purchaseToken);
+    const purchase = {
+      purchaseId: purchaseIdOf('google', purchaseToken),
+      store: 'google',
+      productId: 'coins-3000',
+      quantity: 2,
+      coins: 6000,
+      state: 'granted',
+      at: expect.any(String),
+    };
+    expect(first.body).toEqual({ ok: true, purchase, balanceAfterCoins: 6007 });
+    expect(await shop.isConsumed(purchaseToken)).toBe(true);
+    await shop.service.post('/v1/coins/debit', { installId, coins: 6, key: 'six' });
+    const second = await shop.buy(installId, purchaseToken);
+    expect(second.body).toEqual({ ok: true, purchase, balanceAfterCoins: 6007, replayed: true, balanceCoins: 6001 });
+    expect(await shop.entries(installId)).toEqual([
+      ['credit', 7],
+      ['topup', 6000],
+      ['debit', -6],
+    ]);
+    expect(await shop.purchases(installId)).toEqual([purchase]);
+  });
+
+  test('50 at once book once, and one of them is no replay', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue();
+    const replies = await Promise.all(Array.from({ length: 50 }, () => shop.buy(installId, purchaseToken)));
+    expect(new Set(replies.map(({ status, body }) => `${status} ${body.balanceAfterCoins}`))).toEqual(new Set(['200 500']));
+    expect(replies.filter(({ body }) => body.replayed === undefined)).toHaveLength(1);
+    expect(await shop.entries(installId)).toEqual([['topup', 500]]);
+  });
+
+  test('of two accounts at once one gets the coins, and the other purchase_owned', async () => {
+    const accounts = [freshId(), freshId()];
+    const { purchaseToken } = await shop.issue();
+    const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => shop.buy(accounts[index % 2]!, purchaseToken)));
+    expect(new Set(replies.map(({ status, body }) => `${status} ${body.error?.code ?? ''}`))).toEqual(
+      new Set(['200 ', '409 purchase_owned']),
+    );
+    expect((await Promise.all(accounts.map(shop.balance))).toSorted()).toEqual([0, 500]);
+  });
+
+  test('a purchase that is bound to an account is claimed by no other', async () => {
+    const [installId, other] = [freshId(), freshId()];
+    const { googleAccountId, appleAccountToken } = (await shop.service.get(`/v1/account/store-ids?installId=${installId}`)).body;
+    expect(googleAccountId).toBe(accountIdOf(installId));
+    expect(appleAccountToken).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const { purchaseToken } = await shop.issue({ obfuscatedAccountId: googleAccountId });
+    expect((await shop.buy(other, purchaseToken)).body.error).toMatchObject({ code: 'purchase_owned', field: 'purchaseToken' });
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ ok: true, balanceAfterCoins: 500 });
+    // An id that an app made itself binds to nobody.
+    const own = await shop.issue({ obfuscatedAccountId: 'user-123' });
+    expect((await shop.buy(other, own.purchaseToken)).status).toBe(200);
+  });
+
+  test('a token of another app, of a subscription or of nobody is bad_token', async () => {
+    const foreign = await shop.issue({ packageName: 'com.other.app' });
+    const subscription = await shop.issue({ kind: 'subscription' });
+    for (const token of [foreign.purchaseToken, subscription.purchaseToken, 'sandbox.'.padEnd(40, 'A'), 'nonsense', '..a']) {
+      const { status, body } = await shop.buy(freshId(), token);
+      expect([status, body.error]).toMatchObject([401, { code: 'bad_token', field: 'purchaseToken' }]);
+    }
+  });
+
+  test('the request names a proof of its store, and Apple is not configured', async () => {
+    const installId = freshId();
+    for (const [body, field] of [
+      [{ store: 'google' }, 'purchaseToken'],
+      [{ store: 'google', transactionId: '1' }, 'purchaseToken'],
+      [{ store: 'apple', purchaseToken: 'a' }, 'transaction'],
+      [{ store: 'moon', purchaseToken: 'a' }, 'store'],
+    ] as const) {
+      const reply = await shop.service.post('/v1/purchases', { installId, ...body });
+      expect([reply.status, reply.body.error.code, reply.body.error.issues[0].path]).toEqual([400, 'invalid_request', field]);
+    }
+    for (const proof of [{ transactionId: '2000000123' }, { transaction: 'a.b.c' }]) {
+      const reply = await shop.service.post('/v1/purchases', { installId, store: 'apple', ...proof });
+      expect([reply.status, reply.body.error.code]).toEqual([503, 'store_unconfigured']);
+    }
+  });
+
+  test('an unknown product is refused, and nothing of it is recorded', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ productId: 'no_such_coins' });
+    const { status, body } = await shop.buy(installId, purchaseToken);
+    expect([status, body.error.code]).toEqual([404, 'product_not_found']);
+    expect(await shop.redis.exists(`{product-purchase:${purchaseIdOf('google', purchaseToken)}}`)).toBe(0);
+    expect([await shop.isConsumed(purchaseToken), await shop.purchases(installId)]).toEqual([false, []]);
+  });
+
+  test('a pending purchase books nothing until the store says that it is paid for', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ state: 'pending', quantity: 2 });
+    const pending = await shop.buy(installId, purchaseToken);
+    expect(pending.body).toMatchObject({ ok: true, purchase: { state: 'pending', coins: 0, quantity: 2 }, balanceAfterCoins: 0 });
+    expect(pending.body.replayed).toBeUndefined();
+    expect([await shop.entries(installId), await shop.isConsumed(purchaseToken)]).toEqual([[], false]);
+    expect((await shop.buy(freshId(), purchaseToken)).body.error.code).toBe('purchase_owned');
+
+    const paid = await shop.issue({ purchaseToken, state: 'purchased', notify: true });
+    expect(paid.notified).toBe(true);
+    await until(() => shop.isConsumed(purchaseToken));
+    expect(await shop.entries(installId)).toEqual([['topup', 1000]]);
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ replayed: true, purchase: { state: 'granted', coins: 1000 } });
+  });
+
+  test('a purchase that was canceled before it was paid for gives nothing', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ state: 'pending' });
+    await shop.buy(installId, purchaseToken);
+    await shop.issue({ purchaseToken, state: 'canceled' });
+    const { body } = await shop.buy(installId, purchaseToken);
+    expect(body).toMatchObject({ ok: true, purchase: { state: 'refunded', coins: 0 }, balanceAfterCoins: 0 });
+    expect([await shop.entries(installId), await shop.isConsumed(purchaseToken)]).toEqual([[], false]);
+  });
+
+  test('while the store is away nothing is booked, and the same request works afterwards', async () => {
+    await using closed = await openCoinShop({ settings: { STORE: 'off' } });
+    const off = await closed.service.post('/v1/purchases', { installId: freshId(), store: 'google', purchaseToken: 'token' });
+    expect([off.status, off.body.error.code]).toEqual([503, 'store_unconfigured']);
+  });
+
+  test('needs a caller, and a session that has not ended', async () => {
+    const { purchaseToken } = await shop.issue();
+    const body = { store: 'google', purchaseToken };
+    expect((await shop.service.post('/v1/purchases', body)).body.error.code).toBe('identity_required');
+    const installId = freshId();
+    const cookies = await signIn(shop.service, installId);
+    expect((await shop.service.post('/v1/purchases', body, { cookies })).body).toMatchObject({ ok: true, balanceAfterCoins: 500 });
+  });
+});
+
+describe('GET /v1/purchases', () => {
+  test('lists the newest first, in pages', async () => {
+    const installId = freshId();
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index++) {
+      const { purchaseToken } = await shop.issue();
+      shop.service.advance(1000);
+      ids.unshift((await shop.buy(installId, purchaseToken)).body.purchase.purchaseId);
+    }
+    const page = async (query: string) => (await shop.service.get(`/v1/purchases?installId=${installId}${query}`)).body;
+    const idsOf = (body: { purchases: { purchaseId: string }[] }) => body.purchases.map(({ purchaseId }) => purchaseId);
+    const first = await page('&limit=2');
+    const second = await page(`&limit=2&cursor=${first.nextCursor}`);
+    const third = await page(`&limit=2&cursor=${second.nextCursor}`);
+    expect([...idsOf(first), ...idsOf(second), ...idsOf(third)]).toEqual(ids);
+    expect([third.nextCursor, idsOf(await page(''))]).toEqual([undefined, ids]);
+    for (const query of ['&cursor=x', `&cursor=${'A'.repeat(22)}`, '&limit=101', '&limit=0'])
+      expect((await shop.service.get(`/v1/purchases?installId=${installId}${query}`)).status).toBe(400);
+    expect((await shop.service.get(`/v1/purchases?installId=${freshId()}`)).body).toEqual({ ok: true, purchases: [] });
+  });
+});
+
+describe('test purchases', () => {
+  const production = { NODE_ENV: 'production', STORE: 'sandbox', PUBLIC_URL: 'https://coins.example', SESSION_KEYS: `a:${'A'.repeat(43)}` };
+
+  test('are marked', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ test: true });
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ purchase: { test: true, coins: 500 }, balanceAfterCoins: 500 });
+  });
+
+  test('are refused in production, unless TEST_PURCHASES=on', async () => {
+    await using strict = await shop.branch({ settings: production });
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ test: true });
+    const refused = await strict.post('/v1/purchases', { installId, store: 'google', purchaseToken });
+    expect([refused.status, refused.body.error.code]).toEqual([403, 'test_purchase']);
+    expect(await shop.balance(installId)).toBe(0);
+    await using lenient = await shop.branch({ settings: { ...production, TEST_PURCHASES: 'on' } });
+    expect((await lenient.post('/v1/purchases', { installId, store: 'google', purchaseToken })).body).toMatchObject({ ok: true });
+  });
+});
+
+describe('without the client', () => {
+  test('a bound purchase is booked from its notification, once, also for an account that never was', async () => {
+    const installId = freshId();
+    const { purchaseToken, notified } = await shop.issue({ obfuscatedAccountId: accountIdOf(installId), notify: true });
+    expect(notified).toBe(true);
+    expect(await shop.entries(installId)).toEqual([['topup', 500]]);
+    expect(await shop.isConsumed(purchaseToken)).toBe(true);
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ replayed: true, balanceAfterCoins: 500 });
+  });
+
+  test('one that is bound to nobody waits for the account that shows it', async () => {
+    const { purchaseToken, notified } = await shop.issue({ notify: true });
+    expect([notified, await shop.isConsumed(purchaseToken)]).toEqual([true, false]);
+    expect((await shop.buy(freshId(), purchaseToken)).body.replayed).toBeUndefined();
+  });
+
+  test('a pending one whose notification is lost is booked within ten minutes', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ state: 'pending' });
+    await shop.buy(installId, purchaseToken);
+    await shop.issue({ purchaseToken, state: 'purchased' });
+    shop.service.advance(11 * MINUTE);
+    await until(async () => (await shop.balance(installId)) === 500);
+  });
+});
+
+describe('refunds', () => {
+  const bought = async (order: Record<string, unknown> = {}) => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue(order);
+    await shop.buy(installId, purchaseToken);
+    return { installId, purchaseToken };
+  };
+
+  test('are taken back by notification, by units in sum, and a reversed one gives back once', async () => {
+    const { installId, purchaseToken } = await bought({ quantity: 3 });
+    await shop.issue({ purchaseToken, refundedQuantity: 1, notify: true });
+    await until(async () => (await shop.balance(installId)) === 1000);
+    await shop.issue({ purchaseToken, refundedQuantity: 3, notify: true });
+    await until(async () => (await shop.balance(installId)) === 0);
+    expect((await shop.purchases(installId))[0]).toMatchObject({ state: 'refunded', coins: 1500, refundedQuantity: 3 });
+    await shop.issue({ purchaseToken, refundedQuantity: 2, notify: true });
+    await until(async () => (await shop.balance(installId)) === 500);
+    expect((await shop.purchases(installId))[0]).toMatchObject({ state: 'granted', coins: 1500, refundedQuantity: 2 });
+    expect(await shop.entries(installId)).toEqual([
+      ['topup', 1500],
+      ['refund', -500],
+      ['refund', -1000],
+      ['refund', 500],
+    ]);
+  });
+
+  test('a canceled purchase is refunded as a whole', async () => {
+    const { installId, purchaseToken } = await bought({ quantity: 2 });
+    await shop.issue({ purchaseToken, state: 'canceled', notify: true });
+    await until(async () => (await shop.balance(installId)) === 0);
+    expect((await shop.purchases(installId))[0]).toMatchObject({ state: 'refunded', refundedQuantity: 2 });
+  });
+
+  test('a lost notification is made up for by the list of voided purchases', async () => {
+    const whole = await bought();
+    const part = await bought({ quantity: 2 });
+    await shop.issue({ purchaseToken: whole.purchaseToken, refundedQuantity: 1 });
+    await shop.issue({ purchaseToken: part.purchaseToken, refundedQuantity: 1 });
+    shop.service.advance(15 * MINUTE);
+    await until(async () => (await shop.balance(whole.installId)) === 0 && (await shop.balance(part.installId)) === 500);
+  });
+
+  test('a client that shows an old token learns of the refund at once', async () => {
+    const { installId, purchaseToken } = await bought({ quantity: 2 });
+    await shop.issue({ purchaseToken, refundedQuantity: 2 });
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({
+      purchase: { state: 'refunded', coins: 1000, refundedQuantity: 2 },
+      balanceAfterCoins: 1000,
+      balanceCoins: 0,
+      replayed: true,
+    });
+  });
+
+  test('one before the grant grants the rest', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ quantity: 3 });
+    await shop.issue({ purchaseToken, refundedQuantity: 2 });
+    const { body } = await shop.buy(installId, purchaseToken);
+    expect(body).toMatchObject({ purchase: { quantity: 3, coins: 500, refundedQuantity: 2, state: 'granted' }, balanceAfterCoins: 500 });
+    // Reversed, it gives what it kept from being granted.
+    await shop.issue({ purchaseToken, refundedQuantity: 0 });
+    await shop.buy(installId, purchaseToken);
+    expect(await shop.entries(installId)).toEqual([
+      ['topup', 500],
+      ['topup', 1000],
+    ]);
+  });
+
+  test('all of it before the grant leaves nothing to grant and nothing to consume', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue();
+    await shop.issue({ purchaseToken, refundedQuantity: 1 });
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({
+      purchase: { state: 'refunded', coins: 0 },
+      balanceAfterCoins: 0,
+    });
+    expect([await shop.entries(installId), await shop.isConsumed(purchaseToken)]).toEqual([[], false]);
+  });
+});
+
+describe('an account', () => {
+  test('takes the purchases of a guest along, and a refund afterwards finds it', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue();
+    const bound = await shop.issue({ obfuscatedAccountId: accountIdOf(installId), state: 'pending' });
+    await shop.buy(installId, purchaseToken);
+    await shop.buy(installId, bound.purchaseToken);
+    const { cookies } = await signInToStore(shop.service, freshId('user'), { installId });
+    await until(async () => (await shop.service.get('/v1/purchases', { cookies })).body.purchases.length === 2);
+    const replay = await shop.service.post('/v1/purchases', { store: 'google', purchaseToken }, { cookies });
+    expect(replay.body).toMatchObject({ replayed: true, balanceCoins: 500 });
+    await shop.issue({ purchaseToken, refundedQuantity: 1, notify: true });
+    await shop.issue({ purchaseToken: bound.purchaseToken, state: 'purchased', notify: true });
+    await until(
+      async () =>
+        (await shop.isConsumed(bound.purchaseToken)) &&
+        (await shop.service.get('/v1/purchases', { cookies })).body.purchases.some(({ state }: { state: string }) => state === 'refunded'),
+    );
+    expect((await shop.service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(500);
+    const exported = await shop.service.get('/v1/account/export', { cookies });
+    expect(exported.body.coinPurchases.map(({ state }: { state: string }) => state)).toEqual(['refunded', 'granted']);
+  });
+
+  test('that is deleted leaves purchases that nobody can claim', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue();
+    const bound = await shop.issue({ obfuscatedAccountId: accountIdOf(installId) });
+    await shop.buy(installId, purchaseToken);
+    const { confirm } = (await shop.service.post('/v1/account/delete', { installId })).body;
+    expect((await shop.service.post('/v1/account/delete', { installId, confirm })).status).toBe(200);
+    const record = `{product-purchase:${purchaseIdOf('google', purchaseToken)}}`;
+    await until(async () => (await shop.redis.hget(record, 'owner')) === '-');
+    expect(Object.keys(await shop.redis.hgetall(record))).not.toEqual(expect.arrayContaining(['id']));
+    for (const token of [purchaseToken, bound.purchaseToken])
+      expect((await shop.buy(freshId(), token)).body.error.code).toBe('purchase_owned');
+    // Its notification books nothing, and a refund has nobody to take from.
+    expect((await shop.issue({ purchaseToken, refundedQuantity: 1, notify: true })).notified).toBe(true);
+    expect((await shop.issue({ obfuscatedAccountId: accountIdOf(installId), notify: true })).notified).toBe(true);
+    expect(await shop.redis.exists(`{${accountIdOf(installId)}}:ledger`)).toBe(0);
+  });
+});

@@ -1,0 +1,173 @@
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { refuse } from '../../../src/errors.ts';
+import type { ApiAnswer, ApiRequest, GoogleApi } from '../../../src/stores/google/google-api.ts';
+import { PlayProducts } from '../../../src/stores/google/one-time-products.ts';
+import type { GoogleParts, GoogleSettings } from '../../../src/stores/google/settings.ts';
+
+const NOW = 1_795_348_800_000;
+const DAY = 86_400_000;
+
+/** The products of Google with an API that answers as told. */
+function products(answer: (request: ApiRequest) => ApiAnswer, packageNames = ['com.some.game']) {
+  const asked: ApiRequest[] = [];
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const settings = { publisherUrl: 'https://google.test', packageNames, askForVoidedEveryMs: 300_000 } as unknown as GoogleSettings;
+  const parts: GoogleParts = { settings: () => settings, log, now: () => NOW, monotonic: () => 0 };
+  const call = async (request: ApiRequest) => {
+    asked.push(request);
+    return answer(request);
+  };
+  return { asked, lines, google: new PlayProducts(parts, { call } as GoogleApi) };
+}
+
+const item = (details?: object, productId = 'coins_500') => [
+  { productId, ...(details === undefined ? {} : { productOfferDetails: details }) },
+];
+const bought = {
+  kind: 'androidpublisher#productPurchaseV2',
+  orderId: 'GPA.1-2-3-4',
+  purchaseStateContext: { purchaseState: 'PURCHASED' },
+  acknowledgementState: 'ACKNOWLEDGEMENT_STATE_PENDING',
+  productLineItem: item({ consumptionState: 'CONSUMPTION_STATE_YET_TO_BE_CONSUMED', quantity: 3, refundableQuantity: 2 }),
+};
+const ok = (body: unknown) => () => ({ status: 200, body });
+
+describe('the look at a purchase', () => {
+  test('reads what Google says', async () => {
+    const { google, asked } = products(ok({ ...bought, obfuscatedExternalAccountId: 'ada', testPurchaseContext: { fopType: 'TEST' } }));
+    expect(await google.look('a/token', undefined, 'trace')).toEqual({
+      id: 'a/token',
+      packageName: 'com.some.game',
+      sku: 'coins_500',
+      state: 'purchased',
+      quantity: 3,
+      refundedQuantity: 1,
+      orderId: 'GPA.1-2-3-4',
+      buyer: 'ada',
+      isFinished: false,
+      isTest: true,
+      checkedAt: NOW,
+    });
+    expect(asked).toEqual([
+      {
+        method: 'GET',
+        url: 'https://google.test/androidpublisher/v3/applications/com.some.game/purchases/productsv2/tokens/a%2Ftoken',
+        traceparent: 'trace',
+      },
+    ]);
+  });
+
+  test.each([
+    [
+      'one unit where Google leaves the details out',
+      { productLineItem: item() },
+      { quantity: 1, refundedQuantity: undefined, isFinished: false },
+    ],
+    ['numbers that are texts', { productLineItem: item({ quantity: '2', refundableQuantity: '0' }) }, { quantity: 2, refundedQuantity: 2 }],
+    ['a consumed one', { productLineItem: item({ consumptionState: 'CONSUMPTION_STATE_CONSUMED' }) }, { isFinished: true }],
+    ['a pending one', { purchaseStateContext: { purchaseState: 'PENDING' }, orderId: undefined }, { state: 'pending', orderId: undefined }],
+    ['a canceled one', { purchaseStateContext: { purchaseState: 'CANCELLED' } }, { state: 'canceled' }],
+  ])('reads %s', async (_, change, expected) => {
+    expect(await products(ok({ ...bought, ...change })).google.look('token')).toMatchObject(expected);
+  });
+
+  test.each([
+    ['an unknown state', { purchaseStateContext: { purchaseState: 'ASCENDED' } }, 'ASCENDED'],
+    ['a state named like an object property', { purchaseStateContext: { purchaseState: 'constructor' } }, 'constructor'],
+    ['no state', { purchaseStateContext: undefined }, 'purchaseStateContext'],
+    ['two products', { productLineItem: [...item(), ...item()] }, 'productLineItem'],
+    ['no product', { productLineItem: [] }, 'productLineItem'],
+    ['a product id with a line break', { productLineItem: item({}, 'a\nb') }, 'productLineItem.0.productId'],
+    ['no unit', { productLineItem: item({ quantity: 0 }) }, 'productLineItem.0.productOfferDetails.quantity'],
+    ['half a unit', { productLineItem: item({ quantity: 1.5 }) }, 'productLineItem.0.productOfferDetails.quantity'],
+    ['more to refund than was bought', { productLineItem: item({ quantity: 1, refundableQuantity: 2 }) }, 'refundableQuantity'],
+  ])('takes %s for an outage, and logs which field it was', async (_, change, reason) => {
+    const { google, lines } = products(ok({ ...bought, ...change }));
+    await expect(google.look('token')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 50, reason });
+    expect(lines.join()).not.toContain('token');
+  });
+
+  test.each([400, 404, 410])('takes %i for a purchase that is not of the app', async (status) => {
+    expect(await products(() => ({ status, body: {} })).google.look('token')).toBe('unknown');
+  });
+
+  test('asks for all apps, and only for the one that sold it where that is known', async () => {
+    const apps = ['com.one', 'com.two'];
+    const answer = ({ url }: ApiRequest) => (url.includes('com.two') ? { status: 200, body: bought } : { status: 404, body: {} });
+    expect(await products(answer, apps).google.look('token')).toMatchObject({ packageName: 'com.two' });
+    const { google, asked } = products(answer, apps);
+    expect(await google.look('token', 'com.one')).toBe('unknown');
+    expect(asked).toHaveLength(1);
+    const outage = products(({ url }) => {
+      if (url.includes('com.two')) throw refuse('store_unavailable');
+      return { status: 404, body: {} };
+    }, apps);
+    await expect(outage.google.look('token')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+});
+
+describe('the consumption', () => {
+  const sold = { id: 'a/token', packageName: 'com.some.game', sku: 'coins_500' };
+
+  test('is posted, and 204 is success', async () => {
+    const { google, asked } = products(() => ({ status: 204, body: {} }));
+    expect(await google.finish(sold)).toBe(true);
+    expect(asked[0]!.url).toBe(
+      'https://google.test/androidpublisher/v3/applications/com.some.game/purchases/products/coins_500/tokens/a%2Ftoken:consume',
+    );
+  });
+
+  test('that Google refuses, or does not answer, is no success', async () => {
+    expect(await products(() => ({ status: 400, body: {} })).google.finish(sold)).toBe(false);
+    const away = products(() => {
+      throw refuse('store_unavailable');
+    });
+    expect(await away.google.finish(sold)).toBe(false);
+  });
+});
+
+describe('the list of what was taken back', () => {
+  const voided = (purchaseToken: string, more: object = {}) => ({ purchaseToken, voidedTimeMillis: String(NOW - 5), ...more });
+  const all = async (google: PlayProducts, since = 0) => {
+    const found = [];
+    for await (const part of google.takenBack(since)) found.push(...part);
+    return found;
+  };
+
+  test('reads all pages of all apps, partial refunds included', async () => {
+    const { google, asked } = products(
+      ({ url }) => {
+        const query = new URL(url).searchParams;
+        if (url.includes('com.two')) return { status: 200, body: {} };
+        if (query.get('token') === 'next') return { status: 200, body: { voidedPurchases: [voided('b', { voidedQuantity: 2 })] } };
+        return { status: 200, body: { voidedPurchases: [voided('a')], tokenPagination: { nextPageToken: 'next' } } };
+      },
+      ['com.one', 'com.two'],
+    );
+    expect(await all(google, NOW - DAY)).toEqual([
+      { id: 'a', quantity: undefined, at: NOW - 5 },
+      { id: 'b', quantity: 2, at: NOW - 5 },
+    ]);
+    expect(asked.map(({ url }) => url.split('/applications/')[1])).toEqual([
+      `com.one/purchases/voidedpurchases?type=1&includeQuantityBasedPartialRefund=true&maxResults=100&startTime=${NOW - DAY}`,
+      `com.one/purchases/voidedpurchases?type=1&includeQuantityBasedPartialRefund=true&maxResults=100&startTime=${NOW - DAY}&token=next`,
+      `com.two/purchases/voidedpurchases?type=1&includeQuantityBasedPartialRefund=true&maxResults=100&startTime=${NOW - DAY}`,
+    ]);
+  });
+
+  test('reaches back no further than Google does, 30 days', async () => {
+    const { google, asked } = products(ok({}));
+    await all(google);
+    expect(Number(new URL(asked[0]!.url).searchParams.get('startTime'))).toBe(NOW - 30 * DAY + 60_000);
+  });
+
+  test.each([
+    ['an answer that is not understood', { status: 200, body: { voidedPurchases: [{}] } }],
+    ['a refusal', { status: 404, body: {} }],
+  ])('fails at %s', async (_, answer) => {
+    await expect(all(products(() => answer).google)).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+});
