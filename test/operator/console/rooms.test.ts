@@ -18,7 +18,7 @@ test(
     expect([usual.code, usual.out.includes(accountIdOf(installId)), usual.out.includes('hearts')]).toEqual([0, true, false]);
     const without = await admin('rooms', 'show', code, '--private');
     expect([without.code, without.out, without.error]).toEqual([1, '', expect.stringContaining('reason: Is needed')]);
-    expect((await admin('log')).out).toContain('No operator has changed anything.');
+    expect((await admin('log')).out).toContain('The log has no such entry.');
 
     const shown = await admin('rooms', 'show', code, '--private', '--reason', 'ticket 12', '--by', 'ada');
     expect([shown.code, shown.error]).toEqual([0, '']);
