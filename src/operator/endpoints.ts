@@ -6,6 +6,7 @@ import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { deleteAccount } from './delete.ts';
 import { find } from './find.ts';
+import { give, takeBack } from './gift.ts';
 import { grantMany } from './grant-many.ts';
 import { exportLog, listLog } from './log.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
@@ -24,6 +25,8 @@ export const operations: readonly Operation[] = [
   signOut,
   ban,
   unban,
+  give,
+  takeBack,
   deleteAccount,
   listBoard,
   removeEntry,

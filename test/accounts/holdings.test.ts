@@ -16,6 +16,7 @@ import { audited } from '../consistency/audited.ts';
 import { freshId, signIn, start, type TestService } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { identifying, prepare } from '../server/identity/requests.ts';
+import { makeServerKey } from '../server-keys.ts';
 import { provision, signInToStore } from '../store.ts';
 
 const holdings: readonly Holding[] = listed;
@@ -64,7 +65,7 @@ let redis: Redis;
 
 beforeAll(async () => {
   own = await startRedis();
-  service = await start({ redis: own.location, holdings: [...holdings, pets] });
+  service = await start({ redis: own.location, holdings: [...holdings, pets], settings: { ADMIN_API: 'on' } });
   ({ redis } = service.service);
 });
 afterAll(async () => {
@@ -105,6 +106,9 @@ async function useEverything(): Promise<void> {
   await service.post('/v1/coins/credit', { coins: 5, key: 'second' }, store);
   const { token } = (await service.post('/v1/pair/new')).body;
   await service.post('/v1/pair/claim', { token }, store);
+  const { token: bearer } = await makeServerKey(service, ['admin']);
+  const until = new Date(service.now() + 86_400_000).toISOString();
+  await service.post(`/v1/admin/accounts/${store.body.accountId}/give`, { until, reason: 'test' }, { bearer });
   for (const everywhere of [false, true]) {
     const ended = await service.post('/v1/logout', { everywhere }, await signInToStore(service, freshId(), {}));
     expect(ended.status).toBe(200);

@@ -7,7 +7,7 @@ type PurchaseOfAccount = NonNullable<SubscriptionFacts['purchases']>[number];
 
 export interface Explanation {
   readonly entitlement: z.output<typeof Entitlement>;
-  /** Sentences for an operator. One for each purchase, then the report, the trial and the result. Product ids come from the app store. */
+  /** Sentences for an operator. One for each purchase, then the report, the gift, the trial and the result. Product ids come from the app store. */
   readonly because: readonly string[];
 }
 
@@ -33,6 +33,7 @@ export function explainEntitlement(facts: EntitlementFacts, { now, trialDays, re
       ...(facts.purchases ?? []).map((purchase) => sentenceOfPurchase(purchase, now)),
       ...(facts.purchases?.length ? [] : ['There is no purchase that the app store confirmed.']),
       ...sentencesOfReport(facts, now, reports),
+      ...(facts.giftEndsAt === undefined ? [] : [sentenceOfGift(facts.giftEndsAt, now)]),
       sentenceOfTrial(facts.trialStartedAt, now, trialDays),
       conclusionOf(entitlement, source),
     ],
@@ -70,6 +71,10 @@ function sentencesOfReport({ report, purchases = [] }: EntitlementFacts, now: nu
   ];
 }
 
+function sentenceOfGift(endsAt: number, now: number): string {
+  return `An operator gave it access, which ${now < endsAt ? 'ends' : 'ended'} at ${minuteText(endsAt)}.`;
+}
+
 function sentenceOfTrial(startedAt: number | undefined, now: number, trialDays: number): string {
   const { state, startedAt: start = '', expiresAt = '' } = trialOf(startedAt, now, trialDays);
   if (state === 'none') return 'No trial is linked to the account.';
@@ -77,11 +82,11 @@ function sentenceOfTrial(startedAt: number | undefined, now: number, trialDays: 
   return `A trial of ${trialDays} days (TRIAL_DAYS) is linked: it began at ${from} and ${state === 'active' ? 'ends' : 'ended'} at ${to}.`;
 }
 
-function conclusionOf({ state, expiresAt }: z.output<typeof Entitlement>, source: 'store' | 'report' | 'none'): string {
+function conclusionOf({ state, expiresAt, source: given }: z.output<typeof Entitlement>, source: 'store' | 'report' | 'none'): string {
   const end = expiresAt === undefined ? '' : ` until ${minuteText(Date.parse(expiresAt))}`;
   switch (state) {
     case 'subscribed':
-      return `So it is subscribed, by ${source === 'store' ? 'a purchase' : 'a report'}, and has access${end}.`;
+      return `So it is subscribed, by ${given === 'gift' ? 'a gift' : source === 'store' ? 'a purchase' : 'a report'}, and has access${end}.`;
     case 'grace':
       return `So it is in grace: a payment failed, the app store still grants access, and it has access${end}.`;
     case 'trial':

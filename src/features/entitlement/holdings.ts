@@ -1,16 +1,39 @@
+import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { isoTime, valuesOf } from '../../accounts/fields.ts';
-import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf, FirstRunAt, firstRunFields } from './model.ts';
+import { isoTime, valuesOf, type FieldValues } from '../../accounts/fields.ts';
+import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf, FirstRunAt, firstRunFields, giftFields } from './model.ts';
 
-/** The time of the app's first run. What the account may use follows from this, the trial and the subscription. */
+const Gift = z.object({ until: z.iso.datetime(), givenAt: z.iso.datetime() });
+
+/** The time of the app's first run, and access that operators gave. What the account may use follows from this, the trial and the subscription. */
 export const entitlementHolding = {
   name: 'first run',
-  fields: [firstRunFields],
+  fields: [firstRunFields, giftFields],
+  exported: {
+    shape: { gift: Gift.optional().meta({ description: 'Access that people who run the service gave, also after its end.' }) },
+    first: ({ fields }) => giftOf(fields),
+  },
   shown: {
-    shape: { firstRunAt: FirstRunAt.optional(), entitlement: Entitlement },
+    shape: {
+      firstRunAt: FirstRunAt.optional(),
+      entitlement: Entitlement,
+      gift: Gift.extend({ by: z.string(), reason: z.string() })
+        .optional()
+        .meta({ description: 'Access that an operator gave, also after its end.' }),
+    },
     show({ fields }, { now, config: { TRIAL_DAYS, SUBSCRIPTION_REPORTS } }) {
       const facts = entitlementFactsOf(valuesOf(fields, entitlementFields), SUBSCRIPTION_REPORTS);
-      return { firstRunAt: isoTime(fields['firstRunAt']), entitlement: entitlementOf(facts, now(), TRIAL_DAYS) };
+      const { gift } = giftOf(fields);
+      return {
+        firstRunAt: isoTime(fields['firstRunAt']),
+        entitlement: entitlementOf(facts, now(), TRIAL_DAYS),
+        ...(gift === undefined ? {} : { gift: { ...gift, by: fields['giftBy'] ?? '', reason: fields['giftReason'] ?? '' } }),
+      };
     },
   },
 } satisfies Holding;
+
+function giftOf({ giftEndsAt, giftGivenAt }: FieldValues): { gift?: z.output<typeof Gift> } {
+  const [until, givenAt] = [isoTime(giftEndsAt), isoTime(giftGivenAt)];
+  return until === undefined || givenAt === undefined ? {} : { gift: { until, givenAt } };
+}

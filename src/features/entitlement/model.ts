@@ -6,6 +6,8 @@ import { trialFields, trialOf } from '../trial/model.ts';
 /** The input of an entitlement decision. Times are milliseconds since 1970. */
 export interface EntitlementFacts extends SubscriptionFacts {
   trialStartedAt?: number;
+  /** When access ends that an operator gave. */
+  giftEndsAt?: number;
   firstRunAt?: number;
 }
 
@@ -16,24 +18,37 @@ export const Entitlement = z.object({
   access: z.boolean().meta({ description: 'True while subscribed, in grace or on trial.' }),
   expiresAt: z.iso.datetime().optional().meta({ description: 'When the access ends. In state `expired`: when the last access ended.' }),
   firstRunAt: FirstRunAt.optional(),
+  source: z
+    .enum(['gift'])
+    .optional()
+    .meta({ description: '`gift`: people who run the service gave this access. Left out: it comes from a purchase, a report or a trial.' }),
 });
 
 /**
  * Decides what a caller may use, from its arguments alone; no other code decides it. The state is the first that holds:
- * `subscribed` and `grace` by the subscription (the store's state if there is one, else a report), `trial` by the account's
- * trial start, `expired` if the account had a paid purchase or a trial, `none`.
+ * `subscribed` and `grace` by the subscription (the store's state if there is one, else a report) or by what an operator gave, `trial` by
+ * the account's trial start, `expired` if the account had a paid purchase, a gift or a trial, `none`.
  */
 export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: number): z.output<typeof Entitlement> {
   const subscription = subscriptionOf(facts, now);
   const trial = trialOf(facts.trialStartedAt, now, trialDays);
   const firstRunAt = isoTime(facts.firstRunAt);
+  const gift = facts.giftEndsAt !== undefined && now < facts.giftEndsAt ? isoTime(facts.giftEndsAt) : undefined;
+  // A subscription without an end lasts longer than any gift. A gift is no grace: it comes before one.
+  const isGift =
+    gift !== undefined && !(subscription.subscribed && subscription.state !== 'grace' && (subscription.expiresAt ?? gift) >= gift);
+  if (isGift) {
+    const expiresAt = subscription.subscribed && (subscription.expiresAt ?? gift) > gift ? subscription.expiresAt : gift;
+    return { state: 'subscribed', access: true, expiresAt, firstRunAt, source: 'gift' };
+  }
   if (subscription.subscribed) {
     return { state: subscription.state === 'grace' ? 'grace' : 'subscribed', access: true, expiresAt: subscription.expiresAt, firstRunAt };
   }
   if (trial.active) return { state: 'trial', access: true, expiresAt: trial.expiresAt, firstRunAt };
   // Only purchases with an expiry were paid, and so gave access. A lapsed report leaves no trace: it was never verified.
   const paid = (facts.purchases ?? []).map((purchase) => purchase.expiresAt).filter((end) => end !== undefined);
-  const ends = trial.expiresAt === undefined ? paid : [...paid, Date.parse(trial.expiresAt)];
+  const given = [trial.expiresAt === undefined ? undefined : Date.parse(trial.expiresAt), facts.giftEndsAt];
+  const ends = [...paid, ...given.filter((end) => end !== undefined)];
   if (ends.length > 0) return { state: 'expired', access: false, expiresAt: latestPast(ends, now), firstRunAt };
   return { state: 'none', access: false, firstRunAt };
 }
@@ -46,12 +61,20 @@ function latestPast(ends: readonly number[], now: number): string | undefined {
 
 export const firstRunFields = heldFields('earlier', 'firstRunAt');
 
+/** What an operator gave: until when, since when, who and why. */
+export const giftFields = heldFields('later', 'giftEndsAt', 'giftGivenAt', 'giftBy', 'giftReason');
+
 /** Fields of the account's hash that `entitlementFactsOf` needs. */
-export const entitlementFields = [...subscriptionFields, ...trialFields.names, ...firstRunFields.names] as const;
+export const entitlementFields = [...subscriptionFields, ...trialFields.names, ...firstRunFields.names, 'giftEndsAt'] as const;
 
 export function entitlementFactsOf(
   fields: Record<(typeof entitlementFields)[number], string>,
   reports: 'accept' | 'ignore',
 ): EntitlementFacts {
-  return { ...subscriptionFactsOf(fields, reports), trialStartedAt: timeOf(fields.trialStartedAt), firstRunAt: timeOf(fields.firstRunAt) };
+  return {
+    ...subscriptionFactsOf(fields, reports),
+    trialStartedAt: timeOf(fields.trialStartedAt),
+    giftEndsAt: timeOf(fields.giftEndsAt),
+    firstRunAt: timeOf(fields.firstRunAt),
+  };
 }

@@ -3,6 +3,7 @@ import { adjust } from '../adjust.ts';
 import { ban, unban } from '../ban.ts';
 import { deleteAccount } from '../delete.ts';
 import { find } from '../find.ts';
+import { give, takeBack } from '../gift.ts';
 import { explain, show, showHistory } from '../show.ts';
 import { signOut } from '../sign-out.ts';
 import type { CommandGroup, Flag } from './command.ts';
@@ -85,6 +86,20 @@ export const accounts: CommandGroup = {
       input: () => ({}),
       text: ({ accountId, wasBanned }) => (wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`),
     }),
+    give: commandOf(give, {
+      words: ['ACCOUNT'],
+      flags: { until: { value: 'TIME', summary: 'when the access ends, such as 2026-12-24T12:00:00Z. Needed' } },
+      changes: true,
+      input: ({ flags }) => ({ until: flags['until'] }),
+      text: ({ accountId, until }) => `${accountId} has access until ${minuteOfText(until)} UTC.`,
+    }),
+    'take-back': commandOf(takeBack, {
+      words: ['ACCOUNT'],
+      changes: true,
+      input: () => ({}),
+      text: ({ accountId, taken }) =>
+        taken === undefined ? `${accountId} was given nothing.` : `${accountId} has no access by a gift any more.`,
+    }),
     delete: commandOf(deleteAccount, {
       words: ['ACCOUNT'],
       changes: true,
@@ -126,6 +141,9 @@ function textOfAccount(account: Shown): string {
         ]),
     ['ledger', `${entriesText(ledger.entries)}${ledger.oldestAt === undefined ? '' : `, the oldest of ${minuteOfText(ledger.oldestAt)}`}`],
     ['entitlement', `${entitlement.state}${until(entitlement.expiresAt)}`],
+    ...(account.gift === undefined
+      ? []
+      : [['gift', `${until(account.gift.until).trim()}, by ${account.gift.by}: ${account.gift.reason}`] as [string, string]]),
     ['subscription', `${subscription.state}${SOURCE[subscription.source]}${until(subscription.expiresAt)}`],
     ['trial', `${trial.state}${until(trial.expiresAt)}`],
     ['install proven', minuteOfText(account.installVerifiedAt)],

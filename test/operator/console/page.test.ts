@@ -25,7 +25,7 @@ test('docs/operator.md names every command', () => {
 
 test('the commands of the walk are understood', () => {
   const walk = [...page.matchAll(/^npm run admin -- (accounts .*)$/gm)].map(([, line]) => line!);
-  expect(walk).toHaveLength(2);
+  expect(walk.length).toBeGreaterThanOrEqual(4);
   for (const line of walk) {
     const words = Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, word]) => quoted ?? word!);
     const { command, input } = readInput(words, groups);

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { accountKey, standingKey } from '../accounts/account-keys.ts';
+import { isoTime, timeOf } from '../accounts/fields.ts';
+import { AccountId } from '../accounts/ids.ts';
+import { runWhereItIs } from '../accounts/standing-look.ts';
+import { standingLibrary } from '../accounts/standing.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
+import { defineScript } from '../redis/script.ts';
+import { followed, movedOn } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
+
+const giveAccess = defineScript({
+  file: new URL('give-access.lua', import.meta.url),
+  keys: ['account', 'standing'],
+  args: ['endsAt', 'givenAt', 'by', 'reason'],
+  answers: ['changed', 'moving', 'moved', 'deleted', 'not_found'],
+  durable: true,
+  library: standingLibrary,
+});
+
+/** Ten years. A slip of the hand should not give access for a century. */
+const LONGEST_MS = 3653 * 86_400_000;
+
+const exampleOf = (verb: string, body: string): string =>
+  `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
+  `-H 'content-type: application/json' -d '${body}'`;
+
+export const give = operation({
+  name: 'accounts give',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/give',
+  operationId: 'giveAccess',
+  role: 'economist',
+  summary: 'Gives an account access until a time, as if it were subscribed.',
+  description:
+    'Its entitlement is `subscribed` with `source: "gift"` until then, unless a purchase gives access for longer. `GET /v1/subscription` does not ' +
+    'change: it tells of the app store. What was given before is replaced. It moves with a guest, of two the later one.',
+  input: z.object({
+    accountId: Account,
+    until: z.iso
+      .datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' })
+      .meta({ description: 'When the access ends: a time to come, at most ten years away.', example: '2026-12-24T12:00:00Z' }),
+    reason: Reason,
+  }),
+  reply: z.object({ accountId: AccountId, until: z.iso.datetime(), replaced: z.iso.datetime().optional() }),
+  errors: ['account_not_found', 'account_deleted'],
+  example: exampleOf('give', '{"until":"2027-01-01T00:00:00Z","reason":"ticket 4711"}'),
+  async prepare({ accountId: asked, until: text, reason }, parts, { by }) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId, fields } = account;
+    const endsAt = Date.parse(text);
+    if (endsAt <= parts.now()) return invalid('until', 'Must be a time to come');
+    if (endsAt > parts.now() + LONGEST_MS) return invalid('until', 'Must be at most ten years away');
+    const until = new Date(endsAt).toISOString();
+    const before = isoTime(fields['giftEndsAt']);
+    const replaces = before === undefined ? '' : ` This replaces what it was given until ${before}.`;
+    return {
+      question: `Give the account ${accountId} access until ${until}?${replaces} Reason: ${reason}`,
+      what: { account: accountId, until },
+      why: reason,
+      noted: (reply) => ({ ...(reply.replaced === undefined ? {} : { replaced: reply.replaced }), ...movedOn(accountId, reply) }),
+      async act() {
+        const done = await change(accountId, { endsAt, givenAt: parts.now(), by, reason }, parts);
+        return done instanceof Refusal ? done : { accountId: done.accountId, until, replaced: isoTime(done.before) };
+      },
+    };
+  },
+});
+
+export const takeBack = operation({
+  name: 'accounts take-back',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/take-back',
+  operationId: 'takeAccessBack',
+  role: 'economist',
+  summary: 'Takes back the access that an account was given. Purchases and trial stay.',
+  input: z.object({ accountId: Account, reason: Reason }),
+  reply: z.object({
+    accountId: AccountId,
+    taken: z.iso.datetime().optional().meta({ description: 'The end that it had. Left out: it had none.' }),
+  }),
+  errors: ['account_not_found', 'account_deleted'],
+  example: exampleOf('take-back', '{"reason":"given to the wrong account"}'),
+  async prepare({ accountId: asked, reason }, parts) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId, fields, standing } = account;
+    const before = isoTime(fields['giftEndsAt']);
+    if (before === undefined && standing.moving === undefined) return { reply: { accountId } };
+    return {
+      question: `Take back the access that the account ${accountId} was given${before === undefined ? '' : ` until ${before}`}? Reason: ${reason}`,
+      what: { account: accountId },
+      why: reason,
+      noted: (reply) => ({ ...(reply.taken === undefined ? {} : { taken: reply.taken }), ...movedOn(accountId, reply) }),
+      async act() {
+        const done = await change(accountId, { endsAt: '', givenAt: '', by: '', reason: '' }, parts);
+        return done instanceof Refusal ? done : { accountId: done.accountId, taken: isoTime(done.before) };
+      },
+    };
+  },
+});
+
+type Gift = Record<'endsAt' | 'givenAt' | 'by' | 'reason', string | number>;
+
+async function change(account: string, gift: Gift, { scripts }: Pick<OperatorParts, 'scripts'>) {
+  const { word, figures, accountId } = await runWhereItIs(account, scripts, (id) =>
+    scripts.run(giveAccess, { account: accountKey(id), standing: standingKey(id) }, gift),
+  );
+  if (word === 'deleted') return refuse('account_deleted');
+  // Only a ban or a sign-out has left a trace of it: there is no account to which anything could be given.
+  if (word === 'not_found') return refuse('account_not_found');
+  return { accountId, before: timeOf(figures[0]) };
+}

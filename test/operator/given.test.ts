@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { entitlementOf } from '../../src/features/entitlement/model.ts';
+import { freshId, start, type TestReply, type TestService } from '../harness.ts';
+import { makeServerKey } from '../server-keys.ts';
+import { signInToStore } from '../store.ts';
+
+/** What people give: access for a time. */
+
+let service: TestService;
+let bearer: string;
+let id: string;
+beforeAll(async () => {
+  service = await start({ settings: { ADMIN_API: 'on' } });
+  ({ token: bearer, id } = await makeServerKey(service, ['admin']));
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const look = async (path: string) => (await service.get(`/v1/admin${path}`, { bearer })).body;
+const change = (path: string, body: object): Promise<TestReply> => service.post(`/v1/admin${path}`, body, { bearer });
+const newest = async () => (await look('/log?limit=1')).entries[0];
+const DAY = 86_400_000;
+const inDays = (days: number): string => new Date(service.now() + days * DAY).toISOString();
+const entitlement = async (installId: string) => (await service.get(`/v1/entitlement?installId=${installId}`)).body;
+
+async function account(): Promise<{ installId: string; accountId: string }> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 1, key: 'first' });
+  return { installId, accountId: accountIdOf(installId) };
+}
+
+describe('access that is given', () => {
+  test('shows as subscribed by a gift until its end, and as expired after it', async () => {
+    const { installId, accountId } = await account();
+    const until = inDays(7);
+    const given = await change(`/accounts/${accountId}/give`, { until, reason: 'ticket 4711' });
+    expect([given.status, given.body]).toEqual([200, { ok: true, accountId, until }]);
+    expect(await newest()).toMatchObject({
+      action: 'accounts give',
+      by: `key:${id}`,
+      what: { account: accountId, until },
+      why: 'ticket 4711',
+      outcome: { word: 'done' },
+    });
+    expect(await entitlement(installId)).toEqual({
+      ok: true,
+      state: 'subscribed',
+      access: true,
+      expiresAt: until,
+      source: 'gift',
+      installVerified: false,
+    });
+    expect((await service.get(`/v1/subscription?installId=${installId}`)).body).toMatchObject({ subscribed: false, source: 'none' });
+    const shown = await look(`/accounts/${accountId}`);
+    expect(shown.gift).toEqual({ until, givenAt: expect.any(String), by: `key:${id}`, reason: 'ticket 4711' });
+    const { because } = await look(`/accounts/${accountId}/explain`);
+    expect(because[1]).toMatch(/^An operator gave it access, which ends at .* UTC\.$/);
+    expect(because.at(-1)).toMatch(/^So it is subscribed, by a gift, and has access until .* UTC\.$/);
+    const exported = (await service.get(`/v1/account/export?installId=${installId}`)).body;
+    expect(exported.gift).toEqual({ until, givenAt: shown.gift.givenAt });
+    await using later = await start();
+    later.advance(8 * DAY);
+    expect((await later.get(`/v1/entitlement?installId=${installId}`)).body).toMatchObject({
+      state: 'expired',
+      access: false,
+      expiresAt: until,
+    });
+  });
+
+  test('is replaced by what is given later, and taken back', async () => {
+    const { installId, accountId } = await account();
+    const [first, second] = [inDays(30), inDays(2)];
+    await change(`/accounts/${accountId}/give`, { until: first, reason: 'a slip' });
+    const replaced = await change(`/accounts/${accountId}/give`, { until: second, reason: 'two days' });
+    expect(replaced.body).toEqual({ ok: true, accountId, until: second, replaced: first });
+    expect((await entitlement(installId)).expiresAt).toBe(second);
+    const taken = await change(`/accounts/${accountId}/take-back`, { reason: 'the wrong account' });
+    expect(taken.body).toEqual({ ok: true, accountId, taken: second });
+    expect(await newest()).toMatchObject({ action: 'accounts take-back', outcome: { word: 'done', taken: second } });
+    expect((await entitlement(installId)).state).toBe('none');
+    expect((await look(`/accounts/${accountId}`)).gift).toBeUndefined();
+    expect((await change(`/accounts/${accountId}/take-back`, { reason: 'again' })).body).toEqual({ ok: true, accountId });
+  });
+
+  test('moves with a guest, of two the later one, with the reason of that one', async () => {
+    const [guest, owner, subject] = [await account(), await account(), freshId('user')];
+    const { accountId } = (await signInToStore(service, subject, { installId: owner.installId })).body;
+    await change(`/accounts/${accountId}/give`, { until: inDays(1), reason: 'short' });
+    const until = inDays(9);
+    await change(`/accounts/${guest.accountId}/give`, { until, reason: 'long' });
+    await signInToStore(service, subject, { installId: guest.installId });
+    expect((await look(`/accounts/${accountId}`)).gift).toMatchObject({ until, reason: 'long' });
+    // A guest that moved is followed.
+    expect((await change(`/accounts/${guest.accountId}/take-back`, { reason: 'test' })).body).toMatchObject({ accountId, taken: until });
+  });
+
+  test('is refused for a time that is over or far away, for nobody, and for a deleted account', async () => {
+    const { accountId } = await account();
+    for (const until of [inDays(-1), inDays(3700), 'tomorrow']) {
+      const { body } = await change(`/accounts/${accountId}/give`, { until, reason: 'test' });
+      expect(body.error).toMatchObject({ code: 'invalid_request', field: 'until' });
+    }
+    await change(`/accounts/${accountId}/delete`, { reason: 'asked' });
+    const nobody = accountIdOf(freshId());
+    for (const [asked, code] of [
+      [accountId, 'account_deleted'],
+      [nobody, 'account_not_found'],
+    ] as const)
+      for (const [verb, more] of [
+        ['give', { until: inDays(1) }],
+        ['take-back', {}],
+      ] as const)
+        expect((await change(`/accounts/${asked}/${verb}`, { reason: 'test', ...more })).body.error.code).toBe(code);
+  });
+
+  test('and a purchase give the longer of both, and a gift comes before grace and trial', () => {
+    const now = Date.UTC(2026, 10, 26);
+    const at = (days: number): string => new Date(now + days * DAY).toISOString();
+    const bought = (state: 'active' | 'grace' | 'canceled', days: number) => ({
+      purchases: [{ id: 'a', productId: 'premium', state, expiresAt: now + days * DAY, willRenew: false, checkedAt: now }] as never,
+    });
+    const told = (facts: object, giftDays: number) => {
+      const { state, expiresAt, source } = entitlementOf({ ...facts, giftEndsAt: now + giftDays * DAY }, now, 7);
+      return [state, expiresAt, source];
+    };
+    expect(told(bought('canceled', 3), 5)).toEqual(['subscribed', at(5), 'gift']);
+    expect(told(bought('canceled', 9), 5)).toEqual(['subscribed', at(9), undefined]);
+    expect(told(bought('grace', 9), 5)).toEqual(['subscribed', at(9), 'gift']);
+    expect(told({ trialStartedAt: now }, 1)).toEqual(['subscribed', at(1), 'gift']);
+    expect(told({ trialStartedAt: now }, -1)).toEqual(['trial', at(7), undefined]);
+    expect(told({ trialStartedAt: now - 30 * DAY }, -1)).toEqual(['expired', at(-1), undefined]);
+  });
+});
