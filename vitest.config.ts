@@ -16,6 +16,7 @@ const ON_CLUSTER = [
   'test/features/rooms/match/match.test.ts',
   'test/features/highscores/submit.test.ts',
   'test/features/pairing/{claim,status}.test.ts',
+  'test/features/purchases/owner.test.ts',
   'test/features/store/move.test.ts',
   'test/features/subscription/subscription.test.ts',
   'test/features/trial/*.test.ts',

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
 import { freshId, signIn } from '../../harness.ts';
-import { signInToStore } from '../../store.ts';
 import { until } from '../subscription/shop.ts';
 import { MINUTE, openCoinShop, type CoinShop } from './store.ts';
 
@@ -45,29 +44,6 @@ describe('POST /v1/purchases', () => {
     expect(new Set(replies.map(({ status, body }) => `${status} ${body.balanceAfterCoins}`))).toEqual(new Set(['200 500']));
     expect(replies.filter(({ body }) => body.replayed === undefined)).toHaveLength(1);
     expect(await shop.entries(installId)).toEqual([['topup', 500]]);
-  });
-
-  test('of two accounts at once one gets the coins, and the other purchase_owned', async () => {
-    const accounts = [freshId(), freshId()];
-    const { purchaseToken } = await shop.issue();
-    const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => shop.buy(accounts[index % 2]!, purchaseToken)));
-    expect(new Set(replies.map(({ status, body }) => `${status} ${body.error?.code ?? ''}`))).toEqual(
-      new Set(['200 ', '409 purchase_owned']),
-    );
-    expect((await Promise.all(accounts.map(shop.balance))).toSorted()).toEqual([0, 500]);
-  });
-
-  test('a purchase that is bound to an account is claimed by no other', async () => {
-    const [installId, other] = [freshId(), freshId()];
-    const { googleAccountId, appleAccountToken } = (await shop.service.get(`/v1/account/store-ids?installId=${installId}`)).body;
-    expect(googleAccountId).toBe(accountIdOf(installId));
-    expect(appleAccountToken).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    const { purchaseToken } = await shop.issue({ obfuscatedAccountId: googleAccountId });
-    expect((await shop.buy(other, purchaseToken)).body.error).toMatchObject({ code: 'purchase_owned', field: 'purchaseToken' });
-    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ ok: true, balanceAfterCoins: 500 });
-    // An id that an app made itself binds to nobody.
-    const own = await shop.issue({ obfuscatedAccountId: 'user-123' });
-    expect((await shop.buy(other, own.purchaseToken)).status).toBe(200);
   });
 
   test('a token of another app, of a subscription or of nobody is bad_token', async () => {
@@ -293,47 +269,5 @@ describe('refunds', () => {
       balanceAfterCoins: 0,
     });
     expect([await shop.entries(installId), await shop.isConsumed(purchaseToken)]).toEqual([[], false]);
-  });
-});
-
-describe('an account', () => {
-  test('takes the purchases of a guest along, and a refund afterwards finds it', async () => {
-    const installId = freshId();
-    const { purchaseToken } = await shop.issue();
-    const bound = await shop.issue({ obfuscatedAccountId: accountIdOf(installId), state: 'pending' });
-    await shop.buy(installId, purchaseToken);
-    await shop.buy(installId, bound.purchaseToken);
-    const { cookies } = await signInToStore(shop.service, freshId('user'), { installId });
-    await until(async () => (await shop.service.get('/v1/purchases', { cookies })).body.purchases.length === 2);
-    const replay = await shop.service.post('/v1/purchases', { store: 'google', purchaseToken }, { cookies });
-    expect(replay.body).toMatchObject({ replayed: true, balanceCoins: 500 });
-    await shop.issue({ purchaseToken, refundedQuantity: 1, notify: true });
-    await shop.issue({ purchaseToken: bound.purchaseToken, state: 'purchased', notify: true });
-    await until(
-      async () =>
-        (await shop.isConsumed(bound.purchaseToken)) &&
-        (await shop.service.get('/v1/purchases', { cookies })).body.purchases.some(({ state }: { state: string }) => state === 'refunded'),
-    );
-    expect((await shop.service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(500);
-    const exported = await shop.service.get('/v1/account/export', { cookies });
-    expect(exported.body.coinPurchases.map(({ state }: { state: string }) => state)).toEqual(['refunded', 'granted']);
-  });
-
-  test('that is deleted leaves purchases that nobody can claim', async () => {
-    const installId = freshId();
-    const { purchaseToken } = await shop.issue();
-    const bound = await shop.issue({ obfuscatedAccountId: accountIdOf(installId) });
-    await shop.buy(installId, purchaseToken);
-    const { confirm } = (await shop.service.post('/v1/account/delete', { installId })).body;
-    expect((await shop.service.post('/v1/account/delete', { installId, confirm })).status).toBe(200);
-    const record = `{product-purchase:${purchaseIdOf('google', purchaseToken)}}`;
-    await until(async () => (await shop.redis.hget(record, 'owner')) === '-');
-    expect(Object.keys(await shop.redis.hgetall(record))).not.toEqual(expect.arrayContaining(['id']));
-    for (const token of [purchaseToken, bound.purchaseToken])
-      expect((await shop.buy(freshId(), token)).body.error.code).toBe('purchase_owned');
-    // Its notification books nothing, and a refund has nobody to take from.
-    expect((await shop.issue({ purchaseToken, refundedQuantity: 1, notify: true })).notified).toBe(true);
-    expect((await shop.issue({ obfuscatedAccountId: accountIdOf(installId), notify: true })).notified).toBe(true);
-    expect(await shop.redis.exists(`{${accountIdOf(installId)}}:ledger`)).toBe(0);
   });
 });
