@@ -4,6 +4,7 @@ import type { Holding } from './accounts/holdings.ts';
 import type { Auditor } from './consistency/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './consistency/background.ts';
 import { versionAuditor } from './consistency/version.ts';
+import { banAuditor } from './features/accounts/ban-auditor.ts';
 import { deletionAuditor } from './features/accounts/deletion-auditor.ts';
 import { seatAuditor } from './features/accounts/seat-auditor.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
@@ -32,6 +33,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     markAuditor(),
     accountAuditor,
     deletionAuditor(held),
+    banAuditor,
     ...held.flatMap(({ auditors }) => auditors?.() ?? []),
     { keys: held.flatMap(({ keys = [] }) => keys.map(({ name, life }) => ({ pattern: accountKeyPattern(name), life }))) },
     pairAuditor,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import type { Bans } from './features/accounts/bans.ts';
 import type { Deletions } from './features/accounts/deletions.ts';
 import type { RunningExports } from './features/accounts/running-exports.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
@@ -49,6 +50,7 @@ export interface Services {
   readonly serverKeys: KeyRing;
   readonly moves: MoveJournal;
   readonly deletions: Deletions;
+  readonly bans: Bans;
   readonly exports: RunningExports;
   readonly grantPace: GrantPace;
   readonly hub: Hub;

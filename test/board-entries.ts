@@ -24,7 +24,8 @@ export async function entryOn(redis: Commands, game: string, accountId: string):
 
 /** The accounts with an entry. */
 export async function accountsOn(redis: Commands, game: string): Promise<string[]> {
-  return (await redis.hvals(boardKeys.players(game))).map((text) => parsePlayer(text)!.accountId);
+  // The other values are scores of hidden entries.
+  return (await redis.hvals(boardKeys.players(game))).flatMap((text) => parsePlayer(text)?.accountId ?? []);
 }
 
 /** Writes an entry as `submit.lua` does on a descending board, and nothing else. */

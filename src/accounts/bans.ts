@@ -23,6 +23,9 @@ const unbanScript = defineScript({
   library: [standingLibrary, standingChanges],
 });
 
+/** The queue of accounts whose ban began or ended, or ends at the time at which they are due (`features/accounts/bans.ts`). */
+export const BANS_DUE = 'bans:due';
+
 export interface BanOptions {
   /** Milliseconds since 1970. Left out: the ban has no end. */
   readonly until?: number | undefined;
@@ -32,8 +35,8 @@ export interface BanOptions {
 
 /**
  * Bans an account, also one that never was. From then on every call that acts for it is 403 `account_banned`, on every process, and its
- * connections in rooms lose their caller (`features/rooms/presence.ts`). Nothing of the account changes. A ban that the account has is
- * replaced.
+ * connections in rooms lose their caller (`features/rooms/presence.ts`). Nothing of the account changes, and `Bans` hides its scores. A ban
+ * that the account has is replaced.
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export function ban(

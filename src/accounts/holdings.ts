@@ -23,6 +23,8 @@ export interface Holding {
   readonly handOver?: (move: Handover, parts: HoldingParts) => Promise<boolean>;
   /** Erases what a deleted account has in other slots, or what is too large for one script. May be repeated, and stop anywhere. */
   readonly erase?: (account: DeletedAccount, parts: HoldingParts) => Promise<void>;
+  /** Hides from others what they see of a banned account, or shows it again. May be repeated, and stop anywhere. */
+  readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, parts: HoldingParts) => Promise<void>;
   /** What its owner gets in the export. */
   readonly exported?: Exported;
   /** What an operator sees of one account. */

@@ -65,9 +65,10 @@ export class Journal {
    * Does what processes left behind, until it is closed.
    * @param work as of `DueQueueParts`
    * @param leaseMs milliseconds that the work of a member may take before another process may take it over
+   * @param lookIntervalMs as of `DueQueueParts`
    */
-  takeOver(work: (member: string) => Promise<number | undefined>, leaseMs: number, log: Logger): DueQueue {
+  takeOver(work: (member: string) => Promise<number | undefined>, leaseMs: number, log: Logger, lookIntervalMs?: number): DueQueue {
     const { name, scripts, now } = this.#parts;
-    return new DueQueue({ name, scripts, log, now, leaseMs, work, isDurable: true });
+    return new DueQueue({ name, scripts, log, now, leaseMs, work, lookIntervalMs, isDurable: true });
   }
 }

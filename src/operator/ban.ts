@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { ban as banAccount, unban as unbanAccount } from '../accounts/bans.ts';
 import { isoTime } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
@@ -20,8 +19,8 @@ export const ban = operation({
   role: 'support',
   summary: 'Bans an account, on every process at once.',
   description:
-    'Every call that acts for it is 403 `account_banned` until `until`, or until `unban`. Its coins, scores and purchases stay. A ban that it ' +
-    'has is replaced. The reason is for operators.',
+    'Every call that acts for it is 403 `account_banned` until `until`, or until `unban`. Boards hide its scores until then. Its coins, scores and ' +
+    'purchases stay. A ban that it has is replaced. The reason is for operators.',
   input: z.object({
     accountId: Account,
     until: z.iso
@@ -47,7 +46,7 @@ export const ban = operation({
       why: reason,
       noted: (reply) => movedOn(accountId, reply),
       async act() {
-        const outcome = await banAccount(accountId, { until, reason }, parts);
+        const outcome = await parts.bans.ban(accountId, { until, reason });
         if (outcome.word === 'deleted') return refuse('account_deleted');
         return { accountId: outcome.accountId, until: isoTime(until) };
       },
@@ -80,7 +79,7 @@ export const unban = operation({
       why: reason,
       noted: (reply) => ({ wasBanned: reply.wasBanned ? 'yes' : 'no', ...movedOn(accountId, reply) }),
       async act() {
-        const outcome = await unbanAccount(accountId, parts);
+        const outcome = await parts.bans.unban(accountId);
         if (outcome.word === 'deleted') return refuse('account_deleted');
         return { accountId: outcome.accountId, wasBanned: outcome.word === 'unbanned' };
       },

@@ -62,6 +62,7 @@ export type OperatorParts = HoldingParts & {
   readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
+  readonly bans: Pick<Services['bans'], 'ban' | 'unban'>;
   readonly grantPace: GrantPace;
 };
 

@@ -1,14 +1,14 @@
 -- Removes an account's entry from a board, for an operator.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, account_id
--- Library board.lua: entry_of_account, take_off, changed
+-- Library board.lua: entry_of_account, score_of, take_off, changed
 -- Answers removed(member, score or '') none
 --
 -- The account's set of boards goes on naming the board: a score of the account may arrive at any time, and no entry may be without a set
 -- that names its board. `removed` tells the audit why the account has no entry.
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end
-local score = redis.call('ZSCORE', scores, entry.member) or ''
+local score = score_of(scores, players, entry) or ''
 take_off(scores, players, entry)
 redis.call('SADD', removed, account_id)
 changed(version, game)

@@ -14,7 +14,7 @@ export interface DueQueueParts {
   /** Milliseconds that the work of a member may take before another process may take it over. */
   readonly leaseMs: number;
   /** How often each process looks for due members, in milliseconds. Default: 500. */
-  readonly lookIntervalMs?: number;
+  readonly lookIntervalMs?: number | undefined;
   /**
    * Members taken at a time: few enough that their work is done well within a lease. A queue with more sorted sets than that takes
    * one from each. Default: 16.

@@ -27,6 +27,7 @@ export function startBackgroundWork(
   const queues = [
     services.moves.takeOver(),
     services.deletions.takeOver(),
+    services.bans.takeOver(),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
     services.purchases.takeOver(),
     ...(store?.products === undefined

@@ -1,6 +1,7 @@
 import { CallerScripts } from '../accounts/caller-scripts.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
+import { Bans } from '../features/accounts/bans.ts';
 import { Deletions } from '../features/accounts/deletions.ts';
 import { RunningExports } from '../features/accounts/running-exports.ts';
 import { Catalogue } from '../features/catalogue/file.ts';
@@ -118,6 +119,7 @@ export function servicesOf(
     serverKeys: new KeyRing({ scripts, subscriber, log, now }),
     moves,
     deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
+    bans: new Bans({ scripts, catalogue, config, holdings: held, log, now }),
     exports: new RunningExports(),
     grantPace: new GrantPace(),
     metrics,

@@ -540,6 +540,31 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['player_without_score'],
   },
+  'an entry that is hidden without a ban': {
+    async make() {
+      const { playerId, member } = (await entryOn(redis, 'hidden', await player('hidden')))!;
+      await player('hidden');
+      await redis.hset(boardKeys.players('hidden'), `!${playerId}`, (await redis.zscore(boardKeys.scores('hidden'), member))!);
+      await redis.zrem(boardKeys.scores('hidden'), member);
+      return 'board hidden';
+    },
+    kinds: ['hidden_entry'],
+  },
+  'an entry of a banned account that a board shows': {
+    async make() {
+      const id = await player('shown');
+      await redis.set(standingKey(id), '!0 1 -\n');
+      return `account ${id}`;
+    },
+    kinds: ['shown_entry'],
+  },
+  'a queue of bans with an account that is not banned': {
+    async make() {
+      await redis.zadd('bans:due', Date.now() + 3_600_000, 'nobody');
+      return 'queue bans:due';
+    },
+    kinds: ['queue_without_document'],
+  },
   'a score with another name than its player': {
     async make() {
       const { playerId, text } = (await entryOn(redis, 'renamed', await player('renamed')))!;
@@ -1126,6 +1151,8 @@ describe('the audit names', () => {
       'a ledger that expires',
       'an account that names a board on which it does not play',
       'a running purchase that is not in the queue',
+      'an entry that is hidden without a ban',
+      'an entry of a banned account that a board shows',
       'a purchase whose account has no line of it',
     ];
     for (const name of names) {

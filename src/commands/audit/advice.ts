@@ -154,6 +154,11 @@ const advice: Readonly<Record<string, Entry>> = {
     mend: (finding) =>
       `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:players`)} PLAYER, then audit again for the score without a player`,
   },
+  shown_entry: { right: 'The ban', mend: (finding) => redis('ZADD', 'bans:due', '0', nameIn(finding)) },
+  hidden_entry: {
+    right: 'The account: a ban hides entries',
+    mend: ({ text }) => redis('ZADD', 'bans:due', '0', /account (\S+) is hidden/.exec(text)?.[1] ?? 'ACCOUNT'),
+  },
   no_board_secret: { right: 'The players: their account finds none of them without the secret', mend: RESTORE },
   unreadable_archive: {
     right: 'The board as it is now',

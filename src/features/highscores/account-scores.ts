@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
+import { BANS_DUE } from '../../accounts/bans.ts';
 import type { HoldingParts } from '../../accounts/holdings.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { standingOf } from '../../accounts/standing-look.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
+import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSet } from '../../redis/set-pages.ts';
@@ -34,7 +37,16 @@ export const moveEntry = defineScript({
   file: new URL('move-entry.lua', import.meta.url),
   keys: ['scores', 'players', 'version', 'removed', 'secret'],
   args: ['game', 'order', 'guestId', 'accountId'],
-  answers: ['moved'],
+  answers: ['moved', 'moved_hidden'],
+  durable: true,
+  library: boardLibrary,
+});
+
+const hideEntry = defineScript({
+  file: new URL('hide-entry.lua', import.meta.url),
+  keys: ['scores', 'players', 'version', 'secret'],
+  args: ['game', 'accountId', 'isHidden'],
+  answers: ['changed', 'none'],
   durable: true,
   library: boardLibrary,
 });
@@ -57,6 +69,18 @@ export async function removeScores(accountId: string, scripts: ScriptRunner): Pr
   for (const game of games)
     for await (const { archive: _, ...board } of boardsWith(game, scripts))
       await scripts.run(removeEntry, { ...board, ...sharedKeys(game) }, { game, accountId });
+}
+
+/**
+ * Takes the entries of a banned account off all boards, or gives them back. Archives keep theirs: only operators see them. An entry that
+ * a reset brought into an archive while it was hidden stays out of that list.
+ */
+export async function hideScores(accountId: string, isHidden: boolean, scripts: ScriptRunner): Promise<void> {
+  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
+  for (const game of games) {
+    const keys = { ...boardOf(game), version: boardKeys.version(game) };
+    await scripts.run(hideEntry, keys, { game, accountId, isHidden: isHidden ? 1 : 0 });
+  }
 }
 
 const scanBoards = defineScript({
@@ -154,6 +178,7 @@ export async function moveScores(
 ): Promise<boolean> {
   const guestBoards = { boards: boardKeys.ofAccount(guestId), standing: standingKey(guestId) };
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
+  let isHidden = false;
   for (const game of games) {
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
     const hand = async ({ archive: _, ...board }: BoardEntries): Promise<boolean> => {
@@ -163,13 +188,17 @@ export async function moveScores(
         const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });
         if (named === 'account_deleted') return false;
       }
-      await scripts.run(moveEntry, { ...board, ...sharedKeys(game) }, args);
+      const [moved] = await scripts.run(moveEntry, { ...board, ...sharedKeys(game) }, args);
+      isHidden ||= moved === 'moved_hidden';
       return true;
     };
     // The deletion of the account removes the guest's entries.
     for await (const board of boardsWith(game, scripts)) if (!(await hand(board))) return !isLast;
     if (isLast) await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
+  // A ban that began or ended meanwhile has missed these entries.
+  if (games.length > 0 && (isHidden || (await standingOf(accountId, scripts)).word === 'banned'))
+    await new Queue(BANS_DUE, scripts, true).bring(accountId, 0);
   return !isLast && games.length > 0;
 }
 

@@ -5,7 +5,8 @@ import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
-import { arrivalOf, HEAD_LENGTH, memberOf, parsePlayer, playerIdOf } from './entry.ts';
+import { arrivalOf, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePlayer, playerIdOf } from './entry.ts';
+import { hiddenWithoutBan, hidesEntries, isShown } from './hidden-entries.ts';
 import { boardKeys } from './model.ts';
 
 /** The check lists so many findings of one kind for a board, and looks again at so many suspects. */
@@ -45,10 +46,11 @@ async function checkCounter(game: string, counter: string, look: Look): Promise<
   return [{ kind: 'wrong_counter', subject: `board ${game}`, text: `Its counter ${counter} is "${number}", which is no whole number.` }];
 }
 
-/** Each game in the account's set has the account among its players. */
+/** Each game in the account's set has the account among its players, and shows the entry unless the account is banned. */
 async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   const findings: Finding[] = [];
   const subject = `account ${id}`;
+  const isBanned = await hidesEntries(id, look);
   const owners = (await look.ask('EXISTS', accountKey(id), standingKey(id))) as number;
   if (owners === 0) findings.push({ kind: 'orphan_boards', subject, text: 'It has a set of boards, but is no account.' });
   for await (const games of pages(look, 'SSCAN', boardKeys.ofAccount(id))) {
@@ -65,6 +67,8 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
             subject,
             text: `Its set names the board ${game}, which does not have it as a player.`,
           });
+        if (isBanned && isPlayer === 1 && (await isShown(game, playerId, look)))
+          findings.push({ kind: 'shown_entry', subject, text: `It is banned, but the board ${game} shows its entry.` });
       }),
     );
   }
@@ -142,6 +146,8 @@ class BoardCheck {
   readonly #suspects = new Set<string>();
   /** Members without a player. */
   readonly #strangers = new Set<string>();
+  /** Players whose entry is hidden. */
+  readonly #hidden = new Set<string>();
   #highestArrival = 0;
 
   constructor(game: string, look: Look) {
@@ -159,6 +165,7 @@ class BoardCheck {
       this.#find('wrong_arrivals', [`Its newest score is said to be of ${arrivals}, but it has one of ${this.#highestArrival}.`]);
     await this.#checkSuspects();
     await this.#checkStrangers();
+    this.#find('hidden_entry', await hiddenWithoutBan(this.#game, this.#hidden, this.#look));
     return this.#findings;
   }
 
@@ -169,6 +176,11 @@ class BoardCheck {
     for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game))) {
       const players: { id: string; member: string; accountId: string }[] = [];
       for (const [id, text] of pairsOf(fields)) {
+        const hidden = hiddenPlayerIn(id);
+        if (hidden !== undefined) {
+          if (this.#hidden.size < SUSPECTS) this.#hidden.add(hidden);
+          continue;
+        }
         count++;
         const player = parsePlayer(text);
         if (player === undefined) note(unreadable, `The entry of the player ${id} cannot be read: "${text}".`);
@@ -224,14 +236,15 @@ class BoardCheck {
   async #standingOf(id: string): Promise<{ accountId: string; member: string; stands: boolean } | undefined> {
     let known: string | undefined;
     for (;;) {
-      const [text, score] = await this.#look.atomically(
+      const [text, score, hidden] = await this.#look.atomically(
         ['HGET', boardKeys.players(this.#game), id],
         ['ZSCORE', boardKeys.scores(this.#game), known ?? ''],
+        ['HGET', boardKeys.players(this.#game), hiddenField(id)],
       );
       const player = text === null ? undefined : parsePlayer(text as string);
       if (player === undefined) return undefined;
       const member = memberOf(id, text as string);
-      if (member === known) return { accountId: player.accountId, member, stands: score !== null };
+      if (member === known) return { accountId: player.accountId, member, stands: score !== null || hidden !== null };
       known = member;
     }
   }

@@ -1,9 +1,10 @@
 -- A board, shared by every script that reads or changes one. `entry.ts` reads and makes the same texts.
--- Gives id_of(), make_player_id(), place_text(), next_place(), entry_of(), entry_of_account(), put(), take_off(), rank_of(), range(), is_less(), behind() and changed().
+-- Gives id_of(), make_player_id(), place_text(), next_place(), entry_of(), entry_of_account(), put(), take_off(), hidden_score(), hide(), show(), score_of(), rank_of(), range(), is_less(), behind() and changed().
 --
 -- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`:
 --   scores    a sorted set: '<place><player id><name>' by score
 --   players   a hash: by player id '<account id><place><name>'
+--             The entry of a banned account is not in `scores`: its score is here, by '!<player id>'
 --   arrivals  when the newest entry arrived
 --   secret    a random text, of which and the account's id the player id is made
 --   version   a counter: changes of the top ten
@@ -90,10 +91,28 @@ local function put(scores, players, account_id, player_id, place, name, score)
   redis.call('HSET', players, player_id, account_id .. place .. name)
 end
 
+local function hidden_field(player_id) return '!' .. player_id end
+
 local function take_off(scores, players, entry)
   redis.call('ZREM', scores, entry.member)
-  redis.call('HDEL', players, entry.player_id)
+  redis.call('HDEL', players, entry.player_id, hidden_field(entry.player_id))
 end
+
+-- The score of an entry that is hidden; false: it is not.
+local function hidden_score(players, entry) return redis.call('HGET', players, hidden_field(entry.player_id)) end
+
+-- Takes an entry off the lists and out of the ranks.
+local function hide(scores, players, entry, score)
+  redis.call('ZREM', scores, entry.member)
+  redis.call('HSET', players, hidden_field(entry.player_id), score)
+end
+
+local function show(scores, players, entry, score)
+  redis.call('ZADD', scores, score, entry.member)
+  redis.call('HDEL', players, hidden_field(entry.player_id))
+end
+
+local function score_of(scores, players, entry) return redis.call('ZSCORE', scores, entry.member) or hidden_score(players, entry) end
 
 local function count_ahead(scores, score, is_ascending)
   if is_ascending then return redis.call('ZCOUNT', scores, '-inf', '(' .. score) end

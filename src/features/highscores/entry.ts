@@ -42,6 +42,16 @@ export function playerText(accountId: string, place: string, name: string): stri
   return accountId + place + name;
 }
 
+/** The field of `players` that has the score of a player's entry while it is hidden. */
+export function hiddenField(playerId: string): string {
+  return `!${playerId}`;
+}
+
+/** The player of such a field; undefined for the field of an entry. */
+export function hiddenPlayerIn(field: string): string | undefined {
+  return field.startsWith('!') ? field.slice(1) : undefined;
+}
+
 /** @param arrival in tenths of a millisecond since 1970 */
 export function placeText(arrival: number, isAscending: boolean): string {
   let [rest, text] = [isAscending ? arrival : HIGHEST_PLACE - arrival, ''];

@@ -3,7 +3,7 @@ import type { Holding } from '../../accounts/holdings.ts';
 import { defineScript } from '../../redis/script.ts';
 import { isSetCursor } from '../../redis/set-pages.ts';
 import { boardAuditor } from './board-auditor.ts';
-import { moveScores, OwnScore, removeScores, scoresPage } from './account-scores.ts';
+import { hideScores, moveScores, OwnScore, removeScores, scoresPage } from './account-scores.ts';
 import { boardKeys } from './model.ts';
 
 const sampleBoards = defineScript({
@@ -24,6 +24,7 @@ export const scoreHolding = {
   keys: [{ name: 'boards', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
   handOver: ({ guestId, accountId, isLast }, parts) => moveScores(guestId, accountId, isLast, parts),
   erase: ({ accountId }, { scripts }) => removeScores(accountId, scripts),
+  hide: ({ accountId, isBanned }, { scripts }) => hideScores(accountId, isBanned, scripts),
   exported: {
     shape: { scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come twice.' }) },
     pages: {

@@ -2,20 +2,21 @@
 -- better of the two stays; if the scores are equal, the earlier.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
--- Library board.lua: entry_of_account, put, take_off, is_less, changed
--- Answers moved
+-- Library board.lua: entry_of_account, put, take_off, hidden_score, hide, score_of, is_less, changed
+-- Answers moved moved_hidden
 --
 -- The entry gets the player id of the account. The account's set of boards names the board already (`moveScores`). The guest's set
--- forgets the board next, so `removed` need not explain to the audit why the guest has no entry.
+-- forgets the board next, so `removed` need not explain to the audit why the guest has no entry. A hidden entry stays so.
 local is_ascending = order == 'asc'
-local brought = entry_of_account(secret, players, guest_id)
+local brought, is_hidden = entry_of_account(secret, players, guest_id), nil
 if brought then
   -- An operator may have deleted a board's scores. Then `players` still names entries that `scores` no longer holds.
-  local best = redis.call('ZSCORE', scores, brought.member)
+  local best = score_of(scores, players, brought)
+  is_hidden = hidden_score(players, brought)
   take_off(scores, players, brought)
   if best then
     local held, id, is_taken = entry_of_account(secret, players, account_id)
-    local standing = held and redis.call('ZSCORE', scores, held.member)
+    local standing = held and score_of(scores, players, held)
     local ahead = standing and tonumber(best) - tonumber(standing)
     if ahead and is_ascending then ahead = -ahead end
     -- On descending boards the higher place is the earlier one.
@@ -23,9 +24,10 @@ if brought then
     if not is_taken and (not ahead or ahead > 0 or (ahead == 0 and is_earlier)) then
       if held then take_off(scores, players, held) end
       put(scores, players, account_id, id, brought.place, brought.name, best)
+      if is_hidden then hide(scores, players, entry_of(players, id), best) end
     end
     changed(version, game)
   end
 end
 redis.call('SREM', removed, guest_id)
-return {'moved'}
+return {is_hidden and 'moved_hidden' or 'moved'}

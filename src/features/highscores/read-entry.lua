@@ -1,10 +1,10 @@
--- Reads an account's entry on a board.
+-- Reads an account's entry on a board, also one that is hidden.
 -- KEYS scores, players, secret
 -- ARGV account_id
--- Library board.lua: entry_of_account
+-- Library board.lua: entry_of_account, score_of
 -- Answers standing(member, score) none
 local entry = entry_of_account(secret, players, account_id)
 -- An operator may have deleted a board's scores.
-local score = entry and redis.call('ZSCORE', scores, entry.member)
+local score = entry and score_of(scores, players, entry)
 if not score then return {'none'} end
 return {'standing', entry.member, score}

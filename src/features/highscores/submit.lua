@@ -3,7 +3,7 @@
 -- ARGV game, order, known, account_id, name, score, new_board_barred
 -- Shared publisher, seed, size, proof_wanted
 -- Prologue prologue-open.lua: account, creation_barred, open_account, creation_used, is_proven, list_in_account, answer
--- Library board.lua: make_player_id, next_place, entry_of_account, put, rank_of, range
+-- Library board.lua: make_player_id, next_place, entry_of_account, put, hidden_score, show, rank_of, range
 -- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, member, score …)
 --
 -- `version` changes exactly when the first `size` entries may have changed: here, and where an entry leaves the board or changes hands. A
@@ -18,8 +18,11 @@ if proof_wanted == '1' and not is_proven(account) then return {'integrity_failed
 
 local held, player_id, is_taken = entry_of_account(secret, players, account_id)
 if is_taken then error('ERR two accounts have the player id ' .. player_id .. ' in ' .. players, 0) end
--- An operator may have deleted a board's scores. Then `players` still has entries that `scores` no longer holds.
+-- An operator may have deleted a board's scores: then `players` still has entries that `scores` no longer holds. A ban may have ended a
+-- moment ago: then its journal has not shown the entry yet (`Bans`).
 local best = held and redis.call('ZSCORE', scores, held.member)
+local hidden = held and not best and hidden_score(players, held)
+best = best or hidden
 local given, standing = tonumber(score), best and tonumber(best)
 local is_better = not best or (is_ascending and given < standing) or (not is_ascending and given > standing)
 -- The service never deletes a board, so a board's first score counts as a creation, like an account.
@@ -31,7 +34,8 @@ if not held and not open_account(account, creation_barred) then return {'rate_li
 -- Nothing below refuses.
 creation_used = is_new_board
 player_id = player_id or make_player_id(secret, seed, account_id)
-local is_changed = is_better or held.name ~= name
+if hidden then show(scores, players, held, hidden) end
+local is_changed = is_better or hidden or held.name ~= name
 if is_changed then
   if held then redis.call('ZREM', scores, held.member) end
   local place = is_better and next_place(arrivals, is_ascending) or held.place

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Config } from '../../config.ts';
+import { Bans } from '../../features/accounts/bans.ts';
 import { Deletions } from '../../features/accounts/deletions.ts';
 import { Catalogue } from '../../features/catalogue/file.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
@@ -30,8 +31,9 @@ export function openOperatorParts(
   const metrics = { accountDeleted(): void {} };
   const now = Date.now;
   const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
+  const bans = new Bans({ scripts, catalogue, config, holdings, log, now });
   return {
-    parts: { scripts, keySecret, catalogue, config, deletions, grantPace: new GrantPace(), now },
+    parts: { scripts, keySecret, catalogue, config, deletions, bans, grantPace: new GrantPace(), now },
     closeParts() {
       keySecret.close();
       catalogue.close();

@@ -154,9 +154,9 @@ export interface Moving extends AsyncDisposable {
   readonly movers: Movers;
 }
 
-export async function openMoving(): Promise<Moving> {
+export async function openMoving(settings: Record<string, string> = {}): Promise<Moving> {
   const own = await startRedis();
-  const service = await start({ redis: own.location });
+  const service = await start({ redis: own.location, settings });
   const { redis } = own;
   const movers = await Movers.open(redis);
   return {

@@ -1,0 +1,50 @@
+import { standingIn } from '../../accounts/account-auditor.ts';
+import { BANS_DUE } from '../../accounts/bans.ts';
+import { banAt } from '../../accounts/standing.ts';
+import type { Look } from '../../consistency/auditor.ts';
+import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';
+import { hiddenField, memberOf, parsePlayer } from './entry.ts';
+import { boardKeys } from './model.ts';
+
+/** What the audit asks of hidden entries: an entry is hidden while its account is banned, and only then. */
+
+/** The queue of bans takes an account over after a minute at most. Clocks may differ by the rest. */
+const LATEST_DUE_MS = 120_000;
+
+/** Whether the account is banned, and the queue has nothing left to hide. */
+export async function hidesEntries(accountId: string, look: Look): Promise<boolean> {
+  return (await isBanned(accountId, look)) && !(await isDue(accountId, look));
+}
+
+export async function isShown(game: string, playerId: string, look: Look): Promise<boolean> {
+  const text = (await look.ask('HGET', boardKeys.players(game), playerId)) as string | null;
+  return text !== null && (await look.ask('ZSCORE', boardKeys.scores(game), memberOf(playerId, text))) !== null;
+}
+
+/**
+ * @param playerIds whose entries were hidden a moment ago
+ * @returns a sentence for each entry that is hidden without a ban
+ */
+export async function hiddenWithoutBan(game: string, playerIds: Iterable<string>, look: Look): Promise<string[]> {
+  const players = boardKeys.players(game);
+  const texts: string[] = [];
+  for (const id of playerIds) {
+    const [text, isHidden] = await look.atomically(['HGET', players, id], ['HEXISTS', players, hiddenField(id)]);
+    if (isHidden !== 1) continue;
+    const accountId = text === null ? undefined : parsePlayer(text as string)?.accountId;
+    if (accountId === undefined) texts.push(`The player ${id} is hidden, and has no entry.`);
+    else if (!(await isBanned(accountId, look)) && !(await isDue(accountId, look)))
+      texts.push(`The entry of the account ${accountId} is hidden, but the account is not banned.`);
+  }
+  return texts;
+}
+
+async function isBanned(accountId: string, look: Look): Promise<boolean> {
+  return banAt(await standingIn(accountId, look), Date.now()) !== undefined;
+}
+
+/** Whether a ban began or ended a moment ago: the queue holds the account until its entries are hidden or shown. */
+async function isDue(accountId: string, look: Look): Promise<boolean> {
+  const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(BANS_DUE, accountId)));
+  return dueAt !== undefined && dueAt < Date.now() + LATEST_DUE_MS;
+}
