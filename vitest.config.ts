@@ -40,7 +40,7 @@ const LONG = [
   'test/commands/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
   'test/features/coins/secret-of-cluster.test.ts',
-  'test/features/purchases/chaos.test.ts',
+  'test/features/purchases/{chaos,crash}.test.ts',
   'test/features/store/{move-crash,moves-property}.test.ts',
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',

@@ -208,6 +208,11 @@ export const errors = {
     message: 'The catalogue has no such product.',
     advice: 'Keep the purchase and send it again later. Whoever runs the service adds the product to `products` of the catalogue.',
   },
+  purchase_not_found: {
+    status: 404,
+    message: 'There is no such purchase here.',
+    advice: "Look for the purchase by the store's order number, or in the account of the buyer: nobody may have shown its token yet.",
+  },
   purchase_owned: {
     status: 409,
     message: 'This purchase belongs to another account.',

@@ -10,6 +10,7 @@ import { give, takeBack } from './gift.ts';
 import { grantMany } from './grant-many.ts';
 import { exportLog, listLog } from './log.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
+import { listStuckPurchases, lookAtPurchase, showPurchase } from './purchases.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
 import { signOut } from './sign-out.ts';
@@ -32,6 +33,9 @@ export const operations: readonly Operation[] = [
   removeEntry,
   resetBoard,
   dropArchive,
+  showPurchase,
+  listStuckPurchases,
+  lookAtPurchase,
   showRoom,
   endRoom,
   listLog,

@@ -16,6 +16,8 @@ export const purchaseKeys = {
   purchase: (purchaseId: string) => `{product-purchase:${purchaseId}}`,
   /** A sorted set: the account's purchases, by the time at which they were recorded. */
   listed: (accountId: string) => `{${accountId}}:${LISTED}`,
+  /** A string: the purchase that has an order number of the store, by a hash of the number. */
+  order: (hash: string) => `{product-order:${hash}}`,
   /** The queue of purchases to look at: `purchaseIdOf` by time. */
   due: 'product-purchases:due',
 };

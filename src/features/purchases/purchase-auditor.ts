@@ -23,6 +23,8 @@ export const productPurchaseAuditor: Auditor = {
       life: 'lasts',
       check: ([purchaseId], look) => checkPurchase(purchaseId!, look),
     },
+    // Not each purchase has one: people need it, and nothing else does.
+    { pattern: /^\{product-order:[\w-]+\}$/, life: 'lasts' },
     { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts' },
   ],
 };

@@ -6,6 +6,7 @@ import { backoffMs } from '../../journal/backoff.ts';
 import { Journal } from '../../journal/journal.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import type { AppStore, OneTimeProducts, ProductPurchase, SellingStore } from '../../stores/store.ts';
+import { keepOrder } from './find-purchase.ts';
 import { listPurchase } from './listing.ts';
 import { boundAccountOf, needsFinish, purchaseIdOf, purchaseKeys, type PurchaseBooking, type PurchaseDocument } from './model.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
@@ -259,12 +260,13 @@ export class Purchases {
     let document = due;
     let balance: number | undefined;
     for (let booking = document.booking; booking !== undefined; booking = document.booking) {
-      const { owner, store, at } = document;
+      const { owner, store, at, orderId } = document;
       const { type, coins, number } = booking;
-      // One turn of the event loop: one round trip, where both go to one primary.
-      const [, booked] = await Promise.all([
-        listPurchase(owner, purchaseId, at, scripts),
+      // One turn of the event loop: one round trip, where all go to one primary.
+      const [booked] = await Promise.all([
         bookings.book(owner, { type, coins, key: [store, purchaseId, number], refusesBanned: false }),
+        listPurchase(owner, purchaseId, at, scripts),
+        keepOrder(orderId, purchaseId, scripts),
       ]);
       if (booked.word === 'deleted') {
         await releasePurchase(purchaseId, owner, scripts);

@@ -165,10 +165,25 @@ function textOfAccount(account: Shown): string {
       String(failedChecks),
     ]),
   );
+  const coins = table(
+    ['COINS BOUGHT', 'ORDER', 'UNITS', 'STATE', 'GRANTED', 'TAKEN BACK', 'BOOKED (UTC)', 'LAST REFUND (UTC)', 'STUCK'],
+    account.coinPurchases.map((each) => [
+      each.productId,
+      each.orderId ?? each.purchaseId,
+      String(each.quantity),
+      each.refundedQuantity === undefined ? each.state : `${each.state}, ${each.refundedQuantity} refunded`,
+      String(each.coins),
+      String(each.takenCoins),
+      minuteOfText(each.grantedAt),
+      minuteOfText(each.refundedAt),
+      each.stuck ?? '',
+    ]),
+  );
   return [
     headOf(accountId, movedFrom),
     facts(lines),
     ...(purchases.length === 0 ? [] : [bought]),
+    ...(account.coinPurchases.length === 0 ? [] : [coins]),
     account.history.length === 0 ? 'The ledger is empty.' : tableOfEntries(account.history),
   ].join('\n\n');
 }

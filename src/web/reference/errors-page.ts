@@ -13,6 +13,7 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
   invalid_request: 'every path, for headers that are malformed',
   not_found: 'every path that the service does not have',
   account_not_found: 'the paths of operators, with ADMIN_API=on',
+  purchase_not_found: 'the paths of operators, with ADMIN_API=on',
   entry_not_found: 'the paths of operators, with ADMIN_API=on',
   method_not_allowed: 'every path',
   overloaded: 'every path',

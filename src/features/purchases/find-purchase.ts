@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto';
+import { pairsOf } from '../../redis/pairs.ts';
+import { memberOf, Queue } from '../../redis/queue.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { purchaseKeys, type PurchaseDocument } from './model.ts';
+import { stuckIn } from './operator-purchase.ts';
+import { readPurchase } from './purchase-record.ts';
+
+const keepOrderScript = defineScript({
+  file: new URL('keep-order.lua', import.meta.url),
+  keys: ['order'],
+  args: ['purchase'],
+  answers: ['kept'],
+  durable: true,
+});
+
+const readOrderScript = defineScript({
+  file: new URL('read-order.lua', import.meta.url),
+  keys: ['order'],
+  args: [],
+  answers: ['purchase'],
+  readOnly: true,
+});
+
+const readDue = defineScript({
+  file: new URL('read-due.lua', import.meta.url),
+  keys: ['due'],
+  args: ['count'],
+  answers: ['due'],
+  readOnly: true,
+});
+
+const orderKey = (orderId: string): string =>
+  purchaseKeys.order(hash('sha256', `coinop:product-order:${orderId}`, 'base64url').slice(0, 22));
+
+/** Remembers the order number of a purchase. Of a purchase without one nothing is kept. */
+export async function keepOrder(orderId: string, purchaseId: string, scripts: ScriptRunner): Promise<void> {
+  if (orderId !== '') await scripts.run(keepOrderScript, { order: orderKey(orderId) }, { purchase: purchaseId });
+}
+
+export interface FoundPurchase {
+  readonly purchaseId: string;
+  readonly document: PurchaseDocument;
+}
+
+/** @param name a purchaseId, or the store's order number */
+export async function findPurchase(name: string, scripts: ScriptRunner): Promise<FoundPurchase | undefined> {
+  const [, ofOrder = ''] = await scripts.run(readOrderScript, { order: orderKey(name) }, {});
+  const purchaseId = ofOrder === '' ? name : ofOrder;
+  const document = await readPurchase(purchaseId, scripts);
+  return document && { purchaseId, document };
+}
+
+/** Purchases that are read of each sorted set of the queue. A Cluster has 65 of them. */
+const MOST_DUE = 50;
+
+/** Purchases with work left, those first that are due first. A queue with many more is not read to its end. */
+export async function stuckPurchases(scripts: ScriptRunner): Promise<(FoundPurchase & { readonly dueAt: number })[]> {
+  const queue = new Queue(purchaseKeys.due, scripts);
+  const found = await Promise.all(queue.keys().map((due) => scripts.run(readDue, { due }, { count: MOST_DUE })));
+  const times = new Map<string, number>();
+  for (const [entry, time] of found.flatMap(([, ...words]) => pairsOf(words))) {
+    const member = memberOf(entry);
+    times.set(member, Math.min(times.get(member) ?? Infinity, Number(time)));
+  }
+  const due = [...times].toSorted(([, one], [, other]) => one - other).slice(0, MOST_DUE);
+  const documents = await Promise.all(due.map(([purchaseId]) => readPurchase(purchaseId, scripts)));
+  return due.flatMap(([purchaseId, dueAt], index) => {
+    const document = documents[index];
+    return document === undefined || stuckIn(document) === undefined ? [] : [{ purchaseId, document, dueAt }];
+  });
+}
+
+/** Makes a running service look at a purchase within a second. */
+export function lookSoon(
+  purchaseId: string,
+  { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },
+): Promise<void> {
+  return new Queue(purchaseKeys.due, scripts, true).bring(purchaseId, now());
+}

@@ -1,0 +1,83 @@
+import type { z } from 'zod';
+import type { OperatorPurchase } from '../../features/purchases/operator-purchase.ts';
+import { listStuckPurchases, lookAtPurchase, showPurchase } from '../purchases.ts';
+import type { CommandGroup } from './command.ts';
+import { commandOf } from './operate.ts';
+import { facts, minuteOfText, table } from './table.ts';
+
+type Shown = z.output<typeof OperatorPurchase>;
+
+export const purchases: CommandGroup = {
+  name: 'purchases',
+  summary: 'coins bought in an app store',
+  commands: {
+    show: commandOf(showPurchase, {
+      words: ['PURCHASE'],
+      input: ({ words: [purchase] }) => ({ purchase }),
+      text: ({ purchase }) => [`Purchase ${purchase.purchaseId}`, facts(factsOf(purchase)), ...lifeOf(purchase)].join('\n\n'),
+    }),
+    stuck: commandOf(listStuckPurchases, {
+      input: () => ({}),
+      text: ({ purchases: found }) =>
+        found.length === 0
+          ? 'Nothing is left to do for any purchase.'
+          : table(
+              ['PURCHASE', 'ORDER', 'PRODUCT', 'STUCK', 'SINCE (UTC)', 'NEXT LOOK (UTC)', 'FAILED'],
+              found.map(({ purchaseId, orderId = '', productId, stuck = '', at, nextLookAt, failedLooks }) => [
+                purchaseId,
+                orderId,
+                productId,
+                stuck,
+                minuteOfText(at),
+                minuteOfText(nextLookAt),
+                String(failedLooks),
+              ]),
+            ),
+    }),
+    look: commandOf(lookAtPurchase, {
+      words: ['PURCHASE'],
+      changes: true,
+      input: ({ words: [purchase] }) => ({ purchase }),
+      text: ({ purchaseId }) => `The service asks the store about ${purchaseId} within a second, if it runs.`,
+    }),
+  },
+};
+
+function factsOf(purchase: Shown): [string, string][] {
+  const { store, orderId = '', sku, productId, packageName, quantity, coins, accountId, boundTo, state, stuck, test } = purchase;
+  return [
+    ['store', `${store}, order ${orderId === '' ? 'without a number yet' : orderId}${test === true ? ', a test: nobody paid' : ''}`],
+    ['product', `${quantity} × ${productId} (${sku} of ${packageName})`],
+    ['account', accountId ?? 'deleted'],
+    ...(boundTo === undefined ? [] : [['bound to', boundTo] as [string, string]]),
+    ['state', `${state}${stuck === undefined ? '' : `, ${stuck}`}`],
+    ['coins', `${coins} granted, ${purchase.takenCoins} taken back`],
+  ];
+}
+
+/** What happened to a purchase, in the order in which it happened. */
+export function lifeOf({
+  at,
+  grantedAt,
+  refundedAt,
+  checkedAt,
+  isFinished,
+  coins,
+  takenCoins,
+  refundedQuantity,
+  quantity,
+}: Shown): string[] {
+  const events: [string | undefined, string][] = [
+    [at, 'the service saw it'],
+    [grantedAt, `its coins were booked (${coins} in sum)`],
+    [refundedAt, `the last refund was booked: ${refundedQuantity ?? 0} of ${quantity} units, ${takenCoins} coins in sum`],
+    [checkedAt, `the store was asked${isFinished ? ', and knows that the buyer has the coins' : ''}`],
+  ];
+  const happened = events.filter((event): event is [string, string] => event[0] !== undefined);
+  return [
+    table(
+      ['AT (UTC)', 'WHAT'],
+      happened.toSorted(([one], [other]) => one.localeCompare(other)).map(([time, what]) => [minuteOfText(time), what]),
+    ),
+  ];
+}
