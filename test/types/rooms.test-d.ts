@@ -1,6 +1,6 @@
 // What must and must not compile for games that play in rooms. Only `tsc` reads this file.
 import { coinop } from '../../src/client/client.ts';
-import { lastSeat, listRooms, playRoom, quickMatch, watchLobby } from '../../src/client/rooms.ts';
+import { lastSeat, listRooms, playRoom, quickMatch, watchBoard, watchLobby } from '../../src/client/rooms.ts';
 import { coinopServer } from '../../src/client/server.ts';
 
 const client = coinop({ url: 'https://coinop.example' });
@@ -86,6 +86,11 @@ async function typed(): Promise<void> {
   if (open.ok) await listRooms(client, { cursor: open.nextCursor });
   // @ts-expect-error: the reply has to be looked at first
   void open.rooms;
+  watchBoard(client, 'chess', (top) => top.map(({ rank, name, score, playerId }) => `${rank + score} ${name} ${playerId}`), {
+    onState: (state) => void state.status,
+  }).close();
+  // @ts-expect-error an entry does not tell its account
+  watchBoard(client, 'chess', (top) => top.map(({ accountId }) => accountId));
   watchLobby(client, { game: 'chess' }, (rooms) => rooms.map(({ code, players, maxPlayers }) => `${code} ${maxPlayers - players}`), {
     onState: ({ status }) => void (status === 'live'),
   }).close();
