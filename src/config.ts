@@ -244,6 +244,8 @@ const Environment = z.object({
   SLOW_REQUEST_MS: wholeNumber(0, 3_600_000).default(250),
   /** JSON file of the catalogue, read again when it changes. Default: the sample catalogue. */
   CATALOGUE_FILE: z.string().min(1).optional(),
+  /** A list of words that names of players must not hold. */
+  NAME_WORDS_FILE: z.string().min(1).optional(),
   /** Which games get a board: all, or those of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
   BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
   /** `server`: `coins/credit` and `coins/purchase` need a server key with the scope `coins`. */

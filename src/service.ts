@@ -112,6 +112,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       keySecret.close();
       serverKeys.close();
       services.catalogue.close();
+      services.names.close();
       connections.disconnect();
     },
   };

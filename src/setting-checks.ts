@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
+import { AllowedNames } from './features/names/allowed-names.ts';
 import { whoMintsCoins } from './features/coins/model.ts';
 import { checkStore } from './stores/stores.ts';
 
@@ -18,6 +19,7 @@ export function settingProblems(config: Config): string[] {
         ]
       : []),
     ...Catalogue.problemsOf(CATALOGUE_FILE),
+    ...AllowedNames.problemsOf(config),
   ];
 }
 

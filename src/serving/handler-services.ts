@@ -12,6 +12,7 @@ import { Proofs } from '../features/entitlement/proof.ts';
 import { ProofKeys } from '../features/entitlement/proof-keys.ts';
 import { BoardCache } from '../features/highscores/board-cache.ts';
 import { boardFeed } from '../features/highscores/board-feed.ts';
+import { AllowedNames } from '../features/names/allowed-names.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
 import { PurchaseCounts } from '../features/purchases/purchase-counts.ts';
 import { Purchases } from '../features/purchases/purchases.ts';
@@ -114,6 +115,7 @@ export function servicesOf(
     tokens,
     proofs: new Proofs(new ProofKeys(options.sessionKeys)),
     catalogue,
+    names: new AllowedNames(config, log),
     boards: new BoardCache(subscriber, options.isAlone ?? false),
     keySecret,
     serverKeys: new KeyRing({ scripts, subscriber, log, now }),

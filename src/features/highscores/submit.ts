@@ -22,7 +22,7 @@ export const submitScript = defineScript({
   library: boardLibrary,
 });
 
-type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue'>;
+type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue' | 'names'>;
 
 export const submitScore = endpoint({
   method: 'POST',
@@ -52,8 +52,9 @@ export const submitScore = endpoint({
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, key: by, params: { game }, body: { score, name } }, services: SubmitServices) {
-    const { scripts, config, boards, keySecret, catalogue } = services;
+    const { scripts, config, boards, keySecret, catalogue, names } = services;
     if (by === undefined && catalogue.scoreAuthorityOf(game) === 'server') return refuse('server_only');
+    names.check(name);
     keySecret.check();
     const order = catalogue.orderOf(game);
     const call = boards.call(game, order);

@@ -68,7 +68,8 @@ export const claimPairing = endpoint({
   example:
     `token=$(curl -s -X POST $base/v1/pair/new -H 'content-type: application/json' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/pair/claim -H 'content-type: application/json' -d '{"token":"'$token'","installId":"install-0001"}'`,
-  async handle({ caller, body }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
+  async handle({ caller, body }, { scripts, names, now }: Pick<Services, 'scripts' | 'names' | 'now'>) {
+    names.check(body.name);
     if (!mayBePairToken(body.token)) return new Unchecked(refuse('pair_not_found'));
     const [word, matchCode, address, userAgent, createdAt] = await scripts.runAs(
       caller,

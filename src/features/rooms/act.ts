@@ -55,10 +55,12 @@ export const actInRoom = endpoint({
   misses: ['room_not_found'],
   variants,
   example: variants[0]!.example,
-  async handle({ params: { code, action }, body, caller, key, meta }, { roomActs, actCounts }: Pick<Services, 'roomActs' | 'actCounts'>) {
+  async handle({ params: { code, action }, body, caller, key, meta }, services: Pick<Services, 'roomActs' | 'actCounts' | 'names'>) {
+    const { roomActs, actCounts, names } = services;
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
     const by = key ?? caller;
     if (by === undefined) return refuse('identity_required');
+    if (action === 'join') names.check(body.name);
     const { fields, you, isReplayed } = await actCounts.counted(action, 'http', () =>
       roomActs.perform({ code, action, body, by, isWhole: true, address: meta.address }),
     );

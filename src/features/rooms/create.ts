@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';
@@ -37,10 +37,11 @@ export const createRoom = endpoint({
   errors: ['server_only', 'invalid_request'],
   creates: true,
   example: `curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001","name":"Ann","maxPlayers":4}'`,
-  async handle({ caller, body, key }, services: LobbyServices) {
+  async handle({ caller, body, key }, services: LobbyServices & Pick<Services, 'names'>) {
     const { name, state: stateText = '{}', seatless: isSeatless = false, installId: _, ...settings } = body;
     if (isSeatless && key === undefined) return refuse('server_only', { field: 'seatless' });
     if (key !== undefined && !isSeatless) return invalid('seatless', 'Must be true with a server key, which takes no seat');
+    services.names.check(name);
     const game = settings.game ?? key?.game;
     const fields = await openLobby(isSeatless ? undefined : caller, name, { ...settings, game, stateText, startWhenFull: false }, services);
     return seatedReply(fields, isSeatless ? { playerId: 'server', host: true } : { playerId: 'p1', host: true });

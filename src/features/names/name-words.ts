@@ -1,0 +1,96 @@
+import { folded } from './folded.ts';
+
+/** Lines of a list: it is read whole, and looked up by text. */
+const MOST_WORDS = 20_000;
+const MOST_WORD = 48;
+
+/** A text as runs: its letters without repetitions, and how often each stands. `fuuck` has the letters `fuck` and the counts 1, 2, 1, 1. */
+interface Runs {
+  readonly letters: string;
+  readonly counts: readonly number[];
+}
+
+/** By their letters, the counts of words that have these. */
+type WordList = Map<string, (readonly number[])[]>;
+
+/** The names that operators refuse. */
+export class NameWords {
+  /** Words that stand alone, and words that may stand anywhere, by their letters. */
+  readonly #whole: WordList = new Map();
+  readonly #anywhere: WordList = new Map();
+  /** Of the words that may stand anywhere. */
+  readonly #lengths: readonly number[];
+
+  /**
+   * @param text a word a line. `*word*` is refused inside of other words too. `#` begins a remark
+   * @throws Error that names the first bad line
+   */
+  constructor(text: string) {
+    let words = 0;
+    for (const [index, raw] of text.split('\n').entries()) {
+      const line = raw.trim();
+      if (line === '' || line.startsWith('#')) continue;
+      if (++words > MOST_WORDS) throw new Error(`line ${index + 1}: a list has at most ${MOST_WORDS} words`);
+      if (line.length > MOST_WORD) throw new Error(`line ${index + 1}: a word has at most ${MOST_WORD} characters`);
+      const [, inner] = /^\*(.+)\*$/.exec(line) ?? [];
+      const joined = joinedOf(folded(inner ?? line, true));
+      if (joined.length < 2 || (inner ?? line).includes('*'))
+        throw new Error(`line ${index + 1}: must be a word of two letters or more, or one between asterisks`);
+      const runs = runsOf(joined);
+      const list = inner === undefined ? this.#whole : this.#anywhere;
+      const alike = list.get(runs.letters);
+      if (alike === undefined) list.set(runs.letters, [runs.counts]);
+      else if (!alike.some((counts) => isWithin(counts, runs.counts, 0))) alike.push(runs.counts);
+    }
+    this.#lengths = [...new Set([...this.#anywhere.keys()].map((letters) => letters.length))];
+  }
+
+  /** Whether the name holds a word of the list. @param name 1 to 24 characters */
+  refuses(name: string): boolean {
+    if (this.#whole.size === 0 && this.#anywhere.size === 0) return false;
+    // Digits may stand for letters, or between words: `4ss`, `word99`.
+    for (const text of [folded(name, true), folded(name.replace(LEETS, ' '), false)]) {
+      const joined = runsOf(joinedOf(text));
+      if (has(this.#whole, joined) || this.#holdsAnywhere(joined)) return true;
+      for (const token of text.split(BETWEEN)) if (token !== '' && has(this.#whole, runsOf(token))) return true;
+    }
+    return false;
+  }
+
+  #holdsAnywhere({ letters, counts }: Runs): boolean {
+    for (const length of this.#lengths)
+      for (let at = 0; at + length <= letters.length; at++)
+        if (this.#anywhere.get(letters.slice(at, at + length))?.some((word) => isWithin(word, counts, at)) === true) return true;
+    return false;
+  }
+}
+
+function has(list: WordList, { letters, counts }: Runs): boolean {
+  return list.get(letters)?.some((word) => isWithin(word, counts, 0)) === true;
+}
+
+/** Whether a text repeats each letter as often as a word does, from a place on. */
+function isWithin(word: readonly number[], counts: readonly number[], at: number): boolean {
+  return word.every((count, index) => counts[at + index]! >= count);
+}
+
+const BETWEEN = /[^\p{L}\p{M}\p{N}]+/u;
+const LEETS = /[\d@$!|+€]/g;
+
+/** `w o r d` and `w.o.r.d` without what is between. */
+function joinedOf(text: string): string {
+  return text.split(BETWEEN).join('');
+}
+
+function runsOf(text: string): Runs {
+  let letters = '';
+  const counts: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    if (at > 0 && text[at] === text[at - 1]) counts[counts.length - 1]!++;
+    else {
+      letters += text[at]!;
+      counts.push(1);
+    }
+  }
+  return { letters, counts };
+}

@@ -1,0 +1,112 @@
+import { readFileSync, statSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import { SettingError } from '../config.ts';
+
+/** Interval of the polls. A changed file is read once two polls in a row saw the same state, so not while it is being written. */
+const POLL_MS = 500;
+
+interface WatchedFileParts<Content> {
+  /** The name of the setting that names the file. */
+  readonly setting: string;
+  readonly path: string;
+  /** @throws Error that names the first bad place */
+  readonly parse: (text: string) => Content;
+  /** Called after a valid change. */
+  readonly changed?: () => void;
+  /** Of the log: what was changed, and what stays after an invalid edit. */
+  readonly named: string;
+  readonly log: Logger;
+}
+
+/**
+ * A file of the operator's, read at the start and again when it changes. After an invalid edit the old content stays, and the log gets the
+ * problem. The file is polled, because editors and volume mounts replace files in ways that file-system events miss.
+ */
+export class WatchedFile<Content> {
+  readonly #parts: WatchedFileParts<Content>;
+  readonly #path: string;
+  #content: Content;
+  #read: string;
+  #seen: string;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /** @throws SettingError that names the file and the first bad place in it */
+  constructor(parts: WatchedFileParts<Content>) {
+    this.#parts = parts;
+    this.#path = resolve(parts.path);
+    try {
+      // The signature comes before the read: the next poll then sees a change in between.
+      this.#read = this.#seen = signatureOf(statSync(this.#path, { bigint: true }));
+      this.#content = parseFile(this.#path, parts.parse);
+    } catch (error) {
+      throw new SettingError(`${parts.setting} ${this.#path}: ${(error as Error).message}`);
+    }
+    this.#pollLater();
+  }
+
+  /** Problems of the file that a setting names, for the check of the settings: at most one line. */
+  static problemsOf(setting: string, path: string | undefined, parse: (text: string) => unknown): string[] {
+    if (path === undefined) return [];
+    try {
+      parseFile(resolve(path), parse);
+      return [];
+    } catch (error) {
+      return [`${setting} ${resolve(path)}: ${(error as Error).message}`];
+    }
+  }
+
+  get content(): Content {
+    return this.#content;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #pollLater(): void {
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.#poll().then(() => this.#pollLater()), POLL_MS).unref();
+  }
+
+  async #poll(): Promise<void> {
+    const { named, log, parse, changed } = this.#parts;
+    const file = this.#path;
+    const signature = await stat(file, { bigint: true }).then(signatureOf, (error: Error) => error.message);
+    const isStable = signature === this.#seen;
+    this.#seen = signature;
+    if (!isStable || signature === this.#read) return;
+    this.#read = signature;
+    try {
+      this.#content = parse(withoutMark(await readFile(file, 'utf8')));
+      log.info({ file }, `${named} changed`);
+      changed?.();
+    } catch (error) {
+      log.error({ file, problem: (error as Error).message }, `the ${named} file is invalid: the old ${named} stays`);
+    }
+  }
+}
+
+interface FileState {
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly size: bigint;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+}
+
+function signatureOf({ dev, ino, size, mtimeNs, ctimeNs }: FileState): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+}
+
+function parseFile<Content>(path: string, parse: (text: string) => Content): Content {
+  return parse(withoutMark(readFileSync(path, 'utf8')));
+}
+
+/** The byte order mark, which some editors write. */
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, '');
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { NameWords } from '../../../src/features/names/name-words.ts';
+
+const list = new NameWords('# a remark\r\n\nass\nbadword\n*slur*\nплохо\n');
+
+describe('a word of the list', () => {
+  test.each([
+    ['ass'],
+    ['ASS'],
+    ['the ass 1'],
+    ['ass99'],
+    ['4ss'],
+    ['@$$'],
+    ['àss'],
+    ['a.s.s'],
+    ['a s s'],
+    ['a\u200bss'],
+    ['asssss'],
+    ['\u0430ss'],
+    ['BigAss'],
+    ['ａｓｓ'],
+    ['b4dw0rd'],
+    ['baaadword!'],
+    ['xXslurXx'],
+    ['s_l_u_r_s'],
+    ['5lur'],
+    ['Плохо'],
+    ['ПЛОХО 2'],
+    ['\ufdfa\ufdfa\ufdfa\ufdfa ass'],
+    ['ａ\u0301ss'],
+  ])('is refused as %s', (name) => {
+    expect([name, list.refuses(name)]).toEqual([name, true]);
+  });
+
+  test.each([
+    ['Classy'],
+    ['as'],
+    ['Assassin'],
+    ['grass'],
+    ['Ada'],
+    ['sur'],
+    ['badwordy'],
+    ['名前'],
+    ['плохой'],
+    ['Player 1'],
+    ['😀😀'],
+    ['!!!'],
+    ['...'],
+  ])('is not seen in %s', (name) => {
+    expect([name, list.refuses(name)]).toEqual([name, false]);
+  });
+
+  test('keeps the vowel signs of scripts that have them, which are no accents', () => {
+    const hindi = new NameWords('कमल');
+    expect([hindi.refuses('कमल'), hindi.refuses('कामिल')]).toEqual([true, false]);
+  });
+});
+
+test.each([
+  ['a\nb c\nx', 'line 1: must be a word of two letters or more, or one between asterisks'],
+  ['good\n**', 'line 2: must be a word of two letters or more, or one between asterisks'],
+  ['good\nb*d', 'line 2: must be a word of two letters or more, or one between asterisks'],
+  ['good\n...', 'line 2: must be a word of two letters or more, or one between asterisks'],
+  [`${'x'.repeat(49)}`, 'line 1: a word has at most 48 characters'],
+  ['xx\n'.repeat(20_001), 'line 20001: a list has at most 20000 words'],
+])('a bad list is refused by its line', (text, message) => {
+  expect(() => new NameWords(text)).toThrow(new Error(message));
+});
+
+test('the longest names cost some tens of microseconds with the longest list', () => {
+  const letters = 'abcdefghijkmnopqrstuvwxyz';
+  const word = (index: number): string =>
+    Array.from({ length: 3 + (index % 20) }, (_, at) => letters[(index * 7 + at * (1 + (index % 11))) % letters.length]).join('');
+  const long = new NameWords(Array.from({ length: 20_000 }, (_, index) => (index % 2 === 0 ? word(index) : `*${word(index)}*`)).join('\n'));
+  const names = ['\ufdfa'.repeat(24), '😀'.repeat(24), 'qwxzjvqwxzjvqwxzjvqwxzjv', '1!2@3$4|5+6€7!8@9$0!1@2$', 'e\u0301'.repeat(12)];
+  for (const name of names) for (let round = 0; round < 300; round++) long.refuses(name);
+  for (const name of names) {
+    const startedAt = performance.now();
+    for (let round = 0; round < 100; round++) long.refuses(name);
+    expect([name, ((performance.now() - startedAt) / 100) * 1000]).toEqual([name, expect.toSatisfy((micros: number) => micros < 500)]);
+  }
+});
