@@ -256,6 +256,8 @@ const Environment = z.object({
   LEDGER_ENTRIES_PER_DAY: wholeNumber(0, 1_000_000_000).default(100_000),
   /** Days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
+  /** What the refund of coins that are spent already does: `debt`: the balance goes below 0. `floor`: it stays at 0. */
+  REFUNDS: z.enum(['debt', 'floor'], 'must be debt or floor').default('debt'),
   /** Seconds that a host keeps the role after its connection is lost. */
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
   /** Open WebSockets from one client address (IPv6: one /64), over all workers. */

@@ -140,7 +140,8 @@ export const errors = {
     status: 409,
     message: 'The balance is too low for this debit.',
     advice:
-      'Tell the player what is missing: `error.balanceCoins` is the balance. The same key may be used again once there are enough coins.',
+      'Tell the player what is missing: `error.balanceCoins` is the balance, and `error.debtCoins`, if it is there, what a refund left owed. The ' +
+      'same key may be used again once there are enough coins.',
   },
   balance_limit: {
     status: 409,
@@ -291,8 +292,8 @@ export interface RefusalDetails {
 
 /** The details that every refusal with the code has: clients may rely on them. */
 export interface RequiredDetails {
-  insufficient_coins: { balanceCoins: number };
-  balance_limit: { balanceCoins: number };
+  insufficient_coins: { balanceCoins: number; debtCoins?: number };
+  balance_limit: { balanceCoins: number; debtCoins?: number };
   integrity_failed: { failed: string[] };
   rate_limited: { retryAfterMs: number };
   stale_state: { stateSeq: number; state: unknown };

@@ -8,4 +8,8 @@ import type { Upgrade } from './redis/upgrade.ts';
  * A release that changes the layout of the data of a release before raises `DATA_VERSION` (`redis/data-version.ts`, `ledger.lua`) and adds
  * `{ from, run }` here. The file of `run` lies in the feature whose keys it changes. A change that no release wrote yet needs none.
  */
-export const upgrades: readonly Upgrade[] = [{ from: 3, run: upgradeBoards }];
+export const upgrades: readonly Upgrade[] = [
+  { from: 3, run: upgradeBoards },
+  // From 5 on a ledger may hold a balance below 0, which older versions take for one of 0. No older ledger has one.
+  { from: 4, run: async () => {} },
+];

@@ -399,6 +399,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['36501', '-1', '1.5', '30d'],
   },
+  REFUNDS: {
+    unset: 'debt',
+    good: [
+      ['debt', 'debt'],
+      ['floor', 'floor'],
+    ],
+    bad: ['Debt', 'off', '0'],
+  },
   ROOM_TTL_SECONDS: {
     unset: 7200,
     good: [

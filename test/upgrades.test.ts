@@ -99,6 +99,21 @@ test('data of today is upgraded at the start, and no process changes a ledger me
   expect((await credit(old, installs[0]!, 'new')).status).toBe(503);
 });
 
+test('data of version 4 gets version 5, and its ledgers stay as they are', { timeout: 60_000 }, async () => {
+  await (await fill({ REDIS_URL: redis.url, DATA_DIR: join(folder, 'old') })).stop();
+  const ledgers = async () => Promise.all((await client.keys('{*}:*')).toSorted().map(async (key) => [key, await client.dumpBuffer(key)]));
+  const before = await ledgers();
+  for (const version of ['4', '4>5']) {
+    await client.set(DATA_VERSION_KEY, version);
+    const service = await launch({ REDIS_URL: redis.url, DATA_DIR: join(folder, version) }, 'today');
+    await expect.poll(() => readiness(service), { timeout: 20_000 }).toBe(200);
+    expect(await client.get(DATA_VERSION_KEY)).toBe('5');
+    expect(await ledgers()).toEqual(before);
+    expect((await credit(service, installs[0]!)).body).toMatchObject({ replayed: true, balanceCoins: 5 });
+    await service.stop();
+  }
+});
+
 test('two processes that start together upgrade the data once', { timeout: 60_000 }, async () => {
   await (await fill({ REDIS_URL: redis.url, DATA_DIR: join(folder, 'old') })).stop();
   await expectUpgraded(await Promise.all(['one', 'two'].map(launchNext)));
@@ -193,9 +208,9 @@ describe('data of a version that this coinop does not take', () => {
     ['1', {}, `The data in this Redis has ledgers and no data:version, so it has version 1, ${TOO_OLD}`],
     ['2', { [DATA_VERSION_KEY]: '2' }, `The data in this Redis has version 2, ${TOO_OLD}`],
     ['2 that is being upgraded', { [DATA_VERSION_KEY]: '2>3' }, `The data in this Redis has version 2>3, ${TOO_OLD}`],
-    ['4', { [DATA_VERSION_KEY]: NEXT }, `The data in this Redis has version ${NEXT}, and this coinop knows versions up to ${TODAY}.`],
+    ['6', { [DATA_VERSION_KEY]: NEXT }, `The data in this Redis has version ${NEXT}, and this coinop knows versions up to ${TODAY}.`],
     [
-      '4 that is not whole yet',
+      '6 that is not whole yet',
       { [DATA_VERSION_KEY]: UPGRADING },
       `has version ${UPGRADING}, and this coinop knows versions up to ${TODAY}.`,
     ],

@@ -18,7 +18,8 @@ export const adjust = operation({
   summary: 'Adds coins to an account or removes some, once per key.',
   description:
     'An entry of type `adjust` with the reason and the operator, which `history` shows to operators. Repeating it with the same key and coins ' +
-    'changes nothing. Above SUPPORT_ADJUST_COINS (1,000), added or removed, the role `economist` is needed.',
+    'changes nothing. A debt is forgiven by adding what is owed; an adjustment takes no balance below 0. Above SUPPORT_ADJUST_COINS (1,000), ' +
+    'added or removed, the role `economist` is needed.',
   input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Adjustment.shape.key, reason: Reason }),
   reply: CoinOperationReply.extend({ accountId: AccountId }),
   errors: ['account_not_found', 'account_deleted', 'account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],
@@ -29,7 +30,7 @@ export const adjust = operation({
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
-    const { balanceCoins: balance } = await ledgerEnds(accountId, parts.scripts);
+    const { balance } = await ledgerEnds(accountId, parts.scripts);
     const work = coins > 0 ? `Add ${counted(coins)} to` : `Remove ${counted(-coins)} from`;
     const figures = `which has ${plain(balance)} and will have ${plain(balance + coins)}`;
     return {
@@ -38,6 +39,7 @@ export const adjust = operation({
       why: reason,
       noted: (reply) => ({
         balanceAfterCoins: reply.balanceAfterCoins,
+        ...(reply.debtCoins === undefined ? {} : { debtCoins: reply.debtCoins }),
         ...(reply.replayed === true ? { replayed: 'yes' } : {}),
         ...movedOn(accountId, reply),
       }),
@@ -57,13 +59,14 @@ type AdjustRefusal = Exclude<Awaited<ReturnType<typeof adjustBalance>>, { accoun
 function clearer(refusal: AdjustRefusal, coins: number): Refusal {
   const { code, details } = refusal;
   const balanceCoins = Number(details['balanceCoins']);
-  const after = balanceCoins + coins;
+  const balance = balanceCoins - Number(details['debtCoins'] ?? 0);
+  const after = balance + coins;
   if (code === 'insufficient_coins') {
-    const message = `The account has ${plain(balanceCoins)} coins: ${plain(coins)} would leave ${plain(after)}, and a balance is never below 0.`;
+    const message = `The account has ${plain(balance)} coins: ${plain(coins)} would leave ${plain(after)}, and an adjustment takes no balance below 0.`;
     return refuse(code, { ...details, message, balanceCoins });
   }
   if (code === 'balance_limit') {
-    const message = `The account has ${plain(balanceCoins)} coins: ${plain(coins)} would make ${plain(after)}, and a balance is never above ${plain(MAX_BALANCE)}.`;
+    const message = `The account has ${plain(balance)} coins: ${plain(coins)} would make ${plain(after)}, and a balance is never above ${plain(MAX_BALANCE)}.`;
     return refuse(code, { ...details, message, balanceCoins });
   }
   return refusal;

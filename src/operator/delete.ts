@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
-import { BalanceCoins } from '../features/coins/model.ts';
+import { BalanceCoins, DebtCoins, shownBalance } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { boardsOf } from '../features/highscores/account-scores.ts';
 import { boardKeys } from '../features/highscores/model.ts';
@@ -21,7 +21,7 @@ export const deleteAccount = operation({
     'For a user who asks for it and cannot do it alone, because the install is lost or the account is banned. It does what ' +
     '`POST /v1/account/delete` does. Find out first that it is really the user who asks. The user of a banned store account may open a new one.',
   input: z.object({ accountId: Account, reason: Reason }),
-  reply: z.object({ accountId: AccountId, balanceCoins: BalanceCoins.meta({ description: 'The coins that went.' }) }),
+  reply: z.object({ accountId: AccountId, balanceCoins: BalanceCoins.meta({ description: 'The coins that went.' }), debtCoins: DebtCoins }),
   errors: ['account_not_found', 'account_deleted'],
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/delete -H "authorization: Bearer $COINOP_KEY" ` +
@@ -42,10 +42,10 @@ export const deleteAccount = operation({
 
 type Ledger = Awaited<ReturnType<typeof ledgerEnds>>;
 
-async function contentOf({ accountId, fields, standing }: FoundAccount, { balanceCoins, entries }: Ledger, { scripts }: OperatorParts) {
+async function contentOf({ accountId, fields, standing }: FoundAccount, { balance, entries }: Ledger, { scripts }: OperatorParts) {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   const parts = [
-    `its balance of ${balanceCoins}`,
+    `its balance of ${balance}`,
     `its ledger (${entries})`,
     `its boards (${games.length})`,
     `its purchases (${purchasesOf(fields['purchases'] ?? '').length})`,
@@ -53,7 +53,7 @@ async function contentOf({ accountId, fields, standing }: FoundAccount, { balanc
   return `${parts.join(', ')} and the guests that moved into it (${standing.guests.length})`;
 }
 
-async function deleted(accountId: string, { balanceCoins }: Ledger, { deletions }: OperatorParts) {
+async function deleted(accountId: string, { balance }: Ledger, { deletions }: OperatorParts) {
   try {
     await deletions.delete(accountId, 'operator');
   } catch (error) {
@@ -61,5 +61,5 @@ async function deleted(accountId: string, { balanceCoins }: Ledger, { deletions 
     if (error.code === 'account_deleted') return refuse('account_deleted');
     return refuse('account_not_found', { message: 'The account has just moved into another one: look again.' });
   }
-  return { accountId, balanceCoins };
+  return { accountId, ...shownBalance(balance) };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { rateLimited, type Refusal } from '../errors.ts';
-import { CoinKey, Coins } from '../features/coins/model.ts';
+import { CoinKey, Coins, DebtCoins } from '../features/coins/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
 import { GRANT_GROUP } from './grant-pace.ts';
 import { countsOf, grantGroup, grantOutcomes, previewGrants, type Granted, type GrantTerms } from './grants.ts';
@@ -24,6 +24,7 @@ const GrantResult = z
         'deleted, there is none, or it refused (`code`).',
     }),
     balanceAfterCoins: z.number().int().optional().meta({ description: 'Of `granted` and `replayed`: the balance after the entry.' }),
+    debtCoins: DebtCoins,
     movedTo: AccountId.optional().meta({ description: 'The guest moved: this account has the entry.' }),
     code: z.string().optional().meta({
       description:

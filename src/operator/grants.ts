@@ -23,6 +23,8 @@ export interface Granted {
   readonly outcome: GrantOutcome;
   /** Of a replay: as of then. */
   readonly balanceAfterCoins?: number;
+  /** What the account still owes. */
+  readonly debtCoins?: number | undefined;
   /** Of a guest that moved: the account that has the entry. */
   readonly movedTo?: string;
   /** Why the account refused. */
@@ -90,10 +92,11 @@ async function grantOne(
     if (code === 'account_banned') return { outcome: 'banned', ...moved };
     return code === 'account_deleted' ? { outcome: 'deleted', ...moved } : { outcome: 'refused', code, ...moved };
   }
-  const { accountId, balanceAfterCoins, replayed } = booked;
+  const { accountId, balanceAfterCoins, debtCoins, replayed } = booked;
   return {
     outcome: replayed === true ? 'replayed' : 'granted',
     balanceAfterCoins,
+    debtCoins,
     ...(accountId === asked ? {} : { movedTo: accountId }),
   };
 }

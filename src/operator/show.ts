@@ -5,7 +5,7 @@ import { AccountId } from '../accounts/ids.ts';
 import { banAt, type Ban } from '../accounts/standing.ts';
 import { Refusal } from '../errors.ts';
 import { LedgerCursor } from '../features/coins/model.ts';
-import { operatorHistory, OperatorLedgerEntry } from '../features/coins/operator-history.ts';
+import { ledgerEnds, operatorHistory, OperatorLedgerEntry } from '../features/coins/operator-history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields } from '../features/entitlement/model.ts';
 import { holdings } from '../holdings.ts';
@@ -56,16 +56,24 @@ export const explain = operation({
   async prepare({ accountId }, parts) {
     const account = await followed(accountId, parts);
     if (account instanceof Refusal) return account;
-    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...explained(account, parts) } };
+    return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...(await explained(account, parts)) } };
   },
 });
 
-function explained({ fields, standing }: FoundAccount, { config, now }: OperatorParts) {
+async function explained({ accountId, fields, standing }: FoundAccount, { config, now, scripts }: OperatorParts) {
   const { TRIAL_DAYS, SUBSCRIPTION_REPORTS } = config;
   const rules = { now: now(), trialDays: TRIAL_DAYS, reports: SUBSCRIPTION_REPORTS };
   const { entitlement, because } = explainEntitlement(entitlementFactsOf(valuesOf(fields, entitlementFields), 'accept'), rules);
+  const { balance } = await ledgerEnds(accountId, scripts);
   const ban = banAt(standing, now());
-  return { entitlement, because: ban === undefined ? [...because] : [...because, sentenceOfBan(ban)] };
+  return {
+    entitlement,
+    because: [...because, ...(balance < 0 ? [sentenceOfDebt(-balance)] : []), ...(ban === undefined ? [] : [sentenceOfBan(ban)])],
+  };
+}
+
+function sentenceOfDebt(coins: number): string {
+  return `The account owes ${coins} coins: they were bought, spent and refunded. Coins that come in pay the debt first.`;
 }
 
 function sentenceOfBan({ until }: Ban): string {

@@ -5,13 +5,13 @@ import { SettingError } from '../config.ts';
  * The version of the data that this coinop writes; `ledger.lua` has it too. It rises with a change of the layout that older data needs,
  * and `src/upgrades.ts` says how data of the version before is changed.
  */
-export const DATA_VERSION = 4;
+export const DATA_VERSION = 5;
 
 /** The oldest version that this coinop takes. No release wrote versions 1 and 2. */
 export const OLDEST_DATA_VERSION = 3;
 
 /**
- * The key in Redis that holds the version: `4`, or `3>4` while the data is upgraded from 3 to 4. Each batch of coin operations and moves
+ * The key in Redis that holds the version: `5`, or `4>5` while the data is upgraded from 4 to 5. Each batch of coin operations and moves
  * looks for its own version, so that a process of either version changes no ledger meanwhile (`is_data_of` of ledger.lua). An empty
  * Redis has no version, nor has data of version 1.
  */

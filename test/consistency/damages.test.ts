@@ -206,6 +206,10 @@ const damages: Record<string, Damage> = {
     make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1:5 c5 ', '1:-5 d-5 ')),
     kinds: ['wrong_balance'],
   },
+  'a prize under a key that a caller may send': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1:5 c5 ', '1:5 w5 ')),
+    kinds: ['wrong_operation'],
+  },
   'an entry of an unknown type': {
     make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' x5 ')),
     kinds: ['wrong_operation'],

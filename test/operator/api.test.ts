@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { runAdmin } from './console/command.ts';
 import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../harness.ts';
+import { withOrigin } from '../features/coins/with-origin.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { issue, signInToStore } from '../store.ts';
 
@@ -110,7 +111,7 @@ describe('accounts', () => {
     const adjust = (coins: number, key: string) => change(`/accounts/${accountId}/adjust`, { coins, key, reason: 'test' });
     const below = await adjust(-31, 'a');
     expect(below.body.error).toMatchObject({ code: 'insufficient_coins', balanceCoins: 30 });
-    expect(below.body.error.message).toBe('The account has 30 coins: -31 would leave -1, and a balance is never below 0.');
+    expect(below.body.error.message).toBe('The account has 30 coins: -31 would leave -1, and an adjustment takes no balance below 0.');
     const above = await adjust(1e12, 'a');
     expect(above.body.error.message).toBe(
       'The account has 30 coins: 1000000000000 would make 1000000000030, and a balance is never above 1000000000000.',
@@ -123,6 +124,28 @@ describe('accounts', () => {
     for (const coins of [0, 1.5, 1e12 + 1, '5', null]) expect((await adjust(coins as number, 'b')).status).toBe(400);
     const unknown = await change(`/accounts/${accountIdOf(freshId())}/adjust`, { coins: 1, key: 'a', reason: 'test' });
     expect(unknown.body.error.code).toBe('account_not_found');
+  });
+
+  test('an account with a debt shows it everywhere, and an adjustment that forgives it is logged', async () => {
+    const { accountId } = await account(30);
+    const { bookings } = await withOrigin(service);
+    const before = new Date(service.now()).toISOString();
+    service.advance(60_000);
+    await bookings.book(accountId, { type: 'refund', coins: -50, key: ['google', 'a'], refusesBanned: false });
+    const shown = await look(`/accounts/${accountId}?at=${new Date(service.now()).toISOString()}`);
+    expect(shown.body).toMatchObject({ balanceCoins: 0, debtCoins: 20, balanceAt: { balanceCoins: 0, debtCoins: 20 } });
+    expect(shown.body.history[0]).toMatchObject({ type: 'refund', coins: -50, balanceAfterCoins: -20, key: 'refund·google·a' });
+    expect((await look(`/accounts/${accountId}?at=${before}`)).body.balanceAt).toEqual({ at: before, balanceCoins: 30 });
+    expect((await look(`/accounts/${accountId}/explain`)).body.because).toContain(
+      'The account owes 20 coins: they were bought, spent and refunded. Coins that come in pay the debt first.',
+    );
+    const adjust = (coins: number, key: string) => change(`/accounts/${accountId}/adjust`, { coins, key, reason: 'a mistake of ours' });
+    const below = await adjust(-1, 'a');
+    expect(below.body.error).toMatchObject({ code: 'insufficient_coins', balanceCoins: 0, debtCoins: 20 });
+    expect(below.body.error.message).toBe('The account has -20 coins: -1 would leave -21, and an adjustment takes no balance below 0.');
+    expect((await adjust(15, 'b')).body).toEqual({ ok: true, accountId, balanceAfterCoins: 0, debtCoins: 5 });
+    expect(await newest()).toMatchObject({ action: 'accounts adjust', outcome: { word: 'done', balanceAfterCoins: 0, debtCoins: 5 } });
+    expect((await adjust(5, 'c')).body).toEqual({ ok: true, accountId, balanceAfterCoins: 0 });
   });
 
   test('sign-out ends all sessions at once', async () => {

@@ -8,7 +8,7 @@ import { invalid, refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
-import { BalanceCoins, coinKeys } from '../coins/model.ts';
+import { BalanceCoins, coinKeys, DebtCoins, shownBalance } from '../coins/model.ts';
 import { storeUnconfigured, StoreToken } from '../store/model.ts';
 
 export const previewScript = defineScript({
@@ -61,6 +61,7 @@ export const deleteAccount = endpoint({
     confirm: Confirm.optional().meta({ description: 'For the second call. Only in the answer to the first.' }),
     expiresAt: z.iso.datetime().optional().meta({ description: 'When `confirm` expires.' }),
     balanceCoins: BalanceCoins.optional().meta({ description: 'The coins that go.' }),
+    debtCoins: DebtCoins,
   }),
   errors: ['identity_required', 'sign_in_required', 'bad_token', 'store_unconfigured', 'account_banned', 'account_deleted'],
   creates: true,
@@ -136,5 +137,5 @@ async function offer(
   const id = `${ordinal}.${randomBytes(12).toString('base64url')}`;
   const confirm = tokens.sign('deletion', { subject: accountId, id, issuedAt: now(), expiresAt });
   const expires = new Date(Math.floor(expiresAt / 1000) * 1000).toISOString();
-  return { deleted: false, accountId, confirm, expiresAt: expires, balanceCoins: Number(coins) };
+  return { deleted: false, accountId, confirm, expiresAt: expires, ...shownBalance(Number(coins)) };
 }

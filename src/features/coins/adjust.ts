@@ -31,7 +31,7 @@ export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly b
 /**
  * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. The account of
  * a guest that moved is followed. An account that never was comes into being: look first whether it is there.
- * @returns Refusal `invalid_request` for a field that does not fit, `insufficient_coins` below a balance of 0, `balance_limit` above
+ * @returns Refusal `invalid_request` for a field that does not fit, `insufficient_coins` for one that would take the balance below 0, `balance_limit` above
  * 10^12, `key_reused` for a key of another operation
  * @throws Refusal `account_deleted`, `account_banned` (end the ban first), `store_unavailable` while Redis is away or the account is moving
  */

@@ -7,6 +7,7 @@
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, tail, used_for, claim, file_key, forget_oldest, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
 --
+-- A balance is below 0 after refunds (book.lua). A credit pays such a debt by plain arithmetic; nothing else takes a balance below 0.
 -- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' for a client with default settings, else
 -- "<daily cap> <day> <proof wanted> <milliseconds kept>[ <origin>]". The cap and the proof hold for credits and purchases. The cap is 0
 -- and the proof 0 where the setting is off, and for a server key or an operator. With a retention of 0 entries stay for ever. The
@@ -26,7 +27,7 @@ local after = balance + coins
 local credited = daily_cap and daily_cap ~= '0' and is_income and of_account(ledger, 'credited:' .. day)
 
 local refusal
-if after < 0 then refusal = 'insufficient_coins'
+if after < 0 and coins < 0 then refusal = 'insufficient_coins'
 elseif after > MAX_BALANCE then refusal = 'balance_limit'
 elseif credited and tonumber(redis.call('GET', credited) or '0') + coins > tonumber(daily_cap) then refusal = 'balance_limit' end
 

@@ -7,7 +7,7 @@ import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { originOfKey } from './entry-origin.ts';
-import { coinKeys, DAY_MS, dayOf, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
+import { coinKeys, DAY_MS, dayOf, entryLetters, ledgerLibrary, shownBalance, type CoinOperationReply } from './model.ts';
 
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
@@ -75,11 +75,11 @@ export async function append(
   );
   switch (word) {
     case 'done':
-      coinTotals?.applied(operation);
-      return { balanceAfterCoins: Number(first) };
+      coinTotals?.applied(operation, Number(first));
+      return appliedWith(Number(first));
     case 'replayed':
       metrics?.coinsReplayed.inc();
-      return { balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
+      return { balanceAfterCoins: Math.max(0, Number(first)), replayed: true, ...shownBalance(Number(second)) };
     case 'other_data':
       throw keySecret.otherData();
     case 'key_reused':
@@ -88,8 +88,12 @@ export async function append(
       return refuse(word, { failed: ['install_proof'] });
     case 'insufficient_coins':
     case 'balance_limit':
-      return refuse(word, { field: 'coins', balanceCoins: Number(first) });
+      return refuse(word, { field: 'coins', ...shownBalance(Number(first)) });
   }
+}
+
+function appliedWith(balanceAfter: number): Applied {
+  return balanceAfter < 0 ? { balanceAfterCoins: 0, debtCoins: -balanceAfter } : { balanceAfterCoins: balanceAfter };
 }
 
 /** The rules of the settings for entries of clients, in the format of `apply.lua`. They change at midnight only. */

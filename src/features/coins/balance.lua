@@ -2,6 +2,6 @@
 -- KEYS ledger
 -- ARGV -
 -- Prologue prologue-check.lua
--- Answers balance(coins)
+-- Answers balance(coins, below 0 for a debt)
 local last = redis.call('LINDEX', ledger, -1)
-return {'balance', last and string.match(last, '^%d+:(%d+)') or '0'}
+return {'balance', last and string.match(last, '^%d+:(%-?%d+)') or '0'}

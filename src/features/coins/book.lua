@@ -1,13 +1,13 @@
 -- Books an entry that the service itself makes, of bought coins or a prize: once per key, whole or not at all.
 -- KEYS ledger, account, standing
--- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or '')
+-- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or ''), least (balance to which a refund may take it)
 -- Shared kept (milliseconds, 0: for ever), secret
 -- Library standing.lua: standing_of
 -- Library ledger.lua: MAX_BALANCE, is_data_of, whole, tail, used_for, file_key, forget_oldest, append
 -- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
 --
--- No caller can send such a key (service-key.ts), so whatever operation the key was used for is this one. It may have other coins: an
--- entry that would take the balance below 0 takes what is there.
+-- No caller can send such a key (service-key.ts), so whatever operation the key was used for is this one. It may have other coins: a
+-- refund takes no balance below `least`. One that is there already stays as it is.
 if not is_data_of(secret) then return {'other_data'} end
 local state, detail, _, moved_in = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end
@@ -17,7 +17,7 @@ local used, then_balance = used_for('%a%-?%d+', ledger, seq, key, key_hash, move
 if used then return {'replayed', string.sub(used, 2), then_balance, whole(balance)} end
 if state == 'banned' and refuses_banned == '1' then return {'banned'} end
 
-local booked = math.max(tonumber(coins), -balance)
+local booked = math.max(tonumber(coins), math.min(tonumber(least) - balance, 0))
 local after = balance + booked
 if after > MAX_BALANCE then return {'balance_limit'} end
 

@@ -8,13 +8,13 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { balanceScript } from './balance-script.ts';
 import type { CoinTotals } from './coin-totals.ts';
 import type { KeySecret } from './key-secret.ts';
-import { coinKeys, DAY_MS, entryLetters, ledgerLibrary, MAX_BALANCE, type ServiceEntryType } from './model.ts';
+import { coinKeys, DAY_MS, entryLetters, ledgerLibrary, MAX_BALANCE, MIN_BALANCE, type ServiceEntryType } from './model.ts';
 import { serviceKey } from './service-key.ts';
 
 const bookScript = defineScript({
   file: new URL('book.lua', import.meta.url),
   keys: ['ledger', 'account', 'standing'],
-  args: ['letter', 'coins', 'key', 'keyHash', 'refusesBanned'],
+  args: ['letter', 'coins', 'key', 'keyHash', 'refusesBanned', 'least'],
   shared: ['kept', 'secret'],
   answers: ['done', 'replayed', 'balance_limit', 'banned', 'deleted', 'moving', 'moved', 'other_data'],
   library: [standingLibrary, ledgerLibrary],
@@ -40,11 +40,11 @@ export type BookingOutcome =
       /** `replayed`: an earlier call booked the entry. */
       readonly word: 'done' | 'replayed';
       readonly accountId: string;
-      /** The coins of the entry. A refund takes no more than there is: it may be 0. */
+      /** The coins of the entry. With REFUNDS=floor a refund takes no more than there is: it may be 0. */
       readonly coins: number;
-      /** The balance right after the entry. */
+      /** The balance right after the entry, below 0 for a debt. `shownBalance` of `model.ts` makes fields of it. */
       readonly balanceAfter: number;
-      /** The balance now. */
+      /** The balance now, in the same way. */
       readonly balance: number;
     }
   | {
@@ -57,7 +57,7 @@ export interface BookingParts {
   readonly scripts: CallerScripts;
   readonly keySecret: KeySecret;
   readonly coinTotals: Pick<CoinTotals, 'applied'>;
-  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS'>;
+  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'REFUNDS'>;
 }
 
 /**
@@ -84,7 +84,8 @@ export class Bookings {
 
   /**
    * Books an entry in one round trip. The account of a guest that moved is followed, and a move under way is finished first. An account that
-   * never was comes into being; one that was deleted does not. With REDIS_WAIT_REPLICAS the replicas have the entry.
+   * never was comes into being; one that was deleted does not. With REFUNDS=debt a refund may take the balance below 0. With
+   * REDIS_WAIT_REPLICAS the replicas have the entry.
    * @throws Refusal `store_unavailable` while the ledgers may not be written, or the account is moving for longer than a request waits: nothing
    * was booked
    * @throws Error if Redis is away, or the connection broke: the entry may be booked, and the same call may be repeated
@@ -109,6 +110,7 @@ export class Bookings {
           key: text,
           keyHash: keySecret.hashOf(text),
           refusesBanned: refusesBanned ? '1' : '',
+          least: config.REFUNDS === 'debt' ? MIN_BALANCE : 0,
           kept: config.LEDGER_RETENTION_DAYS * DAY_MS,
           secret: keySecret.text,
         },
@@ -119,7 +121,7 @@ export class Bookings {
         throw keySecret.otherData();
       case 'done':
         if (last === '1') scripts.accountCreated();
-        coinTotals.applied(`${letter}${ofEntry}`);
+        coinTotals.applied(`${letter}${ofEntry}`, Number(after));
         return { word, accountId: owner, coins: Number(ofEntry), balanceAfter: Number(after), balance: Number(after) };
       case 'replayed':
         return { word, accountId: owner, coins: Number(ofEntry), balanceAfter: Number(after), balance: Number(last) };

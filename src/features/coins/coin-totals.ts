@@ -4,6 +4,7 @@ import { entryLetters } from './model.ts';
 /** The operations that this process has applied, and their coins, by the type of the ledger's entry. Replays do not count. */
 export class CoinTotals {
   readonly #byLetter = new Map<string, Total>();
+  #debtCoins = 0;
 
   constructor(metrics: Metrics) {
     const types = Object.entries(entryLetters);
@@ -17,16 +18,39 @@ export class CoinTotals {
       'coinsIn',
     );
     countBy('coinop_coins_out_total', 'Coins that operations took out of accounts, by type of the ledger entry.', 'coinsOut');
+    metrics.gauge({
+      name: 'coinop_debt_coins',
+      help: 'Coins that refunds took below a balance of 0 and that were not paid back, since the start. Below 0: older debts were paid.',
+      value: () => this.#debtCoins,
+    });
   }
 
-  /** @param operation the type's letter and the signed coins, as a ledger entry has them: `d-30` */
-  applied(operation: string): void {
+  /**
+   * @param operation the type's letter and the signed coins, as a ledger entry has them: `d-30`
+   * @param balanceAfter below 0 for a debt
+   */
+  applied(operation: string, balanceAfter: number): void {
     const total = this.#byLetter.get(operation[0]!)!;
     const coins = Number(operation.slice(1));
     total.operations++;
     if (coins > 0) total.coinsIn += coins;
     else total.coinsOut -= coins;
+    this.#debtCoins += debtOf(balanceAfter) - debtOf(balanceAfter - coins);
   }
+
+  /**
+   * A guest moved into an account. Its debt moved too, so far as the account's coins did not pay it.
+   * @param coins the guest's balance
+   */
+  merged(coins: number, balanceAfter: number): void {
+    if (coins === 0) return;
+    this.applied(`${entryLetters.merge}${coins}`, balanceAfter);
+    this.#debtCoins -= debtOf(coins);
+  }
+}
+
+function debtOf(balance: number): number {
+  return Math.max(0, -balance);
 }
 
 interface Total {

@@ -109,8 +109,7 @@ class GuestsCheck {
     for await (const { texts, isBegin } of entryPages(this.#look, coinKeys.ledger(this.#id))) {
       const entries = texts.map(parseEntry);
       if (isBegin && entries[0]?.seq !== 1) isWhole = false;
-      for (const entry of entries)
-        if (entry?.letter === entryLetters.merge && entry.coins > 0) takenIn.set(entry.key.slice(MERGE_KEY.length), entry.coins);
+      for (const entry of entries) if (entry?.letter === entryLetters.merge) takenIn.set(entry.key.slice(MERGE_KEY.length), entry.coins);
     }
     const ids = new Set(this.#guests.map(({ id }) => id));
     for (const [guest, coins] of takenIn) {

@@ -43,7 +43,7 @@ local function advance(source)
     source.chunk_length = math.min(2 * source.chunk_length, tonumber(limit) + 1)
   end
   source.head = table.remove(source.chunk)
-  if source.head then source.at = tonumber(string.match(source.head, '^%d+:%d+ %S+ (%w+)'), 36)
+  if source.head then source.at = tonumber(string.match(source.head, '^%d+:%-?%d+ %S+ (%w+)'), 36)
   else source.next = 0 end
 end
 

@@ -7,7 +7,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
-import { BalanceCoins, coinKeys, ENTRY_TYPES, entryLetters, LedgerCursor, ledgerLibrary, type EntryType } from './model.ts';
+import { coinKeys, ENTRY_TYPES, entryLetters, LedgerCursor, ledgerLibrary, SignedBalance, type EntryType } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -24,7 +24,7 @@ const Entry = z
     id: z.string(),
     type: z.enum(ENTRY_TYPES),
     coins: z.number().int().meta({ description: 'Coins that the entry adds to the balance. Negative if it removes coins.' }),
-    balanceAfterCoins: BalanceCoins,
+    balanceAfterCoins: SignedBalance,
     key: z.string(),
     at: z.iso.datetime(),
   })
@@ -41,11 +41,11 @@ export const history = endpoint({
   keyScope: 'accounts:read',
   summary: "The caller's ledger, newest entry first.",
   description:
-    'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is present while older entries follow. The entries of a ' +
-    'guest that moved into a store account stay readable here, with their original balances. The two `merge` entries of the move cancel ' +
-    'out. A `grant` came from a server with a key, and with an `adjust` an operator corrected the balance. ' +
-    'The service itself makes a `topup` for coins that were bought, a `refund` for those of a refunded purchase, and a `prize`; their keys hold ' +
-    'a middle dot, which no key of a caller has.',
+    'Entries never change, and the sum of all `coins` is the balance, below 0 for a debt. `nextCursor` is present while older entries ' +
+    'follow. The entries of a guest that moved into a store account stay readable here, with their original balances. The two `merge` ' +
+    'entries of the move cancel out. A `grant` came from a server with a key, and with an `adjust` an operator corrected the balance. The ' +
+    'service itself makes a `topup` for coins that were bought, a `refund` for those of a refunded purchase, and a `prize`; their keys hold a ' +
+    'middle dot, which no key of a caller has.',
   query: z.object({
     limit: limitParameter(100, 'Entries per page, 1 to 100. The default is 50.'),
     cursor: LedgerCursor.optional(),
@@ -71,7 +71,7 @@ export async function historyPage(
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
-const LINE = /^([\d.]+):(\d+) (\w)(-?\d+) (\w+)(?:~(\S+))? (.*)$/;
+const LINE = /^([\d.]+):(-?\d+) (\w)(-?\d+) (\w+)(?:~(\S+))? (.*)$/;
 
 /**
  * Parses `<seq>:<balance after> <type><coins> <at>[~<origin>] <key>`, for the account's owner, who does not see the origin. A key may

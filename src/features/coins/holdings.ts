@@ -7,7 +7,18 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { guestAuditor } from './guest-auditor.ts';
 import { ledgerAuditor } from './ledger-auditor.ts';
 import { historyPage } from './history.ts';
-import { BalanceCoins, coinKeys, DAY_MS, dayOf, erasePrelude, LedgerCursor, ledgerLibrary } from './model.ts';
+import {
+  BalanceCoins,
+  coinKeys,
+  DAY_MS,
+  dayOf,
+  DebtCoins,
+  erasePrelude,
+  LedgerCursor,
+  ledgerLibrary,
+  shownBalance,
+  SignedBalance,
+} from './model.ts';
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
 
 const eraseScript = defineScript({
@@ -39,7 +50,7 @@ const ExportedEntry = z
     id: z.string(),
     type: z.string(),
     coins: z.number().int(),
-    balanceAfterCoins: BalanceCoins,
+    balanceAfterCoins: SignedBalance,
     key: z.string(),
     at: z.iso.datetime(),
   })
@@ -82,10 +93,11 @@ export const coinHolding = {
   exported: {
     shape: {
       balanceCoins: BalanceCoins.optional(),
+      debtCoins: DebtCoins,
       entries: z.array(ExportedEntry).optional().meta({ description: 'Entries of the ledger, newest first.' }),
     },
     async first({ accountId }, { scripts }) {
-      return { balanceCoins: (await ledgerEnds(accountId, scripts)).balanceCoins };
+      return shownBalance((await ledgerEnds(accountId, scripts)).balance);
     },
     pages: {
       letter: 'e',
@@ -101,21 +113,22 @@ export const coinHolding = {
   shown: {
     shape: {
       balanceCoins: BalanceCoins,
+      debtCoins: DebtCoins,
       balanceAt: z
-        .object({ at: z.iso.datetime(), balanceCoins: BalanceCoins.optional() })
+        .object({ at: z.iso.datetime(), balanceCoins: BalanceCoins.optional(), debtCoins: DebtCoins })
         .optional()
         .meta({ description: 'Without `balanceCoins`: retention has deleted the entries of that time.' }),
       ledger: z.object({ entries: z.number().int(), oldestAt: z.iso.datetime().optional() }),
       history: z.array(OperatorLedgerEntry),
     },
     async show({ accountId, at }, { scripts }) {
-      const [{ balanceCoins, entries, oldestAt }, { entries: history }, before] = await Promise.all([
+      const [{ balance, entries, oldestAt }, { entries: history }, before] = await Promise.all([
         ledgerEnds(accountId, scripts),
         operatorHistory(accountId, '', NEWEST, scripts),
         at === undefined ? undefined : balanceAt(accountId, at, scripts),
       ]);
       return {
-        balanceCoins,
+        ...shownBalance(balance),
         balanceAt: before,
         ledger: { entries, oldestAt },
         history,

@@ -14,7 +14,7 @@ import {
   type EntryPage,
   type LedgerEntry,
 } from './ledger-layout.ts';
-import { coinKeys, entryLetters, MAX_BALANCE } from './model.ts';
+import { coinKeys, entryLetters, MAX_BALANCE, MIN_BALANCE } from './model.ts';
 import { isServiceKey } from './service-key.ts';
 
 /** Buckets read at a time. */
@@ -115,6 +115,8 @@ export class LedgerCheck {
       this.#addPage(page);
     }
     this.#look.count('entries', this.#hashes.length);
+    const { balance = 0 } = this.#last ?? {};
+    if (balance < 0) this.#look.count('coins owed', -balance);
     if (this.#guest === undefined) await this.#checkOwners(owners as number);
     if (!this.#isInOrder || this.#last === undefined || this.#guest?.isFiled === true) return this.#findings;
     // `ledger-auditor.ts` reports the secret once, and not with each ledger.
@@ -170,8 +172,10 @@ export class LedgerCheck {
         'wrong_sum',
         `Entry ${entry.seq} has a balance of ${entry.balance}, but ${before} and ${entry.coins} are ${before + entry.coins}.`,
       );
-    if (entry.balance < 0 || entry.balance > MAX_BALANCE)
-      this.#find('wrong_balance', `Entry ${entry.seq} has a balance of ${entry.balance}, outside of 0 to ${MAX_BALANCE}.`);
+    if (entry.balance < MIN_BALANCE || entry.balance > MAX_BALANCE)
+      this.#find('wrong_balance', `Entry ${entry.seq} has a balance of ${entry.balance}, outside of ${MIN_BALANCE} to ${MAX_BALANCE}.`);
+    else if (entry.balance < 0 && entry.coins < 0 && entry.letter !== entryLetters.refund && entry.letter !== entryLetters.merge)
+      this.#find('wrong_balance', `Entry ${entry.seq} takes the balance to ${entry.balance}, and only a refund may take it below 0.`);
     if (!isOperation(entry)) this.#find('wrong_operation', `Entry ${entry.seq} is "${entry.letter}${entry.coins}", which is no operation.`);
     if (!mayHaveOrigin(entry.letter, entry.origin))
       this.#find(

@@ -1,10 +1,10 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(), file_key(),
+-- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(), file_key(),
 -- forget_oldest(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
--- that a balance can never differ from its history. The origin is the server key or the operator that made the entry, a word without
--- blanks (entry-origin.ts). Scripts carry it along and do not read it.
+-- that a balance can never differ from its history. A debt, which only refunds make, is a balance below 0. The origin is the server key or
+-- the operator that made the entry, a word without blanks (entry-origin.ts). Scripts carry it along and do not read it.
 --
 -- The index finds an entry by its idempotency key. It consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of a
 -- key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
@@ -15,10 +15,10 @@
 -- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
 --
 -- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
-local DATA_VERSION = '4' -- as in data-version.ts
+local DATA_VERSION = '5' -- as in data-version.ts
 local ENTRIES_PER_BUCKET = 32 -- as in model.ts
 local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
-local MAX_BALANCE = 1e12 -- as in model.ts
+local MAX_BALANCE, MIN_BALANCE = 1e12, -1e12 -- as in model.ts
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks that differ
 local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less than a millisecond
 
@@ -47,7 +47,7 @@ local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:'
 local function tail(ledger)
   local last = redis.call('LINDEX', ledger, -1)
   if not last then return 0, 0 end
-  local seq, balance = string.match(last, '^(%d+):(%d+)')
+  local seq, balance = string.match(last, '^(%d+):(%-?%d+)')
   return tonumber(seq), tonumber(balance)
 end
 
@@ -100,7 +100,7 @@ local function entry_of(ledger, key, hash, entries)
   -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
   for seq in string.gmatch(seqs or '', '%d+') do
     local entry = redis.call('LINDEX', ledger, seq - entries - 1)
-    if entry and string.match(entry, '^%d+:%d+ %S+ %S+ (.*)$') == key then return entry end
+    if entry and string.match(entry, '^%d+:%-?%d+ %S+ %S+ (.*)$') == key then return entry end
   end
 end
 
@@ -112,7 +112,7 @@ local function used_for(pattern, ledger, entries, key, hash, moved_in)
   local function look(of_ledger, last_seq)
     local entry = entry_of(of_ledger, key, hash, last_seq)
     if not entry then return end
-    local balance, operation = string.match(entry, '^%d+:(%d+) (' .. pattern .. ') ')
+    local balance, operation = string.match(entry, '^%d+:(%-?%d+) (' .. pattern .. ') ')
     is_reused = is_reused or not operation
     return operation, balance
   end
@@ -120,7 +120,7 @@ local function used_for(pattern, ledger, entries, key, hash, moved_in)
   if moved_in == '' or operation then return operation, balance, is_reused end
   local filed = redis.call('HGET', of_account(ledger, 'keys:guests'), key)
   if filed then
-    operation, balance = string.match('\n' .. filed, '\n(' .. pattern .. ') (%d+)')
+    operation, balance = string.match('\n' .. filed, '\n(' .. pattern .. ') (%-?%d+)')
     is_reused = is_reused or not operation
   end
   for _, guest in ipairs(unfiled_guests(moved_in)) do
@@ -163,7 +163,7 @@ local function forget_oldest(ledger, kept, secret, entries)
   local keep_after = now - kept
   for _ = 1, 2 do
     local oldest = redis.call('LINDEX', ledger, 0)
-    local seq, letter, written_at, key = string.match(oldest, '^(%d+):%d+ (%a)%S+ (%w+)%S* (.*)$')
+    local seq, letter, written_at, key = string.match(oldest, '^(%d+):%-?%d+ (%a)%S+ (%w+)%S* (.*)$')
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
     -- The index does not have the entries of moves.
@@ -227,7 +227,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local entries, scored, names = redis.call('LRANGE', guest_ledger(ledger, guest_id), 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do
-    local seq, balance, operation, at, key = string.match(entry, '^(%d+):(%d+) (%S+) (%w+)%S* (.*)$')
+    local seq, balance, operation, at, key = string.match(entry, '^(%d+):(%-?%d+) (%S+) (%w+)%S* (.*)$')
     -- The time never falls from entry to entry, so that a clock that was set back does not reorder the ledger.
     newest = math.max(newest, tonumber(at, 36))
     scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))

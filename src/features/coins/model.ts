@@ -5,8 +5,11 @@ import type { Config } from '../../config.ts';
 /** After this many entries of a ledger, its index grows by one bucket. ledger.lua has the same figure. */
 export const ENTRIES_PER_BUCKET = 32;
 
-/** The highest balance of an account. The lowest is 0. */
+/** The highest balance of an account. */
 export const MAX_BALANCE = 1e12;
+
+/** The lowest balance. Only refunds of coins that were bought with money take a balance below 0, to a debt. */
+export const MIN_BALANCE = -MAX_BALANCE;
 
 const COINS_RULE = 'Must be a whole number from 1 to 1,000,000';
 
@@ -29,6 +32,28 @@ export const LedgerCursor = z
 
 export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE).meta({ example: 110 });
 
+/** Beside a `balanceCoins` of 0. */
+export const DebtCoins = z
+  .number()
+  .int()
+  .min(1)
+  .max(-MIN_BALANCE)
+  .optional()
+  .meta({ description: 'What the account owes after a refund. Left out: nothing. Coins that come in pay it first.', example: 30 });
+
+/** In a ledger entry, which has the balance as the one number that it is. */
+export const SignedBalance = z
+  .number()
+  .int()
+  .min(MIN_BALANCE)
+  .max(MAX_BALANCE)
+  .meta({ description: 'The balance right after the entry. Below 0: a debt.', example: 110 });
+
+/** The fields that show a balance of the ledger. */
+export function shownBalance(balance: number): { balanceCoins: number; debtCoins?: number } {
+  return balance < 0 ? { balanceCoins: 0, debtCoins: -balance } : { balanceCoins: balance };
+}
+
 export const CoinOperationBody = z.object({ installId: OptionalInstallId, coins: Coins, key: CoinKey });
 
 export const CoinOperationReply = z
@@ -36,6 +61,7 @@ export const CoinOperationReply = z
     balanceAfterCoins: BalanceCoins.meta({ description: 'The balance right after the operation. In a replay, the original balance.' }),
     replayed: z.literal(true).optional().meta({ description: 'The key was used before, and the operation was not applied again.' }),
     balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
+    debtCoins: DebtCoins,
   })
   .meta({ id: 'CoinOperationReply', example: { balanceAfterCoins: 110 } });
 

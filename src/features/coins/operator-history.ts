@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
 import { parseEntryForOperators } from './history.ts';
-import { BalanceCoins, coinKeys, ENTRY_TYPES, ledgerLibrary } from './model.ts';
+import { coinKeys, ENTRY_TYPES, ledgerLibrary, shownBalance, SignedBalance } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -40,7 +40,7 @@ export const OperatorLedgerEntry = z
     id: z.string(),
     type: z.enum(ENTRY_TYPES),
     coins: z.number().int(),
-    balanceAfterCoins: BalanceCoins,
+    balanceAfterCoins: SignedBalance,
     key: z.string(),
     at: z.iso.datetime(),
     by: z.string().optional().meta({ description: 'The server key (`key:<id>`) or the operator that made the entry. Left out: a client.' }),
@@ -75,19 +75,19 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
   const time = new Date(at).toISOString();
   const [word, entry = ''] = await scripts.run(balanceAtScript, { ledger: coinKeys.ledger(accountId) }, { at });
   if (word === 'none') return { at: time, balanceCoins: 0 };
-  if (word === 'entry') return { at: time, balanceCoins: balanceAfter(entry) };
+  if (word === 'entry') return { at: time, ...shownBalance(balanceAfter(entry)) };
   // Before any other entry than the first of all there may have been more, which retention has deleted.
   return entry.startsWith('1:') ? { at: time, balanceCoins: 0 } : { at: time };
 }
 
-/** The balance of an account, the entries that its ledger still has, and the time of the oldest one, whether or not the account may act. */
+/** The balance of an account, below 0 for a debt, the entries that its ledger still has, and the time of the oldest one, whether or not the account may act. */
 export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
   const [, newest = '', oldest = '', entries] = await scripts.run(readEnds, { ledger: coinKeys.ledger(accountId) }, {});
   const oldestAt = oldest === '' ? undefined : parseEntryForOperators(oldest).at;
-  return { balanceCoins: balanceAfter(newest), entries: Number(entries), oldestAt };
+  return { balance: balanceAfter(newest), entries: Number(entries), oldestAt };
 }
 
 /** The balance that a ledger entry left, 0 for ''. */
 function balanceAfter(entry: string): number {
-  return Number(/^\d+:(\d+)/.exec(entry)?.[1] ?? 0);
+  return Number(/^\d+:(-?\d+)/.exec(entry)?.[1] ?? 0);
 }

@@ -6,7 +6,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { MAX_TOKEN_LENGTH, PurchaseToken, SELLING_STORES } from '../../stores/store.ts';
-import { BalanceCoins, MAX_BALANCE } from '../coins/model.ts';
+import { BalanceCoins, DebtCoins, shownBalance } from '../coins/model.ts';
 import { storeUnconfigured } from '../store/model.ts';
 import { Purchase, shownPurchase } from './model.ts';
 
@@ -54,13 +54,7 @@ export const purchaseCoins = endpoint({
     }),
     replayed: z.literal(true).optional().meta({ description: 'The purchase was granted before this call.' }),
     balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
-    debtCoins: z
-      .number()
-      .int()
-      .min(1)
-      .max(MAX_BALANCE)
-      .optional()
-      .meta({ description: 'What the account owes, where its balance is below 0.' }),
+    debtCoins: DebtCoins,
   }),
   errors: ['bad_token', 'purchase_owned', 'product_not_found', 'test_purchase', 'balance_limit', 'store_unconfigured'],
   // Each call uses the store's quota, which all callers share.
@@ -95,7 +89,7 @@ export const purchaseCoins = endpoint({
       case 'balance_limit':
         return refuse('balance_limit', {
           message: 'The balance would be too high. The coins are booked once there is room for them.',
-          balanceCoins: Math.max(0, await bookings.balanceOf(caller)),
+          ...shownBalance(await bookings.balanceOf(caller)),
         });
     }
     const { purchaseId, document, isGranting } = claimed;

@@ -66,7 +66,7 @@ async function checkRecord(id: string, move: string, look: Look): Promise<Findin
   const [record, ttl] = (await look.together(['GET', key], ['PTTL', key])) as [string | null, number];
   if (record === null) return [];
   const find = (text: string): Finding[] => [{ kind: 'wrong_move_record', subject: `account ${id}`, text }];
-  if (!/^(?:open \S+|refused \S+ \w+|accepted \S+ [01] \d+ \d+)$/.test(record))
+  if (!/^(?:open \S+|refused \S+ \w+|accepted \S+ [01] -?\d+ \d+(?: -?\d+)?)$/.test(record))
     return find(`Its record of the move ${move} is "${record}".`);
   if (ttl === -1) return find(`Its record of the move ${move} never expires.`);
   const [, guest] = /^accepted (\S+) /.exec(record) ?? [];

@@ -17,7 +17,7 @@ import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './move/steps.t
 type ClosedMeanwhile = 'account_banned' | 'account_deleted';
 
 export type Moved =
-  | { moved: true; created: boolean; coins: number; generation: string }
+  | { moved: true; created: boolean; coins: number; generation: string; balanceAfter: number }
   | { moved: false; reason: NotMovedReason | ClosedMeanwhile };
 
 /** What became of a move that this process began. */
@@ -114,8 +114,9 @@ export class MoveJournal {
     if (outcome === 'refused') return { outcome: { moved: false, reason: figures[0] as NotMovedReason }, movedInto };
     // Redis lost the record of the move, and the guest was thawed. A new sign-in moves it.
     if (outcome !== 'accepted') throw refuse('store_unavailable', { retryAfterMs: 1000 });
-    const [created, coins, generation] = figures;
-    return { outcome: { moved: true, created: created === '1', coins: Number(coins), generation: generation! }, movedInto };
+    const [created, coins, generation, after] = figures;
+    const balances = { coins: Number(coins), balanceAfter: Number(after) };
+    return { outcome: { moved: true, created: created === '1', ...balances, generation: generation! }, movedInto };
   }
 
   /**

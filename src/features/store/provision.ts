@@ -13,7 +13,7 @@ import { callerFrom, type Caller } from '../../server/identity/caller.ts';
 import { sessionIdOf, type Session } from '../../server/identity/sessions.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
-import { entryLetters } from '../coins/model.ts';
+import { DebtCoins, shownBalance } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import type { AppStore } from '../../stores/store.ts';
@@ -71,6 +71,7 @@ export const storeProvision = endpoint({
     sessionToken: HandedToken,
     moved: z.boolean().meta({ description: 'Whether a guest moved into the account with this call.' }),
     movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that moved with the guest.', example: 110 }),
+    movedDebtCoins: DebtCoins.meta({ description: 'The debt that moved with the guest, beside `movedCoins` of 0.' }),
     notMoved: z
       .enum(notMovedReasons)
       .optional()
@@ -95,7 +96,7 @@ export const storeProvision = endpoint({
     await refuseOtherGuest(caller, brought, meta, scripts);
     const { accountId, created, generation, outcome } = await signIn(subject, caller, { ...services, store });
     if (created) metrics.accountCreated('store');
-    if (outcome?.moved === true && outcome.coins > 0) coinTotals.applied(`${entryLetters.merge}${outcome.coins}`);
+    if (outcome?.moved === true) coinTotals.merged(outcome.coins, outcome.balanceAfter);
     const id = sessionIdOf(generation);
     // The guest has moved by now, or the account was opened.
     await afterWrites(listSession({ accountId, id, kind: 'store', userAgent: meta.userAgent }, services));
@@ -106,7 +107,7 @@ export const storeProvision = endpoint({
         created,
         expiresAt: new Date(session.expiresAt).toISOString(),
         moved: outcome?.moved === true,
-        ...(outcome?.moved === true ? { movedCoins: outcome.coins } : {}),
+        ...(outcome?.moved === true ? movedFields(outcome.coins) : {}),
         ...(outcome?.moved === false ? { notMoved: outcome.reason as NotMovedReason } : {}),
       },
       session,
@@ -115,6 +116,11 @@ export const storeProvision = endpoint({
     );
   },
 });
+
+function movedFields(balance: number) {
+  const { balanceCoins: movedCoins, debtCoins: movedDebtCoins } = shownBalance(balance);
+  return { movedCoins, movedDebtCoins };
+}
 
 /**
  * Refuses an installId beside a session from a pairing that names another account. Who claimed the pairing chose the session's account, so

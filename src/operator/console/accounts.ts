@@ -62,10 +62,10 @@ export const accounts: CommandGroup = {
         coins: /^[-+]?\d{1,13}$/.test(coins) ? Number(coins) : Number.NaN,
         key: flags['key'],
       }),
-      text: ({ accountId, balanceAfterCoins, replayed, balanceCoins }) =>
+      text: ({ accountId, balanceAfterCoins, replayed, balanceCoins = balanceAfterCoins, debtCoins }) =>
         replayed === true
-          ? `The key was used before, so nothing was changed: the balance of ${accountId} was ${balanceAfterCoins} then, and is ${balanceCoins} now.`
-          : `The balance of ${accountId} is ${balanceAfterCoins} now.`,
+          ? `The key was used before, so nothing was changed: the balance of ${accountId} was ${balanceAfterCoins} then, and is ${balanceText(balanceCoins, debtCoins)} now.`
+          : `The balance of ${accountId} is ${balanceText(balanceCoins, debtCoins)} now.`,
     }),
     'sign-out': commandOf(signOut, {
       words: ['ACCOUNT'],
@@ -115,9 +115,27 @@ function headOf(accountId: string, movedFrom: string | undefined): string {
   return movedFrom === undefined ? `Account ${accountId}` : `Account ${accountId}, into which ${movedFrom} moved`;
 }
 
+function balanceText(balanceCoins: number, debtCoins: number | undefined): string {
+  return debtCoins === undefined ? balanceCoins.toFixed(0) : `0, with a debt of ${debtCoins}`;
+}
+
 function textOfAccount(account: Shown): string {
-  const { accountId, movedFrom, kind, state, ban, balanceCoins, balanceAt, ledger, sessions, trial, subscription, entitlement, purchases } =
-    account;
+  const {
+    accountId,
+    movedFrom,
+    kind,
+    state,
+    ban,
+    balanceCoins,
+    debtCoins,
+    balanceAt,
+    ledger,
+    sessions,
+    trial,
+    subscription,
+    entitlement,
+    purchases,
+  } = account;
   const until = (time: string | undefined): string => (time === undefined ? '' : ` until ${minuteOfText(time)}`);
   const lines: [string, string][] = [
     ['kind', `${kind === 'store' ? 'store account' : 'guest'}${state === 'moving' ? ', moving into another account now' : ''}`],
@@ -130,13 +148,15 @@ function textOfAccount(account: Shown): string {
           ] as [string, string],
         ]),
     ['made (UTC)', minuteOfText(account.createdAt)],
-    ['balance', String(balanceCoins)],
+    ['balance', balanceText(balanceCoins, debtCoins)],
     ...(balanceAt === undefined
       ? []
       : [
           [
             `balance at ${minuteOfText(balanceAt.at)}`,
-            balanceAt.balanceCoins?.toFixed(0) ?? 'not known: the entries of that time were deleted',
+            balanceAt.balanceCoins === undefined
+              ? 'not known: the entries of that time were deleted'
+              : balanceText(balanceAt.balanceCoins, balanceAt.debtCoins),
           ] as [string, string],
         ]),
     ['ledger', `${entriesText(ledger.entries)}${ledger.oldestAt === undefined ? '' : `, the oldest of ${minuteOfText(ledger.oldestAt)}`}`],

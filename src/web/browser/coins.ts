@@ -41,14 +41,14 @@ export function showCoins(): void {
       said.textContent =
         result.replayed === true
           ? `Replayed: the first answer again, with ${formatted(result.balanceAfterCoins)} coins after it. Nothing moved, the balance is ${formatted(balance)}.`
-          : `${type === 'credit' ? 'Earned' : 'Spent'} ${coins}. The balance is ${formatted(balance)}.`;
+          : `${type === 'credit' ? 'Earned' : 'Spent'} ${coins}. The balance is ${formatted(balance)}${owing(result.debtCoins)}.`;
     } else if (result.pending) {
       pressed.delete(key);
       said.textContent = `${explain(result.error)} The operation waits in this browser, and will be sent under the same key.`;
     } else {
       said.textContent =
         result.error.code === 'insufficient_coins'
-          ? `Refused: the balance is ${formatted(result.error.balanceCoins)}. The key is not used up.`
+          ? `Refused: the balance is ${formatted(result.error.balanceCoins)}${owing(result.error.debtCoins)}. The key is not used up.`
           : explain(result.error);
     }
     await refresh(key, result.ok && result.replayed === true);
@@ -81,4 +81,8 @@ export function showCoins(): void {
   onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: 10, key: newKey('spend') }));
   onPress(byId('coins-replay'), () => last && operate(last));
   if (isKept(MAIN_PLAYER)) void refresh();
+}
+
+function owing(debtCoins: unknown): string {
+  return typeof debtCoins === 'number' ? `, with a debt of ${formatted(debtCoins)}` : '';
 }

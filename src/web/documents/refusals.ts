@@ -112,6 +112,10 @@ const details: Readonly<Record<string, { readonly of?: readonly ErrorCode[]; rea
     of: ['insufficient_coins', 'balance_limit'],
     schema: { type: 'integer', format: 'int64', description: 'With `insufficient_coins` and `balance_limit`: the balance.' },
   },
+  debtCoins: {
+    of: ['insufficient_coins', 'balance_limit'],
+    schema: { type: 'integer', format: 'int64', description: 'Beside a `balanceCoins` of 0: what the account owes after a refund.' },
+  },
   scope: {
     of: ['forbidden'],
     schema: { type: 'string', description: 'With `forbidden`: the scope that the server key lacks.' },

@@ -57,15 +57,6 @@ test('50 bookings at once under one key book it once, and each answer has the co
   expect(await origin.linesOf({ installId })).toEqual([expect.stringMatching(/^1:7 t7 \w+ topup·google·a$/)]);
 });
 
-test('a refund takes what is there, and its key counts even where it takes nothing', async () => {
-  const installId = freshId();
-  await book(installId, topup(30, 'google', 'a'));
-  expect(await book(installId, refund(-50, 'google', 'a'))).toMatchObject({ word: 'done', coins: -30, balanceAfter: 0 });
-  expect(await book(installId, refund(-50, 'google', 'b'))).toMatchObject({ word: 'done', coins: 0, balanceAfter: 0 });
-  await book(installId, topup(9, 'google', 'c'));
-  expect(await book(installId, refund(-50, 'google', 'b'))).toMatchObject({ word: 'replayed', coins: 0, balance: 9 });
-});
-
 test('an account with 10^12 coins gets no more, and the key stays unused', async () => {
   const installId = freshId();
   await origin.adjust({ installId }, 1e12, 'a');

@@ -382,7 +382,7 @@ test('a sign-in whose session could not be listed leaves the outcome unknown, be
     script === 'accounts/list-session' ? Promise.reject(new Error('READONLY You can’t write against a read only replica.')) : call(),
   );
   const store = { name: 'sandbox', signIn: { verify: async () => ({ subject }) } };
-  const services = { store, scripts, moves, now: Date.now, metrics: { accountCreated() {} }, coinTotals: { applied() {} } };
+  const services = { store, scripts, moves, now: Date.now, metrics: { accountCreated() {} }, coinTotals: { merged() {} } };
   const call = { caller: callerOf(guestId), session: undefined, body: { token: 'token' }, meta: { userAgent: '' } };
   const signIn = async () => storeProvision.handle(call as never, services as never);
   expect(redisFailure(await signIn().catch((found: unknown) => found))).toBe('unknown');

@@ -75,7 +75,7 @@ test('coins may be negative, and a refusal has the figures and exit code 1', asy
     code: 1,
     out: '',
     error:
-      'coinop admin: The account has 30 coins: -31 would leave -1, and a balance is never below 0. Nothing was changed (insufficient_coins).\n',
+      'coinop admin: The account has 30 coins: -31 would leave -1, and an adjustment takes no balance below 0. Nothing was changed (insufficient_coins).\n',
   });
   expect((await adjust('-30')).out).toBe(`The balance of ${accountId} is 0 now.\n`);
   expect((await adjust('1000000000001')).error).toContain('coins: Must be a whole number from -1000000000000 to 1000000000000, and not 0.');

@@ -84,7 +84,7 @@ describe('every client that openapi-generator makes of the document', () => {
   test('gets the error codes of each status in one plain enum, and all codes in one type', () => {
     const { ErrorCode, AnyRefusal, InsufficientCoinsDetails } = openapi.all.components.schemas;
     expect(InsufficientCoinsDetails.properties.code).toEqual({ type: 'string', enum: ['insufficient_coins'] });
-    expect(Object.keys(InsufficientCoinsDetails.properties)).toEqual(['code', 'message', 'field', 'balanceCoins']);
+    expect(Object.keys(InsufficientCoinsDetails.properties)).toEqual(['code', 'message', 'field', 'balanceCoins', 'debtCoins']);
     expect(openapi.resolved(openapi.resolved(AnyRefusal.properties.error).properties.code)).toEqual(ErrorCode);
     for (const { name, operation } of openapi.operations) {
       expect([name, operation.responses.default]).toEqual([name, { $ref: '#/components/responses/AnyRefusal' }]);

@@ -4,7 +4,7 @@
 -- Shared secret
 -- Library standing.lua: standing_of, has_guest, count_guests
 -- Library standing-changes.lua: add_guest
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
+-- Library ledger.lua: MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
 -- Prelude bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
 --
@@ -38,7 +38,7 @@ if has_line then refusal = 'not_a_guest'
 elseif account_state == 'deleted' then refusal = 'account_deleted'
 elseif account_state == 'banned' then refusal = 'account_banned'
 elseif guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
-elseif coins + target_balance > MAX_BALANCE then refusal = 'balance_limit' end
+elseif coins + target_balance > MAX_BALANCE or coins + target_balance < MIN_BALANCE then refusal = 'balance_limit' end
 if refusal then
   redis.call('SET', record, 'refused ' .. guest_id .. ' ' .. refusal, 'EX', kept_seconds)
   return {'refused'}
@@ -57,9 +57,10 @@ if copied > 0 then
 end
 local created = redis.call('HSETNX', account, 'createdAt', now)
 redis.call('HSET', account, 'store', store)
-if coins > 0 then
+-- A debt moves too.
+if coins ~= 0 then
   last_seq = last_seq + 1
-  append(guests, last_seq, 0, 'm-' .. whole(coins), 'merge:' .. target_id)
+  append(guests, last_seq, 0, 'm' .. whole(-coins), 'merge:' .. target_id)
   append(ledger, target_seq + 1, target_balance + coins, 'm' .. whole(coins), 'merge:' .. guest_id)
 end
 
@@ -83,5 +84,5 @@ end
 
 add_guest(standing, guest_id, last_seq, guest_count + 1, is_filed)
 if is_filed then file_guest(guest_id, ledger, guest_count + 1, last_seq) end
-redis.call('SET', record, table.concat({'accepted', guest_id, whole(created), whole(coins), generation}, ' '), 'EX', kept_seconds)
+redis.call('SET', record, table.concat({'accepted', guest_id, whole(created), whole(coins), generation, whole(target_balance + coins)}, ' '), 'EX', kept_seconds)
 return {'accepted'}

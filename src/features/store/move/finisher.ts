@@ -201,5 +201,5 @@ function keysOfMove(accountId: string, moveId: string): { record: string; staged
 
 /** The idempotency key of an entry `<seq>:<balance> <operation> <time>[~<origin>] <key>`. */
 function keyOf(entry: string): string {
-  return /^\d+:\d+ \S+ \S+ (.*)$/.exec(entry)![1]!;
+  return /^\d+:-?\d+ \S+ \S+ (.*)$/.exec(entry)![1]!;
 }

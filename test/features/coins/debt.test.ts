@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { textReport } from '../../../src/consistency/report.ts';
+import { adviceOf } from '../../../src/commands/audit/advice.ts';
+import type { BookingOutcome } from '../../../src/features/coins/bookings.ts';
+import { audited } from '../../consistency/audited.ts';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { historyOf, signInToStore } from '../../store.ts';
+import { withOrigin, type WithOrigin } from './with-origin.ts';
+
+let own: OwnRedis;
+let service: TestService;
+let origin: WithOrigin;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  origin = await withOrigin(service);
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+const book = (installId: string, type: 'topup' | 'refund', coins: number, key: string, by = origin): Promise<BookingOutcome> =>
+  by.bookings.book(accountIdOf(installId), { type, coins, key: ['google', key], refusesBanned: false });
+const credit = async (installId: string, coins: number, key: string) =>
+  (await service.post('/v1/coins/credit', { installId, coins, key })).body;
+const debit = async (installId: string, coins: number, key: string) =>
+  (await service.post('/v1/coins/debit', { installId, coins, key })).body;
+const balanceOf = async (installId: string) => (await service.get(`/v1/balance?installId=${installId}`)).body;
+
+/** An install that bought 50 coins, spent 30, and got its money back: it owes 30. */
+async function inDebt(): Promise<string> {
+  const installId = freshId();
+  await book(installId, 'topup', 50, 'a');
+  await debit(installId, 30, 'hat');
+  expect(await book(installId, 'refund', -50, 'a')).toMatchObject({ word: 'done', coins: -50, balanceAfter: -30, balance: -30 });
+  return installId;
+}
+
+test('a refund of coins that are spent leaves a debt, which coins that come in pay first', async () => {
+  const installId = await inDebt();
+  expect(await balanceOf(installId)).toEqual({ ok: true, balanceCoins: 0, debtCoins: 30 });
+  expect(await credit(installId, 10, 'one')).toEqual({ ok: true, balanceAfterCoins: 0, debtCoins: 20 });
+  expect(await book(installId, 'topup', 15, 'b')).toMatchObject({ word: 'done', balanceAfter: -5 });
+  expect(await credit(installId, 5, 'two')).toEqual({ ok: true, balanceAfterCoins: 0 });
+  expect(await credit(installId, 7, 'three')).toEqual({ ok: true, balanceAfterCoins: 7 });
+  expect(await balanceOf(installId)).toEqual({ ok: true, balanceCoins: 7 });
+});
+
+test('a debit is refused for as long as there is a debt, and its key stays unused', async () => {
+  const installId = await inDebt();
+  const refused = await debit(installId, 1, 'cap');
+  expect(refused.error).toMatchObject({ code: 'insufficient_coins', field: 'coins', balanceCoins: 0, debtCoins: 30 });
+  await credit(installId, 31, 'one');
+  expect(await debit(installId, 1, 'cap')).toEqual({ ok: true, balanceAfterCoins: 0 });
+});
+
+test('a replay tells the balance of then and what is owed now', async () => {
+  const installId = await inDebt();
+  expect(await debit(installId, 30, 'hat')).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 0, debtCoins: 30 });
+  await credit(installId, 10, 'one');
+  await credit(installId, 25, 'two');
+  expect(await credit(installId, 10, 'one')).toEqual({ ok: true, balanceAfterCoins: 0, replayed: true, balanceCoins: 5 });
+  expect(await book(installId, 'refund', -50, 'a')).toMatchObject({ word: 'replayed', coins: -50, balanceAfter: -30, balance: 5 });
+});
+
+test('the history, the export and the offer of a deletion show it', async () => {
+  const installId = await inDebt();
+  const cookies = await signIn(service, installId);
+  const [newest, ...others] = await historyOf(service, cookies, 1);
+  expect(newest).toMatchObject({ type: 'refund', coins: -50, balanceAfterCoins: -30, key: 'refund·google·a' });
+  expect([newest!, ...others].reduce((sum, { coins }) => sum + coins, 0)).toBe(-30);
+  const exported = await service.get('/v1/account/export', { cookies });
+  expect(exported.body).toMatchObject({ balanceCoins: 0, debtCoins: 30, entries: [{ balanceAfterCoins: -30 }, {}, {}] });
+  const offered = await service.post('/v1/account/delete', { installId });
+  expect(offered.body).toMatchObject({ deleted: false, balanceCoins: 0, debtCoins: 30 });
+});
+
+test('50 refunds at once take each purchase back once', async () => {
+  const installId = freshId();
+  await book(installId, 'topup', 10, 'a');
+  const outcomes = await Promise.all(Array.from({ length: 50 }, (_, index) => book(installId, 'refund', -7, String(index % 5))));
+  expect(outcomes.filter(({ word }) => word === 'done')).toHaveLength(5);
+  expect(await balanceOf(installId)).toEqual({ ok: true, balanceCoins: 0, debtCoins: 25 });
+});
+
+test('with REFUNDS=floor a refund takes what is there, and its key counts where it takes nothing', async () => {
+  const floor = await withOrigin(service, { REFUNDS: 'floor' });
+  const installId = freshId();
+  await book(installId, 'topup', 30, 'a', floor);
+  expect(await book(installId, 'refund', -50, 'a', floor)).toMatchObject({ word: 'done', coins: -30, balanceAfter: 0 });
+  expect(await book(installId, 'refund', -50, 'b', floor)).toMatchObject({ word: 'done', coins: 0, balanceAfter: 0 });
+  await book(installId, 'topup', 9, 'c', floor);
+  expect(await book(installId, 'refund', -50, 'b', floor)).toMatchObject({ word: 'replayed', coins: 0, balance: 9 });
+  // A debt from before the setting changed stays as it is.
+  await book(installId, 'refund', -19, 'd');
+  expect(await book(installId, 'refund', -5, 'e', floor)).toMatchObject({ word: 'done', coins: 0, balanceAfter: -10 });
+});
+
+describe('a debt at a move', () => {
+  test.each([
+    ['small', 0],
+    ['large', 120],
+  ])('goes along as a negative merge, and the account pays it with what it has: a %s ledger', async (_, more) => {
+    const installId = await inDebt();
+    for (let index = 0; index < more; index++) await origin.byKey('credit', { installId }, 1, `more-${index}`);
+    for (let index = 0; index < more; index++) await book(installId, 'refund', -1, `more-${index}`);
+    const subject = freshId('subject');
+    const { body: account } = await signInToStore(service, subject);
+    await origin.byKey('credit', { accountId: account.accountId }, 20, 'welcome');
+    const { body, cookies } = await signInToStore(service, subject, { installId });
+    expect(body).toMatchObject({ moved: true, movedCoins: 0, movedDebtCoins: 30 });
+    expect((await service.get('/v1/balance', { cookies })).body).toEqual({ ok: true, balanceCoins: 0, debtCoins: 10 });
+    const merges = (await historyOf(service, cookies)).filter(({ type }) => type === 'merge');
+    expect(merges.map(({ coins, balanceAfterCoins }) => [coins, balanceAfterCoins])).toEqual([
+      [-30, -10],
+      [30, 0],
+    ]);
+    expect(await book(installId, 'refund', -50, 'a')).toMatchObject({ word: 'replayed', coins: -50, balanceAfter: -30, balance: -10 });
+    const spent = await service.post('/v1/coins/debit', { coins: 30, key: 'hat' }, { cookies });
+    expect(spent.body).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 0, debtCoins: 10 });
+  });
+
+  test('of the account is paid by what a guest brings', async () => {
+    const installId = await inDebt();
+    const subject = freshId('subject');
+    await signInToStore(service, subject, { installId });
+    const guest = freshId();
+    await credit(guest, 12, 'a');
+    const { body, cookies } = await signInToStore(service, subject, { installId: guest });
+    expect(body).toMatchObject({ moved: true, movedCoins: 12 });
+    expect(body.movedDebtCoins).toBeUndefined();
+    expect((await service.get('/v1/balance', { cookies })).body).toMatchObject({ balanceCoins: 0, debtCoins: 18 });
+  });
+});
+
+test('an operator forgives a debt by an adjustment, and makes none', async () => {
+  const installId = await inDebt();
+  const accountId = accountIdOf(installId);
+  expect(await origin.adjust({ installId }, -1, 'less')).toMatchObject({ code: 'insufficient_coins', balanceCoins: 0, debtCoins: 30 });
+  expect(await origin.adjust({ installId }, 10, 'a part')).toEqual({ accountId, balanceAfterCoins: 0, debtCoins: 20 });
+  expect(await origin.adjust({ installId }, 20, 'the rest')).toEqual({ accountId, balanceAfterCoins: 0 });
+  expect(await origin.adjust({ installId }, 20, 'the rest')).toEqual({ accountId, balanceAfterCoins: 0, replayed: true, balanceCoins: 0 });
+});
+
+test('retention deletes the entries of a debt with their keys, and the debt stays', async () => {
+  const kept = await withOrigin(service, { LEDGER_RETENTION_DAYS: '30' });
+  const installId = await inDebt();
+  service.advance(31 * 86_400_000);
+  expect(await book(installId, 'topup', 1, 'b', kept)).toMatchObject({ balanceAfter: -29 });
+  expect(await book(installId, 'topup', 1, 'c', kept)).toMatchObject({ balanceAfter: -28 });
+  expect((await kept.linesOf({ installId })).map((line) => line.split(' ')[0])).toEqual(['4:-29', '5:-28']);
+  expect(await balanceOf(installId)).toMatchObject({ debtCoins: 28 });
+});
+
+test('the audit finds nothing wrong with debts, and tells their sum', async () => {
+  await inDebt();
+  const { findings, counts } = await audited(own.location);
+  expect(findings).toEqual([]);
+  expect(counts.checked['coins owed']).toBeGreaterThanOrEqual(30);
+  const lines: string[] = [];
+  textReport((line) => void lines.push(line), 10, adviceOf).end(counts, 1, undefined);
+  expect(lines.join('')).toMatch(/ \d+ coins owed,/);
+});
