@@ -1,6 +1,6 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(), file_key(),
--- forget_oldest(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
+-- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(),
+-- file_key(), forget_oldest(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
 -- that a balance can never differ from its history. A debt, which only refunds make, is a balance below 0. The origin is the server key or

@@ -80,7 +80,10 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
   return entry.startsWith('1:') ? { at: time, balanceCoins: 0 } : { at: time };
 }
 
-/** The balance of an account, below 0 for a debt, the entries that its ledger still has, and the time of the oldest one, whether or not the account may act. */
+/**
+ * The balance of an account, below 0 for a debt, the entries that its ledger still has, and the time of the oldest one, whether or not the
+ * account may act.
+ */
 export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
   const [, newest = '', oldest = '', entries] = await scripts.run(readEnds, { ledger: coinKeys.ledger(accountId) }, {});
   const oldestAt = oldest === '' ? undefined : parseEntryForOperators(oldest).at;
