@@ -75,8 +75,13 @@ test('the longest names cost some tens of microseconds with the longest list', (
   const names = ['\ufdfa'.repeat(24), '😀'.repeat(24), 'qwxzjvqwxzjvqwxzjvqwxzjv', '1!2@3$4|5+6€7!8@9$0!1@2$', 'e\u0301'.repeat(12)];
   for (const name of names) for (let round = 0; round < 300; round++) long.refuses(name);
   for (const name of names) {
-    const startedAt = performance.now();
-    for (let round = 0; round < 100; round++) long.refuses(name);
-    expect([name, ((performance.now() - startedAt) / 100) * 1000]).toEqual([name, expect.toSatisfy((micros: number) => micros < 500)]);
+    const micros: number[] = [];
+    for (let batch = 0; batch < 20; batch++) {
+      const startedAt = performance.now();
+      for (let round = 0; round < 20; round++) long.refuses(name);
+      micros.push(((performance.now() - startedAt) / 20) * 1000);
+    }
+    // The least, because other processes use the machine as well.
+    expect([name, Math.min(...micros)]).toEqual([name, expect.toSatisfy((least: number) => least < 500)]);
   }
 });

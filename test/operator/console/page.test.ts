@@ -7,10 +7,11 @@ import { coins } from '../../../src/operator/console/coins.ts';
 import { readInput } from '../../../src/operator/console/input.ts';
 import { keys } from '../../../src/operator/console/server-keys.ts';
 import { log } from '../../../src/operator/console/log.ts';
+import { purchases } from '../../../src/operator/console/purchases.ts';
 import { rooms } from '../../../src/operator/console/rooms.ts';
 import { operations, operatorApi } from '../../../src/operator/endpoints.ts';
 
-const groups = [accounts, coins, boards, rooms, keys, log];
+const groups = [accounts, coins, purchases, boards, rooms, keys, log];
 const page = readFileSync(new URL('../../../docs/operator.md', import.meta.url), 'utf8');
 
 test('docs/operator.md names every command', () => {
