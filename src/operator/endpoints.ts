@@ -8,6 +8,7 @@ import { deleteAccount } from './delete.ts';
 import { find } from './find.ts';
 import { give, takeBack } from './gift.ts';
 import { grantMany } from './grant-many.ts';
+import { kick, pardon } from './kick.ts';
 import { exportLog, listLog } from './log.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { listStuckPurchases, lookAtPurchase, showPurchase } from './purchases.ts';
@@ -38,6 +39,8 @@ export const operations: readonly Operation[] = [
   lookAtPurchase,
   showRoom,
   endRoom,
+  kick,
+  pardon,
   listLog,
   exportLog,
 ] as unknown as Operation[];

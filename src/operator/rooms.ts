@@ -93,7 +93,8 @@ export const endRoom = operation({
   },
 });
 
-async function findRoom(code: string, parts: OperatorParts, { key }: Operator) {
+/** A room that the operator's key may reach. */
+export async function findRoom(code: string, parts: OperatorParts, { key }: Operator) {
   const found = isRoomCode(code) ? await readRoom(code, parts) : undefined;
   if (found === undefined) return refuse('room_not_found');
   if (key?.game !== undefined && found.room.game !== key.game)

@@ -51,6 +51,8 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'boards reset': ['economist', { game, reason }],
   'boards drop': ['admin', { game, archive: 1, reason }],
   'rooms show': ['viewer', { code: 'BCDFG' }],
+  'rooms kick': ['support', { code: 'BCDFG', player: 'p1', reason }],
+  'rooms pardon': ['support', { code: 'BCDFG', account: nobody, reason }],
   'rooms end': ['support', { code: 'BCDFG', reason }],
   'log list': ['viewer'],
   'log export': ['viewer'],

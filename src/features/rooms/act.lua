@@ -4,7 +4,7 @@
 -- Shared key_game, seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library standing.lua: guest_set
--- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, kicked_accounts, was_kicked, start_room, take_seat, vacate, settle, reply
+-- Library room.lua: find_room_of, data_limit, seat_fields, public_fields, seat_of, actor_in, is_done, note_order, set, keep, was_kicked, kick_out, start_room, take_seat, vacate, settle, reply
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) lobby_wanted(player id, account in the seat, 1 if it starts when full, field, value …) wrong_settings(field) room_not_found forbidden not_in_room not_host kicked room_ended room_started room_locked room_full not_enough_players invalid_request
 --
 -- key_game, seat_id: see actor_in and find_room_of of room.lua. A server with a key acts as the host, whoever that is.
@@ -32,9 +32,6 @@ end
 local function set_locked(locked)
   if found.third ~= locked then set(found, 'locked', locked) end
 end
-
--- A room that lives on by its changes may kick without end: the oldest are forgotten.
-local MOST_KICKED_BYTES = 16384
 
 local for_host = {start = 1, ['end'] = 1, kick = 1, transfer = 1, lock = 1, unlock = 1, settings = 1, rematch = 1}
 local in_ended_room = {leave = 1, ['end'] = 1, rematch = 1}
@@ -66,10 +63,7 @@ actions['end'] = function() end_room(found) end
 function actions.kick()
   -- A host that kicks itself means to leave. A server removes any player.
   if not is_seated(found, player_id) or player_id == actor then return 'invalid_request' end
-  local kicked = kicked_accounts(found) .. redis.call('HGET', room, player_id .. ':account') .. ' '
-  if #kicked > MOST_KICKED_BYTES then kicked = string.match(kicked, '^ %S+( .*)$') end
-  keep(found, 'kicked', kicked)
-  vacate(found, {[player_id] = true})
+  kick_out(found, player_id)
 end
 
 function actions.transfer()

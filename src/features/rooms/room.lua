@@ -1,6 +1,6 @@
 -- A room, shared by every script that reads or changes one. Takes `now` of the batch.
 -- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
--- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), take_seat(), vacate(), flags_of(), player_text(), settle() and reply().
+-- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), flags_of(), player_text(), settle() and reply().
 --
 -- A room is a hash. A change publishes the public fields that it set: each process that watches the room keeps the same fields, and makes
 -- the room's JSON of them (`record.ts`). So a change costs what it changes, however much else the room holds.
@@ -217,6 +217,19 @@ local function was_kicked(room, account_id, is_guest)
     if string.find(kicked, ' ' .. guest .. ' ', 1, true) then return true end
   end
   return false
+end
+
+-- A room that lives on by its changes may kick without end: the oldest are forgotten.
+local MOST_KICKED_BYTES = 16384
+
+-- Frees the seat of a player, whose account cannot join again. Gives the account.
+local function kick_out(room, id)
+  local account_id = redis.call('HGET', room.key, id .. ':account')
+  local kicked = kicked_accounts(room) .. account_id .. ' '
+  if #kicked > MOST_KICKED_BYTES then kicked = string.match(kicked, '^ %S+( .*)$') end
+  keep(room, 'kicked', kicked)
+  vacate(room, {[id] = true})
+  return account_id
 end
 
 local function flags_of(record) return string.match(record, '^"ready":(%a+),"connected":(%a+)(.*)$') end

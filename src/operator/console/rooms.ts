@@ -1,3 +1,4 @@
+import { kick, pardon } from '../kick.ts';
 import { endRoom, showRoom } from '../rooms.ts';
 import type { CommandGroup } from './command.ts';
 import { commandOf } from './operate.ts';
@@ -44,6 +45,18 @@ export const rooms: CommandGroup = {
           ),
         ].join('\n\n');
       },
+    }),
+    kick: commandOf(kick, {
+      words: ['CODE', 'PLAYER'],
+      changes: true,
+      input: ({ words: [code, player] }) => ({ code, player }),
+      text: ({ accountId }) => `Kicked the account ${accountId}.`,
+    }),
+    pardon: commandOf(pardon, {
+      words: ['CODE', 'ACCOUNTID'],
+      changes: true,
+      input: ({ words: [code, account] }) => ({ code, account }),
+      text: ({ wasKicked }) => (wasKicked ? 'The account may join again.' : 'The account was not kicked out of this room.'),
     }),
     end: commandOf(endRoom, {
       words: ['CODE'],

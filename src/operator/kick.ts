@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { AccountId } from '../accounts/ids.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
+import { RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
+import { defineScript } from '../redis/script.ts';
+import { Account } from './find.ts';
+import { operation, Reason } from './operation.ts';
+import { findRoom } from './rooms.ts';
+
+const kickScript = defineScript({
+  file: new URL('kick-player.lua', import.meta.url),
+  keys: ['room'],
+  args: ['playerId', 'ttlMs'],
+  answers: ['kicked', 'not_in_room', 'room_not_found', 'room_ended'],
+  library: roomLibrary,
+  durable: true,
+});
+
+const pardonScript = defineScript({
+  file: new URL('pardon.lua', import.meta.url),
+  keys: ['room'],
+  args: ['accountId', 'ttlMs'],
+  answers: ['pardoned', 'none', 'room_not_found'],
+  library: roomLibrary,
+  durable: true,
+});
+
+const exampleOf = (verb: string, body: string): string =>
+  `curl -s $base/v1/admin/rooms/BCDFG/${verb} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '${body}'`;
+
+const NOBODY = 'Has no seat in this room';
+
+export const kick = operation({
+  name: 'rooms kick',
+  method: 'POST',
+  path: '/v1/admin/rooms/{code}/kick',
+  operationId: 'kickPlayer',
+  role: 'support',
+  summary: 'Takes a player out of a room, also the host. The account cannot join again, until `pardon`.',
+  description: 'What the player had in the room goes, as when the host kicks. A host hands the role over, and a room without players ends.',
+  input: z.object({
+    code: RoomCode,
+    player: z
+      .string()
+      .regex(/^p[1-9]\d{0,8}$/, 'Must be a playerId of the room, such as p2')
+      .meta({ example: 'p2' }),
+    reason: Reason,
+  }),
+  reply: z.object({ accountId: AccountId }),
+  errors: ['room_not_found', 'room_ended', 'invalid_request'],
+  example: exampleOf('kick', '{"player":"p2","reason":"abuse, ticket 4711"}'),
+  async prepare({ code, player, reason }, parts, operator) {
+    const found = await findRoom(code, parts, operator);
+    if (found instanceof Refusal) return found;
+    const { room, seats } = found;
+    const seat = seats.find(({ playerId }) => playerId === player);
+    if (room.phase === 'ended') return refuse('room_ended');
+    if (seat === undefined) return invalid('player', NOBODY);
+    const { name } = room.players.find(({ id }) => id === player)!;
+    return {
+      question: `Kick ${player} ("${name}", account ${seat.accountId}) out of the room ${code}? Reason: ${reason}`,
+      what: { room: code, player, account: seat.accountId },
+      why: reason,
+      async act() {
+        const args = { playerId: player, ttlMs: ttlMsOf(parts.config) };
+        const [word, accountId = ''] = await parts.scripts.run(kickScript, { room: roomKeys.room(code) }, args);
+        if (word === 'not_in_room') return invalid('player', NOBODY);
+        return word === 'kicked' ? { accountId } : refuse(word);
+      },
+    };
+  },
+});
+
+export const pardon = operation({
+  name: 'rooms pardon',
+  method: 'POST',
+  path: '/v1/admin/rooms/{code}/pardon',
+  operationId: 'pardonPlayer',
+  role: 'support',
+  summary: 'Lets an account join a room again out of which it was kicked.',
+  input: z.object({ code: RoomCode, account: Account, reason: Reason }),
+  reply: z.object({ wasKicked: z.boolean() }),
+  errors: ['room_not_found'],
+  example: exampleOf('pardon', '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","reason":"the wrong player"}'),
+  async prepare({ code, account, reason }, parts, operator) {
+    const found = await findRoom(code, parts, operator);
+    if (found instanceof Refusal) return found;
+    return {
+      question: `Let the account ${account} join the room ${code} again? Reason: ${reason}`,
+      what: { room: code, account },
+      why: reason,
+      noted: ({ wasKicked }) => ({ wasKicked: wasKicked ? 'yes' : 'no' }),
+      async act() {
+        const args = { accountId: account, ttlMs: ttlMsOf(parts.config) };
+        const [word] = await parts.scripts.run(pardonScript, { room: roomKeys.room(code) }, args);
+        return word === 'room_not_found' ? refuse(word) : { wasKicked: word === 'pardoned' };
+      },
+    };
+  },
+});
