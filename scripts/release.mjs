@@ -16,6 +16,7 @@ const steps = [
   'prove:operations',
   'prove:audit',
   'prove:floods',
+  'prove:boards',
   'prove:cluster',
   'test:cluster',
   'test:long',

@@ -10,6 +10,8 @@ export interface Entry {
 export class BoardModel {
   readonly #isBetter: (a: number, b: number) => boolean;
   readonly #entries = new Map<number, Entry>();
+  /** Entries of banned players. */
+  readonly #hidden = new Map<number, Entry>();
   #arrivals = 0;
 
   constructor(order: 'asc' | 'desc') {
@@ -35,21 +37,63 @@ export class BoardModel {
     if (isBetter) this.#entries.set(player, { ...brought, player });
   }
 
+  /** As an operator removes an entry, or the deletion of the account does. */
+  remove(player: number): void {
+    this.#entries.delete(player);
+    this.#hidden.delete(player);
+  }
+
+  ban(player: number): void {
+    const entry = this.#entries.get(player);
+    if (entry !== undefined) this.#hidden.set(player, entry);
+    this.#entries.delete(player);
+  }
+
+  unban(player: number): void {
+    const entry = this.#hidden.get(player);
+    if (entry !== undefined) this.#entries.set(player, entry);
+    this.#hidden.delete(player);
+  }
+
+  /** A board without entries on its list keeps those that it hides. */
+  reset(): void {
+    if (this.#entries.size > 0) this.#hidden.clear();
+    this.#entries.clear();
+  }
+
+  /** The entries behind one that may have left since, or the first ones, and their `<rank> <name> <score>`. */
+  page(limit: number, last?: Entry): { readonly lines: string[]; readonly last: Entry | undefined } {
+    const isBehind = ({ score, arrival }: Entry): boolean =>
+      last === undefined || this.#isBetter(last.score, score) || (score === last.score && arrival > last.arrival);
+    const found = this.#sorted().filter(isBehind).slice(0, limit);
+    return { lines: found.map((entry) => this.#line(entry)), last: found.at(-1) };
+  }
+
+  /** `<rank> <name> <score>` of a player and of those on each side. */
+  around(player: number, limit: number): string[] {
+    const place = this.placeOf(player);
+    return place === -1 ? [] : this.all().slice(Math.max(0, place - limit), place + limit + 1);
+  }
+
   /** `<rank> <name> <score>` of the ten best. */
   top(): string[] {
     return this.#sorted()
       .slice(0, 10)
-      .map(({ name, score }) => `${this.#rank(score)} ${name} ${score}`);
+      .map((entry) => this.#line(entry));
   }
 
   /** `<rank> <name> <score>` of all. */
   all(): string[] {
-    return this.#sorted().map(({ name, score }) => `${this.#rank(score)} ${name} ${score}`);
+    return this.#sorted().map((entry) => this.#line(entry));
   }
 
   /** The place of a player, 0 for the best. */
   placeOf(player: number): number {
     return this.#sorted().findIndex((entry) => entry.player === player);
+  }
+
+  #line({ name, score }: Entry): string {
+    return `${this.#rank(score)} ${name} ${score}`;
   }
 
   #sorted(): Entry[] {

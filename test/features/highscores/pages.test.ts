@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { addEntry } from '../../board-entries.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { BoardModel } from './board-model.ts';
+import { catalogueOf } from './catalogue-of.ts';
 
 const ascending = Array.from({ length: 15 }, () => freshGame());
 let folder: string;
@@ -15,9 +15,7 @@ let service: TestService;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'coinop-pages-'));
   const file = join(folder, 'catalogue.json');
-  const link = 'https://play.example/game';
-  const app = { kind: 'game', tagline: '', icon: link, url: link, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' };
-  writeFileSync(file, JSON.stringify({ apps: ascending.map((id) => ({ ...app, id, name: id, order: 'asc' })) }));
+  writeFileSync(file, catalogueOf(ascending));
   service = await start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } });
 });
 afterAll(async () => {
@@ -291,31 +289,3 @@ describe('GET /v1/highscores/{game} with a caller', () => {
     }
   });
 });
-
-const step = fc.record({
-  player: fc.integer({ min: 0, max: 11 }),
-  score: fc.integer({ min: -3, max: 3 }),
-  isNamed: fc.boolean(),
-});
-
-test.each(['desc', 'asc'] as const)(
-  'pages and the entries around each player are those of a model, after random submissions (%s)',
-  async (order) => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 5 }), async (steps, limit) => {
-        const board = new Board(order);
-        for (const { player, score, isNamed } of steps) await board.submit(player, score, isNamed ? `p${player}` : 'other');
-        const all = board.model.all();
-        expect(lines(await board.pages(limit))).toEqual(all);
-        for (const player of new Set(steps.map((each) => each.player))) {
-          const place = board.model.placeOf(player);
-          const { body } = await board.around(player, limit);
-          expect(lines(body.entries)).toEqual(all.slice(Math.max(0, place - limit), place + limit + 1));
-          expect(lines([body.you])).toEqual([all[place]]);
-        }
-      }),
-      // No shrinking: each run of the ascending case uses up one of the games.
-      { numRuns: 10, endOnFailure: true },
-    );
-  },
-);

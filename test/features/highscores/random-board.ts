@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { BoardModel, type Entry } from './board-model.ts';
+
+/** Random operations on one board, each compared with a model. For a small test, and for a proof with a million. */
+
+export interface BoardService {
+  readonly url: string;
+  /** A server key of an operator. */
+  readonly bearer: string;
+  readonly agent: Agent;
+}
+
+/** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+interface Player {
+  readonly accountId: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of a store account. Others are guests, which may move into one. */
+  readonly subject?: string;
+  readonly installId?: string;
+  isBanned: boolean;
+}
+
+interface Shown {
+  readonly rank: number;
+  readonly name: string;
+  readonly score: number;
+}
+
+const linesOf = (entries: readonly Shown[]): string[] => entries.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
+
+const STORE_ACCOUNTS = 8;
+
+/** How long a read of the top ten may miss what an operator changed, in milliseconds. */
+const CACHED_MS = 1000;
+
+export class RandomBoard {
+  /** Operations so far, by their names. */
+  readonly counts: Record<string, number> = {};
+  readonly #service: BoardService;
+  readonly #game: string;
+  readonly #random: () => number;
+  readonly #model: BoardModel;
+  readonly #players: Player[] = [];
+
+  private constructor(service: BoardService, game: string, order: 'asc' | 'desc', random: () => number) {
+    this.#service = service;
+    this.#game = game;
+    this.#random = random;
+    this.#model = new BoardModel(order);
+  }
+
+  static async open(
+    service: BoardService,
+    { game, order, players, random }: { game: string; order: 'asc' | 'desc'; players: number; random: () => number },
+  ): Promise<RandomBoard> {
+    const board = new RandomBoard(service, game, order, random);
+    for (let player = 0; player < players; player++)
+      board.#players.push(player < STORE_ACCOUNTS ? await board.#signedIn(randomBytes(9).toString('hex')) : guest());
+    return board;
+  }
+
+  async step(): Promise<void> {
+    const draw = this.#random() * 1000;
+    if (draw < 4) return this.#count('reset', this.#reset());
+    if (draw < 14) return this.#count('delete', this.#delete());
+    if (draw < 22) return this.#count('move', this.#move());
+    if (draw < 37) return this.#count('remove', this.#remove());
+    if (draw < 82) return this.#count('ban or unban', this.#ban());
+    if (draw < 152) return this.#count('around', this.#around());
+    if (draw < 162) return this.#count('pages', this.#pages());
+    if (draw < 172) return this.#count('top', this.#top());
+    return this.#count('submit', this.#submit());
+  }
+
+  async #count(what: string, work: Promise<void>): Promise<void> {
+    this.counts[what] = (this.counts[what] ?? 0) + 1;
+    await work;
+  }
+
+  #below(bound: number): number {
+    return Math.floor(this.#random() * bound);
+  }
+
+  #any(): number {
+    return this.#below(this.#players.length);
+  }
+
+  async #submit(): Promise<void> {
+    const player = this.#any();
+    const { headers, isBanned } = this.#players[player]!;
+    // Many scores are equal.
+    const score = this.#random() < 0.1 ? this.#random() * 40 - 20 : this.#below(41) - 20;
+    const name = this.#random() < 0.7 ? `p${player}` : `p${player} ${'é'.repeat(this.#below(14))}x`;
+    const { status, body } = await this.#ask('POST', `/v1/highscores/${this.#game}`, { score, name }, headers);
+    if (isBanned) return assert.equal(status, 403);
+    assert.equal(status, 200, JSON.stringify(body));
+    const { personalBest, best, rank, top } = this.#model.submit(player, score, name);
+    assert.deepEqual([body.personalBest, body.best, body.rank, linesOf(body.top)], [personalBest, best, rank, top]);
+  }
+
+  async #top(): Promise<void> {
+    const read = async () => linesOf((await this.#ask('GET', `/v1/highscores/${this.#game}`)).body.top);
+    const until = performance.now() + CACHED_MS;
+    let shown = await read();
+    while (shown.join() !== this.#model.top().join() && performance.now() < until) {
+      await delay(10);
+      shown = await read();
+    }
+    assert.deepEqual(shown, this.#model.top());
+  }
+
+  async #around(): Promise<void> {
+    const player = this.#any();
+    const { headers, isBanned } = this.#players[player]!;
+    const limit = 1 + this.#below(15);
+    const { status, body } = await this.#ask('GET', `/v1/highscores/${this.#game}/around?limit=${limit}`, undefined, headers);
+    if (isBanned) return assert.equal(status, 403);
+    assert.deepEqual(linesOf(body.entries), this.#model.around(player, limit));
+    assert.deepEqual(body.you === null ? [] : linesOf([body.you]), this.#model.around(player, 0));
+  }
+
+  /** All pages, with changes between them. */
+  async #pages(): Promise<void> {
+    const limit = 1 + this.#below(100);
+    let [cursor, last]: [string, Entry | undefined] = ['', undefined];
+    do {
+      const { body } = await this.#ask('GET', `/v1/highscores/${this.#game}/entries?limit=${limit}${cursor}`);
+      const expected = this.#model.page(limit, last);
+      assert.deepEqual(linesOf(body.entries), expected.lines);
+      assert.equal(body.nextCursor !== undefined, this.#model.page(1, expected.last).lines.length > 0 && expected.last !== undefined);
+      last = expected.last;
+      cursor = body.nextCursor && `&cursor=${body.nextCursor}`;
+      for (let changes = this.#below(3); changes > 0; changes--) await this.#count('submit', this.#submit());
+      if (this.#below(4) === 0) await this.#count('ban or unban', this.#ban());
+    } while (cursor !== undefined);
+  }
+
+  async #ban(): Promise<void> {
+    const number = this.#any();
+    const player = this.#players[number]!;
+    const verb = player.isBanned ? 'unban' : 'ban';
+    // More of them would leave nobody to play.
+    if (verb === 'ban' && this.#players.filter(({ isBanned }) => isBanned).length * 4 > this.#players.length) return;
+    // The account of an install that has done nothing is not there.
+    if ((await this.#operate(`/accounts/${player.accountId}/${verb}`, {}, [200, 404])) === 404) return;
+    player.isBanned = !player.isBanned;
+    this.#model[verb](number);
+  }
+
+  async #remove(): Promise<void> {
+    const player = this.#any();
+    await this.#operate(`/boards/${this.#game}/remove`, { player: `account:${this.#players[player]!.accountId}` }, [200, 404]);
+    this.#model.remove(player);
+  }
+
+  async #delete(): Promise<void> {
+    const player = this.#any();
+    if (this.#players[player]!.subject !== undefined) return;
+    await this.#operate(`/accounts/${this.#players[player]!.accountId}/delete`, {}, [200, 404]);
+    this.#model.remove(player);
+    this.#players[player] = guest();
+  }
+
+  async #reset(): Promise<void> {
+    await this.#operate(`/boards/${this.#game}/reset`, {}, [200, 404]);
+    this.#model.reset();
+  }
+
+  /** A guest signs in to a store account, and another one takes its place. */
+  async #move(): Promise<void> {
+    const [from, to] = [this.#any(), this.#below(STORE_ACCOUNTS)];
+    const { installId, isBanned } = this.#players[from]!;
+    const { subject, isBanned: isRefused } = this.#players[to]!;
+    if (installId === undefined || isBanned || isRefused) return;
+    this.#players[to] = await this.#signedIn(subject!, installId);
+    this.#model.move(from, to);
+    this.#players[from] = guest();
+  }
+
+  async #signedIn(subject: string, installId?: string): Promise<Player> {
+    const issued = await this.#ask('POST', '/sandbox/issue', { kind: 'id_token', subject });
+    const { status, body } = await this.#ask('POST', '/v1/account/store-provision', {
+      token: issued.body.token,
+      installId,
+      session: 'token',
+    });
+    assert.equal(status, 200);
+    return { accountId: body.accountId, headers: { authorization: `Bearer ${body.sessionToken}` }, subject, isBanned: false };
+  }
+
+  async #operate(path: string, body: object, statuses: readonly number[]): Promise<number> {
+    const headers = { authorization: `Bearer ${this.#service.bearer}` };
+    const { status } = await this.#ask('POST', `/v1/admin${path}`, { reason: 'test', ...body }, headers);
+    assert.ok(statuses.includes(status), `${path} answered ${status}`);
+    return status;
+  }
+
+  /** node:http costs less than fetch. */
+  #ask(
+    method: string,
+    path: string,
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<{ status: number; body: any }> {
+    const { url, agent } = this.#service;
+    return new Promise((resolve, reject) => {
+      const asking = request(
+        `${url}${path}`,
+        { method, agent, headers: { 'content-type': 'application/json', ...headers } },
+        (response) => {
+          let text = '';
+          response.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
+          response.on('end', () => resolve({ status: response.statusCode!, body: JSON.parse(Buffer.from(text, 'latin1').toString()) }));
+        },
+      );
+      asking.on('error', reject);
+      asking.end(body && JSON.stringify(body));
+    });
+  }
+}
+
+function guest(): Player {
+  const installId = `install-${randomBytes(9).toString('hex')}`;
+  return { accountId: accountIdOf(installId), headers: { 'x-install-id': installId }, installId, isBanned: false };
+}
