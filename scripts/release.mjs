@@ -15,6 +15,7 @@ const steps = [
   'prove:pages',
   'prove:operations',
   'prove:audit',
+  'prove:seasons',
   'prove:floods',
   'prove:boards',
   'prove:cluster',

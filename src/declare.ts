@@ -12,6 +12,7 @@ import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PurchaseCounts } from './features/purchases/purchase-counts.ts';
 import type { Purchases } from './features/purchases/purchases.ts';
 import type { AllowedNames } from './features/names/allowed-names.ts';
+import type { Seasons } from './features/highscores/seasons.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
 import type { Matches } from './features/rooms/match/matches.ts';
 import type { Presence } from './features/rooms/presence.ts';
@@ -48,6 +49,7 @@ export interface Services {
   readonly catalogue: Catalogue;
   readonly boards: BoardCache;
   readonly names: AllowedNames;
+  readonly seasons: Seasons;
   readonly keySecret: KeySecret;
   readonly serverKeys: KeyRing;
   readonly moves: MoveJournal;

@@ -116,6 +116,11 @@ export const errors = {
     message: 'The catalogue lists no such game, and it has no board.',
     advice: 'Use a `game` of `GET /v1/catalogue`.',
   },
+  season_not_found: {
+    status: 404,
+    message: 'This game has no such season, or its board is no longer kept.',
+    advice: 'Ask without `season` for the current one.',
+  },
   room_not_found: {
     status: 404,
     message: 'There is no room with this code.',

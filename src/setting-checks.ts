@@ -7,7 +7,7 @@ import { checkStore } from './stores/stores.ts';
 
 /** Problems of the features' settings: a line each, the setting's name first. */
 export function settingProblems(config: Config): string[] {
-  const { REQUIRE_INSTALL_PROOF, CATALOGUE_FILE } = config;
+  const { REQUIRE_INSTALL_PROOF } = config;
   const { problems, provesInstalls } = checkStore(config);
   // A problem of the store's settings may be the reason why install proofs are missing: then only that problem is reported.
   const isUnprovable = REQUIRE_INSTALL_PROOF.length > 0 && problems.length === 0 && !provesInstalls;
@@ -18,7 +18,7 @@ export function settingProblems(config: Config): string[] {
           'REQUIRE_INSTALL_PROOF needs an app store that proves installs: set GOOGLE_PACKAGE_NAMES, and both PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',
         ]
       : []),
-    ...Catalogue.problemsOf(CATALOGUE_FILE),
+    ...Catalogue.problemsOf(config),
     ...AllowedNames.problemsOf(config),
   ];
 }

@@ -75,6 +75,8 @@ export interface StartOptions {
   dataMemory?: DataMemory;
   /** What the service looks at of a private Redis. */
   privateRedis?: PrivateRedisWatch;
+  /** Milliseconds by which Redis's clock is ahead, as the scripts of this service see it. */
+  redisAheadMs?: number;
   /** The clock moves only by `advance`. Otherwise a slow machine would refill rate limits during a test. */
   stoppedClock?: boolean;
 }
@@ -89,6 +91,7 @@ export async function start({
   dataMemory,
   privateRedis,
   holdings,
+  redisAheadMs,
   stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
   let [offset, setBy] = [0, 0];
@@ -109,6 +112,7 @@ export async function start({
     ...(dataMemory === undefined ? {} : { dataMemory }),
     ...(privateRedis === undefined ? {} : { privateRedis }),
     ...(holdings === undefined ? {} : { holdings }),
+    ...(redisAheadMs === undefined ? {} : { redisAheadMs }),
     checksTags: true,
   });
   const routed = 'url' in location && isClusterUrl(location.url) ? clusterClient(location.url) : undefined;

@@ -117,6 +117,10 @@ test('every sample in TypeScript, JavaScript and HTML compiles under tsc --stric
   }
 });
 
+test('every sample in JSON can be parsed', () => {
+  for (const { text } of of('json')) JSON.parse(text);
+});
+
 test('every sample is in a language that is compiled or parsed here', () => {
   expect(samples.length).toBeGreaterThan(60);
   expect(samples.filter(({ language }) => !['ts', 'js', 'html', 'sh', 'json'].includes(language)).map(({ place }) => place)).toEqual([]);

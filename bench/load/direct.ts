@@ -15,6 +15,9 @@ import type { ServerKey } from '../../src/server/identity/server-keys.ts';
 import type { Session } from '../../src/server/identity/sessions.ts';
 import type { Services } from '../../src/declare.ts';
 
+/** The game that has seasons. */
+export const SEASONAL_GAME = 'bench-season';
+
 export type DirectCaller = (endpoint: Pick<Endpoint<Services>, 'handle'>, call: DirectCall) => Promise<unknown>;
 
 export interface DirectCall {
@@ -73,13 +76,18 @@ export async function directCaller(
         known: versions.get(game) ?? '',
         // No other process listens.
         others: () => 0,
-        listOf([version]: readonly string[]) {
+        listOf([, , version]: readonly string[]) {
           if (version !== undefined) versions.set(game, version);
-          return '[]';
+          return { text: '[]', season: '' };
         },
       }),
     },
-    catalogue: { orderOf: () => 'desc', scoreAuthorityOf: () => 'client' },
+    catalogue: {
+      orderOf: () => 'desc',
+      scoreAuthorityOf: () => 'client',
+      seasonsOf: (game: string) => (game === SEASONAL_GAME ? { period: 'weekly', payAfterMs: 0, keep: 12, prizes: '' } : undefined),
+    },
+    seasons: { queue: async () => {} },
     sessions: { markEnded() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
     tokens: { sign: async () => '' },
   } as unknown as Services;

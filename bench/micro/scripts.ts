@@ -28,7 +28,7 @@ import type { Caller } from '../../src/server/identity/caller.ts';
 import type { Encoded, Endpoint, Reply } from '../../src/server/http/endpoint.ts';
 import { MOST_CALLS } from '../../src/redis/script-runner.ts';
 import type { Services } from '../../src/declare.ts';
-import { directCaller, type DirectCaller } from '../load/direct.ts';
+import { directCaller, SEASONAL_GAME, type DirectCaller } from '../load/direct.ts';
 import { fill } from '../load/fill.ts';
 import { redisMainThreadCpu } from '../measure/redis.ts';
 import { storeCases, type Case } from './store-scripts.ts';
@@ -81,6 +81,12 @@ function casesFor({ code, token }: Fixture): Record<string, Case> {
       call(submitScore, {
         installId: player(number),
         params: { game: 'bench' },
+        body: { score: (number * 7919) % 1_000_003, name: 'Ada' },
+      }),
+    'highscores/submit (season, board of 500)': (call, number) =>
+      call(submitScore, {
+        installId: player(number),
+        params: { game: SEASONAL_GAME },
         body: { score: (number * 7919) % 1_000_003, name: 'Ada' },
       }),
     'highscores/submit (top ten unchanged and known)': (call, number) =>
@@ -210,6 +216,8 @@ async function createFixture(call: DirectCaller): Promise<Fixture> {
   for (const [index, name] of ['Bob', 'Cleo', 'Dan'].entries()) {
     await call(actInRoom, { installId: `bench-guest-${index}`, params: { code, action: 'join' }, body: { name } });
   }
+  // The first score of a season needs its place in a queue, and so two calls.
+  await call(submitScore, { installId: host, params: { game: SEASONAL_GAME }, body: { score: 0, name: 'Ada' } });
   const { body } = (await call(newPairing, { installId: host, body: { session: 'cookie' } })) as Reply<{ token: string }>;
   return { code, token: (body as { token: string }).token };
 }

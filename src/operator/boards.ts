@@ -3,22 +3,33 @@ import { isoTime } from '../accounts/fields.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
+import { PLAYER_ID } from '../features/highscores/entry.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { readEntry } from '../features/highscores/account-scores.ts';
-import { PLAYER_ID } from '../features/highscores/entry.ts';
-import { boardKeys, boardLibrary, parseEntries } from '../features/highscores/model.ts';
+import {
+  ALL_TIME,
+  boardArgs,
+  boardKeys,
+  parseEntries,
+  seasonField,
+  seasonIn,
+  seasonKeys,
+  seasonLibraries,
+  SeasonParameter,
+} from '../features/highscores/model.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account, accountsNamed, Who } from './find.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
+import { isOpen, readSeasons } from './seasons.ts';
 
 const readRanks = defineScript({
   file: new URL('read-ranks.lua', import.meta.url),
   keys: ['scores'],
-  args: ['order', 'from', 'to'],
-  answers: ['ranks'],
-  library: boardLibrary,
+  args: ['order', 'from', 'to', 'period', 'season'],
+  answers: ['season_not_found', 'ranks'],
+  library: seasonLibraries,
   readOnly: true,
 });
 
@@ -35,7 +46,7 @@ const removePlayer = defineScript({
   keys: ['scores', 'players', 'version', 'removed', 'secret'],
   args: ['game', 'accountId'],
   answers: ['removed', 'none'],
-  library: boardLibrary,
+  library: seasonLibraries,
   durable: true,
 });
 
@@ -109,16 +120,23 @@ export const listBoard = operation({
   role: 'viewer',
   summary: 'Entries of a board from one place to another, with their accounts.',
   description: `\`from\` and \`to\` are places, 1 to 20 without them and ${MOST_ENTRIES} at most. Equal scores share a rank. \`archive\` reads an old board.`,
-  input: z.object({ game: GameId, from: Place.optional(), to: Place.optional(), archive: ArchiveNumber.optional() }),
+  input: z.object({
+    game: GameId,
+    from: Place.optional(),
+    to: Place.optional(),
+    archive: ArchiveNumber.optional(),
+    season: SeasonParameter,
+  }),
   reply: z.object({
     game: z.string(),
+    ...seasonField,
     count: z.number().int().meta({ description: 'Entries on the whole board.' }),
     entries: z.array(Entry),
     archives: z.array(Archive).meta({ description: 'The old boards, the newest first.' }),
   }),
-  errors: ['entry_not_found'],
+  errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s "$base/v1/admin/boards/pebble-drop?from=1&to=50" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ game, from = '1', to, archive }, parts) {
+  async prepare({ game, from = '1', to, archive, season }, parts) {
     const first = Number(from);
     const last = to === undefined ? first + 19 : Number(to);
     if (last < first || last >= first + MOST_ENTRIES) return invalid('to', `Must be from, or up to ${MOST_ENTRIES - 1} places behind it`);
@@ -126,7 +144,8 @@ export const listBoard = operation({
     const number = archive === undefined ? undefined : Number(archive);
     if (number !== undefined && !archives.some((each) => each.archive === number && each.droppedAt === undefined))
       return refuse('entry_not_found');
-    return { reply: { game, ...(await entriesOf(game, number, first, last, parts)), archives } };
+    const found = await entriesOf({ game, archive: number, season }, first, last, parts);
+    return found instanceof Refusal ? found : { reply: { game, ...found, archives } };
   },
 });
 
@@ -142,40 +161,85 @@ export const removeEntry = operation({
   operationId: 'removeBoardEntry',
   role: 'economist',
   summary: "Removes a player's entry from a board.",
-  description: 'The log of operators keeps the score. The player may submit again: this is no ban.',
-  input: z.object({ game: GameId, player: Player, reason: Reason }),
-  reply: z.object({ game: z.string(), removed: Entry.omit({ rank: true }) }),
-  errors: ['entry_not_found'],
+  description:
+    'The log of operators keeps the score. The player may submit again: this is no ban. In a game with seasons the entry goes from the board ' +
+    'of all time and from each season that is not closed yet, so it wins no prize; `season` names one of them.',
+  input: z.object({ game: GameId, player: Player, reason: Reason, season: SeasonParameter }),
+  reply: z.object({
+    game: z.string(),
+    removed: Entry.omit({ rank: true }),
+    seasons: z.array(z.string()).optional().meta({ description: 'The seasons that lost the entry too.' }),
+  }),
+  errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2b","reason":"cheated, ticket 4711"}'`,
-  async prepare({ game, player, reason }, parts) {
-    const accountId = await playerOf(player, game, parts);
+  async prepare({ game, player, reason, season }, parts) {
+    const boards = await openBoards(game, season, parts);
+    if (boards instanceof Refusal) return boards;
+    const accountId = await playerOf(player, boards, parts);
     if (accountId instanceof Refusal) return accountId;
-    const standing = accountId === undefined ? undefined : await entryOf(game, accountId, parts);
-    if (accountId === undefined || standing === undefined)
+    const standing = accountId === undefined ? [] : await Promise.all(boards.map(({ keys }) => entryOn(keys, accountId, parts)));
+    const first = standing.find((entry) => entry !== undefined);
+    if (accountId === undefined || first === undefined)
       return refuse('entry_not_found', { message: `The board of ${game} has no entry of this player.` });
-    const { name, score } = standing;
+    const { name, score } = first;
+    const where = boards.flatMap(({ season: id }, index) => (id === undefined || standing[index] === undefined ? [] : [id]));
+    const ofSeasons = where.length === 0 ? '' : ` (seasons: ${where.join(', ')})`;
     return {
-      question: `Remove "${name}" with the score ${score} (account ${accountId}) from the board of ${game}? Reason: ${reason}`,
-      what: { game, account: accountId },
+      question: `Remove "${name}" with the score ${score} (account ${accountId}) from the board of ${game}${ofSeasons}? Reason: ${reason}`,
+      what: { game, account: accountId, ...(season === undefined ? {} : { season }) },
       why: reason,
       // Without the name: the log outlives the account.
-      noted: ({ removed: { playerId, score, at } }) => ({ playerId, score, at }),
+      noted: ({ removed: { playerId, score: of, at }, seasons = [] }) => ({
+        playerId,
+        score: of,
+        at,
+        ...(seasons.length === 0 ? {} : { seasons: seasons.join(' ') }),
+      }),
       async act() {
-        const keys = {
-          scores: boardKeys.scores(game),
-          players: boardKeys.players(game),
-          version: boardKeys.version(game),
-          removed: operatedBoardKeys.removed(game),
-          secret: boardKeys.secret(game),
-        };
-        const [word, ...figures] = await parts.scripts.run(removePlayer, keys, { game, accountId });
-        if (word === 'none') return refuse('entry_not_found');
-        const { rank: _, ...removed } = parseEntries(figures)[0]!;
-        return { game, removed: { ...removed, accountId } };
+        const shared = { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
+        const gone = await Promise.all(
+          boards.map(async ({ keys, season: id }) => {
+            const [word, ...figures] = await parts.scripts.run(removePlayer, { ...keys, ...shared }, { game, accountId });
+            return word === 'none' ? [] : [{ season: id, entry: parseEntries(figures)[0]! }];
+          }),
+        );
+        const [taken, ...others] = gone.flat();
+        if (taken === undefined) return refuse('entry_not_found');
+        const { rank: _, ...removed } = taken.entry;
+        const seasons = [taken, ...others].flatMap(({ season: id }) => id ?? []);
+        return { game, removed: { ...removed, accountId }, ...(seasons.length === 0 ? {} : { seasons }) };
       },
     };
   },
 });
+
+interface OpenBoard {
+  readonly keys: { readonly scores: string; readonly players: string; readonly secret: string };
+  /** Undefined: the board of all time. */
+  readonly season?: string;
+}
+
+/** The boards of a game from which an operator may take an entry: a closed season stands. */
+async function openBoards(
+  game: string,
+  wanted: string | undefined,
+  parts: OperatorParts,
+): Promise<OpenBoard[] | Refusal<'season_not_found' | 'entry_not_found'>> {
+  const secret = boardKeys.secret(game);
+  const ofAllTime = { keys: { scores: boardKeys.scores(game), players: boardKeys.players(game), secret } };
+  if (wanted === ALL_TIME) return [ofAllTime];
+  const seasons = await readSeasons(game, parts);
+  const found = wanted === undefined ? undefined : seasons.find(({ season }) => season === wanted);
+  if (wanted !== undefined && found === undefined) return refuse('season_not_found', { field: 'season' });
+  if (found !== undefined && !isOpen(found))
+    return refuse('entry_not_found', { message: `The season ${wanted} is closed: its prizes stand, and so do its entries.` });
+  const open = seasons.filter((each) => isOpen(each) && (wanted === undefined || each.season === wanted));
+  const ofSeasons = open.map(({ season }) => ({
+    keys: { scores: seasonKeys.scores(game, season), players: seasonKeys.players(game, season), secret },
+    season,
+  }));
+  return wanted === undefined ? [ofAllTime, ...ofSeasons] : ofSeasons;
+}
 
 export const resetBoard = operation({
   name: 'boards reset',
@@ -187,13 +251,15 @@ export const resetBoard = operation({
   description:
     'One step: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board did, until ' +
     '`drop` deletes it. Of two resets at once one is refused. After an unclear answer look at the archives of `listBoard` first: a second ' +
-    'reset makes a second archive.',
+    'reset makes a second archive. Only the board of all time is reset: seasons begin by themselves.',
   input: z.object({ game: GameId, reason: Reason }),
   reply: z.object({ game: z.string(), archive: z.number().int(), entries: z.number().int() }),
   errors: ['entry_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/reset ${JSON_HEADERS} -d '{"reason":"season 2 begins"}'`,
   async prepare({ game, reason }, parts, { by }) {
-    const { count } = await ranksOf(game, undefined, 1, 1, parts);
+    const standing = await ranksOf({ game, season: ALL_TIME }, 1, 1, parts);
+    if (standing instanceof Refusal) return standing;
+    const { count } = standing;
     if (count === 0) return refuse('entry_not_found', { message: emptyBoard(game) });
     const number = (await archivesOf(game, parts)).length + 1;
     return {
@@ -256,8 +322,15 @@ async function currentOf(accountId: string, parts: OperatorParts): Promise<strin
 }
 
 /** The account of a player, whom an operator names by the board's playerId or as an account. */
-async function playerOf(player: string, game: string, parts: OperatorParts): Promise<string | undefined | Refusal<'invalid_request'>> {
-  if (PLAYER_ID.test(player)) return (await accountsOf([player], boardKeys.players(game), parts))[0];
+async function playerOf(
+  player: string,
+  boards: readonly OpenBoard[],
+  parts: OperatorParts,
+): Promise<string | undefined | Refusal<'invalid_request'>> {
+  if (PLAYER_ID.test(player)) {
+    const found = await Promise.all(boards.map(({ keys }) => accountsOf([player], keys.players, parts)));
+    return found.flat().find((accountId) => accountId !== undefined);
+  }
   const accounts = (await accountsNamed(player, parts)).filter(({ deletedAt }) => deletedAt === undefined);
   // A board may have an entry of an account that does not exist, after damage.
   const ids = accounts.length > 0 || !Account.safeParse(player).success ? accounts.map(({ accountId }) => accountId) : [player];
@@ -266,8 +339,7 @@ async function playerOf(player: string, game: string, parts: OperatorParts): Pro
 }
 
 /** An account's entry on a board. */
-async function entryOf(game: string, accountId: string, { scripts }: OperatorParts) {
-  const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
+async function entryOn(keys: OpenBoard['keys'], accountId: string, { scripts }: OperatorParts) {
   const [word, ...figures] = await scripts.run(readEntry, keys, { accountId });
   return word === 'none' ? undefined : parseEntries(figures)[0];
 }
@@ -297,21 +369,41 @@ const scoresOf = (game: string, archive: number | undefined): { scores: string; 
     ? { scores: boardKeys.scores(game), players: boardKeys.players(game) }
     : { scores: operatedBoardKeys.archivedScores(game, archive), players: operatedBoardKeys.archivedPlayers(game, archive) };
 
-/** @param archive undefined: the board itself */
-async function ranksOf(game: string, archive: number | undefined, from: number, to: number, { scripts, catalogue }: OperatorParts) {
-  const [, count, firstRank, ...figures] = await scripts.run(
-    readRanks,
-    { scores: scoresOf(game, archive).scores },
-    { order: catalogue.orderOf(game), from, to },
-  );
-  return { count: Number(count), entries: parseEntries(figures, { place: from - 1, rank: Number(firstRank) }) };
+/** A part of a game's board. */
+interface BoardPart {
+  readonly game: string;
+  /** The number of an archive. */
+  readonly archive?: number | undefined;
+  /** As of `SeasonParameter`. An archive is of the board of all time. */
+  readonly season?: string | undefined;
 }
 
-async function entriesOf(game: string, archive: number | undefined, from: number, to: number, parts: OperatorParts) {
-  const { count, entries } = await ranksOf(game, archive, from, to, parts);
-  const ids = entries.map(({ playerId }) => playerId);
-  const accounts = await accountsOf(ids, scoresOf(game, archive).players, parts);
-  return { count, entries: entries.map((entry, index) => ({ ...entry, accountId: accounts[index] })) };
+async function ranksOf({ game, archive, season }: BoardPart, from: number, to: number, { scripts, catalogue }: OperatorParts) {
+  const [word, id = '', endsAt = '', count, firstRank, ...figures] = await scripts.run(
+    readRanks,
+    { scores: scoresOf(game, archive).scores },
+    {
+      ...boardArgs(game, catalogue, archive === undefined ? season : ALL_TIME),
+      from,
+      to,
+    },
+  );
+  if (word === 'season_not_found') return refuse(word);
+  const entries = parseEntries(figures, { place: from - 1, rank: Number(firstRank) });
+  return { count: Number(count), entries, ...seasonIn(id, endsAt) };
+}
+
+async function entriesOf(part: BoardPart, from: number, to: number, parts: OperatorParts) {
+  const ranks = await ranksOf(part, from, to, parts);
+  if (ranks instanceof Refusal) return ranks;
+  const { entries, season } = ranks;
+  const { players } = season === undefined ? scoresOf(part.game, part.archive) : { players: seasonKeys.players(part.game, season.id) };
+  const accounts = await accountsOf(
+    entries.map(({ playerId }) => playerId),
+    players,
+    parts,
+  );
+  return { ...ranks, entries: entries.map((entry, index) => ({ ...entry, accountId: accounts[index] })) };
 }
 
 /** The account of each player. */

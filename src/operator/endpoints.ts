@@ -14,6 +14,7 @@ import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { listStuckPurchases, lookAtPurchase, showPurchase } from './purchases.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
+import { listSeasons } from './seasons.ts';
 import { signOut } from './sign-out.ts';
 
 /** All that the tool and the endpoints do. */
@@ -31,6 +32,7 @@ export const operations: readonly Operation[] = [
   takeBack,
   deleteAccount,
   listBoard,
+  listSeasons,
   removeEntry,
   resetBoard,
   dropArchive,

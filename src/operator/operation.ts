@@ -59,6 +59,8 @@ export interface Change<Reply> {
 
 /** What operations work with. Of the settings only those that an operator sets for the tool too. */
 export type OperatorParts = HoldingParts & {
+  /** Tells how long the seasons of a game last, too. */
+  readonly catalogue: { seasonsOf(game: string): { readonly period: string } | undefined };
   readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;

@@ -54,6 +54,7 @@ export interface RunnerOptions {
   readonly durable?: ScriptConnection;
   /** For tests: a call that touches keys of two slots fails. */
   readonly checksTags?: boolean;
+  readonly timeAheadMs?: number;
 }
 
 /**
@@ -104,6 +105,7 @@ export class ScriptRunner {
       ...(waits ? { waits } : {}),
       ...(options.data === undefined ? {} : { checksData: true }),
       ...(options.checksTags === true ? { checksTags: true } : {}),
+      ...(options.timeAheadMs === undefined ? {} : { timeAheadMs: options.timeAheadMs }),
     };
     if ('shardOf' in redis) {
       this.#map = redis;

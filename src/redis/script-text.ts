@@ -29,6 +29,8 @@ export interface TextForm {
   waits?: boolean;
   /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
   checksTags?: boolean;
+  /** Milliseconds by which TIME is ahead of Redis's clock. For tests. */
+  timeAheadMs?: number;
 }
 
 export interface ScriptText {
@@ -60,6 +62,7 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
   ];
   const text = [
     `#!lua${flags.length === 0 ? '' : ` flags=${flags.join(',')}`}`,
+    ...(form.timeAheadMs === undefined ? [] : [timeShift(form.timeAheadMs)]),
     ...(form.checksTags === true ? [TAG_RECORDER] : []),
     `local ${first.join(', ')} = unpack(ARGV, 1, ${first.length})`,
     isCluster ? '' : `local place = ''`,
@@ -148,6 +151,17 @@ const IS_HERE = `local function is_here(key)
   if key == '' then return true end
   return pcall(redis.call, 'EXISTS', string.find(key, '{', 1, true) and key .. '?' or '{' .. key .. '}?')
 end`;
+
+const timeShift = (aheadMs: number): string => `
+local redis_on_time = redis
+local redis = setmetatable({
+  call = function(command, ...)
+    local reply = redis_on_time.call(command, ...)
+    if command ~= 'TIME' then return reply end
+    local micros = reply[1] * 1000000 + reply[2] + ${aheadMs * 1000}
+    return {string.format('%.0f', math.floor(micros / 1000000)), string.format('%.0f', micros % 1000000)}
+  end,
+}, {__index = redis_on_time})`;
 
 /** Records the hash tags of the keys that a call touches, those made in Lua included. */
 const TAG_RECORDER = `

@@ -28,6 +28,7 @@ export function startBackgroundWork(
     services.moves.takeOver(),
     services.deletions.takeOver(),
     services.bans.takeOver(),
+    services.seasons.takeOver(),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
     services.purchases.takeOver(),
     ...(store?.products === undefined

@@ -11,6 +11,7 @@ import { KeySecret } from '../features/coins/key-secret.ts';
 import { Proofs } from '../features/entitlement/proof.ts';
 import { ProofKeys } from '../features/entitlement/proof-keys.ts';
 import { BoardCache } from '../features/highscores/board-cache.ts';
+import { Seasons } from '../features/highscores/seasons.ts';
 import { boardFeed } from '../features/highscores/board-feed.ts';
 import { AllowedNames } from '../features/names/allowed-names.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
@@ -66,7 +67,7 @@ export function servicesOf(
   const metrics = new Metrics();
   const { subscriber, durable, source } = connections;
   const replicas = config.REDIS_WAIT_REPLICAS;
-  const { checksTags } = options;
+  const { checksTags, redisAheadMs: timeAheadMs } = options;
   const scripts = new CallerScripts(connections.scripts, {
     now,
     observe: metrics.observeScript,
@@ -75,12 +76,14 @@ export function servicesOf(
     durable,
     data,
     checksTags,
+    timeAheadMs,
   });
   const tokens = new TokenSigner(options.sessionKeys);
   const storeParts = { scripts, address: ofServer.address, log, now, monotonic };
   const { store, sandbox } = openStore(config, storeParts);
   const keySecret = new KeySecret(source, log, { guard: data, upgrades });
-  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
+  const catalogue = new Catalogue(config.CATALOGUE_FILE, log, config.COIN_AUTHORITY);
+  catalogue.warnOfPrizes();
   scripts.accountCreated = () => metrics.accountCreated('install');
   const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
@@ -117,6 +120,7 @@ export function servicesOf(
     catalogue,
     names: new AllowedNames(config, log),
     boards: new BoardCache(subscriber, options.isAlone ?? false),
+    seasons: new Seasons({ scripts, bookings, log, now }),
     keySecret,
     serverKeys: new KeyRing({ scripts, subscriber, log, now }),
     moves,

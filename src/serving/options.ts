@@ -38,6 +38,8 @@ export interface ServiceOptions {
   holdings?: readonly Holding[];
   /** For tests: a script that touches keys of two slots fails. */
   checksTags?: boolean;
+  /** For tests: milliseconds by which Redis's clock is ahead, as scripts see it. */
+  redisAheadMs?: number;
 }
 
 /** What is known of the private Redis without asking it. */

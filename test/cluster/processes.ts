@@ -11,13 +11,15 @@ export class Processes {
   /** How many ended before they served. */
   failedStarts = 0;
   readonly #settings: Record<string, string>;
+  readonly #program: string | undefined;
   readonly #running: Child[] = [];
   #output = '';
   #url = '';
   #isStopped = false;
 
-  static async open(count: number, settings: Record<string, string>): Promise<Processes> {
-    const processes = new Processes(settings);
+  /** @param program a copy of the service's main.ts. Default: the service */
+  static async open(count: number, settings: Record<string, string>, program?: string): Promise<Processes> {
+    const processes = new Processes(settings, program);
     try {
       await Promise.all(Array.from({ length: count }, () => processes.#start()));
     } catch (error) {
@@ -27,7 +29,8 @@ export class Processes {
     return processes;
   }
 
-  private constructor(settings: Record<string, string>) {
+  private constructor(settings: Record<string, string>, program: string | undefined) {
+    this.#program = program;
     // All processes take the same sessions.
     this.#settings = { LOG_LEVEL: 'error', SESSION_KEYS: `prove:${Buffer.alloc(32, 7).toString('base64url')}`, ...settings };
   }
@@ -71,7 +74,7 @@ export class Processes {
   async #started(): Promise<Child | undefined> {
     for (const giveUpAt = performance.now() + STARTING_MS; !this.#isStopped; await pause(500)) {
       try {
-        return await startChild(this.#settings);
+        return await startChild(this.#settings, this.#program);
       } catch (error) {
         if (performance.now() > giveUpAt) throw error;
         this.failedStarts++;

@@ -7,6 +7,7 @@ import { Figures, markdown, sum, type Proved } from './figures.ts';
 import { History } from './history.ts';
 import { proveMoves } from './moves.ts';
 import { scenarios, single } from './scenarios.ts';
+import { proveSeason, seasonScenarios } from './seasons.ts';
 import { proveSignOut } from './sign-out.ts';
 import { proveSubscriptions } from './subscriptions.ts';
 
@@ -19,7 +20,7 @@ import { proveSubscriptions } from './subscriptions.ts';
 
 const HELP = `npm run prove:cluster -- [flags]
 
-  --only NAME,NAME   these scenarios only; --list shows them
+  --only NAME,NAME   these scenarios only; --list shows them. Default: all but those of seasons (prove:seasons)
   --runs NUMBER      how often each scenario runs, each time with another primary. Default: 1
   --rate NUMBER      credits a second; other loads follow in proportion. Default: 1500
   --list             print the names of the scenarios
@@ -66,6 +67,11 @@ const all: readonly Listed[] = [
     about: 'watchers of rooms whose slots move, and whose primary dies',
     prove: proveSubscriptions,
   },
+  ...seasonScenarios.map((scenario) => ({
+    name: scenario.name,
+    about: scenario.about,
+    prove: (stand: Stand) => proveSeason(scenario, stand),
+  })),
 ];
 
 /** Closes what runs: at the end of a scenario, at a signal, or at an error that nothing caught. */
@@ -119,7 +125,7 @@ function sumsOf(runs: readonly Figures[]): string {
     .join(', ');
 }
 
-const wanted = values.only?.split(',') ?? all.map(({ name }) => name);
+const wanted = values.only?.split(',') ?? all.map(({ name }) => name).filter((name) => !name.startsWith('season-'));
 const unknown = wanted.filter((name) => !all.some((scenario) => scenario.name === name));
 if (values.help) console.log(HELP);
 else if (values.list) for (const { name, about } of all) console.log(`${name.padEnd(18)} ${about}`);

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -11,14 +11,20 @@ const GUARD = /^const IS_HERE = `local function is_here\(key\)$[\s\S]*?^end`;$/m
  * @returns the copy's main.ts
  */
 export function copyUnguarded(folder: string): string {
-  mkdirSync(folder, { recursive: true });
-  cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const main = copyService(folder);
   const file = join(folder, 'src/redis/script-text.ts');
   const text = readFileSync(file, 'utf8');
   const unguarded = text.replace(GUARD, 'const IS_HERE = `local function is_here() return true end`;');
   if (unguarded === text) throw new Error('src/redis/script-text.ts has no guard of the known form to take out');
   writeFileSync(file, unguarded);
+  return main;
+}
+
+/** Copies the service, for a proof that changes a part of it. @returns the copy's main.ts */
+export function copyService(folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+  for (const name of ['node_modules', '.cache']) if (existsSync(join(root, name))) symlinkSync(join(root, name), join(folder, name));
   return join(folder, 'src/main.ts');
 }

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { addEntry, damageEntry } from '../board-entries.ts';
 import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
 
@@ -31,6 +35,50 @@ async function submit(game: string, score: number, name = 'Ada', installId = fre
 
 const versionOf = async (game: string): Promise<number> => Number(await redis.get(`{board:${game}}:version`));
 const scoresOf = (entries: { score: number }[]): number[] => entries.map(({ score }) => score);
+
+describe('seasons of boards', () => {
+  test('are listed, and an entry goes from the board of all time and from the open season', async () => {
+    await using redis = await startRedis();
+    const folder = mkdtempSync(join(tmpdir(), 'coinop-seasons-'));
+    const file = join(folder, 'catalogue.json');
+    const entry = { id: 'cups', kind: 'game', name: 'Cups', tagline: '', icon: '/i.png', url: '/g', status: 'live', platforms: [] };
+    const season = { period: 'monthly', prizes: [{ upTo: 2, coins: 5 }], payAfterSeconds: 60, keep: 3 };
+    writeFileSync(file, JSON.stringify([{ ...entry, season, updatedAt: '2026-11-22T12:00:00.000Z' }]));
+    await using own = await start({ redis: redis.location, settings: { ADMIN_API: 'on', CATALOGUE_FILE: file } });
+    rmSync(folder, { recursive: true });
+    const bearer = (await makeServerKey(own, ['admin'])).token;
+    const lookAt = async (path: string) => own.get(`/v1/admin/boards/cups${path}`, { bearer });
+    expect((await lookAt('/seasons')).body).toEqual({ ok: true, game: 'cups', seasons: [] });
+    const [cheater, honest] = [freshId(), freshId()];
+    const submit = async (installId: string, score: number) =>
+      (await own.post('/v1/highscores/cups', { installId, score, name: 'Ada' })).body;
+    await submit(cheater, 99);
+    const { id, endsAt } = (await submit(honest, 1)).season;
+    expect((await lookAt('/seasons')).body.seasons).toEqual([
+      {
+        ...{ season: id, state: 'open', order: 'desc', endsAt, paysAt: new Date(Date.parse(endsAt) + 60_000).toISOString(), keep: 3 },
+        ...{ prizes: [{ upTo: 2, coins: 5 }], entries: 2, unpaid: 0, paid: 0, paidCoins: 0 },
+      },
+    ]);
+    const scoresAt = async (query: string) => scoresOf((await lookAt(query)).body.entries);
+    expect([await scoresAt(''), await scoresAt('?season=all'), await scoresAt(`?season=${id}`)]).toEqual([
+      [99, 1],
+      [99, 1],
+      [99, 1],
+    ]);
+    expect((await lookAt('')).body.entries[0].accountId).toBe(accountIdOf(cheater));
+    const remove = (body: object) => own.post('/v1/admin/boards/cups/remove', { reason: 'cheated', ...body }, { bearer });
+    const removed = await remove({ player: accountIdOf(cheater) });
+    expect(removed.body).toMatchObject({ removed: { score: 99, accountId: accountIdOf(cheater) }, seasons: [id] });
+    expect([await scoresAt(''), await scoresAt('?season=all')]).toEqual([[1], [1]]);
+    expect((await remove({ player: accountIdOf(honest), season: 'all' })).body.seasons).toBeUndefined();
+    expect([await scoresAt(''), await scoresAt('?season=all')]).toEqual([[1], []]);
+    for (const reply of [await remove({ player: accountIdOf(honest), season: '2020-01' }), await lookAt('?season=2020-01')])
+      expect([reply.status, reply.body.error.code]).toEqual([404, 'season_not_found']);
+    const { playerId } = (await lookAt('')).body.entries[0];
+    expect((await remove({ player: playerId, season: id })).body).toMatchObject({ removed: { score: 1 }, seasons: [id] });
+  });
+});
 
 describe('boards', () => {
   test('list shows a range of places, with competition ranks and accounts', async () => {

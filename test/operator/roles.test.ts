@@ -47,6 +47,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'purchases stuck': ['viewer'],
   'purchases look': ['support', { purchase: 'GPA.0000', reason }],
   'boards list': ['viewer', { game }],
+  'boards seasons': ['viewer', { game }],
   'boards remove': ['economist', { game, player: nobody, reason }],
   'boards reset': ['economist', { game, reason }],
   'boards drop': ['admin', { game, archive: 1, reason }],

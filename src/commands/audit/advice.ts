@@ -10,6 +10,15 @@ const redis = (...words: string[]): string => `redis-cli ${words.join(' ')}`;
 /** `account x` → `x` */
 const nameIn = ({ subject }: Finding): string => subject.slice(subject.indexOf(' ') + 1);
 
+/** The game of `board <game>` and of `season <id> of board <game>`. */
+const gameIn = ({ subject }: Finding): string => subject.replace(/^.*board /, '');
+
+/** What stands in front of the names of the keys of such a board or season. */
+const boardOf = (finding: Finding): string => {
+  const [, season] = /^season (\S+) /.exec(finding.subject) ?? [];
+  return `{board:${gameIn(finding)}}${season === undefined ? '' : `:season:${season}`}`;
+};
+
 const RESTORE = 'Compare it with a backup from before: npm run restore into another place (docs/backup.md)';
 const RESTART = 'Restart the service, which writes it anew';
 
@@ -131,14 +140,14 @@ const advice: Readonly<Record<string, Entry>> = {
   },
   score_without_player: {
     right: 'Neither side',
-    mend: (finding) => `redis-cli ZREM ${quoted(`{board:${nameIn(finding)}}:scores`)} MEMBER`,
+    mend: (finding) => `redis-cli ZREM ${quoted(`${boardOf(finding)}:scores`)} MEMBER`,
   },
   player_without_score: {
     right: 'The place and the score in the record of the player',
     mend: (finding) =>
-      `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:players`)} PLAYER, with the last 12 characters of the entry, and the player submits again`,
+      `redis-cli HDEL ${quoted(`${boardOf(finding)}:players`)} PLAYER, with the last 12 characters of the entry, and the player submits again`,
   },
-  player_without_board: { right: 'The board', mend: (finding) => `redis-cli SADD {ACCOUNT}:boards ${quoted(nameIn(finding))}` },
+  player_without_board: { right: 'The board', mend: (finding) => `redis-cli SADD {ACCOUNT}:boards ${quoted(gameIn(finding))}` },
   board_without_player: {
     right: 'The board',
     mend: ({ subject, text }) =>
@@ -147,12 +156,11 @@ const advice: Readonly<Record<string, Entry>> = {
   orphan_boards: { right: 'Neither side: the account is lost, or its set is left over', mend: RESTORE },
   wrong_arrivals: {
     right: 'The entries',
-    mend: (finding) => `redis-cli SET ${quoted(`{board:${nameIn(finding)}}:arrivals`)} NUMBER, with that of the newest entry`,
+    mend: (finding) => `redis-cli SET ${quoted(`{board:${gameIn(finding)}}:arrivals`)} NUMBER, with that of the newest entry`,
   },
   foreign_player: {
     right: 'Neither side: the entry shows under an id that its account does not find',
-    mend: (finding) =>
-      `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:players`)} PLAYER, then audit again for the score without a player`,
+    mend: (finding) => `redis-cli HDEL ${quoted(`${boardOf(finding)}:players`)} PLAYER, then audit again for the score without a player`,
   },
   shown_entry: { right: 'The ban', mend: (finding) => redis('ZADD', 'bans:due', '0', nameIn(finding)) },
   hidden_entry: {
@@ -166,6 +174,15 @@ const advice: Readonly<Record<string, Entry>> = {
   },
   wrong_archive: { right: 'The record, which says how many entries there were', mend: RESTORE },
   orphan_archive: NO_OWNER,
+  season_without_rules: { right: 'Neither side: the season can be read, and is never paid', mend: RESTORE },
+  unreadable_season: { right: 'Neither side: without its rules the season is never paid', mend: RESTORE },
+  season_not_closed: {
+    right: 'The season: its prizes are fixed',
+    mend: (finding) => `redis-cli SET ${quoted(`{board:${gameIn(finding)}}:closed`)} END, with the endsAt of ${quoted(boardOf(finding))}`,
+  },
+  orphan_payouts: NO_OWNER,
+  wrong_payout: { right: 'The ledgers: an account got what its entry of the type prize says', mend: RESTORE },
+  prize_without_payout: { right: 'The ledger: the account got the coins', mend: RESTORE },
   document_without_queue: { right: 'The document: its work is not done', mend: queued },
   queue_without_document: {
     right: 'The document: there is nothing left to do',
@@ -207,6 +224,7 @@ function queued({ subject, text }: Finding): string {
   if (kind === 'coin-purchase') return redis('ZADD', 'product-purchases:due', '0', name);
   if (kind === 'purchase') return redis('ZADD', 'purchases:due', '0', name);
   if (kind === 'room') return redis('ZADD', 'rooms:due', '0', name);
+  if (kind === 'season') return redis('ZADD', 'seasons:due', '0', `'${subject.replace(/^season (\S+) of board (\S+)$/, '$2 $1')}'`);
   const into = /into (\S+)/.exec(text)?.[1];
   if (into === undefined) return redis('ZADD', 'deletions:due', '0', name);
   const move = `MOVE is what GET ${quoted(standingKey(name))} has behind ~, or any word for a guest that has moved`;

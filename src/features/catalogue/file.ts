@@ -2,11 +2,26 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { Config } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
 import { SELLING_STORES, type SellingStore } from '../../stores/store.ts';
 import type { CatalogueProduct } from './product.ts';
-import { CatalogueFile, type ScoreAuthority, type ScoreOrder } from './model.ts';
+import { CatalogueFile, type ScoreAuthority, type ScoreOrder, type SeasonPeriod } from './model.ts';
+
+/** Who may make coins decides who may submit scores that win prizes. */
+type CoinAuthority = Config['COIN_AUTHORITY'];
+
+/** The seasons of a game. */
+export interface GameSeasons {
+  readonly period: SeasonPeriod;
+  readonly payAfterMs: number;
+  readonly keep: number;
+  /** `1:500 10:50`: up to which rank, and the coins of each. '' without prizes. */
+  readonly prizes: string;
+}
+
+const DEFAULT_KEPT = 12;
 
 const SAMPLE = new URL('sample.json', import.meta.url);
 
@@ -28,6 +43,7 @@ class Edition {
   readonly #orders: ReadonlyMap<string, ScoreOrder>;
   readonly #games: ReadonlySet<string>;
   readonly #serverScored: ReadonlySet<string>;
+  readonly #seasons: ReadonlyMap<string, GameSeasons>;
 
   readonly #sold: ReadonlyMap<string, CatalogueProduct>;
 
@@ -36,6 +52,18 @@ class Edition {
     this.products = new Listing({ products, count: products.length });
     this.#games = new Set(apps.filter(({ kind }) => kind === 'game').map(({ id }) => id));
     this.#serverScored = new Set(apps.filter(({ scores }) => scores === 'server').map(({ id }) => id));
+    this.#seasons = new Map(
+      apps.flatMap(({ id, season }) => {
+        if (season === undefined) return [];
+        const { period, payAfterSeconds = 0, keep = DEFAULT_KEPT, prizes = [] } = season;
+        return [
+          [
+            id,
+            { period, payAfterMs: payAfterSeconds * 1000, keep, prizes: prizes.map(({ upTo, coins }) => `${upTo}:${coins}`).join(' ') },
+          ] as const,
+        ];
+      }),
+    );
     this.#orders = new Map(apps.flatMap(({ id, order }) => (order === undefined ? [] : [[id, order] as const])));
     const skus = (product: CatalogueProduct) => SELLING_STORES.map((store) => [`${store} ${product.stores[store]}`, product] as const);
     this.#sold = new Map(products.flatMap(skus));
@@ -56,25 +84,39 @@ class Edition {
   scoreAuthorityOf(game: string): ScoreAuthority {
     return this.#serverScored.has(game) ? 'server' : 'client';
   }
+
+  seasonsOf(game: string): GameSeasons | undefined {
+    return this.#seasons.get(game);
+  }
+
+  /** Games whose prizes go to scores that any client may submit. */
+  get openlyPrized(): string[] {
+    return [...this.#seasons].flatMap(([game, { prizes }]) => (prizes !== '' && !this.#serverScored.has(game) ? [game] : []));
+  }
 }
 
 /** The catalogue of CATALOGUE_FILE, or without one the sample that ships. */
 export class Catalogue {
   readonly #file: WatchedFile<Edition> | undefined;
   readonly #sample: Edition | undefined;
+  readonly #log: Logger;
 
   /**
    * @param path undefined: the sample catalogue
+   * @param authority COIN_AUTHORITY. With `server` a game with prizes takes scores from servers only
    * @throws SettingError that names the file and the first bad place in it
    */
-  constructor(path: string | undefined, log: Logger) {
-    if (path === undefined) this.#sample = parseEdition(readFileSync(SAMPLE, 'utf8'));
-    else this.#file = new WatchedFile({ setting: 'CATALOGUE_FILE', path, parse: parseEdition, named: 'catalogue', log });
+  constructor(path: string | undefined, log: Logger, authority: CoinAuthority = 'client') {
+    this.#log = log;
+    const parse = parserOf(authority);
+    if (path === undefined) this.#sample = parse(readFileSync(SAMPLE, 'utf8'));
+    else
+      this.#file = new WatchedFile({ setting: 'CATALOGUE_FILE', path, parse, changed: () => this.warnOfPrizes(), named: 'catalogue', log });
   }
 
   /** Problems of CATALOGUE_FILE, for the check of the settings: at most one line. */
-  static problemsOf(path: string | undefined): string[] {
-    return WatchedFile.problemsOf('CATALOGUE_FILE', path, parseEdition);
+  static problemsOf({ CATALOGUE_FILE, COIN_AUTHORITY }: Pick<Config, 'CATALOGUE_FILE' | 'COIN_AUTHORITY'>): string[] {
+    return WatchedFile.problemsOf('CATALOGUE_FILE', CATALOGUE_FILE, parserOf(COIN_AUTHORITY));
   }
 
   /** The current catalogue. */
@@ -101,15 +143,40 @@ export class Catalogue {
     return this.edition.productSoldAs(store, sku);
   }
 
+  /** The seasons of a game; undefined for a game with one board for all time. */
+  seasonsOf(game: string): GameSeasons | undefined {
+    return this.edition.seasonsOf(game);
+  }
+
+  /** Warns of prizes that any client can win by a score of its own making. */
+  warnOfPrizes(): void {
+    const games = this.edition.openlyPrized;
+    if (games.length > 0)
+      this.#log.warn({ games }, 'the seasons of these games pay prizes for scores that any client can submit: give them scores: "server"');
+  }
+
   close(): void {
     this.#file?.close();
   }
 }
 
+function parserOf(authority: CoinAuthority): (text: string) => Edition {
+  return (text) => parseEdition(text, authority);
+}
+
 /** @throws Error that names the first bad place: `apps.2.order: Only a game has an order` */
-function parseEdition(text: string): Edition {
+function parseEdition(text: string, authority: CoinAuthority): Edition {
   const parsed = CatalogueFile.safeParse(JSON.parse(text));
-  if (parsed.success) return new Edition(parsed.data);
+  if (parsed.success) {
+    const open = authority === 'server' ? parsed.data.apps.findIndex(mintsOpenly) : -1;
+    if (open === -1) return new Edition(parsed.data);
+    throw new Error(`apps.${open}.season.prizes: With COIN_AUTHORITY=server a game with prizes needs "scores": "server"`);
+  }
   const { path, message } = parsed.error.issues[0]!;
   throw new Error(path.length === 0 ? message : `${path.join('.')}: ${message}`);
+}
+
+/** Whether a client's own score can make coins. */
+function mintsOpenly({ season, scores }: z.output<typeof CatalogueFile>['apps'][number]): boolean {
+  return (season?.prizes ?? []).length > 0 && scores !== 'server';
 }

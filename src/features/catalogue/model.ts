@@ -27,6 +27,52 @@ const Platform = z
   })
   .meta({ id: 'CataloguePlatform', example: { platform: 'web', url: 'https://play.example/pebble-drop' } });
 
+const UP_TO_RULE = 'Must be a rank from 1 to 100,000';
+const PRIZE_RULE = 'Must be a whole number from 1 to 1,000,000';
+
+const Prize = z
+  .object({
+    upTo: z.int(UP_TO_RULE).min(1, UP_TO_RULE).max(100_000, UP_TO_RULE).meta({ description: 'The last rank that gets it.' }),
+    coins: z.int(PRIZE_RULE).min(1, PRIZE_RULE).max(1_000_000, PRIZE_RULE).meta({ description: 'For each player of these ranks.' }),
+  })
+  .meta({ id: 'SeasonPrize', example: { upTo: 10, coins: 50 } });
+
+const MOST_PRIZES = 20;
+const MOST_PAY_AFTER_SECONDS = 30 * 86_400;
+const MOST_KEPT = 100;
+
+const PAY_AFTER_RULE = 'Must be a whole number of seconds from 0 to 2,592,000 (30 days)';
+const KEEP_RULE = `Must be a whole number from 1 to ${MOST_KEPT}`;
+
+const seasonFields = {
+  period: z.enum(['daily', 'weekly', 'monthly']).meta({ description: 'In UTC. A week begins on Monday.' }),
+  payAfterSeconds: z
+    .int(PAY_AFTER_RULE)
+    .min(0, PAY_AFTER_RULE)
+    .max(MOST_PAY_AFTER_SECONDS, PAY_AFTER_RULE)
+    .optional()
+    .meta({ description: 'From the end of the season to its prizes, for a look at the board. Default: 0.' }),
+  keep: z
+    .int(KEEP_RULE)
+    .min(1, KEEP_RULE)
+    .max(MOST_KEPT, KEEP_RULE)
+    .optional()
+    .meta({ description: 'Closed seasons whose boards are kept. Default: 12.' }),
+};
+
+const MOST_PRIZES_RULE = `Must be at most ${MOST_PRIZES} prizes`;
+
+const Season = z
+  .object({
+    ...seasonFields,
+    prizes: z
+      .array(Prize)
+      .max(MOST_PRIZES, MOST_PRIZES_RULE)
+      .optional()
+      .meta({ description: 'By rising ranks: a player gets the first prize whose `upTo` is not below the rank.' }),
+  })
+  .meta({ id: 'CatalogueSeason', example: { period: 'weekly', prizes: [{ upTo: 1, coins: 500 }] } });
+
 export const CatalogueEntry = z
   .object({
     id: GameId,
@@ -43,6 +89,9 @@ export const CatalogueEntry = z
     }),
     scores: z.enum(['client', 'server']).optional().meta({
       description: 'For games: server if only a server key may submit scores, client if any client may. Default: client.',
+    }),
+    season: Season.optional().meta({
+      description: 'For games: the board begins again with each period. Left out: one board for all time.',
     }),
     updatedAt: z.iso.datetime({ offset: true }),
   })
@@ -63,20 +112,37 @@ export const CatalogueEntry = z
 
 export type ScoreOrder = 'asc' | 'desc';
 
+export type SeasonPeriod = z.output<typeof seasonFields.period>;
+
 /** Who submits the scores of a game: any client, or only servers with a key. */
 export type ScoreAuthority = 'client' | 'server';
 
 /** People write the file by hand: an unknown field is a typing error, so the file is refused. */
-const WrittenEntry = z.strictObject({ ...CatalogueEntry.shape, platforms: z.array(z.strictObject(Platform.shape)) });
+const WrittenEntry = z.strictObject({
+  ...CatalogueEntry.shape,
+  platforms: z.array(z.strictObject(Platform.shape)),
+  season: z
+    .strictObject({ ...seasonFields, prizes: z.array(z.strictObject(Prize.shape)).max(MOST_PRIZES, MOST_PRIZES_RULE).optional() })
+    .optional(),
+});
 
 const Entries = z.strictObject({ apps: z.array(WrittenEntry), products: WrittenProducts.default([]) }).superRefine(({ apps }, context) => {
   const ids = new Set<string>();
-  for (const [index, { id, kind, order, scores }] of apps.entries()) {
+  for (const [index, { id, kind, order, scores, season }] of apps.entries()) {
     if (ids.has(id)) context.addIssue({ code: 'custom', path: ['apps', index, 'id'], message: `Another entry has the id ${id}` });
     if (kind === 'app' && order !== undefined)
       context.addIssue({ code: 'custom', path: ['apps', index, 'order'], message: 'Only a game has an order' });
     if (kind === 'app' && scores !== undefined)
       context.addIssue({ code: 'custom', path: ['apps', index, 'scores'], message: 'Only a game has scores' });
+    if (kind === 'app' && season !== undefined)
+      context.addIssue({ code: 'custom', path: ['apps', index, 'season'], message: 'Only a game has seasons' });
+    for (const [place, { upTo }] of season?.prizes?.entries() ?? [])
+      if (place > 0 && upTo <= season!.prizes![place - 1]!.upTo)
+        context.addIssue({
+          code: 'custom',
+          path: ['apps', index, 'season', 'prizes', place, 'upTo'],
+          message: 'Must be above the upTo before it',
+        });
     ids.add(id);
   }
 });

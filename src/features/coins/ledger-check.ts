@@ -14,7 +14,7 @@ import {
   type EntryPage,
   type LedgerEntry,
 } from './ledger-layout.ts';
-import { coinKeys, entryLetters, MAX_BALANCE, MIN_BALANCE } from './model.ts';
+import { coinKeys, entryLetters, MAX_BALANCE, MIN_BALANCE, payoutsKey } from './model.ts';
 import { isServiceKey } from './service-key.ts';
 
 /** Buckets read at a time. */
@@ -89,6 +89,7 @@ export class LedgerCheck {
   /** Entries whose keys have the same hash. */
   #sameHash: number[][] = [];
   #hasMerges = false;
+  #prizes: LedgerEntry[] = [];
 
   /** @param guest a guest of the account, to check its ledger. A filed one has no index: `guest-auditor.ts` checks what is filed. */
   constructor(id: string, look: Look, hash: KeyHash | undefined, guest?: { readonly id: string; readonly isFiled: boolean }) {
@@ -118,6 +119,7 @@ export class LedgerCheck {
     const { balance = 0 } = this.#last ?? {};
     if (balance < 0) this.#look.count('coins owed', -balance);
     if (this.#guest === undefined) await this.#checkOwners(owners as number);
+    await this.#checkPrizes();
     if (!this.#isInOrder || this.#last === undefined || this.#guest?.isFiled === true) return this.#findings;
     // `ledger-auditor.ts` reports the secret once, and not with each ledger.
     if (this.#hash === undefined) return this.#findings;
@@ -144,8 +146,23 @@ export class LedgerCheck {
       this.#find('half_move', 'Its ledger has the entry of a move, but its standing tells of none.');
   }
 
+  /** Each prize has a payout in its season, unless the season is no longer kept. */
+  async #checkPrizes(): Promise<void> {
+    for (const { seq, coins, key } of this.#prizes) {
+      const [, game = '', season = '', playerId = ''] = key.split('·');
+      const payouts = payoutsKey(game, season);
+      const [isKept, payout] = (await this.#look.together(['EXISTS', payouts], ['HGET', payouts, playerId])) as [number, string | null];
+      // A payout that is just being paid has no outcome yet.
+      if (isKept === 1 && !new RegExp(`^\\S+ ${coins}(?: paid| deleted)?$`).test(payout ?? ''))
+        this.#find(
+          'prize_without_payout',
+          `Entry ${seq} is a prize of ${coins} coins, and the payout of ${key} is "${payout ?? 'missing'}".`,
+        );
+    }
+  }
+
   #addPage({ texts, isBegin }: EntryPage): void {
-    if (isBegin) [this.#hashes, this.#last, this.#withKey] = [[], undefined, 0];
+    if (isBegin) [this.#hashes, this.#last, this.#withKey, this.#prizes] = [[], undefined, 0, []];
     for (const text of texts) this.#add(text);
   }
 
@@ -183,6 +200,7 @@ export class LedgerCheck {
         `Entry ${entry.seq} of type "${entry.letter}" has ${entry.origin === undefined ? 'no origin' : `the origin "${entry.origin.slice(0, 60)}"`}.`,
       );
     const isMerge = entry.letter === entryLetters.merge;
+    if (entry.letter === entryLetters.prize) this.#prizes.push(entry);
     if (isMerge) this.#hasMerges = true;
     else this.#withKey++;
     this.#hashes.push(isMerge ? Number.NaN : this.#hashOf(entry.key));

@@ -109,6 +109,11 @@ export const coinKeys = {
   creditedOn: (accountId: string, day: string) => `{${accountId}}:credited:${day}`,
 };
 
+/**
+ * Key of the payouts of a season, by player id: they decide whether a prize was paid. The feature `highscores` keeps them.
+ */
+export const payoutsKey = (game: string, season: string): string => `{board:${game}}:season:${season}:payouts`;
+
 /** Lua functions for every script that changes a balance. */
 export const ledgerLibrary = new URL('ledger.lua', import.meta.url);
 

@@ -12,7 +12,7 @@ import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { pageOfSet } from '../../redis/set-pages.ts';
 import { GameId } from '../catalogue/model.ts';
 import { archivesKept, operatedBoardKeys } from './archives.ts';
-import { boardKeys, BoardEntry, boardLibrary, parseEntries } from './model.ts';
+import { boardKeys, BoardEntry, boardLibrary, parseEntries, seasonKeys, seasonLibraries } from './model.ts';
 
 /** What boards hold of an account. */
 
@@ -39,7 +39,7 @@ export const moveEntry = defineScript({
   args: ['game', 'order', 'guestId', 'accountId'],
   answers: ['moved', 'moved_hidden'],
   durable: true,
-  library: boardLibrary,
+  library: seasonLibraries,
 });
 
 const hideEntry = defineScript({
@@ -48,7 +48,7 @@ const hideEntry = defineScript({
   args: ['game', 'accountId', 'isHidden'],
   answers: ['changed', 'none'],
   durable: true,
-  library: boardLibrary,
+  library: seasonLibraries,
 });
 
 export const removeEntry = defineScript({
@@ -57,31 +57,58 @@ export const removeEntry = defineScript({
   args: ['game', 'accountId'],
   answers: ['removed', 'none'],
   durable: true,
+  library: seasonLibraries,
+});
+
+export const forgetPayouts = defineScript({
+  file: new URL('forget-payouts.lua', import.meta.url),
+  keys: ['payouts', 'secret'],
+  args: ['accounts'],
+  answers: ['forgotten'],
+  durable: true,
   library: boardLibrary,
 });
 
+export const listSeasons = defineScript({
+  file: new URL('list-seasons.lua', import.meta.url),
+  keys: ['seasons'],
+  args: [],
+  answers: ['seasons'],
+  readOnly: true,
+});
+
 /**
- * Removes the entries of a deleted account from all boards that its set names, and from their archives. The set stays: on a Cluster a score
- * that was on its way may arrive later, and the next call removes it.
+ * Removes the entries of a deleted account from all boards that its set names, from their archives and their seasons, and the account from
+ * the prizes of seasons. The set stays: on a Cluster a score that was on its way may arrive later, and the next call removes it.
+ * @param guests that moved into the account: a prize may be in the name of one
  */
-export async function removeScores(accountId: string, scripts: ScriptRunner): Promise<void> {
+export async function removeScores(accountId: string, guests: readonly string[], scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
-  for (const game of games)
-    for await (const { archive: _, ...board } of boardsWith(game, scripts))
-      await scripts.run(removeEntry, { ...board, ...sharedKeys(game) }, { game, accountId });
+  for (const game of games) {
+    for await (const { keys, season } of boardsWith(game, scripts)) {
+      await scripts.run(removeEntry, { ...keys, ...sharedKeys(game) }, { game, accountId });
+      if (season === undefined) continue;
+      const payouts = { payouts: seasonKeys.payouts(game, season), secret: keys.secret };
+      for (let start = 0; start <= guests.length; start += ACCOUNTS_AT_ONCE)
+        await scripts.run(forgetPayouts, payouts, { accounts: [accountId, ...guests].slice(start, start + ACCOUNTS_AT_ONCE).join(' ') });
+    }
+  }
 }
 
 /**
- * Takes the entries of a banned account off all boards, or gives them back. Archives keep theirs: only operators see them. An entry that
+ * Takes the entries of a banned account off all boards and seasons, or gives them back. Archives keep theirs: only operators see them. An entry that
  * a reset brought into an archive while it was hidden stays out of that list.
  */
 export async function hideScores(accountId: string, isHidden: boolean, scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   for (const game of games) {
-    const keys = { ...boardOf(game), version: boardKeys.version(game) };
-    await scripts.run(hideEntry, keys, { game, accountId, isHidden: isHidden ? 1 : 0 });
+    const version = boardKeys.version(game);
+    for (const { keys } of [boardOf(game), ...(await seasonsOf(game, scripts))])
+      await scripts.run(hideEntry, { ...keys, version }, { game, accountId, isHidden: isHidden ? 1 : 0 });
   }
 }
+/** Accounts whose payouts one script forgets: less than a millisecond of Redis. */
+const ACCOUNTS_AT_ONCE = 100;
 
 const scanBoards = defineScript({
   file: new URL('scan-boards.lua', import.meta.url),
@@ -109,19 +136,20 @@ export const OwnScore = BoardEntry.omit({ rank: true })
       .int()
       .optional()
       .meta({ description: 'The number of the old board that has it, since an operator reset the board.' }),
+    season: z.string().optional().meta({ description: 'The season whose board has it. Left out for the board of all time.' }),
   })
   .meta({
     id: 'OwnScore',
     example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2b', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
   });
 
-/** Boards and archives that one call of `scoresPage` reads. One board with more archives comes whole. */
+/** Boards, archives and seasons that one call of `scoresPage` reads. One board with more of them comes whole. */
 const TABLES_A_CALL = 20;
 
 /**
- * The caller's entries on some boards, and on their archives. An entry may come twice.
+ * The caller's entries on some boards, on their archives and in their seasons. An entry may come twice.
  * @param cursor `0` at first. The answer's is `0` after the last page
- * @returns `looks`: how many sets, boards and archives the page read
+ * @returns `looks`: how many sets, boards, archives and seasons the page read
  */
 export async function scoresPage(
   caller: ScriptCaller & { readonly accountId: string },
@@ -137,33 +165,34 @@ export async function scoresPage(
   const { members: games, behind } = page;
   // The boards first, then their archives, as in `boardsWith`.
   const standing = await Promise.all(games.map((game) => ownScores(game, boardOf(game), accountId, scripts)));
-  const archives = await Promise.all(games.map((game) => archivesOf(game, scripts)));
+  const others = await Promise.all(games.map((game) => otherBoardsOf(game, scripts)));
   let [end, tables] = [0, 0];
-  while (end < games.length && tables < TABLES_A_CALL) tables += 1 + archives[end++]!.length;
-  const archived = await Promise.all(
-    games.slice(0, end).map((game, index) => Promise.all(archives[index]!.map((board) => ownScores(game, board, accountId, scripts)))),
+  while (end < games.length && tables < TABLES_A_CALL) tables += 1 + others[end++]!.length;
+  const found = await Promise.all(
+    games.slice(0, end).map((game, index) => Promise.all(others[index]!.map((board) => ownScores(game, board, accountId, scripts)))),
   );
   return {
-    scores: archived.flatMap((found, index) => [...standing[index]!, ...found.flat()]),
+    scores: found.flatMap((ofGame, index) => [...standing[index]!, ...ofGame.flat()]),
     cursor: end === 0 ? page.cursor : behind(games[end - 1]!),
     looks: 1 + games.length + tables,
   };
 }
 
-/** An account's entry on a board or in an archive, if it has one. */
+/** An account's entry on a board, in an archive or in a season, if it has one. */
 async function ownScores(
   game: string,
-  { archive, ...board }: BoardEntries,
+  { keys, archive, season }: BoardEntries,
   accountId: string,
   scripts: ScriptRunner,
 ): Promise<z.output<typeof OwnScore>[]> {
-  const [word, ...figures] = await scripts.run(readEntry, board, { accountId });
+  const [word, ...figures] = await scripts.run(readEntry, keys, { accountId });
   if (word === 'none') return [];
-  return parseEntries(figures).map(({ rank: _, ...entry }) => ({ game, ...(archive === undefined ? {} : { archive }), ...entry }));
+  const where = { ...(archive === undefined ? {} : { archive }), ...(season === undefined ? {} : { season }) };
+  return parseEntries(figures).map(({ rank: _, ...entry }) => ({ game, ...where, ...entry }));
 }
 
 /**
- * Hands a guest's entries over to the account that the guest moved into, in archives too. If both have an entry on a board, the better
+ * Hands a guest's entries over to the account that the guest moved into, in archives and seasons too. If both have an entry on a board, the better
  * one stays.
  * For each board the account's set names the board first, then the entry moves, then the guest's set forgets the board. So an
  * interrupted call can be repeated, and no entry is ever without a set that names its board.
@@ -181,7 +210,7 @@ export async function moveScores(
   let isHidden = false;
   for (const game of games) {
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
-    const hand = async ({ archive: _, ...board }: BoardEntries): Promise<boolean> => {
+    const hand = async ({ keys: board }: BoardEntries): Promise<boolean> => {
       const [word] = await scripts.run(readEntry, board, { accountId: guestId });
       if (word === 'standing') {
         const keys = { boards: boardKeys.ofAccount(accountId), standing: standingKey(accountId) };
@@ -203,35 +232,47 @@ export async function moveScores(
 }
 
 interface BoardEntries {
-  readonly scores: string;
-  readonly players: string;
-  readonly secret: string;
-  /** The number of an archive. Undefined for the board. */
+  readonly keys: { readonly scores: string; readonly players: string; readonly secret: string };
+  /** The number of an archive. */
   readonly archive?: number;
+  readonly season?: string;
 }
 
-/** What a game's board and its archives share. */
+/** What a game's board, its archives and its seasons share. */
 function sharedKeys(game: string): { readonly version: string; readonly removed: string } {
   return { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
 }
 
+/** The board of all time. */
 const boardOf = (game: string): BoardEntries => ({
-  scores: boardKeys.scores(game),
-  players: boardKeys.players(game),
-  secret: boardKeys.secret(game),
+  keys: { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) },
 });
 
-async function archivesOf(game: string, scripts: ScriptRunner): Promise<BoardEntries[]> {
-  return (await archivesKept(game, scripts)).map((number) => ({
-    scores: operatedBoardKeys.archivedScores(game, number),
-    players: operatedBoardKeys.archivedPlayers(game, number),
-    secret: boardKeys.secret(game),
-    archive: number,
+async function seasonsOf(game: string, scripts: ScriptRunner): Promise<BoardEntries[]> {
+  const [, ...seasons] = await scripts.run(listSeasons, { seasons: seasonKeys.seasons(game) }, {});
+  const secret = boardKeys.secret(game);
+  return seasons.map((season) => ({
+    keys: { scores: seasonKeys.scores(game, season), players: seasonKeys.players(game, season), secret },
+    season,
   }));
 }
 
-/** A game's board, then its archives: a reset that comes before the board was dealt with has put its entries into an archive. */
+/** A game's archives and seasons. */
+async function otherBoardsOf(game: string, scripts: ScriptRunner): Promise<BoardEntries[]> {
+  const [archives, seasons] = await Promise.all([archivesKept(game, scripts), seasonsOf(game, scripts)]);
+  const { archivedScores, archivedPlayers } = operatedBoardKeys;
+  const secret = boardKeys.secret(game);
+  return [
+    ...archives.map((archive) => ({
+      keys: { scores: archivedScores(game, archive), players: archivedPlayers(game, archive), secret },
+      archive,
+    })),
+    ...seasons,
+  ];
+}
+
+/** A game's board, then its archives and seasons: a reset that comes before the board was dealt with has put its entries into an archive. */
 async function* boardsWith(game: string, scripts: ScriptRunner): AsyncGenerator<BoardEntries> {
   yield boardOf(game);
-  yield* await archivesOf(game, scripts);
+  yield* await otherBoardsOf(game, scripts);
 }

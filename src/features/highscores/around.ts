@@ -6,16 +6,28 @@ import { refuse } from '../../errors.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { defineScript } from '../../redis/script.ts';
 import { PLAYER_ID } from './entry.ts';
-import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, OwnEntry, parseEntries } from './model.ts';
+import {
+  boardArgs,
+  BoardEntry,
+  boardKeys,
+  BoardParams,
+  chargeEntries,
+  OwnEntry,
+  parseEntries,
+  seasonField,
+  seasonIn,
+  seasonLibraries,
+  SeasonParameter,
+} from './model.ts';
 
 export const aroundScript = defineScript({
   file: new URL('around.lua', import.meta.url),
   keys: ['scores', 'players', 'secret'],
-  args: ['order', 'limit', 'accountId', 'playerId'],
-  answers: ['none', 'around'],
+  args: ['order', 'limit', 'accountId', 'playerId', 'period', 'season'],
+  answers: ['season_not_found', 'none', 'around'],
   prologue: checksCaller,
   slotOf: 'scores',
-  library: boardLibrary,
+  library: seasonLibraries,
   readOnly: true,
 });
 
@@ -42,27 +54,31 @@ export const aroundMe = endpoint({
       .regex(PLAYER_ID, PLAYER_RULE)
       .optional()
       .meta({ description: 'A player of the board, for requests without a caller.', example: 'k3Jx9QmZ2b' }),
+    season: SeasonParameter,
     limit: limitParameter(MOST_EACH_SIDE, `Entries on each side, 1 to ${MOST_EACH_SIDE}. The default is ${ENTRIES_EACH_SIDE}.`),
   }),
   reply: z.object({
     game: z.string().meta({ example: 'pebble-drop' }),
     you: OwnEntry,
     entries: z.array(BoardEntry).meta({ description: 'In the order of the board, with the entry `you`.' }),
+    ...seasonField,
   }),
-  errors: ['identity_required'],
+  errors: ['identity_required', 'season_not_found'],
   example: `curl -s "$base/v1/highscores/pebble-drop/around?limit=5" -H 'x-install-id: install-0001'`,
-  async handle({ caller, params: { game }, query: { playerId = '', limit = ENTRIES_EACH_SIDE }, meta }, services: AroundServices) {
+  async handle({ caller, params: { game }, query: { playerId = '', limit = ENTRIES_EACH_SIDE, season }, meta }, services: AroundServices) {
     const { scripts, catalogue } = services;
     if (caller === undefined && playerId === '') return refuse('identity_required');
     chargeEntries(2 * Number(limit), meta);
     const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
-    const args = { order: catalogue.orderOf(game), limit, accountId: '', playerId };
-    const [word, own = '', place, rank, ...figures] = await (caller === undefined
+    const args = { ...boardArgs(game, catalogue, season), limit, accountId: '', playerId };
+    const [word, id = '', endsAt = '', own, place, rank, ...figures] = await (caller === undefined
       ? scripts.runWithoutAccount(aroundScript, keys, args)
       : scripts.runAs(caller, aroundScript, keys, { ...args, accountId: caller.accountId, playerId: '' }));
-    if (word === 'none') return { game, you: null, entries: [] };
+    if (word === 'season_not_found') return refuse(word, { field: 'season' });
+    const ofSeason = seasonIn(id, endsAt);
+    if (word === 'none') return { game, you: null, entries: [], ...ofSeason };
     const entries = parseEntries(figures, { place: Number(place), rank: Number(rank) });
-    return { game, you: entries[Number(own) - Number(place)]!, entries };
+    return { game, you: entries[Number(own) - Number(place)]!, entries, ...ofSeason };
   },
 });
 

@@ -7,7 +7,7 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { arrivalOf, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePlayer, playerIdOf } from './entry.ts';
 import { hiddenWithoutBan, hidesEntries, isShown } from './hidden-entries.ts';
-import { boardKeys } from './model.ts';
+import { boardKeys, seasonKeys } from './model.ts';
 
 /** The check lists so many findings of one kind for a board, and looks again at so many suspects. */
 const LISTED = 5;
@@ -17,7 +17,7 @@ const SUSPECTS = 10_000;
 export const boardAuditor: Auditor = {
   keys: [
     { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', life: 'lasts', check: ([game], look) => new BoardCheck(game!, look).run() },
-    { pattern: /^\{board:(.*)\}:scores$/, life: 'lasts', check: ([game], look) => checkHasPlayers(game!, look) },
+    { pattern: /^\{board:(.*)\}:scores$/, life: 'lasts', check: ([game], look) => checkHasPlayers(boardTables(game!), look) },
     {
       pattern: /^\{board:(.*)\}:(arrivals|version)$/,
       life: 'lasts',
@@ -34,10 +34,29 @@ export const boardAuditor: Auditor = {
   ],
 };
 
-async function checkHasPlayers(game: string, look: Look): Promise<Finding[]> {
-  const [isThere, scores] = (await look.together(['EXISTS', boardKeys.players(game)], ['ZCARD', boardKeys.scores(game)])) as number[];
-  if (isThere === 1 || scores === 0) return [];
-  return [{ kind: 'score_without_player', subject: `board ${game}`, text: `It has ${scores} scores and no players.` }];
+/** The keys of a board or of a season. */
+interface Tables {
+  readonly subject: string;
+  readonly scores: string;
+  readonly players: string;
+}
+
+const boardTables = (game: string): Tables => ({
+  subject: `board ${game}`,
+  scores: boardKeys.scores(game),
+  players: boardKeys.players(game),
+});
+
+export const seasonTables = (game: string, season: string): Tables => ({
+  subject: `season ${season} of board ${game}`,
+  scores: seasonKeys.scores(game, season),
+  players: seasonKeys.players(game, season),
+});
+
+export async function checkHasPlayers({ subject, scores, players }: Tables, look: Look): Promise<Finding[]> {
+  const [isThere, count] = (await look.together(['EXISTS', players], ['ZCARD', scores])) as number[];
+  if (isThere === 1 || count === 0) return [];
+  return [{ kind: 'score_without_player', subject, text: `It has ${count} scores and no players.` }];
 }
 
 async function checkCounter(game: string, counter: string, look: Look): Promise<Finding[]> {
@@ -137,8 +156,9 @@ async function checkArchived(game: string, number: number, look: Look): Promise<
  * Checks a board. It reads all players and then all scores, and keeps 64 bits of each member to find scores without a player. Submissions
  * go on meanwhile, so the check looks at each suspect again, for itself.
  */
-class BoardCheck {
+export class BoardCheck {
   readonly #game: string;
+  readonly #tables: Tables;
   readonly #look: Look;
   readonly #findings: Finding[] = [];
   readonly #members = new Fingerprints();
@@ -150,8 +170,10 @@ class BoardCheck {
   readonly #hidden = new Set<string>();
   #highestArrival = 0;
 
-  constructor(game: string, look: Look) {
+  /** @param season its board in place of that of all time */
+  constructor(game: string, look: Look, season?: string) {
     this.#game = game;
+    this.#tables = season === undefined ? boardTables(game) : seasonTables(game, season);
     this.#look = look;
   }
 
@@ -165,15 +187,15 @@ class BoardCheck {
       this.#find('wrong_arrivals', [`Its newest score is said to be of ${arrivals}, but it has one of ${this.#highestArrival}.`]);
     await this.#checkSuspects();
     await this.#checkStrangers();
-    this.#find('hidden_entry', await hiddenWithoutBan(this.#game, this.#hidden, this.#look));
+    this.#find('hidden_entry', await hiddenWithoutBan(this.#tables.players, this.#hidden, this.#look));
     return this.#findings;
   }
 
   async #readPlayers(secret: string | null): Promise<void> {
-    const { scores, ofAccount } = boardKeys;
+    const { ofAccount } = boardKeys;
     const [unreadable, foreign]: [string[], string[]] = [[], []];
     let count = 0;
-    for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game))) {
+    for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players)) {
       const players: { id: string; member: string; accountId: string }[] = [];
       for (const [id, text] of pairsOf(fields)) {
         const hidden = hiddenPlayerIn(id);
@@ -194,7 +216,7 @@ class BoardCheck {
       if (players.length === 0) continue;
       // Other clients may write in between: each suspect is looked at again.
       const isNamed = players.map(({ accountId }): Command => ['SISMEMBER', ofAccount(accountId), this.#game]);
-      const commands: Command[] = [['ZMSCORE', scores(this.#game), ...players.map(({ member }) => member)], ...isNamed];
+      const commands: Command[] = [['ZMSCORE', this.#tables.scores, ...players.map(({ member }) => member)], ...isNamed];
       const [standing, ...named] = await Promise.all(commands.map((command) => this.#look.ask(...command)));
       for (const [index, { id }] of players.entries())
         if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
@@ -205,7 +227,7 @@ class BoardCheck {
   }
 
   async #readScores(): Promise<void> {
-    for await (const found of pages(this.#look, 'ZSCAN', boardKeys.scores(this.#game))) {
+    for await (const found of pages(this.#look, 'ZSCAN', this.#tables.scores)) {
       for (const [member] of pairsOf(found)) {
         const arrival = member.length > HEAD_LENGTH ? arrivalOf(member) : NaN;
         if (arrival > this.#highestArrival) this.#highestArrival = arrival;
@@ -221,7 +243,7 @@ class BoardCheck {
       if (found === undefined) continue;
       const { accountId, member, stands } = found;
       const [isThere, isNamed] = await this.#look.atomically(
-        ['HEXISTS', boardKeys.players(this.#game), id],
+        ['HEXISTS', this.#tables.players, id],
         ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
       );
       if (isThere === 1 && isNamed !== 1)
@@ -237,9 +259,9 @@ class BoardCheck {
     let known: string | undefined;
     for (;;) {
       const [text, score, hidden] = await this.#look.atomically(
-        ['HGET', boardKeys.players(this.#game), id],
-        ['ZSCORE', boardKeys.scores(this.#game), known ?? ''],
-        ['HGET', boardKeys.players(this.#game), hiddenField(id)],
+        ['HGET', this.#tables.players, id],
+        ['ZSCORE', this.#tables.scores, known ?? ''],
+        ['HGET', this.#tables.players, hiddenField(id)],
       );
       const player = text === null ? undefined : parsePlayer(text as string);
       if (player === undefined) return undefined;
@@ -252,10 +274,10 @@ class BoardCheck {
   /** A score that stands before and after all players were read, and is none of theirs, has no player. */
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
-    for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game)))
+    for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players))
       for (const [id, text] of pairsOf(fields)) this.#strangers.delete(memberOf(id, text));
     const members = [...this.#strangers];
-    const standing = await Promise.all(members.map((member) => this.#look.ask('ZSCORE', boardKeys.scores(this.#game), member)));
+    const standing = await Promise.all(members.map((member) => this.#look.ask('ZSCORE', this.#tables.scores, member)));
     this.#find(
       'score_without_player',
       members.filter((_, index) => standing[index] !== null).map((member) => `The score of the entry "${member}" has no player.`),
@@ -263,7 +285,7 @@ class BoardCheck {
   }
 
   #find(kind: string, texts: readonly string[]): void {
-    const subject = `board ${this.#game}`;
+    const { subject } = this.#tables;
     for (const text of texts.slice(0, LISTED)) this.#findings.push({ kind, subject, text });
     if (texts.length > LISTED) this.#findings.push({ kind, subject, text: `The same holds for ${texts.length - LISTED} more.` });
   }

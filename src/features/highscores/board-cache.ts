@@ -3,7 +3,7 @@ import type { Subscriptions } from '../../redis/subscriber.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import type { ScoreOrder } from '../catalogue/model.ts';
-import { boardKeys, gameOf, parseEntries } from './model.ts';
+import { boardKeys, gameOf, parseEntries, seasonIn } from './model.ts';
 
 /** Maximum age of a cached top ten in milliseconds, counted from the request to Redis that read it. */
 const FRESH_MS = 100;
@@ -17,13 +17,20 @@ const BOARDS_AT_HAND = 1000;
  */
 export const SETTLING_MS = FRESH_MS;
 
+/** Every answer that shows a list holds these texts. */
+export interface ListText {
+  /** The list in JSON. */
+  readonly text: string;
+  /** `,"season":{…}` of the list's season, '' without one. */
+  readonly season: string;
+}
+
 /** A top ten as one script read it from Redis. */
 interface Top {
-  /** The list in JSON. Every answer that shows the list holds this text. */
-  readonly list: string;
+  readonly list: ListText;
   /** The answer of `GET /v1/highscores/{game}`. */
   readonly answer: Encoded;
-  /** The version in Redis (`submit.lua`). Two lists of one version and one order are equal. */
+  /** The version (`submit.lua`). Two lists of one version and one order are equal. */
   readonly version: string;
   readonly order: ScoreOrder;
   /** On the clock of `performance.now()`, in milliseconds. */
@@ -36,6 +43,10 @@ class Board {
   /** The answer of a read that is under way. Readers join it until `joinUntil`. */
   reading: Promise<Encoded> | undefined;
   joinUntil = 0;
+
+  constructor(top?: Top) {
+    this.top = top;
+  }
 }
 
 /** The subscription to a board's channel. A loss replaces the object, so that a late confirmation goes nowhere. */
@@ -120,7 +131,7 @@ export class BoardCache {
    * Reads the top ten for a reader. Later readers share the result until it is too old.
    * @param ask sends `top.lua`, and resolves with its answer
    */
-  read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: 'top' | 'own', ...words: string[]]>): Promise<Encoded> {
+  read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: string, ...words: string[]]>): Promise<Encoded> {
     const { board, hearing } = this.#use(game);
     const freshUntil = freshUntilOf(hearing);
     // A read that has ended is not joined: its list may be older than the cached one, and a failure is not shared.
@@ -143,8 +154,11 @@ export class BoardCache {
     return reading;
   }
 
-  /** To be called before a script is sent that submits a score or reads where an account stands. */
-  call(game: string, order: ScoreOrder): BoardCall {
+  /**
+   * To be called before a script is sent that submits a score or reads where an account stands.
+   * @param isApart the script runs on another connection than reads do, so its answer may overtake theirs
+   */
+  call(game: string, order: ScoreOrder, isApart = false): BoardCall {
     const held = this.#use(game);
     const { board, hearing } = held;
     const { top } = board;
@@ -155,12 +169,14 @@ export class BoardCache {
       known: known?.version ?? '',
       // A subscription that was confirmed or lost meanwhile may have been counted or not.
       others: (listeners) => listeners - (isCounted && held.hearing === hearing ? 1 : 0),
-      listOf: (figures) => {
-        if (figures.length === 0) return known!.list;
-        const read = topOf(game, order, figures, freshUntil);
+      listOf: (words) => {
+        if (known !== undefined && words[2] === known.version) return known.list;
+        const read = topOf(game, order, words, freshUntil);
         const present = this.#boards.peek(game);
         if (present?.board === board) {
-          if (!isOlder(read, board.top)) board.top = read;
+          // Later readers must not join a read that may have run before this script.
+          if (isApart) present.board = new Board(board.top);
+          if (!isOlder(read, board.top)) present.board.top = read;
         } else if (present !== undefined) present.board = new Board();
         return read.list;
       },
@@ -237,11 +253,12 @@ export interface BoardCall {
   /** The version of the list that the process has for the answer; '' if it has none. */
   readonly known: string;
   /**
-   * The list for the answer, in JSON. To be called as soon as the script's answer arrives, because the cache keeps
+   * The list for the answer. To be called as soon as the script's answer arrives, because the cache keeps
    * the list of the last call.
-   * @param figures the version, then member, score, … best first; empty if the version is still `known`
+   * @param words the season or '', its end, the version, then member, score, … best first. They end with the version if it is still
+   * `known`
    */
-  listOf(figures: readonly string[]): string;
+  listOf(words: readonly string[]): ListText;
   /**
    * How many other processes listen. To be called as soon as the script's answer arrives.
    * @param listeners subscribers of the board's channel, as the script counted them
@@ -259,8 +276,10 @@ function freshUntilOf({ state }: Hearing): number {
   return state === 'confirmed' ? performance.now() + FRESH_MS : 0;
 }
 
-function topOf(game: string, order: ScoreOrder, [version, ...entries]: readonly string[], freshUntil: number): Top {
-  const list = JSON.stringify(parseEntries(entries));
-  const answer = new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${list}}`);
+function topOf(game: string, order: ScoreOrder, [id, endsAt, version, ...entries]: readonly string[], freshUntil: number): Top {
+  const text = JSON.stringify(parseEntries(entries));
+  const { season } = seasonIn(id!, endsAt!);
+  const list = { text, season: season === undefined ? '' : `,"season":${JSON.stringify(season)}` };
+  const answer = new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${text}${list.season}}`);
   return { list, answer, version: version!, order, freshUntil };
 }

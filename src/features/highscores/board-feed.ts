@@ -1,8 +1,7 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Feed, Fetched } from '../../server/live/feed.ts';
 import { PolledState } from '../../server/live/polled-state.ts';
-import type { ScoreOrder } from '../catalogue/model.ts';
-import { parseEntries, TOP_SIZE } from './model.ts';
+import { boardArgs, parseEntries, seasonIn, TOP_SIZE } from './model.ts';
 import { topKeys, topScript } from './top.ts';
 
 /** Watchers get the top ten at most twice a second. */
@@ -12,9 +11,10 @@ const POLLED_EVERY_MS = 500;
 class BoardState extends PolledState {
   readonly version: string;
 
-  constructor(known: BoardState | undefined, version: string, figures: readonly string[]) {
-    super(known, `{"type":"board","version":${Number(version)},"top":${JSON.stringify(parseEntries(figures))}}`);
-    this.version = version;
+  constructor(known: BoardState | undefined, [id, endsAt, version, ...figures]: readonly string[]) {
+    const message = { type: 'board', version: Number(version), top: parseEntries(figures), ...seasonIn(id!, endsAt!) };
+    super(known, JSON.stringify(message));
+    this.version = version!;
   }
 }
 
@@ -27,13 +27,13 @@ export function boardFeed({
   catalogue,
 }: {
   readonly scripts: CallerScripts;
-  readonly catalogue: { orderOf(game: string): ScoreOrder };
+  readonly catalogue: Parameters<typeof boardArgs>[1];
 }): Feed {
   async function fetchOne(game: string, state: BoardState | undefined): Promise<Fetched> {
-    const args = { order: catalogue.orderOf(game), size: TOP_SIZE, known: state?.version ?? '', accountId: '' };
-    const [, version = '0', ...figures] = await scripts.runWithoutAccount(topScript, topKeys(game), args);
-    if (version === state?.version) return { state: 'same', relayed: 0 };
-    return { state: new BoardState(state, version, figures), relayed: 0 };
+    const args = { ...boardArgs(game, catalogue), size: TOP_SIZE, known: state?.version ?? '', accountId: '' };
+    const [, ...words] = await scripts.runWithoutAccount(topScript, topKeys(game), args);
+    if (words[2] === state?.version) return { state: 'same', relayed: 0 };
+    return { state: new BoardState(state, words), relayed: 0 };
   }
 
   return {

@@ -1,5 +1,5 @@
 -- A board, shared by every script that reads or changes one. `entry.ts` reads and makes the same texts.
--- Gives id_of(), make_player_id(), place_text(), next_place(), entry_of(), entry_of_account(), put(), take_off(), hidden_score(), hide(), show(), score_of(), rank_of(), range(), is_less(), behind() and changed().
+-- Gives id_of(), make_player_id(), place_text(), next_arrival(), player_id_in(), account_in(), entry_of(), entry_of_account(), put(), take_off(), hidden_score(), hide(), show(), score_of(), rank_of(), range(), is_less(), behind() and changed().
 --
 -- All keys of a board have the hash tag {board:game}. An archive has its own `scores` and `players`:
 --   scores    a sorted set: '<place><player id><name>' by score
@@ -55,19 +55,24 @@ local function place_text(number, is_ascending)
   return place
 end
 
-local function next_place(arrivals, is_ascending)
-  local time = redis.call('TIME')
-  local number = math.max(math.floor(time[1] * 10000 + time[2] / 100), tonumber(redis.call('GET', arrivals) or 0) + 1)
+-- The number of an entry that arrives at this time, in microseconds since 1970.
+local function next_arrival(arrivals, micros)
+  local number = math.max(math.floor(micros / 100), tonumber(redis.call('GET', arrivals) or 0) + 1)
   redis.call('SET', arrivals, string.format('%.0f', number))
-  return place_text(number, is_ascending)
+  return number
 end
+
+local function player_id_in(member) return string.sub(member, PLACE_LENGTH + 1, HEAD_LENGTH) end
+
+-- The account in a text of `players`.
+local function account_in(text) return string.sub(text, 1, ACCOUNT_LENGTH) end
 
 -- A player's entry, nil if there is none.
 local function entry_of(players, player_id)
   local text = player_id and redis.call('HGET', players, player_id)
   if not text then return nil end
   local place, name = string.sub(text, ACCOUNT_LENGTH + 1, ACCOUNT_LENGTH + PLACE_LENGTH), string.sub(text, ACCOUNT_LENGTH + PLACE_LENGTH + 1)
-  return {player_id = player_id, account_id = string.sub(text, 1, ACCOUNT_LENGTH), place = place, name = name, member = place .. player_id .. name}
+  return {player_id = player_id, account_id = account_in(text), place = place, name = name, member = place .. player_id .. name}
 end
 
 -- The entry of an account, its player id (nil if the board has no secret yet), and whether another account has this player id, as on one

@@ -1,12 +1,16 @@
 -- Reads a page of a board, best first.
 -- KEYS scores
--- ARGV order, limit, score, head (the last entry of the page before; '' for the first page)
+-- ARGV order, limit, score, head (the last entry of the page before; '' for the first page), period, season (as of board_for)
 -- Library board.lua: range, behind
--- Answers entries(place of the first entry, 0 for the best; its rank; member, score …)
-local is_ascending = order == 'asc'
+-- Library season.lua: board_for
+-- Answers season_not_found entries(season or '', its end; place of the first entry, 0 for the best; its rank; member, score …)
+local shown_scores, _, shown_order, id, ends = board_for(scores, '', order, period, season)
+if not shown_scores then return {'season_not_found'} end
+local is_ascending = shown_order == 'asc'
 local from, ahead = 0, 0
-if head ~= '' then from, ahead = behind(scores, is_ascending, score, head) end
-local found = range(scores, is_ascending, from, from + limit - 1)
+if head ~= '' then from, ahead = behind(shown_scores, is_ascending, score, head) end
+local found = range(shown_scores, is_ascending, from, from + limit - 1)
 -- All entries before the page have the score of the page before or a better one.
 local is_tied = head ~= '' and found[2] and tonumber(found[2]) == tonumber(score)
-return {'entries', string.format('%.0f', from), string.format('%.0f', (is_tied and ahead or from) + 1), unpack(found)}
+local rank = (is_tied and ahead or from) + 1
+return {'entries', id, ends, string.format('%.0f', from), string.format('%.0f', rank), unpack(found)}

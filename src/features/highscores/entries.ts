@@ -1,24 +1,38 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
+import { invalid, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { limitParameter } from '../../server/http/endpoint.ts';
 import { HEAD_LENGTH, HEAD_PATTERN } from './entry.ts';
-import { BoardEntry, boardKeys, boardLibrary, BoardParams, chargeEntries, parseEntries } from './model.ts';
+import {
+  ALL_TIME,
+  boardArgs,
+  BoardEntry,
+  boardKeys,
+  BoardParams,
+  chargeEntries,
+  isSeasonId,
+  parseEntries,
+  seasonField,
+  seasonIn,
+  seasonLibraries,
+  SeasonParameter,
+} from './model.ts';
 
 export const entriesScript = defineScript({
   file: new URL('entries.lua', import.meta.url),
   keys: ['scores'],
-  args: ['order', 'limit', 'score', 'head'],
-  answers: ['entries'],
-  library: boardLibrary,
+  args: ['order', 'limit', 'score', 'head', 'period', 'season'],
+  answers: ['season_not_found', 'entries'],
+  library: seasonLibraries,
   readOnly: true,
 });
 
 const PAGE_SIZE = 20;
 const MOST_ENTRIES = 100;
 
-/** The last entry of a page: its score, as Redis writes it, and the head of its member. */
-const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,17})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})$`);
+/** The last entry of a page: its score, as Redis writes it, the head of its member, and its season. */
+const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,17})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})(?: ([\\dW-]{7,10}))?$`);
 
 const CURSOR_RULE = 'Must be the nextCursor of a page of this board';
 
@@ -38,38 +52,55 @@ export const boardEntries = endpoint({
   description:
     'A page begins behind the last entry of the page before, also where that one has moved or left since. So no entry comes twice, and none ' +
     'that stays in its place is skipped: a player who improves may move from a page to come to one that was read. Ranks are those at the time ' +
-    'of the page. Each 20 entries of a page count as a request.',
+    'of the page. Each 20 entries of a page count as a request. In a game with seasons the pages are those of the season in which the first one ' +
+    'was read.',
   params: BoardParams,
   query: z.object({
     limit: limitParameter(MOST_ENTRIES, `Entries per page, 1 to ${MOST_ENTRIES}. The default is ${PAGE_SIZE}.`),
     cursor: EntriesCursor.optional(),
+    season: SeasonParameter,
   }),
   reply: z.object({
     game: z.string().meta({ example: 'pebble-drop' }),
     entries: z.array(BoardEntry),
     nextCursor: EntriesCursor.optional().meta({ description: 'Left out on the last page.' }),
+    ...seasonField,
   }),
+  errors: ['season_not_found'],
   example: `curl -s "$base/v1/highscores/pebble-drop/entries?limit=50"`,
-  async handle({ params: { game }, query: { limit = PAGE_SIZE, cursor }, meta }, services: Pick<Services, 'scripts' | 'catalogue'>) {
+  async handle(
+    { params: { game }, query: { limit = PAGE_SIZE, cursor, season }, meta },
+    services: Pick<Services, 'scripts' | 'catalogue'>,
+  ) {
     const { scripts, catalogue } = services;
+    const last = cursor === undefined ? undefined : placeIn(cursor)!;
+    // A cursor of a season goes on in it after its end.
+    if (last !== undefined && season !== undefined && season !== (last.season ?? ALL_TIME)) throw invalid('cursor', CURSOR_RULE);
     chargeEntries(Number(limit), meta);
-    const [score, head] = cursor === undefined ? ['', ''] : placeIn(cursor)!;
     const keys = { scores: boardKeys.scores(game) };
+    const args = { ...boardArgs(game, catalogue, last === undefined ? season : (last.season ?? ALL_TIME)), score: '', head: '' };
     // One more tells whether another page follows.
-    const args = { order: catalogue.orderOf(game), limit: Number(limit) + 1, score, head };
-    const [, place, rank, ...figures] = await scripts.run(entriesScript, keys, args);
+    const [word, id = '', endsAt = '', place, rank, ...figures] = await scripts.run(entriesScript, keys, {
+      ...args,
+      ...(last === undefined ? {} : { score: last.score, head: last.head }),
+      limit: Number(limit) + 1,
+    });
+    if (word === 'season_not_found') return refuse(word, { field: 'season' });
     const isLast = figures.length <= 2 * Number(limit);
     const shown = isLast ? figures : figures.slice(0, -2);
     const entries = parseEntries(shown, { place: Number(place), rank: Number(rank) });
-    return { game, entries, ...(isLast ? {} : { nextCursor: cursorOf(shown) }) };
+    return { game, entries, ...(isLast ? {} : { nextCursor: cursorOf(shown, id) }), ...seasonIn(id, endsAt) };
   },
 });
 
-function cursorOf(figures: readonly string[]): string {
-  return Buffer.from(`${figures.at(-1)} ${figures.at(-2)!.slice(0, HEAD_LENGTH)}`).toString('base64url');
+function cursorOf(figures: readonly string[], season: string): string {
+  return Buffer.from(`${figures.at(-1)} ${figures.at(-2)!.slice(0, HEAD_LENGTH)}${season === '' ? '' : ` ${season}`}`).toString(
+    'base64url',
+  );
 }
 
-function placeIn(cursor: string): [score: string, head: string] | undefined {
-  const [, score, head] = PLACE.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
-  return score === undefined ? undefined : [score, head!];
+function placeIn(cursor: string): { score: string; head: string; season: string | undefined } | undefined {
+  const [, score, head, season] = PLACE.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (score === undefined || (season !== undefined && !isSeasonId(season))) return undefined;
+  return { score, head: head!, season };
 }

@@ -22,11 +22,11 @@ export async function isShown(game: string, playerId: string, look: Look): Promi
 }
 
 /**
+ * @param players the key of a board's or a season's players
  * @param playerIds whose entries were hidden a moment ago
  * @returns a sentence for each entry that is hidden without a ban
  */
-export async function hiddenWithoutBan(game: string, playerIds: Iterable<string>, look: Look): Promise<string[]> {
-  const players = boardKeys.players(game);
+export async function hiddenWithoutBan(players: string, playerIds: Iterable<string>, look: Look): Promise<string[]> {
   const texts: string[] = [];
   for (const id of playerIds) {
     const [text, isHidden] = await look.atomically(['HGET', players, id], ['HEXISTS', players, hiddenField(id)]);

@@ -2,13 +2,20 @@
 -- KEYS scores, players, version, secret
 -- ARGV game, account_id, is_hidden
 -- Library board.lua: entry_of_account, hidden_score, hide, show, changed
+-- Library season.lua: keep_payout, bar_payout
 -- Answers changed none
+--
+-- Whether the account is banned decides about a payout when it is paid. An entry that was hidden when its season was closed wins nothing.
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end
 local hidden = hidden_score(players, entry)
 local score = redis.call('ZSCORE', scores, entry.member)
-if is_hidden == '1' and score then hide(scores, players, entry, score)
-elseif is_hidden == '0' and hidden then show(scores, players, entry, hidden)
+if is_hidden == '1' and score then
+  keep_payout(scores, entry.player_id, account_id, score)
+  hide(scores, players, entry, score)
+elseif is_hidden == '0' and hidden then
+  bar_payout(scores, entry.player_id, account_id)
+  show(scores, players, entry, hidden)
 else return {'none'} end
 changed(version, game)
 return {'changed'}

@@ -4,6 +4,7 @@ import { defineScript } from '../../redis/script.ts';
 import { isSetCursor } from '../../redis/set-pages.ts';
 import { boardAuditor } from './board-auditor.ts';
 import { hideScores, moveScores, OwnScore, removeScores, scoresPage } from './account-scores.ts';
+import { seasonAuditor } from './season-auditor.ts';
 import { boardKeys } from './model.ts';
 
 const sampleBoards = defineScript({
@@ -17,13 +18,13 @@ const sampleBoards = defineScript({
 /** Games that are shown of an account. */
 const MOST_BOARDS = 100;
 
-/** The account's entries on boards and in their archives. Its set names the boards. */
+/** The account's entries on boards, in their archives and in their seasons. Its set names the boards. */
 export const scoreHolding = {
   name: 'scores',
   // On a Cluster a score that was on its way may arrive after the deletion: the set has to lead to it until the last look.
   keys: [{ name: 'boards', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
   handOver: ({ guestId, accountId, isLast }, parts) => moveScores(guestId, accountId, isLast, parts),
-  erase: ({ accountId }, { scripts }) => removeScores(accountId, scripts),
+  erase: ({ accountId, guests }, { scripts }) => removeScores(accountId, guests, scripts),
   hide: ({ accountId, isBanned }, { scripts }) => hideScores(accountId, isBanned, scripts),
   exported: {
     shape: { scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come twice.' }) },
@@ -46,5 +47,5 @@ export const scoreHolding = {
       return { boards: { count: Number(count), games: games.toSorted() } };
     },
   },
-  auditors: () => [boardAuditor],
+  auditors: () => [boardAuditor, seasonAuditor],
 } satisfies Holding;

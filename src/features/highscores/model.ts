@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { rateLimited } from '../../errors.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
-import { GameId } from '../catalogue/model.ts';
+import { GameId, type ScoreOrder } from '../catalogue/model.ts';
+import { payoutsKey } from '../coins/model.ts';
 import { entryIn } from './entry.ts';
 
 /** Entries in a board's top list. */
@@ -60,6 +61,70 @@ export const boardKeys = {
   ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
 
+/** The keys of a game's seasons. `season.lua` describes them, and makes their names from that of the board's `scores`. */
+export const seasonKeys = {
+  seasons: (game: string) => `{board:${game}}:seasons`,
+  closed: (game: string) => `{board:${game}}:closed`,
+  season: (game: string, id: string) => `{board:${game}}:season:${id}`,
+  scores: (game: string, id: string) => `{board:${game}}:season:${id}:scores`,
+  players: (game: string, id: string) => `{board:${game}}:season:${id}:players`,
+  payouts: payoutsKey,
+  unpaid: (game: string, id: string) => `{board:${game}}:season:${id}:unpaid`,
+};
+
+/** The queue of seasons by the time of their payment. A member is `<game> <season>`. */
+export const SEASONS_DUE = 'seasons:due';
+
+/** `2026-11-23` of daily seasons, `2026-W48` of weekly ones (ISO 8601), `2026-11` of monthly ones. */
+const SEASON_ID = /^\d{4}-(?:W\d\d|\d\d(?:-\d\d)?)$/;
+
+const SEASON_RULE = 'Must be a season such as 2026-11-23, 2026-W48 or 2026-11, or all';
+
+/** The query's `season`. */
+export const SeasonParameter = z
+  .string()
+  .refine((text) => text === ALL_TIME || isSeasonId(text), SEASON_RULE)
+  .optional()
+  .meta({
+    description:
+      'A season of the game: 2026-11-23, 2026-W48 or 2026-11. `all`: the board of all time. Left out: the current season, in a game without seasons the board of all time.',
+    example: '2026-W48',
+  });
+
+/** In place of a season's id. */
+export const ALL_TIME = 'all';
+
+export function isSeasonId(text: string): boolean {
+  return SEASON_ID.test(text);
+}
+
+export const SeasonOfBoard = z
+  .object({ id: z.string(), endsAt: z.iso.datetime() })
+  .meta({ id: 'BoardSeason', example: { id: '2026-W48', endsAt: '2026-11-30T00:00:00.000Z' } });
+
+/** What a reply says of the season of its board: nothing for the board of all time. */
+export const seasonField = {
+  season: SeasonOfBoard.optional().meta({ description: 'The season that the board is of. Left out for the board of all time.' }),
+};
+
+/**
+ * The member `season` of a reply.
+ * @param id as scripts answer: '' for the board of all time
+ * @param endsAt milliseconds since 1970
+ */
+export function seasonIn(id: string, endsAt: string): { season?: z.output<typeof SeasonOfBoard> } {
+  return id === '' ? {} : { season: { id, endsAt: new Date(Number(endsAt)).toISOString() } };
+}
+
+/** What scripts need to find the board that a reader wants (`board_for` of season.lua). @param season '' for the current one */
+export function boardArgs(
+  game: string,
+  catalogue: { orderOf(game: string): ScoreOrder; seasonsOf(game: string): { readonly period: string } | undefined },
+  season = '',
+): { order: ScoreOrder; period: string; season: string } {
+  return { order: catalogue.orderOf(game), period: catalogue.seasonsOf(game)?.period ?? '', season };
+}
+
 /** The game of a board's channel; undefined for another channel. */
 export function gameOf(channel: string): string | undefined {
   return channel.startsWith('{board:') ? channel.slice('{board:'.length, -1) : undefined;
@@ -80,6 +145,11 @@ export function chargeEntries(entries: number, meta: Pick<RequestMeta, 'charge'>
 
 /** What scripts of a board share. */
 export const boardLibrary = new URL('board.lua', import.meta.url);
+
+/** What scripts share that know of seasons. */
+export const seasonLibrary = new URL('season.lua', import.meta.url);
+
+export const seasonLibraries = [boardLibrary, seasonLibrary];
 
 /**
  * Consecutive entries of a board.

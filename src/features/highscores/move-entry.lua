@@ -3,19 +3,23 @@
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
 -- Library board.lua: entry_of_account, put, take_off, hidden_score, hide, score_of, is_less, changed
+-- Library season.lua: order_of, keep_payout, bar_payout
 -- Answers moved moved_hidden
 --
 -- The entry gets the player id of the account. The account's set of boards names the board already (`moveScores`). The guest's set
 -- forgets the board next, so `removed` need not explain to the audit why the guest has no entry. A hidden entry stays so.
-local is_ascending = order == 'asc'
+local is_ascending = order_of(scores, order) == 'asc'
 local brought, is_hidden = entry_of_account(secret, players, guest_id), nil
 if brought then
   -- An operator may have deleted a board's scores. Then `players` still names entries that `scores` no longer holds.
   local best = score_of(scores, players, brought)
   is_hidden = hidden_score(players, brought)
+  local held, id, is_taken = entry_of_account(secret, players, account_id)
+  keep_payout(scores, brought.player_id, guest_id, redis.call('ZSCORE', scores, brought.member))
+  keep_payout(scores, id, account_id, held and redis.call('ZSCORE', scores, held.member))
+  bar_payout(scores, id, account_id)
   take_off(scores, players, brought)
   if best then
-    local held, id, is_taken = entry_of_account(secret, players, account_id)
     local standing = held and score_of(scores, players, held)
     local ahead = standing and tonumber(best) - tonumber(standing)
     if ahead and is_ascending then ahead = -ahead end

@@ -1,30 +1,51 @@
--- Submits a score. The board keeps the account's best score, under the name given last.
+-- Submits a score. A board keeps the account's best score, under the name given last. In a game with seasons the board of the current season
+-- gets the score too, and the answer is of that board.
 -- KEYS scores, players, arrivals, version, secret, account_boards
--- ARGV game, order, known, account_id, name, score, new_board_barred
--- Shared publisher, seed, size, proof_wanted
+-- ARGV game, order, known, account_id, name, score, new_board_barred, opened
+-- Shared publisher, seed, size, proof_wanted, period, rules
 -- Prologue prologue-open.lua: account, creation_barred, open_account, creation_used, is_proven, list_in_account, answer
--- Library board.lua: make_player_id, next_place, entry_of_account, put, hidden_score, show, rank_of, range
--- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, member, score …)
+-- Library board.lua: make_player_id, next_arrival, place_text, entry_of_account, put, hidden_score, show, rank_of, range
+-- Library season.lua: redis_time, season_key, current_season, shown_version
+-- Answers integrity_failed game_not_found season_unopened(season, its end) done(processes that listen, personal best 0|1, rank, best, season or '', its end, version, member, score …)
 --
 -- `version` changes exactly when the first `size` entries may have changed: here, and where an entry leaves the board or changes hands. A
 -- board that has no version yet has version 0. If the version is still `known`, the caller has the entries, and the answer ends after
--- `best`.
+-- it.
 --
 -- `proof_wanted` requires that the account's install was proven genuine, `new_board_barred` refuses the first score of a board:
--- each is '0' or '1'.
+-- each is '0' or '1'. `period` is '' for a game without seasons. The first score of a season gives it `rules`: '<payAfterMs> <keep> <prizes>'.
+-- It is refused until the season is in the queue for its end: `opened` names the season that is.
 local is_ascending = order == 'asc'
 
 if proof_wanted == '1' and not is_proven(account) then return {'integrity_failed'} end
 
-local held, player_id, is_taken = entry_of_account(secret, players, account_id)
-if is_taken then error('ERR two accounts have the player id ' .. player_id .. ' in ' .. players, 0) end
--- An operator may have deleted a board's scores: then `players` still has entries that `scores` no longer holds. A ban may have ended a
--- moment ago: then its journal has not shown the entry yet (`Bans`).
-local best = held and redis.call('ZSCORE', scores, held.member)
-local hidden = held and not best and hidden_score(players, held)
-best = best or hidden
-local given, standing = tonumber(score), best and tonumber(best)
-local is_better = not best or (is_ascending and given < standing) or (not is_ascending and given > standing)
+local season, ends = '', ''
+local micros, season_hash, season_order
+if period ~= '' then
+  micros = redis_time()
+  season, ends = current_season(scores, period, micros)
+  season_hash = season_key(scores, 'season:' .. season)
+  season_order = redis.call('HGET', season_hash, 'order')
+  if not season_order and opened ~= season then return {'season_unopened', season, string.format('%.0f', ends)} end
+end
+
+-- An account's entry on a board: `best` and `is_better` tell what stands and whether the score is better.
+local function look(of_scores, of_players, ascending)
+  local entry, id, is_taken = entry_of_account(secret, of_players, account_id)
+  if is_taken then error('ERR two accounts have the player id ' .. id .. ' in ' .. of_players, 0) end
+  -- An operator may have deleted a board's scores: then `players` still has entries that `scores` no longer holds. A ban may have ended a
+  -- moment ago: then its journal has not shown the entry yet (`Bans`).
+  local best = entry and redis.call('ZSCORE', of_scores, entry.member)
+  if entry and not best then
+    entry.hidden = hidden_score(of_players, entry)
+    best = entry.hidden
+  end
+  local given, standing = tonumber(score), best and tonumber(best)
+  local is_better = not best or (ascending and given < standing) or (not ascending and given > standing)
+  return entry, best, is_better, id
+end
+
+local held, best, is_better, player_id = look(scores, players, is_ascending)
 -- The service never deletes a board, so a board's first score counts as a creation, like an account.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
@@ -34,24 +55,51 @@ if not held and not open_account(account, creation_barred) then return {'rate_li
 -- Nothing below refuses.
 creation_used = is_new_board
 player_id = player_id or make_player_id(secret, seed, account_id)
-if hidden then show(scores, players, held, hidden) end
-local is_changed = is_better or hidden or held.name ~= name
-if is_changed then
-  if held then redis.call('ZREM', scores, held.member) end
-  local place = is_better and next_place(arrivals, is_ascending) or held.place
-  if is_better then best = score end
-  put(scores, players, account_id, player_id, place, name, best)
+
+local arrival
+-- Returns the score that stands, and whether the board changed.
+local function keep(of_scores, of_players, ascending, entry, standing, improves)
+  if not improves and entry.name == name and not entry.hidden then return standing, false end
+  if entry and entry.hidden then show(of_scores, of_players, entry, standing) end
+  if entry then redis.call('ZREM', of_scores, entry.member) end
+  local place
+  if improves then
+    arrival = arrival or next_arrival(arrivals, micros or redis_time())
+    place, standing = place_text(arrival, ascending), score
+  else place = entry.place end
+  put(of_scores, of_players, account_id, player_id, place, name, standing)
+  return standing, true
 end
+
+local is_changed
+best, is_changed = keep(scores, players, is_ascending, held, best, is_better)
 if not held then list_in_account(account_boards, game) end
 
-local rank = rank_of(scores, best, is_ascending)
+-- The board that the answer is of.
+local shown_scores = scores
+if season ~= '' then
+  if not season_order then
+    local pay_after, keeps, prizes = string.match(rules, '^(%d+) (%d+) (.*)$')
+    season_order = order
+    redis.call('HSET', season_hash, 'state', 'open', 'order', order, 'endsAt', string.format('%.0f', ends), 'payAfterMs', pay_after,
+      'keep', keeps, 'prizes', prizes)
+    redis.call('ZADD', season_key(scores, 'seasons'), ends, season)
+  end
+  is_ascending, shown_scores = season_order == 'asc', season_hash .. ':scores'
+  local season_players = season_hash .. ':players'
+  held, best, is_better = look(shown_scores, season_players, is_ascending)
+  best, is_changed = keep(shown_scores, season_players, is_ascending, held, best, is_better)
+  ends = string.format('%.0f', ends)
+end
+
+local rank = rank_of(shown_scores, best, is_ascending)
 
 -- An entry with `size` better ones ahead is not listed, and was not listed before: a submission never makes an entry worse.
-local listeners, current = 0, nil
+local listeners, counter = 0, nil
 local channel = '{board:' .. game .. '}'
 if rank <= tonumber(size) then
   if is_changed then
-    current = string.format('%.0f', redis.call('INCR', version))
+    counter = redis.call('INCR', version)
     -- Other processes drop their cached copies of this board.
     listeners = publish(channel, publisher)
   else
@@ -59,7 +107,7 @@ if rank <= tonumber(size) then
     listeners = count_listeners(channel)
   end
 end
-current = current or redis.call('GET', version) or '0'
+local current = shown_version(counter or redis.call('GET', version), ends)
 local flag, place = is_better and '1' or '0', string.format('%.0f', rank)
-if current == known then return answer('done', listeners, flag, place, best) end
-return answer('done', listeners, flag, place, best, current, unpack(range(scores, is_ascending, 0, size - 1)))
+if current == known then return answer('done', listeners, flag, place, best, season, ends, current) end
+return answer('done', listeners, flag, place, best, season, ends, current, unpack(range(shown_scores, is_ascending, 0, size - 1)))

@@ -6,23 +6,34 @@ import { defineScript } from '../../redis/script.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
+import type { ScoreOrder } from '../catalogue/model.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { SETTLING_MS } from './board-cache.ts';
-import { boardKeys, boardLibrary, BoardParams, Score, Top, TOP_SIZE } from './model.ts';
+import { boardKeys, BoardParams, Score, seasonField, seasonLibraries, Top, TOP_SIZE } from './model.ts';
 
-export const submitScript = defineScript({
-  file: new URL('submit.lua', import.meta.url),
-  keys: ['scores', 'players', 'arrivals', 'version', 'secret', 'accountBoards'],
-  args: ['game', 'order', 'known', 'accountId', 'name', 'score', 'newBoardBarred'],
-  shared: ['publisher', 'seed', 'size', 'proofWanted'],
-  answers: ['integrity_failed', 'game_not_found', 'done'],
-  prologue: opensAccount,
-  slotOf: 'scores',
-  lists: { index: 'accountBoards', member: 'game' },
-  library: boardLibrary,
-});
+const submitWith = (durable: boolean) =>
+  defineScript({
+    file: new URL('submit.lua', import.meta.url),
+    keys: ['scores', 'players', 'arrivals', 'version', 'secret', 'accountBoards'],
+    args: ['game', 'order', 'known', 'accountId', 'name', 'score', 'newBoardBarred', 'opened'],
+    shared: ['publisher', 'seed', 'size', 'proofWanted', 'period', 'rules'],
+    answers: ['integrity_failed', 'game_not_found', 'season_unopened', 'done'],
+    prologue: opensAccount,
+    slotOf: 'scores',
+    lists: { index: 'accountBoards', member: 'game' },
+    library: seasonLibraries,
+    durable,
+  });
 
-type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue' | 'names'>;
+export const submitScript = submitWith(false);
+
+/** With REDIS_WAIT_REPLICAS a score of a season is acknowledged once the replicas have it, because it may win coins. */
+export const submitOfSeason = submitWith(true);
+
+/** Seasons that may begin while a submission is under way: one, and one more where Redis's clock is set. */
+const MOST_OPENINGS = 3;
+
+type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue' | 'names' | 'seasons'>;
 
 export const submitScore = endpoint({
   method: 'POST',
@@ -36,7 +47,8 @@ export const submitScore = endpoint({
     'Repeating a submission is harmless. If REQUIRE_INSTALL_PROOF names `highscores`, accounts whose install was not proven genuine get ' +
     '403 `integrity_failed`; a server key needs no proof. A game whose catalogue entry has `scores: "server"` takes scores from servers ' +
     'only: without a server key 403 `server_only`. The first score of a board counts as a creation, and a personal best as a ledger entry. With BOARDS=catalogue, only games in the catalogue get a ' +
-    'new board: for others 404 `game_not_found`. Existing boards stay.',
+    'new board: for others 404 `game_not_found`. Existing boards stay. In a game with seasons the answer is of the current season; the ' +
+    'board of all time gets the score too.',
   params: BoardParams,
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
   reply: z.object({
@@ -46,59 +58,75 @@ export const submitScore = endpoint({
       .boolean()
       .meta({ description: "Whether this score is the account's first on this board, or better than its best so far." }),
     top: Top,
+    ...seasonField,
   }),
   errors: ['integrity_failed', 'game_not_found', 'server_only'],
   // A first score stays for ever, as a ledger entry does.
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, key: by, params: { game }, body: { score, name } }, services: SubmitServices) {
-    const { scripts, config, boards, keySecret, catalogue, names } = services;
+    const { scripts, config, boards, keySecret, catalogue, names, seasons } = services;
     if (by === undefined && catalogue.scoreAuthorityOf(game) === 'server') return refuse('server_only');
     names.check(name);
     keySecret.check();
-    const order = catalogue.orderOf(game);
-    const call = boards.call(game, order);
-    const [word, listeners, personalBest, rank, best, ...top] = await scripts.runAs(
-      caller,
-      submitScript,
-      {
-        scores: boardKeys.scores(game),
-        players: boardKeys.players(game),
-        arrivals: boardKeys.arrivals(game),
-        version: boardKeys.version(game),
-        secret: boardKeys.secret(game),
-        accountBoards: boardKeys.ofAccount(caller.accountId),
-      },
-      {
-        game,
-        publisher: boards.publisher,
-        seed: boards.seed,
-        order,
-        size: TOP_SIZE,
-        known: call.known,
-        accountId: caller.accountId,
-        name,
-        // The shortest text that parses to the same double; minus zero becomes 0.
-        score: String(score),
-        proofWanted: by === undefined && config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
-        newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
-      },
-    );
+    const { order, period, rules } = rulesOf(game, catalogue);
+    const script = period === '' ? submitScript : submitOfSeason;
+    const call = boards.call(game, order, script.durable && config.REDIS_WAIT_REPLICAS > 0);
+    const keys = {
+      scores: boardKeys.scores(game),
+      players: boardKeys.players(game),
+      arrivals: boardKeys.arrivals(game),
+      version: boardKeys.version(game),
+      secret: boardKeys.secret(game),
+      accountBoards: boardKeys.ofAccount(caller.accountId),
+    };
+    const args = {
+      game,
+      publisher: boards.publisher,
+      seed: boards.seed,
+      order,
+      period,
+      rules,
+      size: TOP_SIZE,
+      known: call.known,
+      accountId: caller.accountId,
+      name,
+      // The shortest text that parses to the same double; minus zero becomes 0.
+      score: String(score),
+      proofWanted: by === undefined && config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
+      newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
+      opened: '',
+    };
+    let answer = await scripts.runAs(caller, script, keys, args);
+    for (let openings = 0; answer[0] === 'season_unopened' && openings < MOST_OPENINGS; openings++) {
+      const [, opened = '', endsAt] = answer;
+      await seasons.queue(game, opened, Number(endsAt));
+      answer = await scripts.runAs(caller, script, keys, { ...args, opened });
+    }
+    const [word, listeners, personalBest, rank, best, ...list] = answer;
     if (word === 'integrity_failed') return refuse(word, { failed: ['install_proof'] });
     if (word === 'game_not_found') return refuse(word, { field: 'game' });
-    const list = call.listOf(top);
-    const key = boardKeys.scores(game);
+    if (word === 'season_unopened') throw new Error(`the season of ${game} changes with each look: is Redis's clock being set?`);
+    const { text: top, season } = call.listOf(list);
     // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
     // the message is written, so that a client that reads the board after this answer sees the score on every process.
-    if (call.others(Number(listeners)) > 0) await scripts.barrier(key);
-    const settlingMs = SETTLING_MS - scripts.servedMs(key);
+    if (call.others(Number(listeners)) > 0) await scripts.barrier(keys.scores);
+    const settlingMs = SETTLING_MS - scripts.servedMs(keys.scores);
     if (settlingMs > 0) await pause(settlingMs);
     // Put together as text, because the list is text already. `Number` gives the shortest text of a double.
     const isPersonalBest = personalBest === '1';
-    const text = `{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${isPersonalBest},"top":${list}}`;
+    const text = `{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${isPersonalBest},"top":${top}${season}}`;
     return new Submitted(text, isPersonalBest);
   },
 });
+
+/** What the catalogue says of a game, as `submit.lua` takes it. */
+function rulesOf(game: string, catalogue: Services['catalogue']): { order: ScoreOrder; period: string; rules: string } {
+  const order = catalogue.orderOf(game);
+  const seasons = catalogue.seasonsOf(game);
+  if (seasons === undefined) return { order, period: '', rules: '' };
+  return { order, period: seasons.period, rules: `${seasons.payAfterMs} ${seasons.keep} ${seasons.prizes}` };
+}
 
 class Submitted extends Encoded {
   readonly isPersonalBest: boolean;

@@ -1,20 +1,23 @@
--- Reads a board's best entries, best first, the version of the list (submit.lua), and where an account stands.
+-- Reads the best entries of a board, best first, the version of the list (submit.lua), and where an account stands.
 -- KEYS scores, players, version, secret
--- ARGV order, size, known, account_id ('' for nobody)
+-- ARGV order, size, known, account_id ('' for nobody), period, season (as of board_for)
 -- Prologue prologue-check.lua
 -- Library board.lua: entry_of_account, rank_of, range
--- Answers top(version; member, score …) own(rank, member, score of the account, three times '' without an entry; version; member, score …)
+-- Library season.lua: board_for, shown_version
+-- Answers season_not_found top(season or '', its end, version; member, score …) own(rank, member, score of the account, three times '' without an entry; season or '', its end, version; member, score …)
 --
 -- If the version is still `known`, the caller has the entries, and the answer ends after it.
-local is_ascending = order == 'asc'
-local current = redis.call('GET', version) or '0'
-local answer = {'top', current}
+local shown_scores, shown_players, shown_order, id, ends = board_for(scores, players, order, period, season)
+if not shown_scores then return {'season_not_found'} end
+local is_ascending = shown_order == 'asc'
+local current = shown_version(redis.call('GET', version), ends)
+local answer = {'top', id, ends, current}
 if account_id ~= '' then
-  local own = entry_of_account(secret, players, account_id)
-  local score = own and redis.call('ZSCORE', scores, own.member)
-  if score then answer = {'own', string.format('%.0f', rank_of(scores, score, is_ascending)), own.member, score, current}
-  else answer = {'own', '', '', '', current} end
+  local own = entry_of_account(secret, shown_players, account_id)
+  local score = own and redis.call('ZSCORE', shown_scores, own.member)
+  if score then answer = {'own', string.format('%.0f', rank_of(shown_scores, score, is_ascending)), own.member, score, id, ends, current}
+  else answer = {'own', '', '', '', id, ends, current} end
 end
 if current == known then return answer end
-for _, word in ipairs(range(scores, is_ascending, 0, size - 1)) do answer[#answer + 1] = word end
+for _, word in ipairs(range(shown_scores, is_ascending, 0, size - 1)) do answer[#answer + 1] = word end
 return answer

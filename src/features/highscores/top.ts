@@ -5,16 +5,29 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { boardKeys, boardLibrary, BoardParams, OwnEntry, parseEntries, Top, TOP_SIZE } from './model.ts';
+import { refuse } from '../../errors.ts';
+import {
+  boardArgs,
+  boardKeys,
+  BoardParams,
+  OwnEntry,
+  parseEntries,
+  seasonField,
+  seasonIn,
+  seasonLibraries,
+  SeasonParameter,
+  Top,
+  TOP_SIZE,
+} from './model.ts';
 
 export const topScript = defineScript({
   file: new URL('top.lua', import.meta.url),
   keys: ['scores', 'players', 'version', 'secret'],
-  args: ['order', 'size', 'known', 'accountId'],
-  answers: ['top', 'own'],
+  args: ['order', 'size', 'known', 'accountId', 'period', 'season'],
+  answers: ['season_not_found', 'top', 'own'],
   prologue: checksCaller,
   slotOf: 'scores',
-  library: boardLibrary,
+  library: seasonLibraries,
   readOnly: true,
 });
 
@@ -27,16 +40,20 @@ export const topScores = endpoint({
   description:
     'The list is at most 100 ms old, and holds every submission that was answered before the request. ' +
     'The higher score is the better one, unless the catalogue gives the game `order: "asc"`. ' +
-    "With an installId or a session the answer has the caller's own entry too, however far down it is.",
+    "With an installId or a session the answer has the caller's own entry too, however far down it is. " +
+    'In a game with seasons the list is that of the current season.',
   params: BoardParams,
-  query: z.object({ installId: OptionalInstallId }),
+  query: z.object({ installId: OptionalInstallId, season: SeasonParameter }),
   reply: z.object({
     game: z.string().meta({ example: 'pebble-drop' }),
     top: Top,
     you: OwnEntry.optional(),
+    ...seasonField,
   }),
+  errors: ['season_not_found'],
   example: `curl -s $base/v1/highscores/pebble-drop`,
-  handle({ caller, params: { game } }, services: TopServices) {
+  handle({ caller, params: { game }, query: { season } }, services: TopServices) {
+    if (season !== undefined) return topOfSeason(game, season, caller, services);
     if (caller !== undefined) return topWithYou(game, caller, services);
     const { boards } = services;
     const find = () => boards.find(game) ?? readTop(game, services);
@@ -55,17 +72,37 @@ export const topKeys = (game: string) => ({
 
 function readTop(game: string, { boards, scripts, catalogue }: TopServices): Promise<Encoded> {
   const order = catalogue.orderOf(game);
-  const args = { order, size: TOP_SIZE, known: '', accountId: '' };
-  return boards.read(game, order, () => scripts.runWithoutAccount(topScript, topKeys(game), args));
+  return boards.read(game, order, () =>
+    scripts.runWithoutAccount(topScript, topKeys(game), { ...boardArgs(game, catalogue), size: TOP_SIZE, known: '', accountId: '' }),
+  );
 }
 
-async function topWithYou(game: string, caller: ScriptCaller & { readonly accountId: string }, services: TopServices): Promise<Encoded> {
+type TopCaller = ScriptCaller & { readonly accountId: string };
+
+async function topWithYou(game: string, caller: TopCaller, services: TopServices): Promise<Encoded> {
   const { boards, scripts, catalogue } = services;
-  const order = catalogue.orderOf(game);
-  const call = boards.call(game, order);
-  const args = { order, size: TOP_SIZE, known: call.known, accountId: caller.accountId };
-  const [, rank, member, score, version, ...figures] = await scripts.runAs(caller, topScript, topKeys(game), args);
-  const list = call.listOf(version === call.known ? [] : [version!, ...figures]);
-  const [you = null] = rank === '' ? [] : parseEntries([member!, score!], { place: 0, rank: Number(rank) });
-  return new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${list},"you":${JSON.stringify(you)}}`);
+  const call = boards.call(game, catalogue.orderOf(game));
+  const args = { ...boardArgs(game, catalogue), size: TOP_SIZE, known: call.known, accountId: caller.accountId };
+  const [, rank, member, score, ...list] = await scripts.runAs(caller, topScript, topKeys(game), args);
+  const { text, season } = call.listOf(list);
+  const you = ownEntry(rank!, [member!, score!]);
+  return new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${text},"you":${JSON.stringify(you)}${season}}`);
+}
+
+/** No list of a named season is cached: few ask for one. */
+async function topOfSeason(game: string, season: string, caller: TopCaller | undefined, { scripts, catalogue }: TopServices) {
+  const args = { ...boardArgs(game, catalogue, season), size: TOP_SIZE, known: '', accountId: caller?.accountId ?? '' };
+  const [word, ...words] = await (caller === undefined
+    ? scripts.runWithoutAccount(topScript, topKeys(game), args)
+    : scripts.runAs(caller, topScript, topKeys(game), args));
+  if (word === 'season_not_found') return refuse(word, { field: 'season' });
+  const [rank, member, score] = word === 'own' ? words.splice(0, 3) : [];
+  const [id, endsAt, , ...figures] = words;
+  const you = rank === undefined ? {} : { you: ownEntry(rank, [member!, score!]) };
+  return { game, top: parseEntries(figures), ...you, ...seasonIn(id!, endsAt!) };
+}
+
+/** @param rank '' for nobody, or without an entry */
+function ownEntry(rank: string, figures: readonly string[]): z.output<typeof OwnEntry> {
+  return rank === '' ? null : parseEntries(figures, { place: 0, rank: Number(rank) })[0]!;
 }

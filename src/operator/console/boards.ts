@@ -1,7 +1,10 @@
 import { dropArchive, listBoard, removeEntry, resetBoard } from '../boards.ts';
+import { listSeasons } from '../seasons.ts';
 import type { CommandGroup } from './command.ts';
 import { commandOf } from './operate.ts';
 import { entriesText, minuteOfText, table } from './table.ts';
+
+const SEASON_FLAG = { value: 'ID', summary: 'a season, such as 2026-W48, or all for the board of all time' };
 
 export const boards: CommandGroup = {
   name: 'boards',
@@ -13,9 +16,16 @@ export const boards: CommandGroup = {
         from: { value: 'PLACE', summary: 'the first place. Default: 1' },
         to: { value: 'PLACE', summary: 'the last place, up to 99 behind the first. Default: 19 behind it' },
         archive: { value: 'N', summary: 'an old board in place of the present one' },
+        season: SEASON_FLAG,
       },
-      input: ({ words: [game], flags }) => ({ game, from: flags['from'], to: flags['to'], archive: flags['archive'] }),
-      text({ game, count, entries, archives }) {
+      input: ({ words: [game], flags }) => ({
+        game,
+        from: flags['from'],
+        to: flags['to'],
+        archive: flags['archive'],
+        season: flags['season'],
+      }),
+      text({ game, season, count, entries, archives }) {
         const shown = entries.map(({ rank, name, score, playerId, accountId = '', at }) => [
           String(rank),
           name,
@@ -32,17 +42,42 @@ export const boards: CommandGroup = {
           reason,
         ]);
         return [
-          count === 0 ? `The board of ${game} has no entries.` : `${game}: ${entriesText(count)}`,
+          count === 0
+            ? `The board of ${game} has no entries${season === undefined ? '' : ` in the season ${season.id}`}.`
+            : `${game}${season === undefined ? '' : `, season ${season.id} until ${minuteOfText(season.endsAt)} (UTC)`}: ${entriesText(count)}`,
           ...(shown.length === 0 ? [] : [table(['RANK', 'NAME', 'SCORE', 'PLAYER', 'ACCOUNT', 'AT (UTC)'], shown)]),
           ...(old.length === 0 ? [] : [table(['ARCHIVE', 'RESET (UTC)', 'ENTRIES', 'BY', 'REASON'], old)]),
         ].join('\n\n');
       },
     }),
+    seasons: commandOf(listSeasons, {
+      words: ['GAME'],
+      input: ({ words: [game] }) => ({ game }),
+      text: ({ game, seasons }) =>
+        seasons.length === 0
+          ? `The board of ${game} has no seasons.`
+          : table(
+              ['SEASON', 'STATE', 'ENDS (UTC)', 'PAYS (UTC)', 'ENTRIES', 'PRIZES', 'PAID', 'UNPAID', 'COINS'],
+              seasons.map(({ season, state, endsAt, paysAt, entries, prizes, paid, unpaid, paidCoins }) => [
+                season,
+                state,
+                minuteOfText(endsAt),
+                minuteOfText(paysAt),
+                String(entries),
+                prizes.map(({ upTo, coins }) => `${upTo}:${coins}`).join(' '),
+                String(paid),
+                String(unpaid),
+                String(paidCoins),
+              ]),
+            ),
+    }),
     remove: commandOf(removeEntry, {
       words: ['GAME', 'PLAYER'],
+      flags: { season: SEASON_FLAG },
       changes: true,
-      input: ({ words: [game, player] }) => ({ game, player }),
-      text: ({ game, removed: { name, score, playerId } }) => `Removed ${name} (${playerId}) with ${score} from the board of ${game}.`,
+      input: ({ words: [game, player], flags }) => ({ game, player, season: flags['season'] }),
+      text: ({ game, removed: { name, score, playerId }, seasons = [] }) =>
+        `Removed ${name} (${playerId}) with ${score} from the board of ${game}${seasons.length === 0 ? '' : `, in the seasons ${seasons.join(', ')} too`}.`,
     }),
     reset: commandOf(resetBoard, {
       words: ['GAME'],

@@ -299,7 +299,7 @@ describe('the version of a top ten', () => {
         accountBoards: boardKeys.ofAccount(accountId),
       };
       const given = { game, publisher: 'test', seed: 'test', order: 'desc', size: 10, known: '', accountId };
-      const args = { ...given, name: `p${player}`, score, proofWanted: 0, newBoardBarred: 0 };
+      const args = { ...given, name: `p${player}`, score, proofWanted: 0, newBoardBarred: 0, opened: '', period: '', rules: '' };
       return Number((await scripts.runAs(caller, submitScript, keys, args))[1]);
     };
     const channel = channelHere(boardKeys.channel(board.game));

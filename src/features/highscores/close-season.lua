@@ -1,0 +1,31 @@
+-- Closes a season once its end and the time before its payment are over by Redis's clock, and fixes its prizes.
+-- KEYS scores
+-- ARGV season
+-- Library board.lua: range
+-- Library season.lua: redis_time, season_key
+-- Answers none early(milliseconds to wait) paying paid
+--
+-- `closed` moves to the end of the season, so that no score reaches it any more, whatever the clock shows. A prize goes to every score at
+-- least as good as the one in the last place that wins it: that one stands fixed, and later removals of entries change no prize.
+local season_hash = season_key(scores, 'season:' .. season)
+local facts = redis.call('HMGET', season_hash, 'state', 'endsAt', 'payAfterMs', 'order', 'prizes')
+if not facts[1] then return {'none'} end
+if facts[1] ~= 'open' then return {facts[1]} end
+local ends, millis = tonumber(facts[2]), math.floor(redis_time() / 1000)
+local due = ends + tonumber(facts[3])
+if millis < due then return {'early', string.format('%.0f', due - millis)} end
+
+local closed_key, season_scores = season_key(scores, 'closed'), season_hash .. ':scores'
+local is_ascending, thresholds = facts[4] == 'asc', {}
+for up_to, coins in string.gmatch(facts[5], '(%d+):(%d+)') do
+  local last = range(season_scores, is_ascending, up_to - 1, up_to - 1)
+  thresholds[#thresholds + 1] = (last[2] or '*') .. ':' .. coins
+  -- Every entry reaches it.
+  if not last[2] then break end
+end
+local entries = redis.call('ZCARD', season_scores)
+local state = (#thresholds > 0 and entries > 0) and 'paying' or 'paid'
+redis.call('SET', closed_key, string.format('%.0f', math.max(ends, tonumber(redis.call('GET', closed_key) or 0))))
+redis.call('HSET', season_hash, 'state', state, 'closedAt', string.format('%.0f', millis), 'entries', string.format('%d', entries),
+  'thresholds', table.concat(thresholds, ' '))
+return {state}

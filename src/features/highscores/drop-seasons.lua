@@ -1,0 +1,22 @@
+-- Deletes the oldest closed seasons of a game, beyond those that the newest closed season keeps.
+-- KEYS scores, seasons
+-- ARGV -
+-- Library season.lua: season_key
+-- Answers dropped(season …)
+--
+-- Redis frees what UNLINK removes in a thread of its own, so a board of a million entries holds nobody up.
+local answer, closed = {'dropped'}, {}
+for _, id in ipairs(redis.call('ZREVRANGE', seasons, 0, -1)) do
+  local facts = redis.call('HMGET', season_key(scores, 'season:' .. id), 'state', 'keep')
+  -- A season whose hash is lost goes when it is old enough, too.
+  if facts[1] ~= 'open' and facts[1] ~= 'paying' then closed[#closed + 1] = {id = id, keep = tonumber(facts[2])} end
+end
+local keep = closed[1] and closed[1].keep or 0
+for place = keep + 1, #closed do
+  local id = closed[place].id
+  local season_hash = season_key(scores, 'season:' .. id)
+  redis.call('UNLINK', season_hash, season_hash .. ':scores', season_hash .. ':players', season_hash .. ':payouts', season_hash .. ':unpaid')
+  redis.call('ZREM', seasons, id)
+  answer[#answer + 1] = id
+end
+return answer

@@ -1,0 +1,166 @@
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { dueAnywhereCommands, dueAtOf, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { pages } from '../../consistency/scan-pages.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { BoardCheck, checkHasPlayers, seasonTables } from './board-auditor.ts';
+import { memberOf, parsePlayer } from './entry.ts';
+import { seasonKeys, SEASONS_DUE } from './model.ts';
+
+/** A season goes into the queue before its first score, at the time of its payment. Clocks may differ by a minute. */
+const LATE_MS = 60_000;
+
+/** The check lists so many findings of one kind for a season. */
+const LISTED = 5;
+
+/**
+ * Checks the seasons: the boards of each, that the queue holds each one that is not paid, and that the prizes are those of its final
+ * board.
+ */
+export const seasonAuditor: Auditor = {
+  keys: [
+    queueCheck(SEASONS_DUE, wrongOf),
+    { pattern: /^\{board:(.*)\}:seasons$/, life: 'lasts', check: ([game], look) => checkSeasons(game!, look) },
+    { pattern: /^\{board:(.*)\}:closed$/, life: 'lasts' },
+    {
+      pattern: /^\{board:(.*)\}:season:([\dW-]+)$/,
+      counted: 'seasons',
+      life: 'lasts',
+      check: ([game, season], look) => checkSeason(game!, season!, look),
+    },
+    {
+      pattern: /^\{board:(.*)\}:season:([\dW-]+):players$/,
+      life: 'lasts',
+      check: ([game, season], look) => new BoardCheck(game!, look, season).run(),
+    },
+    {
+      pattern: /^\{board:(.*)\}:season:([\dW-]+):scores$/,
+      life: 'lasts',
+      check: ([game, season], look) => checkHasPlayers(seasonTables(game!, season!), look),
+    },
+    {
+      pattern: /^\{board:(.*)\}:season:([\dW-]+):payouts$/,
+      life: 'lasts',
+      check: ([game, season], look) => checkPayouts(game!, season!, look),
+    },
+    { pattern: /^\{board:(.*)\}:season:([\dW-]+):unpaid$/, life: 'lasts' },
+  ],
+};
+
+const subjectOf = (game: string, season: string): string => seasonTables(game, season).subject;
+
+/** The queue holds a season before its first score. One that waits for longer than that has no board. */
+async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
+  const [game = '', season = ''] = member.split(' ');
+  const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', seasonKeys.season(game, season)]);
+  if (dueAt === null || isThere === 1 || Number(dueAt) > Date.now() - LATE_MS) return undefined;
+  return `It holds the season ${season} of the board ${game}, which has no score.`;
+}
+
+async function checkSeasons(game: string, look: Look): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const found of pages(look, 'ZSCAN', seasonKeys.seasons(game)))
+    for (const [season] of pairsOf(found)) {
+      const [isListed, isThere] = await look.together(
+        ['ZSCORE', seasonKeys.seasons(game), season],
+        ['EXISTS', seasonKeys.season(game, season)],
+      );
+      if (isListed !== null && isThere === 0)
+        findings.push({ kind: 'season_without_rules', subject: subjectOf(game, season), text: 'The board lists it, but it has no rules.' });
+    }
+  return findings;
+}
+
+async function checkSeason(game: string, season: string, look: Look): Promise<Finding[]> {
+  const subject = subjectOf(game, season);
+  const find = (kind: string, text: string): Finding[] => [{ kind, subject, text }];
+  const [fields, listedEnd, closed] = await look.together(
+    ['HMGET', seasonKeys.season(game, season), 'state', 'endsAt', 'payAfterMs', 'order'],
+    ['ZSCORE', seasonKeys.seasons(game), season],
+    ['GET', seasonKeys.closed(game)],
+  );
+  const [state, endsAt, payAfterMs, order] = fields as (string | null)[];
+  if (state === null || state === undefined) return [];
+  const isReadable = /^(open|paying|paid)$/.test(state) && /^(asc|desc)$/.test(order ?? '') && /^\d+$/.test(`${endsAt}${payAfterMs}`);
+  if (!isReadable || Number(listedEnd) !== Number(endsAt))
+    return find(
+      'unreadable_season',
+      `Its rules say "${[state, endsAt, payAfterMs, order].join(' ')}", and the board lists its end as ${listedEnd}.`,
+    );
+  if (state !== 'open' && Number(closed) < Number(endsAt))
+    return find('season_not_closed', `It is ${state}, but the board is closed until ${closed ?? 'never'} only: scores may still reach it.`);
+  if (state === 'paid') return [];
+  const member = `${game} ${season}`;
+  const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(SEASONS_DUE, member)));
+  if (dueAt !== undefined && dueAt <= Number(endsAt) + Number(payAfterMs) + LATE_MS) return [];
+  if (dueAt !== undefined && state === 'paying') return [];
+  const text = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${new Date(dueAt).toISOString()}`;
+  return find('document_without_queue', `It is ${state}, but ${text}: nobody pays its prizes.`);
+}
+
+/** What the payouts of a closed season say, against its final board. */
+async function checkPayouts(game: string, season: string, look: Look): Promise<Finding[]> {
+  const subject = subjectOf(game, season);
+  const fields = (await look.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];
+  const [state, isNoted, thresholds, order, paid, paidCoins] = fields;
+  if (state === null) return [{ kind: 'orphan_payouts', subject, text: 'It has payouts, but no rules.' }];
+  const winners = new Map<string, { accountId: string; coins: number; isPaid: boolean }>();
+  const texts: string[] = [];
+  let sum = { count: 0, coins: 0 };
+  for await (const found of pages(look, 'HSCAN', seasonKeys.payouts(game, season)))
+    for (const [playerId, text] of pairsOf(found)) {
+      const [, accountId, coins, outcome] = /^([\w-]{22}|-) (\d+)(?: (paid|deleted|banned|balance_limit))?$/.exec(text) ?? [];
+      if (accountId === undefined) texts.push(`The payout of the player ${playerId} is "${text.slice(0, 60)}".`);
+      else if (!winners.has(playerId)) {
+        if (outcome === 'paid') sum = { count: sum.count + 1, coins: sum.coins + Number(coins) };
+        winners.set(playerId, { accountId, coins: Number(coins), isPaid: outcome === 'paid' });
+      }
+    }
+  look.count('prizes', sum.count);
+  const paidNow = (await look.ask('HMGET', seasonKeys.season(game, season), 'paid', 'paidCoins')) as (string | null)[];
+  // A payment that goes on meanwhile changes the figures.
+  if (paidNow.join() === [paid, paidCoins].join() && (Number(paid) !== sum.count || Number(paidCoins) !== sum.coins))
+    texts.push(`Its payouts say that ${sum.count} were paid ${sum.coins} coins, and its figures ${paid ?? 0} and ${paidCoins ?? 0}.`);
+  if (isNoted !== null)
+    texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, look)));
+  const findings = texts.slice(0, LISTED).map((text) => ({ kind: 'wrong_payout', subject, text }));
+  if (texts.length > LISTED) findings.push({ kind: 'wrong_payout', subject, text: `The same holds for ${texts.length - LISTED} more.` });
+  return findings;
+}
+
+const FACTS = ['state', 'isNoted', 'thresholds', 'order', 'paid', 'paidCoins'] as const;
+
+/**
+ * Each winner on the board has the payout of the score, unless the entry came from a guest that moved in since. A winner whose entry left
+ * the board keeps the payout.
+ */
+async function againstBoard(
+  { game, season, thresholds, order }: { game: string; season: string; thresholds: string; order: string },
+  winners: ReadonlyMap<string, { readonly accountId: string; readonly coins: number }>,
+  look: Look,
+): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const found of pages(look, 'HSCAN', seasonKeys.players(game, season))) {
+    const players = pairsOf(found);
+    if (players.length === 0) continue;
+    const members = players.map(([playerId, text]) => memberOf(playerId, text));
+    const standing = (await look.ask('ZMSCORE', seasonKeys.scores(game, season), ...members)) as (string | null)[];
+    for (const [index, [playerId, text]] of players.entries()) {
+      const score = standing[index];
+      const player = parsePlayer(text);
+      if (score === null || score === undefined || player === undefined) continue;
+      const wins = prizeOf(thresholds, order === 'asc', Number(score));
+      const payout = winners.get(playerId);
+      if (wins > 0 && payout === undefined) texts.push(`The player ${playerId} won ${wins} coins with ${score}, and has no payout.`);
+      else if (payout !== undefined && payout.coins > wins)
+        texts.push(`The player ${playerId} has a payout of ${payout.coins} coins, and won ${wins} with ${score}.`);
+    }
+  }
+  return texts;
+}
+
+/** As `prize_of` of season.lua. */
+function prizeOf(thresholds: string, isAscending: boolean, score: number): number {
+  for (const [, least = '', coins] of thresholds.matchAll(/(\S+):(\d+)/g))
+    if (least === '*' || (isAscending ? score <= Number(least) : score >= Number(least))) return Number(coins);
+  return 0;
+}

@@ -1,0 +1,149 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { Journal } from '../../journal/journal.ts';
+import type { DueQueue } from '../../redis/due-queue.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { boardKeys, seasonKeys, seasonLibraries, seasonLibrary, SEASONS_DUE } from './model.ts';
+
+export const closeSeason = defineScript({
+  file: new URL('close-season.lua', import.meta.url),
+  keys: ['scores'],
+  args: ['season'],
+  answers: ['none', 'early', 'paying', 'paid'],
+  library: seasonLibraries,
+  durable: true,
+});
+
+export const notePayouts = defineScript({
+  file: new URL('note-payouts.lua', import.meta.url),
+  keys: ['scores'],
+  args: ['season', 'count'],
+  answers: ['more', 'done'],
+  library: seasonLibraries,
+  durable: true,
+});
+
+export const readUnpaid = defineScript({
+  file: new URL('read-unpaid.lua', import.meta.url),
+  keys: ['payouts', 'unpaid'],
+  args: ['count'],
+  answers: ['unpaid'],
+  readOnly: true,
+});
+
+export const settlePayouts = defineScript({
+  file: new URL('settle-payouts.lua', import.meta.url),
+  keys: ['season', 'payouts', 'unpaid'],
+  args: ['outcomes'],
+  answers: ['settled'],
+  durable: true,
+});
+
+export const dropSeasons = defineScript({
+  file: new URL('drop-seasons.lua', import.meta.url),
+  keys: ['scores', 'seasons'],
+  args: [],
+  answers: ['dropped'],
+  library: seasonLibrary,
+});
+
+/** Entries that one script notes: about 1 ms of Redis. */
+const NOTED_AT_ONCE = 200;
+
+/** Prizes that are booked at once: about 1.5 ms of Redis, as one command for all. */
+const PAID_AT_ONCE = 50;
+
+/** A process works so long on one season before it looks for others, well within its lease. */
+const SLICE_MS = 5000;
+
+/** If a process dies, another goes on after so long: a season is paid within a minute. */
+const LEASE_MS = 15_000;
+
+export interface SeasonParts {
+  readonly scripts: CallerScripts;
+  /** `Bookings` of the coins. */
+  readonly bookings: {
+    book(
+      accountId: string,
+      booking: { type: 'prize'; coins: number; key: readonly string[]; refusesBanned: boolean },
+    ): Promise<{ readonly word: 'done' | 'replayed' | 'deleted' | 'banned' | 'balance_limit' }>;
+  };
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Closes seasons that are over, pays their prizes, and deletes boards that are no longer kept. */
+export class Seasons {
+  readonly #parts: SeasonParts;
+  readonly #journal: Journal;
+
+  constructor(parts: SeasonParts) {
+    this.#parts = parts;
+    this.#journal = new Journal({ name: SEASONS_DUE, takeOverMs: LEASE_MS, ...parts });
+  }
+
+  /**
+   * To be called before the first score of a season: whatever dies afterwards, the queue knows of the season.
+   * @param dueAt when its prizes are paid, in milliseconds since 1970
+   */
+  queue(game: string, season: string, dueAt: number): Promise<void> {
+    return this.#journal.bring(`${game} ${season}`, dueAt);
+  }
+
+  takeOver(): DueQueue {
+    return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#parts.log);
+  }
+
+  /** @returns when the season is due again; undefined: never */
+  async work(member: string): Promise<number | undefined> {
+    const { scripts, now, log } = this.#parts;
+    const [game = '', season = ''] = member.split(' ');
+    const [state, waitMs] = await scripts.run(closeSeason, { scores: boardKeys.scores(game) }, { season });
+    if (state === 'none') return undefined;
+    if (state === 'early') return now() + Number(waitMs);
+    if (state === 'paying' && !(await this.#pay(game, season))) return now();
+    const keys = { scores: boardKeys.scores(game), seasons: seasonKeys.seasons(game) };
+    const [, ...dropped] = await scripts.run(dropSeasons, keys, {});
+    log.info({ game, season, ...(dropped.length === 0 ? {} : { dropped }) }, 'a season ended');
+    return undefined;
+  }
+
+  /** @returns whether every payout has its outcome */
+  async #pay(game: string, season: string): Promise<boolean> {
+    const { scripts } = this.#parts;
+    const endsAt = performance.now() + SLICE_MS;
+    for (;;) {
+      const [word] = await scripts.run(notePayouts, { scores: boardKeys.scores(game) }, { season, count: NOTED_AT_ONCE });
+      if (word === 'done') break;
+      if (performance.now() > endsAt) return false;
+    }
+    const keys = { payouts: seasonKeys.payouts(game, season), unpaid: seasonKeys.unpaid(game, season) };
+    for (;;) {
+      const begunAt = performance.now();
+      const [, ...words] = await scripts.run(readUnpaid, keys, { count: PAID_AT_ONCE });
+      if (words.length === 0) return true;
+      const outcomes = await Promise.all(pairsOf(words).map(([playerId, payout]) => this.#payOne(game, season, playerId, payout)));
+      await scripts.run(settlePayouts, { season: seasonKeys.season(game, season), ...keys }, { outcomes: outcomes.join(',') });
+      const tookMs = performance.now() - begunAt;
+      if (performance.now() > endsAt) return false;
+      // As long a rest as the work took leaves Redis to everybody else for half of the time.
+      await pause(tookMs);
+    }
+  }
+
+  /** @returns `<player id> <outcome>` for `settle-payouts.lua` */
+  async #payOne(game: string, season: string, playerId: string, payout: string): Promise<string> {
+    const [accountId = '', coins = '0', known] = payout.split(' ');
+    if (known !== undefined || accountId === '-' || payout === '') return `${playerId} ${known ?? 'deleted'}`;
+    const { word } = await this.#parts.bookings.book(accountId, {
+      type: 'prize',
+      coins: Number(coins),
+      // Each payout has a key of its own: an account may get those of the guests that moved in, too.
+      key: [game, season, playerId],
+      refusesBanned: true,
+    });
+    return `${playerId} ${word === 'done' || word === 'replayed' ? 'paid' : word}`;
+  }
+}

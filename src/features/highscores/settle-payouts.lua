@@ -1,0 +1,23 @@
+-- Notes the outcomes of payouts, which were at the head of the list of those without one.
+-- KEYS season, payouts, unpaid
+-- ARGV outcomes ('<player id> <outcome>', separated by commas)
+-- Answers settled
+--
+-- Another process may have noted some of them before: each counts once.
+local paid_coins, paid = 0, 0
+for player_id, outcome in string.gmatch(outcomes, '([^ ,]+) ([^,]+)') do
+  local text = redis.call('HGET', payouts, player_id)
+  local coins = text and string.match(text, '^%S+ (%d+)$')
+  if coins then
+    redis.call('HSET', payouts, player_id, text .. ' ' .. outcome)
+    if outcome == 'paid' then paid, paid_coins = paid + 1, paid_coins + tonumber(coins) end
+  end
+  if redis.call('LINDEX', unpaid, 0) == player_id then redis.call('LPOP', unpaid) end
+end
+if paid > 0 then
+  redis.call('HINCRBY', season, 'paid', string.format('%d', paid))
+  redis.call('HINCRBY', season, 'paidCoins', string.format('%d', paid_coins))
+end
+local facts = redis.call('HMGET', season, 'state', 'isNoted')
+if facts[1] == 'paying' and facts[2] and redis.call('EXISTS', unpaid) == 0 then redis.call('HSET', season, 'state', 'paid') end
+return {'settled'}

@@ -1,0 +1,344 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
+import { entryIn, playerIdOf } from '../../src/features/highscores/entry.ts';
+import { boardKeys, seasonKeys } from '../../src/features/highscores/model.ts';
+import { startCluster } from '../cluster-nodes.ts';
+import { runAuditCommand } from '../consistency/command.ts';
+import { startChild } from '../realtime/child.ts';
+import { copyAhead } from './ahead.ts';
+import { Client } from './client.ts';
+import { reportAudit, type Stand } from './coins.ts';
+import { Processes } from './processes.ts';
+
+/**
+ * A day's season that ends under load. Players submit over 64 connections before and after its end, while processes and Redis die; then
+ * every acknowledged score has to be in one season, and every prize in one ledger entry, by the final board.
+ */
+export interface SeasonScenario {
+  readonly name: string;
+  readonly about: string;
+  readonly isOnCluster: boolean;
+  /** Milliseconds around the end of the season within which processes and Redis are killed. 0: none. */
+  readonly killsMs: number;
+  /** Players at a rate of 1,500. */
+  readonly players: number;
+}
+
+export const seasonScenarios: readonly SeasonScenario[] = [
+  {
+    name: 'season-kill',
+    about: 'a season ends while four workers and their Redis die again and again',
+    isOnCluster: false,
+    killsMs: 5000,
+    players: 100_000,
+  },
+  {
+    name: 'season-failover',
+    about: 'the same on a Cluster whose primary of the board dies, with REDIS_WAIT_REPLICAS=1',
+    isOnCluster: true,
+    killsMs: 5000,
+    players: 20_000,
+  },
+  {
+    name: 'season-quiet',
+    about: 'a season ends with nothing killed: how long the prizes take, and what credits beside them wait',
+    isOnCluster: false,
+    killsMs: 0,
+    players: 100_000,
+  },
+];
+
+const GAME = 'cups';
+const DAY_MS = 86_400_000;
+const CONNECTIONS = 64;
+/** Submissions that the machine is given a second, to choose when the season ends. */
+const PLAYERS_A_SECOND = 1500;
+/** The service is copied and started within this time. */
+const STARTING_MS = 15_000;
+const AFTER_MS = 5000;
+const PAID_WITHIN_MS = 60_000;
+const BETWEEN_KILLS_MS = 700;
+const CREDITS_A_SECOND = 50;
+const LAST_RETRY_MS = 30_000;
+
+/** Up to which rank, and the coins of each. The last one is for everybody of a small run. */
+const PRIZES = [
+  { upTo: 1, coins: 500 },
+  { upTo: 100, coins: 50 },
+  { upTo: 100_000, coins: 3 },
+];
+
+interface Submission {
+  readonly installId: string;
+  readonly score: number;
+  /** Undefined: no answer acknowledged it. */
+  season?: string;
+  /** An earlier try may have been done: then the score may be in the season of that try too. */
+  isRepeated?: boolean;
+}
+
+interface Running {
+  url(): string;
+  readonly settings: Record<string, string>;
+  command(name: string, key: string, ...words: (string | number)[]): Promise<unknown>;
+  kill(): Promise<void>;
+  killRedis(): Promise<void>;
+}
+
+export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promise<void> {
+  const { folder, rate, history, figures, closing } = stand;
+  const players = Math.round((scenario.players * rate) / 1500);
+  const fillMs = Math.max(10_000, (players / PLAYERS_A_SECOND) * 1000);
+  const aheadMs = DAY_MS - (Date.now() % DAY_MS) - fillMs - STARTING_MS;
+  const clock = (): number => Date.now() + aheadMs;
+  const season = new Date(clock()).toISOString().slice(0, 10);
+  const endAt = Date.parse(season) + DAY_MS;
+  const catalogue = join(folder, 'catalogue.json');
+  const app = { id: GAME, kind: 'game', name: 'Cups', tagline: '', icon: '/i.png', url: '/g', status: 'live', platforms: [] };
+  writeFileSync(catalogue, JSON.stringify([{ ...app, season: { period: 'daily', prizes: PRIZES }, updatedAt: '2026-11-22T12:00:00Z' }]));
+  const settings = { CATALOGUE_FILE: catalogue, CLOCK_AHEAD_MS: String(aheadMs) };
+  const running = await (scenario.isOnCluster ? openCluster : openSingle)(settings, stand);
+  const client = new Client(() => running.url());
+  closing.push(() => client.close());
+
+  const load = new SeasonLoad(client, players, () => clock() < endAt + AFTER_MS);
+  const credits = new CreditTimes(client, () => clock());
+  const sending = load.run();
+  const crediting = credits.run(() => clock() < endAt + AFTER_MS || !isPaid);
+  let isPaid = false;
+  await pause(Math.max(0, endAt - clock() - scenario.killsMs));
+  history.event(`the season ends in ${Math.round(endAt - clock())} ms, after ${load.submissions.length} submissions`);
+  if (scenario.killsMs > 0) {
+    const [redisBefore, redisAfter] = [pause(1000), pause(scenario.killsMs + 2000)];
+    const killing = (async () => {
+      while (clock() < endAt + scenario.killsMs) {
+        await running.kill();
+        await pause(BETWEEN_KILLS_MS);
+      }
+    })();
+    await redisBefore.then(() => running.killRedis());
+    if (!scenario.isOnCluster) await redisAfter.then(() => running.killRedis());
+    await killing;
+  }
+  await sending;
+  const stateOf = async (): Promise<string | null> =>
+    (await running.command('HGET', seasonKeys.season(GAME, season), 'state').catch(() => null)) as string | null;
+  while ((await stateOf()) !== 'paid' && clock() < endAt + PAID_WITHIN_MS + 60_000) await pause(200);
+  const paidMs = clock() - endAt;
+  isPaid = true;
+  await crediting;
+  figures.report('players', players);
+  figures.report('submissions acknowledged', load.submissions.filter((each) => each.season !== undefined).length);
+  figures.report('submissions never acknowledged', load.submissions.filter((each) => each.season === undefined).length);
+  figures.report('… whose first try may have been done, sent again', load.submissions.filter(({ isRepeated }) => isRepeated).length);
+  figures.atMost('all prizes are paid after the end, ms', paidMs, PAID_WITHIN_MS);
+  if (scenario.killsMs === 0) credits.report(figures, { from: endAt, to: endAt + paidMs });
+  await compare(season, load.submissions, running, figures);
+  reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
+}
+
+async function openSingle(settings: Record<string, string>, { folder, closing }: Stand): Promise<Running> {
+  const program = copyAhead(join(folder, 'ahead'));
+  const data = join(folder, 'data');
+  const service = await startChild({ DATA_DIR: data, LOG_LEVEL: 'error', WORKERS: '4', ...settings }, program);
+  const redis = new Redis({ path: join(data, 'redis.sock'), retryStrategy: () => 100 });
+  redis.on('error', () => {});
+  closing.push(async () => {
+    redis.disconnect();
+    await service.stop();
+  });
+  return {
+    url: () => service.url,
+    settings: { DATA_DIR: data },
+    command: (name, ...words) => redis.call(name, words),
+    async kill() {
+      const workers = childrenOf(service.pid).filter(({ command }) => !command.includes('redis-server'));
+      const one = workers[Math.floor(Math.random() * workers.length)];
+      if (one !== undefined) process.kill(one.pid, 'SIGKILL');
+    },
+    async killRedis() {
+      const server = childrenOf(service.pid).find(({ command }) => command.includes('redis-server'));
+      if (server !== undefined) process.kill(server.pid, 'SIGKILL');
+    },
+  };
+}
+
+/** The processes that a process of this proof started. */
+function childrenOf(parent: number): { pid: number; command: string }[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      if (!/^\d+$/.test(name) || !readFileSync(`/proc/${name}/status`, 'utf8').includes(`\nPPid:\t${parent}\n`)) return [];
+      return [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ') }];
+    } catch {
+      // It has just ended.
+      return [];
+    }
+  });
+}
+
+async function openCluster(settings: Record<string, string>, { folder, history, closing }: Stand): Promise<Running> {
+  const program = copyAhead(join(folder, 'ahead'));
+  const cluster = await startCluster({ replicas: 2 });
+  closing.push(() => cluster[Symbol.asyncDispose]());
+  const redis = { REDIS_URL: cluster.url, REDIS_WAIT_REPLICAS: '1' };
+  const processes = await Processes.open(3, { DATA_DIR: folder, ...redis, ...settings }, program);
+  closing.push(async () => history.log(await processes.stop()));
+  return {
+    url: () => processes.url(),
+    settings: redis,
+    async command(name, key, ...words) {
+      const node = await cluster.primaryOf(cluster.slotOf(key));
+      return node.call(name, key, ...words);
+    },
+    kill: () => processes.replaceOne(),
+    async killRedis() {
+      const node = await cluster.primaryOf(cluster.slotOf(boardKeys.scores(GAME)));
+      history.event(`SIGKILL for the board's primary of port ${node.port}`);
+      await cluster.kill(node);
+      const heir = await cluster.untilFailedOver(node);
+      history.event(`the node of port ${heir.port} took over`);
+    },
+  };
+}
+
+/** Submits scores over 64 connections: one of each player first, then of players at random. No two scores are equal. */
+class SeasonLoad {
+  readonly submissions: Submission[] = [];
+  readonly #client: Client;
+  readonly #players: number;
+  readonly #goesOn: () => boolean;
+  readonly #prefix = `prove-${randomBytes(4).toString('hex')}`;
+
+  constructor(client: Client, players: number, goesOn: () => boolean) {
+    [this.#client, this.#players, this.#goesOn] = [client, players, goesOn];
+  }
+
+  async run(): Promise<void> {
+    await Promise.all(Array.from({ length: CONNECTIONS }, () => this.#send()));
+  }
+
+  async #send(): Promise<void> {
+    while (this.#goesOn()) {
+      const number = this.submissions.length;
+      const player = number < this.#players ? number : Math.floor(Math.random() * this.#players);
+      // A random part, and a part that no other score has.
+      const score = Math.floor(Math.random() * 1_000_000) * 1_000_000 + number;
+      const submission: Submission = { installId: `${this.#prefix}-${player}`, score };
+      this.submissions.push(submission);
+      for (const giveUpAt = Date.now() + LAST_RETRY_MS; submission.season === undefined && Date.now() < giveUpAt;) {
+        const { status, body } = await this.#client.post(`/v1/highscores/${GAME}`, { installId: submission.installId, score, name: 'Ada' });
+        if (status === 200) submission.season = body.season.id;
+        else {
+          submission.isRepeated ||= status !== 503 || body.error.outcome === 'unknown';
+          await pause(100);
+        }
+      }
+    }
+  }
+}
+
+/** Credits beside the load, and how long each took. */
+class CreditTimes {
+  readonly #client: Client;
+  readonly #clock: () => number;
+  readonly #times: { readonly at: number; readonly ms: number }[] = [];
+
+  constructor(client: Client, clock: () => number) {
+    [this.#client, this.#clock] = [client, clock];
+  }
+
+  async run(goesOn: () => boolean): Promise<void> {
+    const prefix = `beside-${randomBytes(4).toString('hex')}`;
+    const sent: Promise<void>[] = [];
+    for (let number = 0; goesOn(); number++) {
+      sent.push(this.#credit(`${prefix}-${number % 100}`, `key-${number}`));
+      await pause(1000 / CREDITS_A_SECOND);
+    }
+    await Promise.all(sent);
+  }
+
+  async #credit(installId: string, key: string): Promise<void> {
+    const [at, startedAt] = [this.#clock(), performance.now()];
+    const { status } = await this.#client.post('/v1/coins/credit', { installId, coins: 1, key });
+    if (status === 200) this.#times.push({ at, ms: performance.now() - startedAt });
+  }
+
+  report(figures: Stand['figures'], { from, to }: { readonly from: number; readonly to: number }): void {
+    const p99 = (isIn: (at: number) => boolean): number => {
+      const times = this.#times.filter(({ at }) => isIn(at)).map(({ ms }) => ms);
+      return times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+    };
+    // Submissions go on for AFTER_MS on both sides, so the prizes are all that differs.
+    const [before, during] = [
+      p99((at) => at > from - AFTER_MS && at < from),
+      p99((at) => at >= from && at < Math.min(to, from + AFTER_MS)),
+    ];
+    figures.report('p99 of credits before the end, ms', before);
+    figures.report('p99 of credits while prizes are paid, ms', during, '<= 1.5 x', during <= 1.5 * before);
+  }
+}
+
+/** The final boards and the ledgers against what was acknowledged. */
+async function compare(season: string, submissions: readonly Submission[], running: Running, figures: Stand['figures']): Promise<void> {
+  const secret = (await running.command('GET', boardKeys.secret(GAME))) as string;
+  const seasons = ((await running.command('ZRANGE', seasonKeys.seasons(GAME), 0, -1)) as string[]).toSorted();
+  const boards = new Map<string, Map<string, number>>();
+  for (const id of seasons) boards.set(id, await boardOf(seasonKeys.scores(GAME, id), running));
+  const allTime = await boardOf(boardKeys.scores(GAME), running);
+  let [missing, twice] = [0, 0];
+  const ids = new Map<string, string>();
+  const playerOf = (installId: string): string => {
+    const id = ids.get(installId) ?? playerIdOf(secret, accountIdOf(installId));
+    ids.set(installId, id);
+    return id;
+  };
+  for (const { installId, score, season: acknowledged, isRepeated } of submissions) {
+    const player = playerOf(installId);
+    const [own, best] = [boards.get(acknowledged ?? '')?.get(player), allTime.get(player)];
+    if (acknowledged !== undefined && ((own ?? -1) < score || (best ?? -1) < score)) missing++;
+    if (acknowledged === undefined || isRepeated === true) continue;
+    for (const [id, board] of boards) if (id !== acknowledged && board.get(player) === score) twice++;
+  }
+  figures.report('seasons', seasons.join(' '));
+  figures.exactly('acknowledged scores that are on no board of their season', missing, 0);
+  figures.exactly('acknowledged scores that are in another season', twice, 0);
+  const final = boards.get(season)!;
+  const expected = prizesOf([...final.values()]);
+  let [wrong, paid, coins] = [0, 0, 0];
+  for (const [installId, player] of ids) {
+    const texts = (await running.command('LRANGE', coinKeys.ledger(accountIdOf(installId)), 0, -1)) as string[];
+    const prizes = texts.map((text) => parseEntry(text)!).filter(({ letter }) => letter === entryLetters.prize);
+    const wins = expected(final.get(player));
+    const got = prizes.reduce((sum, entry) => sum + entry.coins, 0);
+    if (prizes.length !== (wins > 0 ? 1 : 0) || got !== wins) wrong++;
+    [paid, coins] = [paid + prizes.length, coins + got];
+  }
+  figures.report('prizes in ledgers', paid);
+  figures.report('coins of prizes', coins);
+  figures.exactly('accounts with another prize than the final board gives', wrong, 0);
+}
+
+async function boardOf(key: string, running: Running): Promise<Map<string, number>> {
+  const board = new Map<string, number>();
+  for (let start = 0; ; start += 10_000) {
+    // RESP3 has a pair for each entry, RESP2 a flat list.
+    const words = ((await running.command('ZRANGE', key, start, start + 9_999, 'WITHSCORES')) as unknown[]).flat();
+    for (let index = 0; index < words.length; index += 2) board.set(entryIn(words[index] as string).playerId, Number(words[index + 1]));
+    if (words.length === 0) return board;
+  }
+}
+
+/** What a score wins, by counting the better ones. No two scores are equal. */
+function prizesOf(scores: readonly number[]): (score: number | undefined) => number {
+  const ranks = new Map(scores.toSorted((one, other) => other - one).map((score, index) => [score, index + 1]));
+  return (score) => {
+    const rank = score === undefined ? undefined : ranks.get(score);
+    return rank === undefined ? 0 : (PRIZES.find(({ upTo }) => rank <= upTo)?.coins ?? 0);
+  };
+}

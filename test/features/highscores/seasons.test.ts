@@ -1,0 +1,445 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { moveScores, removeScores } from '../../../src/features/highscores/account-scores.ts';
+import { boardKeys, seasonKeys } from '../../../src/features/highscores/model.ts';
+import { closeSeason, notePayouts, readUnpaid, settlePayouts } from '../../../src/features/highscores/seasons.ts';
+import { ScriptRunner } from '../../../src/redis/script-runner.ts';
+import { ban, unban } from '../../../src/operator/ban.ts';
+import { removeEntry } from '../../../src/operator/boards.ts';
+import { perform, type Operation } from '../../../src/operator/operation.ts';
+import { readSeasons } from '../../../src/operator/seasons.ts';
+import { freshId, signIn, start, type StartOptions, type TestReply, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { Watcher } from '../../realtime/watcher.ts';
+import { historyOf, provision } from '../../store.ts';
+import { audited } from '../../consistency/audited.ts';
+import { openParts, type TestParts } from '../../operator/parts.ts';
+
+/**
+ * Seasons by Redis's clock. A service sees the clock of Redis some days ahead where a test says so, and so ends the seasons of the
+ * others.
+ */
+
+const DAY_MS = 86_400_000;
+const PRIZES = [
+  { upTo: 1, coins: 500 },
+  { upTo: 3, coins: 50 },
+];
+
+let redis: OwnRedis;
+let folder: string;
+let file: string;
+let today: TestService;
+let operator: TestParts;
+
+type Season = { period: string; prizes?: readonly object[]; payAfterSeconds?: number; keep?: number };
+
+/** A game each, so that the tests do not share boards. */
+const games = new Map<string, object>();
+
+function writeCatalogue(): void {
+  const apps = [...games].map(([id, more]) => ({ ...appOf(id), ...more }));
+  writeFileSync(`${file}.new`, JSON.stringify({ apps }));
+  renameSync(`${file}.new`, file);
+}
+
+const appOf = (id: string): object => ({
+  ...{ id, name: id, kind: 'game', tagline: '', icon: '/i.png', url: '/g', status: 'live', platforms: [] },
+  updatedAt: '2026-11-22T12:00:00.000Z',
+});
+
+const season = (more: Partial<Season> = {}): Season => ({ period: 'daily', prizes: PRIZES, ...more });
+
+beforeAll(async () => {
+  redis = await startRedis();
+  folder = mkdtempSync(join(tmpdir(), 'coinop-seasons-'));
+  file = join(folder, 'catalogue.json');
+  for (const name of ['basic', 'read', 'quiet', 'ties', 'gone', 'back', 'paged', 'live', 'noted', 'small', 'audited'])
+    games.set(`daily-${name}`, { season: season() });
+  games.set('weekly', { season: season({ period: 'weekly', prizes: [] }) });
+  games.set('monthly', { season: season({ period: 'monthly' }), order: 'asc' });
+  games.set('late', { season: season({ payAfterSeconds: 3600 }) });
+  games.set('edited', { season: season() });
+  games.set('few', { season: season({ keep: 2 }) });
+  games.set('free', {});
+  writeCatalogue();
+  today = await startAt(0);
+  operator = openParts(today);
+});
+afterAll(async () => {
+  operator[Symbol.dispose]();
+  await today[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** A service whose clocks, Redis's too, are some days ahead. */
+async function startAt(days: number, more: StartOptions = {}): Promise<TestService> {
+  const service = await start({
+    redis: redis.location,
+    settings: { CATALOGUE_FILE: file },
+    redisAheadMs: days * DAY_MS,
+    ...more,
+  });
+  service.advance(days * DAY_MS);
+  return service;
+}
+
+/** `2026-11-26` in so many days. */
+const dayIn = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
+
+const endOf = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString();
+
+const submit = (service: TestService, game: string, score: number, installId = freshId(), name = 'Ada'): Promise<TestReply> =>
+  service.post(`/v1/highscores/${game}`, { installId, score, name });
+
+const balanceOf = async (service: TestService, installId: string): Promise<number> =>
+  (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins;
+
+const stateOf = (game: string, day: string): Promise<string | null> => redis.redis.hget(seasonKeys.season(game, day), 'state');
+
+/** Waits until a service has paid the season. */
+const paid = (game: string, day: string): Promise<void> => expect.poll(() => stateOf(game, day), { timeout: 10_000 }).toBe('paid');
+
+const operate = (operation: unknown, input: object): Promise<unknown> =>
+  perform(operation as Operation, input, operator.parts, { by: 'test', role: 'admin' }, async () => {});
+
+const scores = (body: TestReply['body'], list = 'entries'): number[] => body[list].map(({ score }: { score: number }) => score);
+
+describe('the season of a score', () => {
+  test('is the day, the ISO week or the month of Redis’s clock', async () => {
+    const day = dayIn(0);
+    const daily = await submit(today, 'daily-basic', 7);
+    expect(daily.body).toMatchObject({ rank: 1, best: 7, personalBest: true, season: { id: day, endsAt: endOf(day) } });
+    expect((await submit(today, 'weekly', 7)).body.season.id).toMatch(/^\d{4}-W\d\d$/);
+    const [year, month] = day.split('-').map(Number) as [number, number];
+    expect((await submit(today, 'monthly', 7)).body.season).toEqual({
+      id: day.slice(0, 7),
+      endsAt: new Date(Date.UTC(year, month, 1)).toISOString(),
+    });
+  });
+
+  test('every board read means the current season, and `all` the board of all time', async () => {
+    const [game, installId] = ['daily-read', freshId()];
+    await submit(today, game, 30, installId);
+    await using tomorrow = await startAt(1);
+    const day = dayIn(1);
+    const empty = { ok: true, game, season: { id: day, endsAt: endOf(day) } };
+    expect((await tomorrow.get(`/v1/highscores/${game}`)).body).toEqual({ ...empty, top: [] });
+    expect((await tomorrow.get(`/v1/highscores/${game}/entries`)).body).toEqual({ ...empty, entries: [] });
+    const headers = { 'x-install-id': installId };
+    expect((await tomorrow.get(`/v1/highscores/${game}/around`, { headers })).body).toEqual({ ...empty, you: null, entries: [] });
+    expect((await tomorrow.get(`/v1/highscores/${game}`, { headers })).body).toEqual({ ...empty, top: [], you: null });
+    // A score that is no better than that of the day before is the first of the season.
+    const { body } = await submit(tomorrow, game, 20, installId);
+    expect(body).toMatchObject({ rank: 1, best: 20, personalBest: true, season: empty.season });
+    expect(scores(body, 'top')).toEqual([20]);
+    expect(scores((await tomorrow.get(`/v1/highscores/${game}`)).body, 'top')).toEqual([20]);
+    for (const [query, score] of [
+      ['?season=all', 30],
+      [`?season=${dayIn(0)}`, 30],
+      [`?season=${day}`, 20],
+    ] as const) {
+      expect(scores((await tomorrow.get(`/v1/highscores/${game}${query}`)).body, 'top')).toEqual([score]);
+      expect(scores((await tomorrow.get(`/v1/highscores/${game}/entries${query}`)).body)).toEqual([score]);
+      const around = (await tomorrow.get(`/v1/highscores/${game}/around${query}`, { headers })).body;
+      expect([around.you.score, around.season?.id]).toEqual([score, query === '?season=all' ? undefined : query.slice('?season='.length)]);
+      expect((await tomorrow.get(`/v1/highscores/${game}${query}`, { headers })).body.you).toMatchObject({ rank: 1, score });
+    }
+  });
+
+  test('an unknown season and one of a game without seasons are season_not_found; a malformed one is invalid', async () => {
+    for (const path of ['', '/entries', '/around']) {
+      const of = (game: string, id: string) =>
+        today.get(`/v1/highscores/${game}${path}?season=${id}`, { headers: { 'x-install-id': freshId() } });
+      for (const reply of [await of('daily-quiet', '2020-01-01'), await of('free', dayIn(0)), await of('daily-quiet', dayIn(1))])
+        expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([404, 'season_not_found', 'season']);
+      const { status, body } = await of('daily-quiet', '2026-W4');
+      expect([status, body.error.code, body.error.issues[0].path]).toEqual([400, 'invalid_request', 'season']);
+      expect((await of('free', 'all')).status).toBe(200);
+    }
+    // The current season has a board before its first score.
+    expect((await today.get(`/v1/highscores/daily-quiet?season=${dayIn(0)}`)).body).toMatchObject({ top: [], season: { id: dayIn(0) } });
+  });
+
+  test('a game without seasons says nothing of one', async () => {
+    const installId = freshId();
+    expect(Object.keys((await submit(today, 'free', 3, installId)).body)).toEqual(['ok', 'rank', 'best', 'personalBest', 'top']);
+    expect(Object.keys((await today.get('/v1/highscores/free')).body)).toEqual(['ok', 'game', 'top']);
+    expect(Object.keys((await today.get('/v1/highscores/free/entries')).body)).toEqual(['ok', 'game', 'entries']);
+  });
+
+  test('pages go on in the season of the first page, after its end too', async () => {
+    const game = 'daily-paged';
+    for (const score of [1, 2, 3]) await submit(today, game, score);
+    const { body } = await today.get(`/v1/highscores/${game}/entries?limit=2`);
+    expect(scores(body)).toEqual([3, 2]);
+    await using tomorrow = await startAt(1);
+    await submit(tomorrow, game, 9);
+    const next = await tomorrow.get(`/v1/highscores/${game}/entries?limit=2&cursor=${body.nextCursor}`);
+    expect([scores(next.body), next.body.season.id, next.body.entries[0].rank]).toEqual([[1], dayIn(0), 3]);
+    const mixed = await tomorrow.get(`/v1/highscores/${game}/entries?cursor=${body.nextCursor}&season=${dayIn(1)}`);
+    expect([mixed.status, mixed.body.error.field]).toEqual([400, 'cursor']);
+  });
+
+  test('a clock that is set back moves no score into a closed season', async () => {
+    const game = 'daily-back';
+    await submit(today, game, 5);
+    {
+      await using later = await startAt(1);
+      await paid(game, dayIn(0));
+    }
+    const { body } = await submit(today, game, 9);
+    expect([body.season.id, body.rank, scores(body, 'top')]).toEqual([dayIn(1), 1, [9]]);
+    expect(scores((await today.get(`/v1/highscores/${game}?season=${dayIn(0)}`)).body, 'top')).toEqual([5]);
+    expect((await today.get(`/v1/highscores/${game}`)).body.season.id).toBe(dayIn(1));
+  });
+
+  test('a watcher gets the new season at the end of the old one', async () => {
+    const game = 'daily-live';
+    const untilEnd = DAY_MS - (Date.now() % DAY_MS);
+    await using service = await startAt(0, { redisAheadMs: untilEnd - 1500 });
+    await submit(service, game, 4);
+    const watcher = await Watcher.open(service.url, `/v1/highscores/${game}/live`);
+    const first = await watcher.until(() => true);
+    expect([first.season.id, scores(first, 'top')]).toEqual([dayIn(0), [4]]);
+    const second = await watcher.until(({ season: of }) => of.id === dayIn(1));
+    expect(second.top).toEqual([]);
+    expect(second.version).toBeGreaterThan(first.version);
+    expect((await submit(service, game, 2)).body).toMatchObject({ season: { id: dayIn(1) }, rank: 1, personalBest: true });
+    const third = await watcher.until(({ season: of, top }) => of.id === dayIn(1) && top.length === 1);
+    expect(third.version).toBeGreaterThan(second.version);
+    await watcher.close();
+  });
+});
+
+describe('prizes', () => {
+  test('equal ranks win the same, each once, with several services and after repeats', async () => {
+    const game = 'daily-ties';
+    const players = [90, 90, 80, 80, 70, 60].map((score) => ({ score, installId: freshId() }));
+    for (const { score, installId } of players) await submit(today, game, score, installId);
+    const services = await Promise.all([startAt(1), startAt(1), startAt(1)]);
+    await paid(game, dayIn(0));
+    const balances = await Promise.all(players.map(({ installId }) => balanceOf(today, installId)));
+    // Ranks 1, 1, 3, 3, 5, 6.
+    expect(balances).toEqual([500, 500, 50, 50, 0, 0]);
+    const [entry, ...others] = await historyOf(today, await signIn(today, players[0]!.installId));
+    expect(others).toEqual([]);
+    expect(entry).toMatchObject({ type: 'prize', coins: 500, balanceAfterCoins: 500 });
+    expect(entry!.key).not.toMatch(/^[\x20-\x7e]{1,255}$/);
+    expect(entry!.key).toContain(`${game}·${dayIn(0)}`);
+    await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
+  });
+
+  test('those of a guest that moved go to its account, a banned and a deleted account get none', async () => {
+    const game = 'daily-gone';
+    const [moved, target, banned, deleted] = [freshId(), freshId('subject'), freshId(), freshId()];
+    for (const installId of [moved, banned, deleted]) await submit(today, game, 100, installId);
+    await operate(ban, { accountId: accountIdOf(banned), reason: 'test' });
+    const { cookies } = await provision(today, target, { installId: moved });
+    const { confirm } = (await today.post('/v1/account/delete', { installId: deleted })).body;
+    expect((await today.post('/v1/account/delete', { installId: deleted, confirm })).status).toBe(200);
+    await using later = await startAt(1);
+    await paid(game, dayIn(0));
+    const account = cookies.filter((cookie) => cookie.startsWith('svc_session='));
+    expect((await today.get('/v1/balance', { cookies: account })).body.balanceCoins).toBe(500);
+    expect((await readSeasons(game, operator.parts))[0]).toMatchObject({
+      season: dayIn(0),
+      state: 'paid',
+      paid: 1,
+      paidCoins: 500,
+      unpaid: 0,
+    });
+    await operate(unban, { accountId: accountIdOf(banned), reason: 'test' });
+    expect(await balanceOf(today, banned)).toBe(0);
+  });
+
+  test('are those of the catalogue at the first score, also in the order', async () => {
+    const game = 'edited';
+    const [low, high] = [freshId(), freshId()];
+    await submit(today, game, 1, low);
+    games.set(game, { order: 'asc', season: season({ prizes: [{ upTo: 1, coins: 7 }], payAfterSeconds: 600 }) });
+    writeCatalogue();
+    await expect.poll(async () => JSON.stringify((await today.get('/v1/catalogue')).body)).toContain('"coins":7');
+    expect((await submit(today, game, 2, high)).body).toMatchObject({ rank: 1, season: { id: dayIn(0) } });
+    await using later = await startAt(1);
+    await paid(game, dayIn(0));
+    expect([await balanceOf(today, low), await balanceOf(today, high)]).toEqual([50, 500]);
+  });
+
+  test('wait for payAfterSeconds, in which an operator takes a cheater off', async () => {
+    const game = 'late';
+    const [cheater, honest] = [freshId(), freshId()];
+    await submit(today, game, 1000, cheater);
+    await submit(today, game, 10, honest);
+    const untilEnd = DAY_MS - (Date.now() % DAY_MS);
+    {
+      // Half an hour after the end.
+      await using soon = await startAt(0, { redisAheadMs: untilEnd + 1_800_000 });
+      soon.advance(untilEnd + 7_200_000);
+      expect((await submit(soon, game, 3)).body.season.id).toBe(dayIn(1));
+      expect(await stateOf(game, dayIn(0))).toBe('open');
+    }
+    const removed = await operate(removeEntry, { game, player: accountIdOf(cheater), reason: 'cheated' });
+    expect(removed).toMatchObject({ removed: { score: 1000 }, seasons: [dayIn(0)] });
+    await using later = await startAt(1, { redisAheadMs: untilEnd + 3_700_000 });
+    await paid(game, dayIn(0));
+    expect([await balanceOf(today, cheater), await balanceOf(today, honest)]).toEqual([0, 500]);
+    const refused = await operate(removeEntry, { game, player: accountIdOf(honest), season: dayIn(0), reason: 'x' });
+    expect(refused).toMatchObject({ code: 'entry_not_found' });
+  });
+
+  test('seasons beyond those that are kept are gone, with their boards', async () => {
+    const game = 'few';
+    for (let day = 0; day < 4; day++) {
+      await using service = await startAt(day);
+      await submit(service, game, day + 1);
+      if (day > 0) await paid(game, dayIn(day - 1));
+    }
+    await using service = await startAt(4);
+    await paid(game, dayIn(3));
+    await expect.poll(() => redis.redis.zrange(seasonKeys.seasons(game), '0', '-1')).toEqual([dayIn(2), dayIn(3)]);
+    expect((await service.get(`/v1/highscores/${game}?season=${dayIn(0)}`)).body.error.code).toBe('season_not_found');
+    expect(scores((await service.get(`/v1/highscores/${game}?season=${dayIn(2)}`)).body, 'top')).toEqual([3]);
+    expect(await redis.redis.keys(`{board:${game}}:season:${dayIn(0)}*`)).toEqual([]);
+  });
+
+  test('stand as they were when the season was closed, whatever leaves the board while they are noted', async () => {
+    const game = 'daily-noted';
+    const [first, second, third, fourth] = [freshId(), freshId(), freshId(), freshId()];
+    for (const [score, installId] of [
+      [40, first],
+      [30, second],
+      [20, third],
+      [10, fourth],
+    ] as const)
+      await submit(today, game, score, installId);
+    const day = dayIn(0);
+    const scripts = new ScriptRunner(today.service.connections.scripts, { now: Date.now, timeAheadMs: DAY_MS });
+    const keys = { scores: boardKeys.scores(game) };
+    expect(await scripts.run(closeSeason, keys, { season: day })).toEqual(['paying']);
+    expect(await redis.redis.hget(seasonKeys.season(game, day), 'thresholds')).toBe('40:500 20:50');
+    const payouts = async () => {
+      const found = await redis.redis.hgetall(seasonKeys.payouts(game, day));
+      return Object.values(found).toSorted();
+    };
+    const owner = (installId: string, coins: number): string => `${accountIdOf(installId)} ${coins}`;
+    // Nobody is noted yet. The entry of the guest moves into the account of the fourth; the first one's account is deleted.
+    await moveScores(accountIdOf(second), accountIdOf(fourth), true, { scripts, catalogue: { orderOf: () => 'desc' } });
+    expect(await payouts()).toEqual([owner(second, 50), owner(fourth, 0)].toSorted());
+    await removeScores(accountIdOf(first), [], scripts);
+    expect(await payouts()).toEqual(['- 500 deleted', owner(second, 50), owner(fourth, 0)].toSorted());
+    const args = { season: day, count: 1 };
+    while ((await scripts.run(notePayouts, keys, args))[0] === 'more');
+    const all = ['- 500 deleted', owner(second, 50), owner(third, 50), owner(fourth, 0)];
+    expect(await payouts()).toEqual(all.toSorted());
+    expect(await redis.redis.llen(seasonKeys.unpaid(game, day))).toBe(3);
+    // What leaves the board afterwards changes nothing.
+    await removeScores(accountIdOf(third), [], scripts);
+    const settled = { season: seasonKeys.season(game, day), payouts: seasonKeys.payouts(game, day), unpaid: seasonKeys.unpaid(game, day) };
+    const [, ...unpaid] = await scripts.run(readUnpaid, settled, { count: 10 });
+    const outcomes = unpaid.flatMap((word, index) => (index % 2 === 0 ? [`${word} paid`] : [])).join(',');
+    await scripts.run(settlePayouts, settled, { outcomes });
+    await scripts.run(settlePayouts, settled, { outcomes });
+    expect(await redis.redis.hmget(settled.season, 'state', 'paid', 'paidCoins')).toEqual(['paid', '1', '50']);
+    expect(await payouts()).toEqual(['- 50 deleted', '- 500 deleted', owner(second, 50) + ' paid', owner(fourth, 0)].toSorted());
+  });
+
+  test('a season of fewer players than prizes pays each player, and one without prizes ends at once', async () => {
+    const [first, second] = [freshId(), freshId()];
+    await submit(today, 'daily-small', 2, first);
+    await submit(today, 'daily-small', 1, second);
+    const week = (await submit(today, 'weekly', 1)).body.season.id;
+    // The week may have been closed by a service that is days ahead: then the score belongs to the next one.
+    await using later = await startAt(15);
+    await paid('daily-small', dayIn(0));
+    await paid('weekly', week);
+    expect([await balanceOf(today, first), await balanceOf(today, second)]).toEqual([500, 50]);
+  });
+});
+
+describe('the catalogue', () => {
+  const problems = (game: object, settings: Record<string, string> = {}): Promise<string> => {
+    const bad = join(folder, `${freshId('bad')}.json`);
+    writeFileSync(bad, JSON.stringify([{ ...appOf('bad'), ...game }]));
+    return start({ settings: { CATALOGUE_FILE: bad, ...settings } }).then(
+      async (service) => {
+        await service[Symbol.asyncDispose]();
+        return '';
+      },
+      (error: Error) => error.message.slice(error.message.indexOf(': ') + 2),
+    );
+  };
+
+  test.each([
+    [{ season: { period: 'hourly' } }, 'apps.0.season.period: '],
+    [{ season: season({ prizes: [{ upTo: 0, coins: 1 }] }) }, 'apps.0.season.prizes.0.upTo: Must be a rank from 1 to 100,000'],
+    [{ season: season({ prizes: [{ upTo: 1, coins: 0 }] }) }, 'apps.0.season.prizes.0.coins: Must be a whole number from 1 to 1,000,000'],
+    [{ season: season({ prizes: [PRIZES[1]!, PRIZES[0]!] }) }, 'apps.0.season.prizes.1.upTo: Must be above the upTo before it'],
+    [
+      { season: season({ payAfterSeconds: -1 }) },
+      'apps.0.season.payAfterSeconds: Must be a whole number of seconds from 0 to 2,592,000 (30 days)',
+    ],
+    [{ season: season({ keep: 0 }) }, 'apps.0.season.keep: Must be a whole number from 1 to 100'],
+    [{ season: { ...season(), prices: [] } }, 'apps.0.season: '],
+    [{ kind: 'app', season: season() }, 'apps.0.season: Only a game has seasons'],
+  ])('refuses %j', async (game, message) => {
+    expect(await problems(game)).toContain(message);
+  });
+
+  test('refuses prizes for scores of clients with COIN_AUTHORITY=server, and warns of them with client', async () => {
+    const settings = { COIN_AUTHORITY: 'server' };
+    expect(await problems({ season: season() }, settings)).toBe(
+      'apps.0.season.prizes: With COIN_AUTHORITY=server a game with prizes needs "scores": "server"',
+    );
+    expect(await problems({ season: season(), scores: 'server' }, settings)).toBe('');
+    expect(await problems({ season: season({ prizes: [] }) }, settings)).toBe('');
+    const logLines: string[] = [];
+    await using _ = await start({ redis: redis.location, settings: { CATALOGUE_FILE: file }, logLines });
+    expect(logLines.join('')).toContain('pay prizes for scores that any client can submit');
+  });
+});
+
+describe('the audit', () => {
+  /** The kinds of findings for a season. */
+  const findingsOf = async (game: string): Promise<string[]> => {
+    const { findings } = await audited(redis.location);
+    return findings.filter(({ subject }) => subject === `season ${dayIn(0)} of board ${game}`).map(({ kind }) => kind);
+  };
+
+  test('finds nothing wrong with all of these seasons', async () => {
+    const { findings } = await audited(redis.location);
+    // One test takes entries off without the rest of a deletion.
+    expect(findings.filter(({ text }) => !text.includes('daily-noted'))).toEqual([]);
+  });
+
+  test('finds prizes that do not agree with the board or the ledgers, and a season that nobody will pay', async () => {
+    const game = 'daily-audited';
+    const [first, second] = [freshId(), freshId()];
+    await submit(today, game, 9, first);
+    await submit(today, game, 8, second);
+    await redis.redis.zrem('seasons:due', `${game} ${dayIn(0)}`);
+    expect(await findingsOf(game)).toEqual(['document_without_queue']);
+    await redis.redis.zadd('seasons:due', 0, `${game} ${dayIn(0)}`);
+    {
+      await using later = await startAt(1);
+      await paid(game, dayIn(0));
+    }
+    expect(await findingsOf(game)).toEqual([]);
+    const payouts = seasonKeys.payouts(game, dayIn(0));
+    const [[playerId, text]] = Object.entries(await redis.redis.hgetall(payouts)).filter(([, each]) => each.includes(' 500 ')) as [
+      [string, string],
+    ];
+    await redis.redis.hset(payouts, playerId, text.replace(' 500 ', ' 600 '));
+    expect(await findingsOf(game)).toEqual(['wrong_payout', 'wrong_payout']);
+    await redis.redis.hdel(payouts, playerId);
+    const { findings } = await audited(redis.location);
+    expect(findings.filter(({ subject }) => subject === `account ${accountIdOf(first)}`)).toMatchObject([{ kind: 'prize_without_payout' }]);
+    await redis.redis.hset(payouts, playerId, text);
+    await redis.redis.set(seasonKeys.closed(game), '0');
+    expect(await findingsOf(game)).toEqual(['season_not_closed']);
+  });
+});
