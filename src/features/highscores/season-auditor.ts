@@ -2,7 +2,7 @@ import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { pairsOf } from '../../redis/pairs.ts';
-import { BoardCheck, checkHasPlayers, seasonTables } from './board-auditor.ts';
+import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';
 import { memberOf, parsePlayer } from './entry.ts';
 import { seasonKeys, SEASONS_DUE } from './model.ts';
 

@@ -47,6 +47,9 @@ const STORE_ACCOUNTS = 8;
 /** How long a read of the top ten may miss what an operator changed, in milliseconds. */
 const CACHED_MS = 1000;
 
+/** Of a read that the service could not do in time. */
+const READ_TRIES = 5;
+
 export class RandomBoard {
   /** Operations so far, by their names. */
   readonly counts: Record<string, number> = {};
@@ -209,8 +212,19 @@ export class RandomBoard {
     return status;
   }
 
+  async #ask(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {
+    // A read may find that the machine was busy. A write that did has no known outcome, and ends the walk.
+    for (let tries = 1; ; tries++) {
+      const reply = await this.#send(method, path, body, headers);
+      if (reply.status < 500) return reply;
+      const text = `${method} ${path} answered ${reply.status} ${JSON.stringify(reply.body)}`;
+      if (method === 'POST' || tries === READ_TRIES) throw new Error(text);
+      await delay(200);
+    }
+  }
+
   /** node:http costs less than fetch. */
-  #ask(
+  #send(
     method: string,
     path: string,
     body?: object,

@@ -1,0 +1,179 @@
+import { Fingerprints } from '../../consistency/fingerprints.ts';
+import { pages } from '../../consistency/scan-pages.ts';
+import type { Command, Finding, Look } from '../../consistency/auditor.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { arrivalOf, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePlayer, playerIdOf } from './entry.ts';
+import { hiddenWithoutBan } from './hidden-entries.ts';
+import { boardKeys, seasonKeys } from './model.ts';
+
+/** The check lists so many findings of one kind for a board, and looks again at so many suspects. */
+const LISTED = 5;
+const SUSPECTS = 10_000;
+
+/** The keys of a board or of a season. */
+interface Tables {
+  readonly subject: string;
+  readonly scores: string;
+  readonly players: string;
+}
+
+export const boardTables = (game: string): Tables => ({
+  subject: `board ${game}`,
+  scores: boardKeys.scores(game),
+  players: boardKeys.players(game),
+});
+
+export const seasonTables = (game: string, season: string): Tables => ({
+  subject: `season ${season} of board ${game}`,
+  scores: seasonKeys.scores(game, season),
+  players: seasonKeys.players(game, season),
+});
+
+export async function checkHasPlayers({ subject, scores, players }: Tables, look: Look): Promise<Finding[]> {
+  const [isThere, count] = (await look.together(['EXISTS', players], ['ZCARD', scores])) as number[];
+  if (isThere === 1 || count === 0) return [];
+  return [{ kind: 'score_without_player', subject, text: `It has ${count} scores and no players.` }];
+}
+
+/**
+ * Checks a board. It reads all players and then all scores, and keeps 64 bits of each member to find scores without a player. Submissions
+ * go on meanwhile, so the check looks at each suspect again, for itself.
+ */
+export class BoardCheck {
+  readonly #game: string;
+  readonly #tables: Tables;
+  readonly #look: Look;
+  readonly #findings: Finding[] = [];
+  readonly #members = new Fingerprints();
+  /** Players whose entry is not among the scores, or whose account's set does not name the board. */
+  readonly #suspects = new Set<string>();
+  /** Members without a player. */
+  readonly #strangers = new Set<string>();
+  /** Players whose entry is hidden. */
+  readonly #hidden = new Set<string>();
+  #highestArrival = 0;
+
+  /** @param season its board in place of that of all time */
+  constructor(game: string, look: Look, season?: string) {
+    this.#game = game;
+    this.#tables = season === undefined ? boardTables(game) : seasonTables(game, season);
+    this.#look = look;
+  }
+
+  async run(): Promise<Finding[]> {
+    const secret = (await this.#look.ask('GET', boardKeys.secret(this.#game))) as string | null;
+    if (secret === null) this.#find('no_board_secret', ['It has players, but not the secret of which their ids are made.']);
+    await this.#readPlayers(secret);
+    await this.#readScores();
+    const arrivals = Number((await this.#look.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
+    if (arrivals < this.#highestArrival)
+      this.#find('wrong_arrivals', [`Its newest score is said to be of ${arrivals}, but it has one of ${this.#highestArrival}.`]);
+    await this.#checkSuspects();
+    await this.#checkStrangers();
+    this.#find('hidden_entry', await hiddenWithoutBan(this.#tables.players, this.#hidden, this.#look));
+    return this.#findings;
+  }
+
+  async #readPlayers(secret: string | null): Promise<void> {
+    const { ofAccount } = boardKeys;
+    const [unreadable, foreign]: [string[], string[]] = [[], []];
+    let count = 0;
+    for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players)) {
+      const players: { id: string; member: string; accountId: string }[] = [];
+      for (const [id, text] of pairsOf(fields)) {
+        const hidden = hiddenPlayerIn(id);
+        if (hidden !== undefined) {
+          if (this.#hidden.size < SUSPECTS) this.#hidden.add(hidden);
+          continue;
+        }
+        count++;
+        const player = parsePlayer(text);
+        if (player === undefined) note(unreadable, `The entry of the player ${id} cannot be read: "${text}".`);
+        else if (secret !== null && playerIdOf(secret, player.accountId) !== id)
+          note(foreign, `The player ${id} is said to be the account ${player.accountId}, which has another id there.`);
+        const member = memberOf(id, text);
+        this.#members.add(member);
+        if (player === undefined) continue;
+        players.push({ id, member, accountId: player.accountId });
+      }
+      if (players.length === 0) continue;
+      // Other clients may write in between: each suspect is looked at again.
+      const isNamed = players.map(({ accountId }): Command => ['SISMEMBER', ofAccount(accountId), this.#game]);
+      const commands: Command[] = [['ZMSCORE', this.#tables.scores, ...players.map(({ member }) => member)], ...isNamed];
+      const [standing, ...named] = await Promise.all(commands.map((command) => this.#look.ask(...command)));
+      for (const [index, { id }] of players.entries())
+        if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
+    }
+    this.#look.count('board players', count);
+    this.#find('unreadable_entry', unreadable);
+    this.#find('foreign_player', foreign);
+  }
+
+  async #readScores(): Promise<void> {
+    for await (const found of pages(this.#look, 'ZSCAN', this.#tables.scores)) {
+      for (const [member] of pairsOf(found)) {
+        const arrival = member.length > HEAD_LENGTH ? arrivalOf(member) : NaN;
+        if (arrival > this.#highestArrival) this.#highestArrival = arrival;
+        if (!this.#members.has(member) && this.#strangers.size < SUSPECTS) this.#strangers.add(member);
+      }
+    }
+  }
+
+  async #checkSuspects(): Promise<void> {
+    const [withoutScore, unnamed]: [string[], string[]] = [[], []];
+    for (const id of this.#suspects) {
+      const found = await this.#standingOf(id);
+      if (found === undefined) continue;
+      const { accountId, member, stands } = found;
+      const [isThere, isNamed] = await this.#look.atomically(
+        ['HEXISTS', this.#tables.players, id],
+        ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
+      );
+      if (isThere === 1 && isNamed !== 1)
+        unnamed.push(`The account ${accountId} has an entry, but its set of boards does not name the board.`);
+      if (!stands) withoutScore.push(`The account ${accountId} is a player, but its entry "${member}" is not among the scores.`);
+    }
+    this.#find('player_without_board', unnamed);
+    this.#find('player_without_score', withoutScore);
+  }
+
+  /** A player's entry, and whether it is among the scores. A submission replaces the entry: then the new one has to be. */
+  async #standingOf(id: string): Promise<{ accountId: string; member: string; stands: boolean } | undefined> {
+    let known: string | undefined;
+    for (;;) {
+      const [text, score, hidden] = await this.#look.atomically(
+        ['HGET', this.#tables.players, id],
+        ['ZSCORE', this.#tables.scores, known ?? ''],
+        ['HGET', this.#tables.players, hiddenField(id)],
+      );
+      const player = text === null ? undefined : parsePlayer(text as string);
+      if (player === undefined) return undefined;
+      const member = memberOf(id, text as string);
+      if (member === known) return { accountId: player.accountId, member, stands: score !== null || hidden !== null };
+      known = member;
+    }
+  }
+
+  /** A score that stands before and after all players were read, and is none of theirs, has no player. */
+  async #checkStrangers(): Promise<void> {
+    if (this.#strangers.size === 0) return;
+    for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players))
+      for (const [id, text] of pairsOf(fields)) this.#strangers.delete(memberOf(id, text));
+    const members = [...this.#strangers];
+    const standing = await Promise.all(members.map((member) => this.#look.ask('ZSCORE', this.#tables.scores, member)));
+    this.#find(
+      'score_without_player',
+      members.filter((_, index) => standing[index] !== null).map((member) => `The score of the entry "${member}" has no player.`),
+    );
+  }
+
+  #find(kind: string, texts: readonly string[]): void {
+    const { subject } = this.#tables;
+    for (const text of texts.slice(0, LISTED)) this.#findings.push({ kind, subject, text });
+    if (texts.length > LISTED) this.#findings.push({ kind, subject, text: `The same holds for ${texts.length - LISTED} more.` });
+  }
+}
+
+function note(texts: string[], text: string): void {
+  if (texts.length < SUSPECTS) texts.push(text);
+}
