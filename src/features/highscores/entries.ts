@@ -31,8 +31,8 @@ export const entriesScript = defineScript({
 const PAGE_SIZE = 20;
 const MOST_ENTRIES = 100;
 
-/** The last entry of a page: its score, as Redis writes it, the head of its member, and its season. */
-const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,17})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})(?: ([\\dW-]{7,10}))?$`);
+/** The last entry of a page: its score, as Redis writes it (20 digits behind the point in 0.00012345678901234567), the head of its member, and its season. */
+const PLACE = new RegExp(`^(-?\\d{1,16}(?:\\.\\d{1,20})?(?:e[+-]\\d{1,3})?) (${HEAD_PATTERN})(?: ([\\dW-]{7,10}))?$`);
 
 const CURSOR_RULE = 'Must be the nextCursor of a page of this board';
 

@@ -156,9 +156,9 @@ describe('GET /v1/highscores/{game}/entries', () => {
     ['cursor=', 'cursor'],
     ['cursor=!', 'cursor'],
     [`cursor=${'a'.repeat(101)}`, 'cursor'],
-    [`cursor=${Buffer.from('(1 aaaaaaaaaaaaaaaaaaaaa').toString('base64url')}`, 'cursor'],
+    [`cursor=${Buffer.from('(1 aaaaaaaaaaaaaaaaa').toString('base64url')}`, 'cursor'],
     [`cursor=${Buffer.from('1 short').toString('base64url')}`, 'cursor'],
-    [`cursor=${Buffer.from('+inf aaaaaaaaaaaaaaaaaaaaa').toString('base64url')}`, 'cursor'],
+    [`cursor=${Buffer.from('+inf aaaaaaaaaaaaaaaaa').toString('base64url')}`, 'cursor'],
   ])('%s is invalid_request', async (query, field) => {
     const { status, body } = await new Board().page(query);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', field]);
@@ -166,7 +166,19 @@ describe('GET /v1/highscores/{game}/entries', () => {
 
   test('a cursor of a fractional, huge or tiny score leads on', async () => {
     const board = new Board();
-    const scores = [9007199254740991, 1e15 + 0.5, 0.1, 1e-7, 5e-324, 0, -1e-300, -0.30000000000000004, -9007199254740991];
+    const scores = [
+      9007199254740991,
+      1e15 + 0.5,
+      0.1,
+      0.012345678901234568,
+      0.00012345678901234567,
+      1e-7,
+      5e-324,
+      0,
+      -1e-300,
+      -0.30000000000000004,
+      -9007199254740991,
+    ];
     for (const [player, score] of scores.entries()) await board.submit(player, score);
     expect((await board.pages(1)).map(({ score }) => score)).toEqual(scores);
   });
