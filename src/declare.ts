@@ -11,7 +11,7 @@ import type { Proofs } from './features/entitlement/proof.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PurchaseCounts } from './features/purchases/purchase-counts.ts';
 import type { Purchases } from './features/purchases/purchases.ts';
-import type { AllowedNames } from './features/names/allowed-names.ts';
+import type { PlayerNames } from './features/names/player-names.ts';
 import type { Seasons } from './features/highscores/seasons.ts';
 import type { ActCounts } from './features/rooms/act-counts.ts';
 import type { Matches } from './features/rooms/match/matches.ts';
@@ -48,7 +48,7 @@ export interface Services {
   readonly proofs: Proofs;
   readonly catalogue: Catalogue;
   readonly boards: BoardCache;
-  readonly names: AllowedNames;
+  readonly names: PlayerNames;
   readonly seasons: Seasons;
   readonly keySecret: KeySecret;
   readonly serverKeys: KeyRing;

@@ -3,6 +3,7 @@ import { accountHolding } from './features/accounts/holdings.ts';
 import { coinHolding } from './features/coins/holdings.ts';
 import { entitlementHolding } from './features/entitlement/holdings.ts';
 import { scoreHolding } from './features/highscores/holdings.ts';
+import { nameHolding } from './features/names/holdings.ts';
 import { purchaseHolding } from './features/purchases/holdings.ts';
 import { seatHolding } from './features/rooms/holdings.ts';
 import { sessionHolding } from './features/sessions/holdings.ts';
@@ -20,6 +21,7 @@ export const holdings = [
   sessionHolding,
   trialHolding,
   entitlementHolding,
+  nameHolding,
   scoreHolding,
   seatHolding,
   subscriptionHolding,

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { GIVEN_NAMES } from '../src/features/names/model.ts';
 import { DATA_ID_KEY } from '../src/redis/data-id.ts';
 import type { TestReply, TestService } from './harness.ts';
 
@@ -14,8 +15,11 @@ export async function expectCommands(service: TestService, asks: readonly Ask[])
   const commands: string[] = [];
   const monitor = await redis.monitor();
   monitor.on('monitor', (_time: string, asked: string[], source: string) => {
-    // Commands inside a script cost no round trip. The service polls the `:due` queues, the server keys and the data id in the background.
-    if (source !== 'lua' && !asked.some((word) => word.endsWith(':due') || word.startsWith('{server-keys}') || word === DATA_ID_KEY))
+    // Commands inside a script cost no round trip. The service polls the `:due` queues, the server keys, given names and the data id.
+    if (
+      source !== 'lua' &&
+      !asked.some((word) => word.endsWith(':due') || word.startsWith('{server-keys}') || word === GIVEN_NAMES || word === DATA_ID_KEY)
+    )
       commands.push(asked[0]!.toLowerCase());
   });
   const expected: string[] = [];

@@ -12,6 +12,7 @@ import { kick, pardon } from './kick.ts';
 import { exportLog, listLog } from './log.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { listStuckPurchases, lookAtPurchase, showPurchase } from './purchases.ts';
+import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
 import { listSeasons } from './seasons.ts';
@@ -30,6 +31,8 @@ export const operations: readonly Operation[] = [
   unban,
   give,
   takeBack,
+  rename,
+  unname,
   deleteAccount,
   listBoard,
   listSeasons,

@@ -13,7 +13,7 @@ import { ProofKeys } from '../features/entitlement/proof-keys.ts';
 import { BoardCache } from '../features/highscores/board-cache.ts';
 import { Seasons } from '../features/highscores/seasons.ts';
 import { boardFeed } from '../features/highscores/board-feed.ts';
-import { AllowedNames } from '../features/names/allowed-names.ts';
+import { PlayerNames } from '../features/names/player-names.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
 import { PurchaseCounts } from '../features/purchases/purchase-counts.ts';
 import { Purchases } from '../features/purchases/purchases.ts';
@@ -118,7 +118,7 @@ export function servicesOf(
     tokens,
     proofs: new Proofs(new ProofKeys(options.sessionKeys)),
     catalogue,
-    names: new AllowedNames(config, log),
+    names: new PlayerNames(config, { scripts, subscriber, log }),
     boards: new BoardCache(subscriber, options.isAlone ?? false),
     seasons: new Seasons({ scripts, bookings, log, now }),
     keySecret,

@@ -109,6 +109,7 @@ async function useEverything(): Promise<void> {
   const { token: bearer } = await makeServerKey(service, ['admin']);
   const until = new Date(service.now() + 86_400_000).toISOString();
   await service.post(`/v1/admin/accounts/${store.body.accountId}/give`, { until, reason: 'test' }, { bearer });
+  await service.post(`/v1/admin/accounts/${store.body.accountId}/rename`, { name: 'Ada', reason: 'test' }, { bearer });
   for (const everywhere of [false, true]) {
     const ended = await service.post('/v1/logout', { everywhere }, await signInToStore(service, freshId(), {}));
     expect(ended.status).toBe(200);

@@ -41,6 +41,8 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'accounts unban': ['support', { accountId: nobody, reason }],
   'accounts give': ['economist', { accountId: nobody, until: '2027-01-01T00:00:00Z', reason }],
   'accounts take-back': ['economist', { accountId: nobody, reason }],
+  'accounts rename': ['support', { accountId: nobody, name: 'Ada', reason }],
+  'accounts unname': ['support', { accountId: nobody, reason }],
   'accounts delete': ['admin', { accountId: nobody, reason }],
   'coins grant': ['economist', { entries: [{ account: nobody, coins: 1 }], key: 'a', reason }],
   'purchases show': ['viewer', { purchase: 'GPA.0000' }],

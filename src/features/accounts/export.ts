@@ -43,7 +43,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
     caller: 'required',
     summary: 'All that is kept about the caller, in pages.',
     description:
-      'The first page has the account, its trial link, given access, subscription report and balance. The scores on boards follow, the seats in rooms that were ' +
+      'The first page has the account, its trial link, given access and name, subscription report and balance. The scores on boards follow, the seats in rooms that were ' +
       'taken in the last week at least, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
       'of the ledger; most accounts have one page, and any page may be short. Send `nextCursor` as `cursor` for the next one, ' +
       'until there is none. The pages are no snapshot: what happens meanwhile may be missing. A process makes one page of an account at a time: another request meanwhile is `rate_limited`. Kept elsewhere and not listed: installIds and ' +

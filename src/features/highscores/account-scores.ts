@@ -51,6 +51,15 @@ const hideEntry = defineScript({
   library: seasonLibraries,
 });
 
+const renameEntry = defineScript({
+  file: new URL('rename-entry.lua', import.meta.url),
+  keys: ['scores', 'players', 'version', 'secret'],
+  args: ['game', 'accountId', 'name'],
+  answers: ['renamed', 'none'],
+  durable: true,
+  library: boardLibrary,
+});
+
 export const removeEntry = defineScript({
   file: new URL('remove-entry.lua', import.meta.url),
   keys: ['scores', 'players', 'version', 'removed', 'secret'],
@@ -109,6 +118,18 @@ export async function hideScores(accountId: string, isHidden: boolean, scripts: 
 }
 /** Accounts whose payouts one script forgets: less than a millisecond of Redis. */
 const ACCOUNTS_AT_ONCE = 100;
+
+/** Shows the entries of an account under another name, in archives and seasons too. @returns how many */
+export async function renameScores(accountId: string, name: string, scripts: ScriptRunner): Promise<number> {
+  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
+  let renamed = 0;
+  for (const game of games)
+    for await (const { keys } of boardsWith(game, scripts)) {
+      const [word] = await scripts.run(renameEntry, { ...keys, version: boardKeys.version(game) }, { game, accountId, name });
+      if (word === 'renamed') renamed++;
+    }
+  return renamed;
+}
 
 const scanBoards = defineScript({
   file: new URL('scan-boards.lua', import.meta.url),

@@ -64,10 +64,10 @@ export const submitScore = endpoint({
   // A first score stays for ever, as a ledger entry does.
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
-  async handle({ caller, key: by, params: { game }, body: { score, name } }, services: SubmitServices) {
+  async handle({ caller, key: by, params: { game }, body: { score, name: sent } }, services: SubmitServices) {
     const { scripts, config, boards, keySecret, catalogue, names, seasons } = services;
     if (by === undefined && catalogue.scoreAuthorityOf(game) === 'server') return refuse('server_only');
-    names.check(name);
+    const name = names.shown(caller.accountId, sent);
     keySecret.check();
     const { order, period, rules } = rulesOf(game, catalogue);
     const script = period === '' ? submitScript : submitOfSeason;

@@ -69,13 +69,13 @@ export const claimPairing = endpoint({
     `token=$(curl -s -X POST $base/v1/pair/new -H 'content-type: application/json' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/pair/claim -H 'content-type: application/json' -d '{"token":"'$token'","installId":"install-0001"}'`,
   async handle({ caller, body }, { scripts, names, now }: Pick<Services, 'scripts' | 'names' | 'now'>) {
-    names.check(body.name);
+    const name = names.shown(caller.accountId, body.name) ?? '';
     if (!mayBePairToken(body.token)) return new Unchecked(refuse('pair_not_found'));
     const [word, matchCode, address, userAgent, createdAt] = await scripts.runAs(
       caller,
       claimScript,
       { pair: pairKeys.pair(body.token) },
-      { step: body.step ?? 'confirm', claimant: caller.accountId, name: body.name ?? '', kind: kindOf(caller) },
+      { step: body.step ?? 'confirm', claimant: caller.accountId, name, kind: kindOf(caller) },
     );
     switch (word) {
       case 'pending':

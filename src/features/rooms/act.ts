@@ -60,9 +60,9 @@ export const actInRoom = endpoint({
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
     const by = key ?? caller;
     if (by === undefined) return refuse('identity_required');
-    if (action === 'join') names.check(body.name);
+    const sent = action === 'join' ? { ...body, name: names.shown(caller?.accountId, body.name) } : body;
     const { fields, you, isReplayed } = await actCounts.counted(action, 'http', () =>
-      roomActs.perform({ code, action, body, by, isWhole: true, address: meta.address }),
+      roomActs.perform({ code, action, body: sent, by, isWhole: true, address: meta.address }),
     );
     return seatedReply(fields, you, isReplayed);
   },

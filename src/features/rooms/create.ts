@@ -38,10 +38,10 @@ export const createRoom = endpoint({
   creates: true,
   example: `curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001","name":"Ann","maxPlayers":4}'`,
   async handle({ caller, body, key }, services: LobbyServices & Pick<Services, 'names'>) {
-    const { name, state: stateText = '{}', seatless: isSeatless = false, installId: _, ...settings } = body;
+    const { name: sent, state: stateText = '{}', seatless: isSeatless = false, installId: _, ...settings } = body;
     if (isSeatless && key === undefined) return refuse('server_only', { field: 'seatless' });
     if (key !== undefined && !isSeatless) return invalid('seatless', 'Must be true with a server key, which takes no seat');
-    services.names.check(name);
+    const name = services.names.shown(caller?.accountId, sent);
     const game = settings.game ?? key?.game;
     const fields = await openLobby(isSeatless ? undefined : caller, name, { ...settings, game, stateText, startWhenFull: false }, services);
     return seatedReply(fields, isSeatless ? { playerId: 'server', host: true } : { playerId: 'p1', host: true });

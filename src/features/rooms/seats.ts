@@ -30,6 +30,14 @@ const vacateSeats = defineScript({
   library: roomLibrary,
 });
 
+const renameSeatsIn = defineScript({
+  file: new URL('rename-seats.lua', import.meta.url),
+  keys: ['room'],
+  args: ['owners', 'name', 'ttlMs'],
+  answers: ['renamed', 'none'],
+  library: roomLibrary,
+});
+
 interface RoomParts {
   readonly scripts: ScriptRunner;
   readonly now: () => number;
@@ -57,6 +65,26 @@ export async function leaveRooms(
       cursor = next!;
     } while (cursor !== '0');
   }
+}
+
+/** Rooms in which seats get another name. An account that entered more in two weeks keeps its name in the others. */
+const MOST_RENAMED = 200;
+
+/** Shows the seats of some accounts under another name, in all rooms that their sets name. @returns in how many rooms */
+export async function renameSeats(
+  owners: readonly string[],
+  name: string,
+  parts: RoomParts & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
+): Promise<number> {
+  const { scripts, config } = parts;
+  const args = { owners: owners.join(' '), name: JSON.stringify(name), ttlMs: ttlMsOf(config) };
+  let renamed = 0;
+  for (const owner of owners)
+    for (const code of await codesEntered(owner, MOST_RENAMED, parts)) {
+      const [word] = await scripts.run(renameSeatsIn, { room: roomKeys.room(code) }, args);
+      if (word === 'renamed') renamed++;
+    }
+  return renamed;
 }
 
 /** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left them. */

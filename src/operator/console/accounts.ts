@@ -4,6 +4,7 @@ import { ban, unban } from '../ban.ts';
 import { deleteAccount } from '../delete.ts';
 import { find } from '../find.ts';
 import { give, takeBack } from '../gift.ts';
+import { rename, unname } from '../rename.ts';
 import { explain, show, showHistory } from '../show.ts';
 import { signOut } from '../sign-out.ts';
 import type { CommandGroup, Flag } from './command.ts';
@@ -100,6 +101,19 @@ export const accounts: CommandGroup = {
       text: ({ accountId, taken }) =>
         taken === undefined ? `${accountId} was given nothing.` : `${accountId} has no access by a gift any more.`,
     }),
+    rename: commandOf(rename, {
+      words: ['ACCOUNT', 'NAME'],
+      changes: true,
+      input: ({ words: [, name] }) => ({ name }),
+      text: ({ accountId, boards, rooms }) =>
+        `${accountId} has this name now: on ${entriesText(boards)} of boards, in ${rooms} rooms, and wherever it plays next.`,
+    }),
+    unname: commandOf(unname, {
+      words: ['ACCOUNT'],
+      changes: true,
+      input: () => ({}),
+      text: ({ accountId, hadName }) => (hadName ? `${accountId} chooses its own name again.` : `${accountId} was given no name.`),
+    }),
     delete: commandOf(deleteAccount, {
       words: ['ACCOUNT'],
       changes: true,
@@ -164,6 +178,9 @@ function textOfAccount(account: Shown): string {
     ...(account.gift === undefined
       ? []
       : [['gift', `${until(account.gift.until).trim()}, by ${account.gift.by}: ${account.gift.reason}`] as [string, string]]),
+    ...(account.givenName === undefined
+      ? []
+      : [['given name', `${account.givenName.name}, by ${account.givenName.by}: ${account.givenName.reason}`] as [string, string]]),
     ['subscription', `${subscription.state}${SOURCE[subscription.source]}${until(subscription.expiresAt)}`],
     ['trial', `${trial.state}${until(trial.expiresAt)}`],
     ['install proven', minuteOfText(account.installVerifiedAt)],

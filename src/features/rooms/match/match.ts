@@ -45,9 +45,12 @@ export const matchRoom = endpoint({
     `curl -s $base/v1/rooms/match -H 'content-type: application/json' ` +
     `-d '{"installId":"install-0001","game":"pebble-drop","tags":{"mode":"duel"},"maxPlayers":2,"startWhenFull":true}'`,
   async handle({ caller, body }, { matches, names }: Pick<Services, 'matches' | 'names'>) {
-    names.check(body.name);
     const { installId: _, ...wanted } = body;
-    const { fields, you, created } = await matches.match(caller, { ...wanted, name: wanted.name, maxPlayers: wanted.maxPlayers });
+    const { fields, you, created } = await matches.match(caller, {
+      ...wanted,
+      name: names.shown(caller.accountId, wanted.name),
+      maxPlayers: wanted.maxPlayers,
+    });
     return new Encoded(`{"ok":true,"room":${roomJson(fields)},"you":${youJson(you)},"created":${created}}`);
   },
 });

@@ -1,0 +1,65 @@
+import type { Logger } from 'pino';
+import { pairsOf } from '../../redis/pairs.ts';
+import { redisFailure, type ScriptRunner } from '../../redis/script-runner.ts';
+import type { Subscriptions } from '../../redis/subscriber.ts';
+import { GIVEN_NAMES, readIndex } from './model.ts';
+
+/** A message may get lost with its connection. */
+const LOOK_INTERVAL_MS = 3000;
+
+export interface GivenNamesParts {
+  readonly scripts: ScriptRunner;
+  readonly subscriber: Subscriptions;
+  readonly log: Logger;
+}
+
+/** The names that operators gave accounts, in the memory of this process. While Redis is away those of the last read count. */
+export class GivenNames {
+  readonly #parts: GivenNamesParts;
+  readonly #look: NodeJS.Timeout;
+  #names: ReadonlyMap<string, string> = new Map();
+  #version = '';
+  #lastProblem: string | undefined;
+
+  constructor(parts: GivenNamesParts) {
+    this.#parts = parts;
+    const { subscriber } = parts;
+    subscriber.on('ready', (isConcerned) => {
+      if (isConcerned(GIVEN_NAMES)) void this.#listen();
+    });
+    subscriber.on('message', (channel) => {
+      if (channel === GIVEN_NAMES) void this.#read();
+    });
+    this.#look = setInterval(() => void this.#read(), LOOK_INTERVAL_MS);
+  }
+
+  /** The name that an account was given, if it was. */
+  of(accountId: string): string | undefined {
+    return this.#names.get(accountId);
+  }
+
+  close(): void {
+    clearInterval(this.#look);
+  }
+
+  async #listen(): Promise<void> {
+    // A subscription that fails is followed by another `ready`.
+    await this.#parts.subscriber.subscribe(GIVEN_NAMES).catch(() => {});
+    await this.#read();
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const [word, version = '', ...names] = await this.#parts.scripts.run(readIndex, { index: GIVEN_NAMES }, { known: this.#version });
+      // Reads may overlap: an answer of an older state comes before that of a newer one, and the next look mends the rest.
+      if (word === 'index') [this.#names, this.#version] = [new Map(pairsOf(names)), version];
+      this.#lastProblem = undefined;
+    } catch (error) {
+      const { message } = error as Error;
+      // The main connection logs outages.
+      const level = redisFailure(error) === undefined ? 'warn' : 'debug';
+      if (message !== this.#lastProblem) this.#parts.log[level]({ reason: message }, 'the given names could not be read');
+      this.#lastProblem = message;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { accountKey } from '../../accounts/account-keys.ts';
+import { isoTime } from '../../accounts/fields.ts';
+import type { Holding } from '../../accounts/holdings.ts';
+import { nameAuditor } from './name-auditor.ts';
+import { nameFields, noteGivenName, readGiven } from './model.ts';
+
+const GivenName = z.object({ name: z.string(), givenAt: z.iso.datetime() });
+
+/** The name that operators gave the account in place of its own. */
+export const nameHolding = {
+  name: 'given name',
+  fields: [nameFields],
+  // The fields have moved already. Only an account with a given name needs its line in the index.
+  async handOver({ guestId, accountId }, { scripts }) {
+    const [, name] = await scripts.run(readGiven, { account: accountKey(accountId) }, {});
+    if (name === undefined || name === '') return false;
+    await noteGivenName(accountId, name, scripts);
+    await noteGivenName(guestId, '', scripts);
+    return false;
+  },
+  async erase({ accountId }, { scripts }) {
+    await noteGivenName(accountId, '', scripts);
+  },
+  exported: {
+    shape: {
+      givenName: GivenName.optional().meta({ description: 'The name that people who run the service gave in place of the own one.' }),
+    },
+    first: ({ fields }) => {
+      const [name = '', givenAt] = [fields['nameGiven'], isoTime(fields['nameGivenAt'])];
+      return name === '' || givenAt === undefined ? {} : { givenName: { name, givenAt } };
+    },
+  },
+  shown: {
+    shape: { givenName: GivenName.extend({ by: z.string(), reason: z.string() }).optional() },
+    show({ fields }) {
+      const [name = '', givenAt] = [fields['nameGiven'], isoTime(fields['nameGivenAt'])];
+      if (name === '' || givenAt === undefined) return {};
+      return { givenName: { name, givenAt, by: fields['nameGivenBy'] ?? '', reason: fields['nameGivenReason'] ?? '' } };
+    },
+  },
+  auditors: () => [nameAuditor],
+} satisfies Holding;

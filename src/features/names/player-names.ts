@@ -1,0 +1,31 @@
+import type { Config } from '../../config.ts';
+import { AllowedNames } from './allowed-names.ts';
+import { GivenNames, type GivenNamesParts } from './given-names.ts';
+
+/** The names under which players are shown on boards, in rooms and to the browsers that they sign in. */
+export class PlayerNames {
+  readonly #allowed: AllowedNames;
+  readonly #given: GivenNames;
+
+  /** @throws SettingError for a bad NAME_WORDS_FILE */
+  constructor(config: Pick<Config, 'NAME_WORDS_FILE'>, parts: GivenNamesParts) {
+    this.#allowed = new AllowedNames(config, parts.log);
+    this.#given = new GivenNames(parts);
+  }
+
+  /**
+   * The name under which an account is shown: the one that operators gave it, else the one that it sends.
+   * @throws Refusal `invalid_request` for a name with a word of NAME_WORDS_FILE
+   */
+  shown<Name extends string | undefined>(accountId: string | undefined, name: Name): Name | string {
+    const given = accountId === undefined || name === undefined ? undefined : this.#given.of(accountId);
+    if (given !== undefined) return given;
+    this.#allowed.check(name);
+    return name;
+  }
+
+  close(): void {
+    this.#allowed.close();
+    this.#given.close();
+  }
+}

@@ -1,0 +1,23 @@
+-- Shows the seats of some accounts in a room under another name.
+-- KEYS room
+-- ARGV owners (separated by blanks), name (JSON text), ttl_ms
+-- Library room.lua: find_room, seated_ids, seat_fields, set, settle
+-- Answers renamed(seats) none
+local found = find_room(room)
+if not found then return {'none'} end
+local ids = seated_ids(found.players)
+local accounts, renamed = seat_fields(room, ids, ':account'), 0
+for place, id in ipairs(ids) do
+  if string.find(' ' .. owners .. ' ', ' ' .. accounts[place] .. ' ', 1, true) then
+    -- The name is the last part of a player's record.
+    local record = redis.call('HGET', room, id)
+    local before = string.match(record, '^("ready":%a+,"connected":%a+,"joinedAt":"[^"]*","name":)')
+    if before and before .. name ~= record then
+      set(found, id, before .. name)
+      renamed = renamed + 1
+    end
+  end
+end
+if renamed == 0 then return {'none'} end
+settle(found, ttl_ms)
+return {'renamed', string.format('%d', renamed)}

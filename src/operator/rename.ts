@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { accountKey, standingKey } from '../accounts/account-keys.ts';
+import { AccountId } from '../accounts/ids.ts';
+import { PlayerName } from '../accounts/player-name.ts';
+import { runWhereItIs } from '../accounts/standing-look.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
+import { renameScores } from '../features/highscores/account-scores.ts';
+import { giveName, noteGivenName } from '../features/names/model.ts';
+import { renameSeats } from '../features/rooms/seats.ts';
+import { afterWrites } from '../redis/script-runner.ts';
+import { followed, movedOn } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
+
+const exampleOf = (verb: string, body: string): string =>
+  `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
+  `-H 'content-type: application/json' -d '${body}'`;
+
+export const rename = operation({
+  name: 'accounts rename',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/rename',
+  operationId: 'renamePlayer',
+  role: 'support',
+  summary: 'Gives a player another name, on all boards and in the rooms of the last two weeks at once, and from then on.',
+  description:
+    'Whatever name the account sends later, boards, rooms and pairings show this one, until `unname`. It moves with a guest. At most 10,000 ' +
+    'accounts have a given name.',
+  input: z.object({ accountId: Account, name: PlayerName, reason: Reason }),
+  reply: z.object({ accountId: AccountId, boards: z.number().int(), rooms: z.number().int() }),
+  errors: ['account_not_found', 'account_deleted', 'invalid_request'],
+  example: exampleOf('rename', '{"name":"Player 7","reason":"ticket 4711"}'),
+  async prepare({ accountId: asked, name, reason }, parts, { by }) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId, fields, standing } = account;
+    const given = fields['nameGiven'] ?? '';
+    const replaces = given === '' ? '' : ` This replaces the name "${given}" that it was given.`;
+    return {
+      question: `Give the account ${accountId} the name "${name}"?${replaces} Reason: ${reason}`,
+      what: { account: accountId },
+      why: reason,
+      noted: (reply) => ({ boards: reply.boards, rooms: reply.rooms, ...movedOn(accountId, reply) }),
+      async act() {
+        const done = await changeName(accountId, { name, givenAt: parts.now(), by, reason }, parts);
+        if (done instanceof Refusal) return done;
+        const owners = [done.accountId, ...standing.guests.map(({ id }) => id)];
+        return afterWrites(shown(done.accountId, owners, name, parts));
+      },
+    };
+  },
+});
+
+async function shown(accountId: string, owners: readonly string[], name: string, parts: OperatorParts) {
+  const boards = await renameScores(accountId, name, parts.scripts);
+  return { accountId, boards, rooms: await renameSeats(owners, name, parts) };
+}
+
+export const unname = operation({
+  name: 'accounts unname',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/unname',
+  operationId: 'unnamePlayer',
+  role: 'support',
+  summary: 'Lets a player choose the own name again.',
+  description: 'Boards and rooms show the given name until the player sends another one.',
+  input: z.object({ accountId: Account, reason: Reason }),
+  reply: z.object({ accountId: AccountId, hadName: z.boolean() }),
+  errors: ['account_not_found', 'account_deleted'],
+  example: exampleOf('unname', '{"reason":"an appeal"}'),
+  async prepare({ accountId: asked, reason }, parts) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId, fields } = account;
+    return {
+      question: `Let the account ${accountId} choose its own name again, in place of "${fields['nameGiven'] ?? ''}"? Reason: ${reason}`,
+      what: { account: accountId },
+      why: reason,
+      noted: (reply) => ({ hadName: reply.hadName ? 'yes' : 'no', ...movedOn(accountId, reply) }),
+      async act() {
+        const done = await changeName(accountId, { name: '', givenAt: '', by: '', reason: '' }, parts);
+        return done instanceof Refusal ? done : { accountId: done.accountId, hadName: done.had };
+      },
+    };
+  },
+});
+
+type GivenName = Record<'name' | 'givenAt' | 'by' | 'reason', string | number>;
+
+/** The account comes first: it is the truth, and a repetition brings the index after it. */
+async function changeName(account: string, given: GivenName, { scripts }: Pick<OperatorParts, 'scripts'>) {
+  const { word, figures, accountId } = await runWhereItIs(account, scripts, (id) =>
+    scripts.run(giveName, { account: accountKey(id), standing: standingKey(id) }, given),
+  );
+  if (word === 'deleted') return refuse('account_deleted');
+  if (word === 'not_found') return refuse('account_not_found');
+  if (await afterWrites(noteGivenName(accountId, String(given.name), scripts))) return { accountId, had: figures[0] === '1' };
+  const none: GivenName = { name: '', givenAt: '', by: '', reason: '' };
+  await runWhereItIs(account, scripts, (id) => scripts.run(giveName, { account: accountKey(id), standing: standingKey(id) }, none));
+  return invalid('name', 'Cannot be given: 10,000 accounts have given names, so take one back first');
+}
