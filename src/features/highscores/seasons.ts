@@ -55,6 +55,9 @@ const NOTED_AT_ONCE = 200;
 /** Prizes that are booked at once: about 1.5 ms of Redis, as one command for all. */
 const PAID_AT_ONCE = 50;
 
+/** In place of an outcome: the payout goes to the end of the list, so that an account on a primary that is away holds up nobody else. */
+const LATER = 'later';
+
 /** A process works so long on one season before it looks for others, well within its lease. */
 const SLICE_MS = 5000;
 
@@ -127,7 +130,7 @@ export class Seasons {
       const outcomes = await Promise.all(pairsOf(words).map(([playerId, payout]) => this.#payOne(game, season, playerId, payout)));
       await scripts.run(settlePayouts, { season: seasonKeys.season(game, season), ...keys }, { outcomes: outcomes.join(',') });
       const tookMs = performance.now() - begunAt;
-      if (performance.now() > endsAt) return false;
+      if (performance.now() > endsAt || outcomes.every((outcome) => outcome.endsWith(` ${LATER}`))) return false;
       // As long a rest as the work took leaves Redis to everybody else for half of the time.
       await pause(tookMs);
     }
@@ -137,13 +140,22 @@ export class Seasons {
   async #payOne(game: string, season: string, playerId: string, payout: string): Promise<string> {
     const [accountId = '', coins = '0', known] = payout.split(' ');
     if (known !== undefined || accountId === '-' || payout === '') return `${playerId} ${known ?? 'deleted'}`;
-    const { word } = await this.#parts.bookings.book(accountId, {
+    const booked = this.#parts.bookings.book(accountId, {
       type: 'prize',
       coins: Number(coins),
       // Each payout has a key of its own: an account may get those of the guests that moved in, too.
       key: [game, season, playerId],
       refusesBanned: true,
     });
-    return `${playerId} ${word === 'done' || word === 'replayed' ? 'paid' : word}`;
+    return booked.then(
+      ({ word }) => `${playerId} ${word === 'done' || word === 'replayed' ? 'paid' : word}`,
+      (error: unknown) => {
+        this.#parts.log.debug(
+          { reason: (error as Error).message, game, season, playerId },
+          'a prize could not be booked: it is tried again',
+        );
+        return `${playerId} ${LATER}`;
+      },
+    );
   }
 }

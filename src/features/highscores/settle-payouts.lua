@@ -1,6 +1,6 @@
 -- Notes the outcomes of payouts, which were at the head of the list of those without one.
 -- KEYS season, payouts, unpaid
--- ARGV outcomes ('<player id> <outcome>', separated by commas)
+-- ARGV outcomes ('<player id> <outcome>', separated by commas; 'later' in place of an outcome puts the payout at the end of the list)
 -- Answers settled
 --
 -- Another process may have noted some of them before: each counts once.
@@ -8,11 +8,14 @@ local paid_coins, paid = 0, 0
 for player_id, outcome in string.gmatch(outcomes, '([^ ,]+) ([^,]+)') do
   local text = redis.call('HGET', payouts, player_id)
   local coins = text and string.match(text, '^%S+ (%d+)$')
-  if coins then
+  if coins and outcome ~= 'later' then
     redis.call('HSET', payouts, player_id, text .. ' ' .. outcome)
     if outcome == 'paid' then paid, paid_coins = paid + 1, paid_coins + tonumber(coins) end
   end
-  if redis.call('LINDEX', unpaid, 0) == player_id then redis.call('LPOP', unpaid) end
+  if redis.call('LINDEX', unpaid, 0) == player_id then
+    redis.call('LPOP', unpaid)
+    if outcome == 'later' then redis.call('RPUSH', unpaid, player_id) end
+  end
 end
 if paid > 0 then
   redis.call('HINCRBY', season, 'paid', string.format('%d', paid))

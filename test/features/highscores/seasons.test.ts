@@ -2,10 +2,12 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pino } from 'pino';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { moveScores, removeScores } from '../../../src/features/highscores/account-scores.ts';
 import { boardKeys, seasonKeys } from '../../../src/features/highscores/model.ts';
-import { closeSeason, notePayouts, readUnpaid, settlePayouts } from '../../../src/features/highscores/seasons.ts';
+import { closeSeason, notePayouts, readUnpaid, Seasons, settlePayouts } from '../../../src/features/highscores/seasons.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { ban, unban } from '../../../src/operator/ban.ts';
 import { removeEntry } from '../../../src/operator/boards.ts';
@@ -57,7 +59,7 @@ beforeAll(async () => {
   redis = await startRedis();
   folder = mkdtempSync(join(tmpdir(), 'coinop-seasons-'));
   file = join(folder, 'catalogue.json');
-  for (const name of ['basic', 'read', 'quiet', 'ties', 'gone', 'back', 'paged', 'live', 'noted', 'small', 'audited'])
+  for (const name of ['basic', 'read', 'quiet', 'ties', 'gone', 'back', 'paged', 'live', 'noted', 'small', 'audited', 'away'])
     games.set(`daily-${name}`, { season: season() });
   games.set('weekly', { season: season({ period: 'weekly', prizes: [] }) });
   games.set('monthly', { season: season({ period: 'monthly' }), order: 'asc' });
@@ -346,6 +348,28 @@ describe('prizes', () => {
     await scripts.run(settlePayouts, settled, { outcomes });
     expect(await redis.redis.hmget(settled.season, 'state', 'paid', 'paidCoins')).toEqual(['paid', '1', '50']);
     expect(await payouts()).toEqual(['- 50 deleted', '- 500 deleted', owner(second, 50) + ' paid', owner(fourth, 0)].toSorted());
+  });
+
+  test('an account that cannot be reached holds up no other prize, and gets its own later', async () => {
+    const game = 'daily-away';
+    const players = [4, 3, 2, 1].map((score) => ({ score, installId: freshId() }));
+    for (const { score, installId } of players) await submit(today, game, score, installId);
+    const away = accountIdOf(players[1]!.installId);
+    const booked: string[] = [];
+    let isAway = true;
+    const book = async (accountId: string) => {
+      if (isAway && accountId === away) throw new Error('its primary is away');
+      booked.push(accountId);
+      return { word: 'done' as const };
+    };
+    const scripts = new CallerScripts(today.service.connections.scripts, { now: Date.now, timeAheadMs: DAY_MS });
+    const seasons = new Seasons({ scripts, bookings: { book }, log: pino({ level: 'silent' }), now: Date.now });
+    const [first, , third] = players.map(({ installId }) => accountIdOf(installId));
+    expect(await seasons.work(`${game} ${dayIn(0)}`)).toBeGreaterThan(0);
+    expect([booked, await stateOf(game, dayIn(0))]).toEqual([[first, third], 'paying']);
+    isAway = false;
+    expect(await seasons.work(`${game} ${dayIn(0)}`)).toBeUndefined();
+    expect([booked, await stateOf(game, dayIn(0))]).toEqual([[first, third, away], 'paid']);
   });
 
   test('a season of fewer players than prizes pays each player, and one without prizes ends at once', async () => {
