@@ -29,6 +29,8 @@ export interface Calls {
     readonly export: Call<'GET /v1/account/export'>;
     /** Deletes the caller's account for ever. The first call answers with a `confirm`, and the second call sends it. */
     readonly delete: Call<'POST /v1/account/delete'>;
+    /** The ids to give to an app store when its user buys, which bind the purchase to the account. */
+    readonly storeIds: Call<'GET /v1/account/store-ids'>;
   };
   readonly sessions: {
     /** Signs the install in. The client keeps the session, and sends it from then on. */
@@ -67,6 +69,19 @@ export interface Calls {
   readonly catalogue: {
     /** The apps and games of the portfolio. */
     readonly list: Call<'GET /v1/catalogue'>;
+  };
+  readonly products: {
+    /** The coins that app stores sell, with the id of each in its store. */
+    readonly list: Call<'GET /v1/products'>;
+  };
+  readonly purchases: {
+    /**
+     * Books coins that were bought in an app store. The client keeps the purchase, and finishes it after an outage or a crash, as `coins.credit`
+     * is. Where the store is away or the product is not in the catalogue yet, `pending` says that it will be sent again.
+     */
+    readonly buy: Call<'POST /v1/purchases'>;
+    /** The caller's purchases, newest first, in pages. */
+    readonly list: Call<'GET /v1/purchases'>;
   };
   readonly pairing: {
     /** Opens a pairing, for a screen that wants to be signed in: show its QR code, and follow it by `watchPairing`. */

@@ -1,9 +1,9 @@
 import type { Call, Calls } from './call-types.ts';
 import type { Credential } from './identity.ts';
 import type { Operate } from './operate.ts';
-import type { Operation } from './outbox.ts';
+import type { Kept } from './outbox.ts';
 import type { Input } from './request.ts';
-import { acts, routes, type CallOptions, type Result } from './routes.ts';
+import { acts, operations, routes, type CallOptions, type Result } from './routes.ts';
 import type { Send, SpecialCall } from './sign-ins.ts';
 import { randomText } from './store.ts';
 import type { Route, Wire } from './wire.ts';
@@ -30,8 +30,8 @@ export function callsOf(
     for (const each in all[feature]) {
       const route = all[feature][each]!;
       client[feature][each] = (input = {}, more = {}) =>
-        route.includes('POST /v1/coins')
-          ? operate(each as Operation['type'], input, more)
+        operations[each as Kept['type']] === route
+          ? operate(each as Kept['type'], input, more)
           : (special[each] ?? send)(route, input, more, credential);
     }
   }

@@ -3,9 +3,9 @@ import { callsOf } from './calls.ts';
 import { guarded } from './guarded.ts';
 import { identityOf, type Credential, type Me } from './identity.ts';
 import { operateBy } from './operate.ts';
-import { outboxOf, type Operation } from './outbox.ts';
+import { outboxOf, type Kept, type Operation, type Purchase } from './outbox.ts';
 import { repeat, sendOnce, TRY_MS, type Fetch, type SendOnce } from './request.ts';
-import { routes, type CallOptions, type CoinopError, type Failure, type PairStatus, type Result, type Room } from './routes.ts';
+import { operations, routes, type CallOptions, type CoinopError, type Failure, type PairStatus, type Result, type Room } from './routes.ts';
 import { signIns, type Send } from './sign-ins.ts';
 import { pageStore, safeStore, type Exclusive, type Store } from './store.ts';
 import { watch, type Watch, type Watcher } from './watch.ts';
@@ -13,10 +13,13 @@ import type { Followed, SocketClass, WatchState } from './watched.ts';
 import { watchedPairing, type OnPairStatus, type Pairing } from './watched-pairing.ts';
 import { watchedRoom, type RoomWatchOptions } from './watched-room.ts';
 
-export type { CallOptions, Calls, CoinopError, Failure, Me, Operation, PairStatus, Result, Room, Store, Watch, WatchState };
+export type { CallOptions, Calls, CoinopError, Failure, Me, Operation, PairStatus, Purchase, Result, Room, Store, Watch, WatchState };
 
 /** The result of a coin operation. */
 export type OperationResult = Awaited<ReturnType<Calls['coins'][Operation['type']]>>;
+
+/** The result of `purchases.buy`. */
+export type PurchaseResult = Awaited<ReturnType<Calls['purchases']['buy']>>;
 
 export interface Options {
   /** The address of the service: `https://coinop.example`. */
@@ -37,6 +40,8 @@ export interface Options {
    * sign-in, and its result comes later.
    */
   onOperation?: (operation: Operation, result: OperationResult) => void;
+  /** Gets the result of every `purchases.buy`, in the same way. It may also wait for the app store, or for the product in the catalogue. */
+  onPurchase?: (purchase: Purchase, result: PurchaseResult) => void;
   /** Gets a message, once, if the store does not keep anything. The default is console.warn. */
   onWarning?: (message: string) => void;
   /** The platform's own by default. */
@@ -99,20 +104,26 @@ export function coinop(options: Options): Client {
     );
   };
   const me = `${name}:me`;
-  const operations = `${name}:op:`;
+  const prefix = `${name}:op:`;
   const identity = identityOf(store, me, exclusive, installId, (credential) =>
     call(routes.sessions.current, {}, {}, async () => credential),
   );
   const { credential } = identity;
-  const send = ({ type, ...input }: Operation, by: Credential): Promise<Result> => to(routes.coins[type], input, by, closed);
+  // The service asks the app store about a purchase, which takes up to 17 s.
+  const send = ({ type, ...input }: Kept, by: Credential): Promise<Result> =>
+    to(operations[type], input as never, by, closed, type === 'buy' ? 20_000 : TRY_MS);
   const outbox = outboxOf(
     store,
-    operations,
+    prefix,
     exclusive,
     identity,
     closed,
     send,
-    guarded(options.onOperation as (operation: Operation, result: Result) => void),
+    guarded((operation: Kept, result: Result) =>
+      operation.type === 'buy'
+        ? options.onPurchase?.(operation, result as PurchaseResult)
+        : options.onOperation?.(operation, result as OperationResult),
+    ),
   );
 
   const greet = (): void => watchers.forEach((watcher) => watcher.greet());
@@ -147,7 +158,7 @@ export function coinop(options: Options): Client {
   const written = ({ key }: Written): void => {
     if (key === me) changed();
     // The other tab may be closed before it has finished its operation.
-    else if (key?.startsWith(operations)) setTimeout(outbox.wake, TRY_MS);
+    else if (key?.startsWith(prefix)) setTimeout(outbox.wake, TRY_MS);
   };
   listen(platform, wake, written, closed);
   outbox.wake();

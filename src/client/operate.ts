@@ -1,10 +1,10 @@
 import type { Identity, Owner } from './identity.ts';
-import type { Operation, Outbox } from './outbox.ts';
+import type { Kept, Outbox } from './outbox.ts';
 import { failure, stopped, within, type Input } from './request.ts';
 import type { CallOptions, Failure, Result } from './routes.ts';
 import { randomText } from './store.ts';
 
-export type Operate = (type: Operation['type'], input: Input, more: CallOptions) => Promise<Result>;
+export type Operate = (type: Kept['type'], input: Input, more: CallOptions) => Promise<Result>;
 
 /** Makes the coin operations, which go through the outbox. */
 export function operateBy(outbox: Outbox, identity: Identity, callMs: number, closed: AbortSignal): Operate {
@@ -15,7 +15,7 @@ export function operateBy(outbox: Outbox, identity: Identity, callMs: number, cl
     if (signal?.aborted || closed.aborted) return failure('aborted');
     const isLate = (whole: AbortSignal): Promise<Result> =>
       new Promise((resolve) => {
-        outbox.add({ ...input, key: input['key'] ?? randomText(), type } as unknown as Operation, by as Owner, resolve);
+        outbox.add({ ...input, key: input['key'] ?? randomText(), type } as unknown as Kept, by as Owner, resolve);
         whole.onabort = () => resolve({ ...((!signal?.aborted && outbox.lastFailure()) || stopped([signal])), pending: true } as Failure);
       });
     return within(timeoutMs, [signal], isLate);

@@ -1,6 +1,6 @@
 import type { Credential, Identity, Owner } from './identity.ts';
 import { backoff, failure, sleep } from './request.ts';
-import type { Failure, Result } from './routes.ts';
+import { operations, type Failure, type Result } from './routes.ts';
 import { randomText, type Exclusive, type SafeStore } from './store.ts';
 
 export interface Operation {
@@ -9,8 +9,19 @@ export interface Operation {
   key: string;
 }
 
+/** Coins that were bought in an app store. */
+export interface Purchase {
+  type: 'buy';
+  store: 'google' | 'apple';
+  purchaseToken?: string;
+  transaction?: string;
+  transactionId?: string;
+}
+
+export type Kept = Operation | Purchase;
+
 /** An entry of the outbox, as the store keeps it. */
-type Entry = [operation: Operation, owner: Owner];
+type Entry = [operation: Kept, owner: Owner];
 
 /** Statuses of a final refusal: nothing was applied, and the same operation would be refused again. */
 const DEFINITE = [400, 403, 409, 410, 413, 422];
@@ -28,8 +39,8 @@ export function outboxOf(
   exclusive: Exclusive,
   identity: Identity,
   closed: AbortSignal,
-  send: (operation: Operation, credential: Credential) => Promise<Result>,
-  onOperation?: (operation: Operation, result: Result) => void,
+  send: (operation: Kept, credential: Credential) => Promise<Result>,
+  onResult?: (operation: Kept, result: Result) => void,
 ) {
   /** Entries of this client, which are finished even if the store loses them. */
   const own = new Map<string, { entry: Entry; isKept: Promise<void>; done: (result: Result) => void }>();
@@ -76,7 +87,7 @@ export function outboxOf(
       if (text === undefined) return undefined;
       try {
         entry = JSON.parse(text) as Entry;
-        if (!/^(credit|purchase|debit) [ais][!-~]+$/.test(`${entry[0].type} ${entry[1]}`)) throw entry;
+        if (!operations[entry[0].type] || !/^[ais][!-~]+$/.test(entry[1])) throw entry;
       } catch {
         // The store was damaged.
         return void (await remove(id));
@@ -88,14 +99,21 @@ export function outboxOf(
     if (credential) result = await send(operation, credential);
     // Another server answered.
     if (result.ok && !('balanceAfterCoins' in result)) return failure('not_coinop');
-    if (result.ok || DEFINITE.includes(result.status!)) await remove(id);
-    else if (result.status === 401) {
+    const { status } = result as Failure;
+    // A token that the store does not know names no other caller.
+    if (result.ok || DEFINITE.includes(status!) || result.error.code === 'bad_token') await remove(id);
+    else if (status === 401) {
       heldOwners.push(owner);
       held.push(id);
       result.pending = true;
+    } else if (operation.type === 'buy' && status) {
+      // The app store is away, or the catalogue lacks the product: coin operations must not wait for them.
+      own.delete(id);
+      result.pending = true;
+      void sleep(60_000, closed).then(wake);
     } else return result;
     mine?.done(result);
-    onOperation?.(operation, result);
+    onResult?.(operation, result);
     return undefined;
   };
 
@@ -150,7 +168,7 @@ export function outboxOf(
     },
 
     /** Keeps an operation and starts to send it. `done` gets its result. */
-    add(operation: Operation, owner: Owner, done: (result: Result) => void): void {
+    add(operation: Kept, owner: Owner, done: (result: Result) => void): void {
       // Rising even if the clock goes back, so that the order stays.
       lastStamp = Math.max(lastStamp + 1, Date.now());
       // 9 digits of base 36 last until the year 5188. After them come the 24 characters of a random text.

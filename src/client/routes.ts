@@ -1,12 +1,25 @@
 import type { ActionName, Details, Route, Wire } from './wire.ts';
 
+/** Calls that go through the outbox, by the type of their operation. */
+export const operations = {
+  credit: 'POST /v1/coins/credit',
+  purchase: 'POST /v1/coins/purchase',
+  debit: 'POST /v1/coins/debit',
+  buy: 'POST /v1/purchases',
+} as const satisfies Record<string, Route>;
+
 /**
  * The calls of the client: method and path. `Calls` has their types. `!` marks a call that must not be repeated after an answer that was
  * lost: it would make a second room, say a
  * message twice, or use a nonce up.
  */
 export const routes = {
-  accounts: { resolve: 'POST /v1/account/resolve', export: 'GET /v1/account/export', delete: 'POST /v1/account/delete' },
+  accounts: {
+    resolve: 'POST /v1/account/resolve',
+    export: 'GET /v1/account/export',
+    delete: 'POST /v1/account/delete',
+    storeIds: 'GET /v1/account/store-ids',
+  },
   sessions: {
     login: 'POST /v1/login',
     logout: 'POST /v1/logout',
@@ -16,9 +29,9 @@ export const routes = {
   },
   coins: {
     balance: 'GET /v1/balance',
-    credit: 'POST /v1/coins/credit',
-    purchase: 'POST /v1/coins/purchase',
-    debit: 'POST /v1/coins/debit',
+    credit: operations.credit,
+    purchase: operations.purchase,
+    debit: operations.debit,
     history: 'GET /v1/coins/history',
   },
   highscores: {
@@ -28,6 +41,8 @@ export const routes = {
     around: 'GET /v1/highscores/{game}/around',
   },
   catalogue: { list: 'GET /v1/catalogue' },
+  products: { list: 'GET /v1/products' },
+  purchases: { buy: operations.buy, list: 'GET /v1/purchases' },
   pairing: { open: 'POST /v1/pair/new', claim: 'POST /v1/pair/claim', status: 'GET /v1/pair/status' },
   rooms: {
     create: '!POST /v1/rooms',
@@ -66,7 +81,7 @@ export interface Failure<Code extends string = string> {
   requestId?: string;
   /** Of the answer, if the service has answered. */
   status?: number;
-  /** The operation waits in the outbox and will be finished. Only coin operations have it. */
+  /** The operation waits in the outbox and will be finished. Only coin operations and purchases have it. */
   pending?: true;
 }
 

@@ -86,6 +86,20 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#coins-balance', /^15$/);
   });
 
+  extra('coins are bought, spent and refunded, and the debt shows', async () => {
+    const page = await openPlayground();
+    await press(page, '#coins-buy');
+    await shows(page, '#coins-said', '500 coins are booked, and the store knows.');
+    await shows(page, '#coins-balance', /^500$/);
+    await press(page, '#coins-spend');
+    await shows(page, '#coins-balance', /^490$/);
+    await press(page, '#coins-refund');
+    await shows(page, '#coins-said', 'took 500 coins back. The account owes 10');
+    await shows(page, '#coins-balance', /^−10$/);
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-balance', /^15$/);
+  });
+
   extra('a debit beyond the balance is explained', async () => {
     const page = await openPlayground(/409 \(Conflict\)/);
     await press(page, '#coins-spend');

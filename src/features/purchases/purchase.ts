@@ -95,12 +95,12 @@ export const purchaseCoins = endpoint({
     const { purchaseId, document, isGranting } = claimed;
     const balance = claimed.balance ?? (await afterWrites(bookings.balanceOf(caller)));
     const isReplay = document.grantedAt !== undefined && !isGranting;
+    const { balanceCoins, debtCoins } = shownBalance(balance);
     return {
       purchase: shownPurchase(purchaseId, document),
-      balanceAfterCoins: Math.max(0, document.grantedAt === undefined ? balance : document.balanceAfter),
-      replayed: isReplay ? (true as const) : undefined,
-      balanceCoins: isReplay ? Math.max(0, balance) : undefined,
-      debtCoins: balance < 0 ? -balance : undefined,
+      balanceAfterCoins: document.grantedAt === undefined ? balanceCoins : shownBalance(document.balanceAfter).balanceCoins,
+      ...(isReplay ? { replayed: true as const, balanceCoins } : {}),
+      debtCoins,
     };
   },
 });

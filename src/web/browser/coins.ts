@@ -1,6 +1,7 @@
 import { byId, formatted, make, onPress, setEnabled } from './dom.ts';
 import { isKept, MAIN_PLAYER, player, signedIn } from './players.ts';
 import { explain } from './problems.ts';
+import { showShop } from './shop.ts';
 import { wireOf } from './wire.ts';
 
 interface Operation {
@@ -13,7 +14,8 @@ interface Operation {
 export function showCoins(): void {
   const said = byId('coins-said');
   let last: Operation | undefined;
-  const me = player(MAIN_PLAYER, wireOf('coins'), {
+  const wire = wireOf('coins');
+  const me = player(MAIN_PLAYER, wire, {
     onOperation({ type, coins, key }, result) {
       if (pressed.has(key)) return;
       // The operation outlived its press, and perhaps the page that it was made on.
@@ -58,7 +60,8 @@ export function showCoins(): void {
   const refresh = async (key?: string, isReplay = false): Promise<void> => {
     const history = await me.coins.history({ limit: '20' });
     if (!history.ok) return;
-    byId('coins-balance').textContent = formatted(history.entries[0]?.balanceAfterCoins ?? 0);
+    // Below 0 it is a debt.
+    byId('coins-balance').textContent = formatted(history.entries[0]?.balanceAfterCoins ?? 0).replace('-', '−');
     byId('coins-history').replaceChildren(
       ...(history.entries.length === 0 ? [make('tr', { className: 'none' }, make('td', { colSpan: 4, textContent: 'Nothing yet' }))] : []),
       ...history.entries.map((entry) =>
@@ -67,7 +70,7 @@ export function showCoins(): void {
           { className: entry.key !== key ? '' : isReplay ? 'again' : 'fresh' },
           make('td', { textContent: entry.type }),
           make('td', { className: 'number', textContent: `${entry.coins > 0 ? '+' : '−'}${formatted(Math.abs(entry.coins))}` }),
-          make('td', { className: 'number', textContent: formatted(entry.balanceAfterCoins) }),
+          make('td', { className: 'number', textContent: formatted(entry.balanceAfterCoins).replace('-', '−') }),
           make('td', { className: 'mono', textContent: entry.key }),
         ),
       ),
@@ -80,6 +83,7 @@ export function showCoins(): void {
   onPress(byId('coins-earn'), () => operate({ type: 'credit', coins: 25, key: newKey('earn') }));
   onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: 10, key: newKey('spend') }));
   onPress(byId('coins-replay'), () => last && operate(last));
+  showShop(me, wire, refresh);
   if (isKept(MAIN_PLAYER)) void refresh();
 }
 

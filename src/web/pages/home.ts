@@ -59,6 +59,7 @@ const PLAYGROUND_MODULES = [
   'coins',
   'board',
   'room',
+  'shop',
   'open-rooms',
   'room-play',
   'pairing',
@@ -150,7 +151,7 @@ const DOCUMENTS: readonly (readonly [href: string, name: string, about: string])
   ['/health', 'Health', 'Whether the process is alive.'],
   ['/ready', 'Readiness', 'Whether it should get traffic, and why not.'],
   ['/metrics', 'Metrics', 'Prometheus text.'],
-  ['/client.js', 'Client library', 'One module, 6 KB gzipped, for pages without a build.'],
+  ['/client.js', 'Client library', 'One module, 6.2 KB gzipped, for pages without a build.'],
 ];
 
 const TOPICS: readonly (readonly [file: string, about: string])[] = [

@@ -13,7 +13,7 @@ export function playground({ sandbox }: { readonly sandbox: boolean }): Html {
       <noscript><p class="card">The playground needs JavaScript.</p></noscript>
     </div>
     <ol class="steps">
-      ${step('coins', 'Coins that count once', coins)} ${step('board', 'A board that reorders', board)}
+      ${step('coins', 'Coins that count once', coins(sandbox))} ${step('board', 'A board that reorders', board)}
       ${step('room', 'A room on two screens', room, 'Requests and live messages')} ${step('pairing', 'Sign in with a phone', pairing)}
       ${step('access', 'Trial, purchase, entitlement', access(sandbox))}
     </ol>
@@ -46,9 +46,10 @@ function step(id: string, title: string, { about, demo }: Demo, wire = 'Requests
 
 const said = (id: string, text: string): Html => html`<p class="said" id="${id}-said" role="status">${text}</p>`;
 
-const coins: Demo = {
+const coins = (sandbox: boolean): Demo => ({
   about: html`Every operation has an idempotency key. Send the same one again, as a phone does after a lost answer: the first answer comes
-  back, and nothing moves.`,
+  back, and nothing moves.
+  ${sandbox ? 'Or buy coins in the sandbox, spend them, and have the store refund them: what is spent is owed.' : ''}`,
   demo: html`<div class="balance">
       <span class="coin large" aria-hidden="true"></span>
       <p><span class="label" id="coins-label">Balance</span><output id="coins-balance" aria-labelledby="coins-label">0</output></p>
@@ -57,6 +58,14 @@ const coins: Demo = {
       <button type="button" class="primary" id="coins-earn">Earn 25</button><button type="button" id="coins-spend">Spend 10</button
       ><button type="button" id="coins-replay" aria-disabled="true">Replay the last key</button>
     </div>
+    ${
+      sandbox
+        ? html`<div class="row">
+            <button type="button" id="coins-buy">Buy a pouch</button
+            ><button type="button" id="coins-refund" aria-disabled="true">Have it refunded</button>
+          </div>`
+        : ''
+    }
     ${said('coins', 'The first press makes a guest account.')}
     <div class="scroll" tabindex="0" role="group" aria-label="History of the account">
       <table>
@@ -78,7 +87,7 @@ const coins: Demo = {
         </tbody>
       </table>
     </div>`,
-};
+});
 
 const board: Demo = {
   about: html`Each player keeps the best score. Ties share a rank, and the earlier one is listed first. The reply of a submission holds the

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
 import { freshId, signIn } from '../../harness.ts';
+import { withOrigin } from '../coins/with-origin.ts';
 import { until } from '../subscription/shop.ts';
 import { MINUTE, openCoinShop, type CoinShop } from './store.ts';
 
@@ -105,6 +106,39 @@ describe('POST /v1/purchases', () => {
     const { body } = await shop.buy(installId, purchaseToken);
     expect(body).toMatchObject({ ok: true, purchase: { state: 'refunded', coins: 0 }, balanceAfterCoins: 0 });
     expect([await shop.entries(installId), await shop.isConsumed(purchaseToken)]).toEqual([[], false]);
+  });
+
+  test('a purchase that would make the balance too high is booked once there is room', async () => {
+    const installId = freshId();
+    const origin = await withOrigin(shop.service);
+    await origin.adjust({ installId }, 1_000_000_000_000, 'full');
+    const { purchaseToken } = await shop.issue();
+    const { status, body } = await shop.buy(installId, purchaseToken);
+    expect([status, body.error]).toMatchObject([409, { code: 'balance_limit', balanceCoins: 1_000_000_000_000 }]);
+    expect(await shop.isConsumed(purchaseToken)).toBe(false);
+    await origin.adjust({ installId }, -1_000_000, 'room');
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ ok: true, balanceAfterCoins: 999_999_000_500 });
+    expect(await shop.isConsumed(purchaseToken)).toBe(true);
+  });
+
+  test('takes ten commands of Redis, three of which leave together, those of the sandbox left out', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue();
+    // The first purchase of a process fetches an access token.
+    await shop.buy(freshId(), (await shop.issue()).purchaseToken);
+    const commands: string[] = [];
+    const monitor = await shop.redis.monitor();
+    monitor.on('monitor', (_time: string, words: string[], source: string) => {
+      if (source !== 'lua' && /^(evalsha|eval|fcall)$/i.test(words[0]!)) commands.push(words.join(' '));
+    });
+    await shop.buy(installId, purchaseToken);
+    await shop.redis.ping();
+    monitor.disconnect();
+    const own = commands.filter(
+      (text) =>
+        !text.includes('sandbox:') && (text.includes(accountIdOf(installId)) || text.includes(purchaseIdOf('google', purchaseToken))),
+    );
+    expect(own).toHaveLength(10);
   });
 
   test('while the store is away nothing is booked, and the same request works afterwards', async () => {
@@ -257,6 +291,43 @@ describe('refunds', () => {
     expect(await shop.entries(installId)).toEqual([
       ['topup', 500],
       ['topup', 1000],
+    ]);
+  });
+
+  test('of coins that are spent leave a debt, which the next purchase pays', async () => {
+    const { installId, purchaseToken } = await bought();
+    await shop.service.post('/v1/coins/debit', { installId, coins: 300, key: 'spent' });
+    await shop.issue({ purchaseToken, refundedQuantity: 1, notify: true });
+    const balance = async () => (await shop.service.get(`/v1/balance?installId=${installId}`)).body;
+    await until(async () => (await balance()).debtCoins === 300);
+    expect(await balance()).toEqual({ ok: true, balanceCoins: 0, debtCoins: 300 });
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({
+      replayed: true,
+      balanceAfterCoins: 500,
+      balanceCoins: 0,
+      debtCoins: 300,
+    });
+    const next = await shop.buy(installId, (await shop.issue()).purchaseToken);
+    expect([next.body.balanceAfterCoins, next.body.debtCoins]).toEqual([200, undefined]);
+    await shop.issue({ purchaseToken, refundedQuantity: 0, notify: true });
+    await until(async () => (await shop.balance(installId)) === 700);
+  });
+
+  test('with REFUNDS=floor take what is there, and a reversed one gives back what was taken', async () => {
+    await using floor = await openCoinShop({ settings: { REFUNDS: 'floor' } });
+    const installId = freshId();
+    const { purchaseToken } = await floor.issue({ quantity: 2 });
+    await floor.buy(installId, purchaseToken);
+    await floor.service.post('/v1/coins/debit', { installId, coins: 700, key: 'spent' });
+    for (const refundedQuantity of [2, 0, 0]) {
+      await floor.issue({ purchaseToken, refundedQuantity });
+      await floor.buy(installId, purchaseToken);
+    }
+    expect(await floor.entries(installId)).toEqual([
+      ['topup', 1000],
+      ['debit', -700],
+      ['refund', -300],
+      ['refund', 300],
     ]);
   });
 

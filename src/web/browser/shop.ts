@@ -1,0 +1,84 @@
+import type { Client } from '/client.js';
+import { byId, formatted, onPress, setEnabled } from './dom.ts';
+import { signedIn } from './players.ts';
+import { explain, type Problem } from './problems.ts';
+import type { Wire } from './wire.ts';
+
+/** How often, and how many times, the page asks for the ledger after a refund: the service looks at the purchase soon after. */
+const ASK_EVERY_MS = 500;
+const ASKS = 20;
+
+/**
+ * The part of the step about coins that buys some in the sandbox, and has the store refund them.
+ * @param refresh shows the ledger again, with this entry pointed out
+ */
+export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Promise<void>): void {
+  if (document.getElementById('coins-buy') === null) return;
+  const [said, refundButton] = [byId('coins-said'), byId('coins-refund')];
+  let bought: { readonly purchaseToken: string; readonly coins: number } | undefined;
+
+  /** What an app gets from its store: the client library has no call for the sandbox. */
+  const issue = async (order: object): Promise<{ ok: true; purchaseToken: string } | { ok: false; error: Problem }> => {
+    try {
+      const response = await wire.fetch(`${location.origin}/sandbox/issue`, {
+        method: 'POST',
+        credentials: 'omit',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ kind: 'purchase', ...order }),
+      });
+      return (await response.json()) as { ok: true; purchaseToken: string };
+    } catch {
+      return { ok: false, error: { code: 'network', message: '' } };
+    }
+  };
+
+  const buy = async (): Promise<void> => {
+    const session = await signedIn(me);
+    if (!session.ok) return void (said.textContent = explain(session.error));
+    const listed = await me.products.list();
+    if (!listed.ok) return void (said.textContent = explain(listed.error));
+    const sku = listed.products.find(({ stores }) => stores.google !== undefined)?.stores.google;
+    if (sku === undefined) return void (said.textContent = 'The catalogue has no product that Google sells.');
+    const issued = await issue({ productId: sku });
+    if (!issued.ok) return void (said.textContent = explain(issued.error));
+    const { purchaseToken } = issued;
+    const result = await me.purchases.buy({ store: 'google', purchaseToken });
+    if (!result.ok) {
+      said.textContent = `${explain(result.error)}${result.pending ? ' The purchase waits in this browser, and will be sent again.' : ''}`;
+      return;
+    }
+    const { coins, purchaseId } = result.purchase;
+    bought = { purchaseToken, coins };
+    setEnabled(refundButton, true);
+    said.textContent = `The store confirmed the purchase: ${formatted(coins)} coins are booked, and the store knows. ${owed(result.debtCoins)}`;
+    await refresh(`topup·google·${purchaseId}·1`);
+  };
+
+  const refund = async (): Promise<void> => {
+    if (bought === undefined) return;
+    const { purchaseToken, coins } = bought;
+    const issued = await issue({ purchaseToken, refundedQuantity: 1, notify: true });
+    if (!issued.ok) return void (said.textContent = explain(issued.error));
+    bought = undefined;
+    setEnabled(refundButton, false);
+    said.textContent = 'The store refunds the purchase, and notifies the service.';
+    for (let asks = 0; asks < ASKS; asks++) {
+      const history = await me.coins.history({ limit: '1' });
+      if (!history.ok) return void (said.textContent = explain(history.error));
+      const [newest] = history.entries;
+      if (newest?.type === 'refund') {
+        said.textContent = `The service asked the store, and took ${formatted(coins)} coins back. ${owed(-newest.balanceAfterCoins)}`;
+        return refresh(newest.key);
+      }
+      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+    }
+    said.textContent = 'The service has not asked the store yet. Reload the page in a moment.';
+  };
+
+  onPress(byId('coins-buy'), buy);
+  onPress(refundButton, refund);
+}
+
+function owed(coins: number | undefined): string {
+  return coins === undefined || coins <= 0 ? '' : `The account owes ${formatted(coins)}: coins that come in pay that first.`;
+}

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Fetch } from '../../src/client/request.ts';
+import type { Purchase, Result } from '../../src/client/client.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { player, TestStore } from './player.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const sold = async (order: object = {}): Promise<string> =>
+  (await service.post('/sandbox/issue', { kind: 'purchase', ...order })).body.purchaseToken;
+
+const balanceOf = async (installId: string) =>
+  (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins as number;
+
+/** Answers of /v1/purchases are lost, after the service has handled them. */
+const losing: Fetch = async (url, init) => {
+  const answer = await fetch(url, init);
+  if (url.endsWith('/v1/purchases')) throw new TypeError('the answer is lost');
+  return answer;
+};
+
+test('products are listed, and a purchase is in the store before it is sent and out of it once the service has answered', async () => {
+  const store = new TestStore();
+  const kept: number[] = [];
+  const seen: [Purchase, Result][] = [];
+  const send: Fetch = (url, init) => (url.endsWith('/v1/purchases') && kept.push(store.operations), fetch(url, init));
+  using client = player(service.url, { fetch: send, onPurchase: (...each) => void seen.push(each) }, store);
+  expect(await client.products.list()).toMatchObject({ ok: true, count: 2 });
+  const purchaseToken = await sold();
+  expect(await client.purchases.buy({ store: 'google', purchaseToken })).toMatchObject({ ok: true, balanceAfterCoins: 500 });
+  expect([kept, store.operations]).toEqual([[1], 0]);
+  expect(seen).toMatchObject([[{ type: 'buy', store: 'google', purchaseToken }, { ok: true }]]);
+  expect(await client.purchases.list()).toMatchObject({ ok: true, purchases: [{ productId: 'coins-500' }] });
+  expect(await client.accounts.storeIds()).toMatchObject({ ok: true, googleAccountId: expect.stringMatching(/^[\w-]{22}$/) });
+  expect(client.settled).toEqual([]);
+});
+
+test('a purchase whose page crashed is finished at the next start, once', async () => {
+  const store = new TestStore();
+  const installId = freshId();
+  const purchaseToken = await sold();
+  {
+    using crashed = player(service.url, { installId, fetch: losing }, store);
+    expect(await crashed.purchases.buy({ store: 'google', purchaseToken }, { timeoutMs: 500 })).toMatchObject({ ok: false, pending: true });
+  }
+  expect([await balanceOf(installId), store.operations]).toEqual([500, 1]);
+  const seen: Result[] = [];
+  using next = player(service.url, { installId, onPurchase: (_, result) => void seen.push(result) }, store);
+  await expect.poll(() => seen).toMatchObject([{ ok: true, replayed: true }]);
+  expect([await balanceOf(installId), next.kept.operations]).toEqual([500, 0]);
+});
+
+test('a token that the store does not know, or of another account, is over', async () => {
+  using client = player(service.url);
+  expect(await client.purchases.buy({ store: 'google', purchaseToken: 'nonsense' })).toMatchObject({ error: { code: 'bad_token' } });
+  const purchaseToken = await sold();
+  await service.post('/v1/purchases', { installId: freshId(), store: 'google', purchaseToken });
+  expect(await client.purchases.buy({ store: 'google', purchaseToken })).toMatchObject({ error: { code: 'purchase_owned' } });
+  expect(client.kept.operations).toBe(0);
+  // The caller may go on: a bad token of a purchase is no missing sign-in.
+  expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
+});
+
+test('a product that the catalogue lacks waits for the next start, and holds no coin operation up', async () => {
+  const store = new TestStore();
+  const purchaseToken = await sold({ productId: 'later' });
+  let installId = '';
+  {
+    using client = player(service.url, {}, store);
+    const [bought, credited] = await Promise.all([
+      client.purchases.buy({ store: 'google', purchaseToken }),
+      client.coins.credit({ coins: 5 }),
+    ]);
+    expect(bought).toMatchObject({ ok: false, pending: true, error: { code: 'product_not_found' } });
+    expect(credited).toMatchObject({ ok: true, balanceAfterCoins: 5 });
+    installId = (await client.who()).installId;
+  }
+  expect(store.operations).toBe(1);
+  const seen: Result[] = [];
+  using next = player(service.url, { installId, onPurchase: (_, result) => void seen.push(result) }, store);
+  await expect.poll(() => seen).toMatchObject([{ ok: false, pending: true, error: { code: 'product_not_found' } }]);
+  expect(next.kept.operations).toBe(1);
+});
