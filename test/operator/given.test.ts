@@ -18,7 +18,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const look = async (path: string) => (await service.get(`/v1/admin${path}`, { bearer })).body;
 const change = (path: string, body: object): Promise<TestReply> => service.post(`/v1/admin${path}`, body, { bearer });
-const newest = async () => (await look('/log?limit=1')).entries[0];
+const newest = async () => (await look(`/log?limit=1&operator=key:${id}`)).entries[0];
 const DAY = 86_400_000;
 const inDays = (days: number): string => new Date(service.now() + days * DAY).toISOString();
 const entitlement = async (installId: string) => (await service.get(`/v1/entitlement?installId=${installId}`)).body;

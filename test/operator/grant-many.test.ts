@@ -29,7 +29,7 @@ async function account(coins = 100): Promise<{ installId: string; accountId: str
 }
 
 const shown = async (accountId: string) => (await service.get(`/v1/admin/accounts/${accountId}`, { bearer })).body;
-const newest = async () => (await service.get('/v1/admin/log?limit=1', { bearer })).body.entries[0];
+const newest = async () => (await service.get(`/v1/admin/log?limit=1&operator=key:${id}`, { bearer })).body.entries[0];
 
 test('an account gets the coins once a key, and its entry has operator and reason', async () => {
   const [{ accountId, installId }, other] = [await account(), await account(0 + 5)];

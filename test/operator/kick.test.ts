@@ -7,15 +7,16 @@ import { makeServerKey } from '../server-keys.ts';
 
 let service: TestService;
 let bearer: string;
+let id: string;
 beforeAll(async () => {
   service = await start({ settings: { ADMIN_API: 'on' } });
-  ({ token: bearer } = await makeServerKey(service, ['admin'], { role: 'support' }));
+  ({ token: bearer, id } = await makeServerKey(service, ['admin'], { role: 'support' }));
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
 const change = (path: string, body: object, token = bearer): Promise<TestReply> =>
   service.post(`/v1/admin${path}`, { reason: 'test', ...body }, { bearer: token });
-const newest = async () => (await service.get('/v1/admin/log?limit=1', { bearer })).body.entries[0];
+const newest = async () => (await service.get(`/v1/admin/log?limit=1&operator=key:${id}`, { bearer })).body.entries[0];
 const join = (code: string, installId: string): Promise<TestReply> => service.post(`/v1/rooms/${code}/join`, { installId, name: 'Bob' });
 
 async function room(): Promise<{ code: string; host: string; guest: string }> {

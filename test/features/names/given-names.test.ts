@@ -41,7 +41,7 @@ describe('a player who was renamed', () => {
     expect([done.status, done.body]).toEqual([200, { ok: true, accountId, boards: 2, rooms: 1 }]);
     expect([await namesOn(one), await namesOn(two)]).toEqual([['Ada', 'Player 7'], ['Player 7']]);
     expect((await service.get(`/v1/rooms/${room.code}`)).body.room.players[0]).toMatchObject({ id: 'p1', name: 'Player 7', ready: false });
-    const [entry] = (await service.get('/v1/admin/log?limit=1', { bearer })).body.entries;
+    const [entry] = (await service.get(`/v1/admin/log?limit=1&account=${accountId}`, { bearer })).body.entries;
     expect([entry.action, entry.what, entry.outcome]).toEqual([
       'accounts rename',
       { account: accountId },
