@@ -12,6 +12,7 @@ import { operatorName } from '../operator/console/operate.ts';
 import { checkData, openOperatorParts } from '../operator/console/parts.ts';
 import { purchases } from '../operator/console/purchases.ts';
 import { rooms } from '../operator/console/rooms.ts';
+import { trials } from '../operator/console/trials.ts';
 import { printableJson, printableLines } from '../operator/console/table.ts';
 import type { CallerScripts } from '../accounts/caller-scripts.ts';
 import { readConfig, SettingError, type Config } from '../config.ts';
@@ -26,7 +27,7 @@ import { redisFailure } from '../redis/script-runner.ts';
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
 /** Each group is one file in `admin/`. */
-const groups: readonly CommandGroup[] = [accounts, coins, purchases, boards, rooms, keys, data, log];
+const groups: readonly CommandGroup[] = [accounts, coins, purchases, boards, rooms, trials, keys, data, log];
 
 /** The settings that commands need. Others may be missing where an operator runs the tool. */
 const SETTINGS = [

@@ -16,6 +16,7 @@ import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
 import { listSeasons } from './seasons.ts';
+import { restartTrial, restoreTrial } from './trials.ts';
 import { signOut } from './sign-out.ts';
 
 /** All that the tool and the endpoints do. */
@@ -33,6 +34,8 @@ export const operations: readonly Operation[] = [
   takeBack,
   rename,
   unname,
+  restartTrial,
+  restoreTrial,
   deleteAccount,
   listBoard,
   listSeasons,

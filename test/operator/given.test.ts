@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { entitlementOf } from '../../src/features/entitlement/model.ts';
-import { freshId, start, type TestReply, type TestService } from '../harness.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
 
@@ -129,5 +129,53 @@ describe('access that is given', () => {
     expect(told({ trialStartedAt: now }, 1)).toEqual(['subscribed', at(1), 'gift']);
     expect(told({ trialStartedAt: now }, -1)).toEqual(['trial', at(7), undefined]);
     expect(told({ trialStartedAt: now - 30 * DAY }, -1)).toEqual(['expired', at(-1), undefined]);
+  });
+});
+
+describe('a trial that is begun again', () => {
+  const status = async (deviceId: string) => (await service.get(`/v1/trial/status?deviceId=${deviceId}`)).body;
+  const restart = (body: object, verb = 'restart') => change(`/trials/${verb}`, { reason: 'ticket 4711', ...body });
+
+  test('runs for its whole time, and a restore takes it back, one restart at a time', async () => {
+    const deviceId = freshId('device');
+    await service.post('/v1/trial/touch', { deviceId });
+    const first = (await status(deviceId)).startedAt;
+    service.advance(30 * DAY);
+    expect((await status(deviceId)).state).toBe('expired');
+    const { body } = await restart({ device: deviceId });
+    expect(body).toMatchObject({ startedBefore: first, trial: { state: 'active' } });
+    expect(body.device).toMatch(/^[\w-]{22}$/);
+    expect(await newest()).toMatchObject({
+      action: 'trials restart',
+      what: { device: body.device },
+      outcome: { word: 'done', startedBefore: first },
+    });
+    expect((await service.post('/v1/trial/touch', { deviceId })).body.startedAt).toBe(body.trial.startedAt);
+    service.advance(DAY);
+    // By its hash, as `show` has it.
+    const again = (await restart({ device: body.device })).body;
+    expect(again.startedBefore).toBe(body.trial.startedAt);
+    expect((await restart({ device: deviceId }, 'restore')).body.trial.startedAt).toBe(body.trial.startedAt);
+    expect((await restart({ device: deviceId }, 'restore')).body.trial).toMatchObject({ state: 'expired', startedAt: first });
+    expect((await restart({ device: deviceId }, 'restore')).body.error.code).toBe('no_trial');
+  });
+
+  test('brings the trial of a named account along, and of no other', async () => {
+    const deviceId = freshId('device');
+    const [one, two] = [await account(), await account()];
+    await service.post('/v1/trial/touch', { deviceId });
+    for (const { installId } of [one, two])
+      await service.post('/v1/trial/link', {}, { headers: { 'x-device-id': deviceId }, cookies: await signIn(service, installId) });
+    service.advance(30 * DAY);
+    expect((await restart({ device: deviceId, account: one.accountId })).body.accountId).toBe(one.accountId);
+    expect([(await entitlement(one.installId)).state, (await entitlement(two.installId)).state]).toEqual(['trial', 'expired']);
+    const other = freshId('device');
+    await service.post('/v1/trial/touch', { deviceId: other });
+    const refused = await restart({ device: other, account: one.accountId });
+    expect(refused.body.error).toMatchObject({ code: 'invalid_request', field: 'account' });
+    expect((await restart({ device: freshId('device') })).body.error.code).toBe('no_trial');
+    expect((await restart({ device: other, account: accountIdOf(freshId()) })).body.error.code).toBe('account_not_found');
+    await restart({ device: deviceId, account: one.accountId }, 'restore');
+    expect((await entitlement(one.installId)).state).toBe('expired');
   });
 });

@@ -53,6 +53,8 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'boards remove': ['economist', { game, player: nobody, reason }],
   'boards reset': ['economist', { game, reason }],
   'boards drop': ['admin', { game, archive: 1, reason }],
+  'trials restart': ['economist', { device: freshId('device'), reason }],
+  'trials restore': ['economist', { device: freshId('device'), reason }],
   'rooms show': ['viewer', { code: 'BCDFG' }],
   'rooms kick': ['support', { code: 'BCDFG', player: 'p1', reason }],
   'rooms pardon': ['support', { code: 'BCDFG', account: nobody, reason }],
@@ -81,7 +83,7 @@ describe('every operation', () => {
   test.each(Object.entries(asked))('%s is forbidden below it, and the refusal names it', async (name, [least, fields = {}]) => {
     for (const role of roles) {
       const { status, body } = await ask(name, fields, role);
-      if (roles.indexOf(role) >= roles.indexOf(least)) expect([role, status]).toEqual([role, expect.toBeOneOf([200, 404])]);
+      if (roles.indexOf(role) >= roles.indexOf(least)) expect([role, status]).toEqual([role, expect.toBeOneOf([200, 404, 409])]);
       else
         expect([role, status, body.error]).toEqual([
           role,

@@ -60,7 +60,8 @@ export const trialFields = heldFields('earlier', 'trialStartedAt', 'trialDevice'
 
 export const trialKeys = {
   /**
-   * A hash. Its field `trialStartedAt` (milliseconds since 1970) is set once. The key never expires: otherwise the device
+   * A hash. Its field `trialStartedAt` (milliseconds since 1970) is set once, and by operators, who keep the starts from before in
+   * `earlierStarts`. The key never expires: otherwise the device
    * could start its trial again. The account hash holds the account's own start under the same field name.
    */
   device: (device: string) => `{device:${device}}`,

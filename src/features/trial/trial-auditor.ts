@@ -11,12 +11,13 @@ export const trialAuditor: Auditor = {
   ],
 };
 
-/** A link copies the device's start, which never changes, and a move takes start and device of one of both accounts. */
+/** A link copies the device's start, which an operator alone changes, and a move takes start and device of one of both accounts. */
 async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   const [startedAt, device] = (await look.ask('HMGET', accountKey(id), 'trialStartedAt', 'trialDevice')) as (string | null)[];
   if (startedAt == null || device == null) return [];
-  const ofDevice = (await look.ask('HGET', trialKeys.device(device), 'trialStartedAt')) as string | null;
-  if (ofDevice === startedAt) return [];
+  const fields = (await look.ask('HMGET', trialKeys.device(device), 'trialStartedAt', 'earlierStarts')) as (string | null)[];
+  const [ofDevice = null, earlier] = fields;
+  if (ofDevice === startedAt || earlier?.split(' ').includes(startedAt) === true) return [];
   const began = ofDevice === null ? 'has none' : `began at ${ofDevice}`;
   const text = `Its trial began at ${startedAt}, and that of its device ${device} ${began} (milliseconds since 1970).`;
   return [{ kind: 'trial_differs', subject: `account ${id}`, text }];

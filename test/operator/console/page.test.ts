@@ -9,9 +9,10 @@ import { keys } from '../../../src/operator/console/server-keys.ts';
 import { log } from '../../../src/operator/console/log.ts';
 import { purchases } from '../../../src/operator/console/purchases.ts';
 import { rooms } from '../../../src/operator/console/rooms.ts';
+import { trials } from '../../../src/operator/console/trials.ts';
 import { operations, operatorApi } from '../../../src/operator/endpoints.ts';
 
-const groups = [accounts, coins, purchases, boards, rooms, keys, log];
+const groups = [accounts, coins, purchases, boards, rooms, trials, keys, log];
 const page = readFileSync(new URL('../../../docs/operator.md', import.meta.url), 'utf8');
 
 test('docs/operator.md names every command', () => {

@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { accountKey, standingKey } from '../accounts/account-keys.ts';
+import { AccountId } from '../accounts/ids.ts';
+import { runWhereItIs } from '../accounts/standing-look.ts';
+import { standingLibrary } from '../accounts/standing.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
+import { deviceHash, DeviceId, statusScript, trialKeys, trialOf, TrialReply } from '../features/trial/model.ts';
+import { afterWrites } from '../redis/script-runner.ts';
+import { defineScript } from '../redis/script.ts';
+import { followed } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason, type OperatorParts, type Prepared } from './operation.ts';
+
+const changeTrial = defineScript({
+  file: new URL('change-trial.lua', import.meta.url),
+  keys: ['device'],
+  args: ['startedAt'],
+  answers: ['changed', 'none'],
+  durable: true,
+});
+
+const linkTrial = defineScript({
+  file: new URL('link-trial.lua', import.meta.url),
+  keys: ['account', 'standing'],
+  args: ['deviceHash', 'startedAt'],
+  answers: ['linked', 'other_device', 'moving', 'moved', 'deleted', 'not_found'],
+  durable: true,
+  library: standingLibrary,
+});
+
+const Input = z.object({
+  device: DeviceId.meta({ description: 'A deviceId, or the hash of one, which `accounts show` has.' }),
+  account: Account.optional().meta({ description: 'An account that is linked to the device, or to none: its trial follows.' }),
+  reason: Reason,
+});
+
+const Reply = z.object({
+  device: z.string().meta({ description: 'The hash of the deviceId.' }),
+  trial: TrialReply,
+  startedBefore: z.iso.datetime(),
+  accountId: AccountId.optional().meta({ description: 'The account whose trial followed.' }),
+});
+
+const errors = ['no_trial', 'account_not_found', 'account_deleted', 'invalid_request'] as const;
+
+const exampleOf = (verb: string): string =>
+  `curl -s $base/v1/admin/trials/${verb} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' ` +
+  `-d '{"device":"device-0001","reason":"the app crashed all week, ticket 4711"}'`;
+
+export const restartTrial = operation({
+  name: 'trials restart',
+  method: 'POST',
+  path: '/v1/admin/trials/restart',
+  operationId: 'restartTrial',
+  role: 'economist',
+  summary: "Begins a device's trial again.",
+  description:
+    'An account that linked the device before keeps its own start, unless it is named: then its trial begins again too. When a guest moves in that ' +
+    'has an earlier start, the earlier one counts, as always.',
+  input: Input,
+  reply: Reply,
+  errors,
+  example: exampleOf('restart'),
+  prepare: (input, parts) => prepared('Begin', input, parts),
+});
+
+export const restoreTrial = operation({
+  name: 'trials restore',
+  method: 'POST',
+  path: '/v1/admin/trials/restore',
+  operationId: 'restoreTrial',
+  role: 'economist',
+  summary: "Takes back the last restart of a device's trial.",
+  input: Input,
+  reply: Reply,
+  errors,
+  example: exampleOf('restore'),
+  prepare: (input, parts) => prepared('Restore', input, parts),
+});
+
+async function prepared(
+  verb: 'Begin' | 'Restore',
+  { device: text, account: asked, reason }: z.output<typeof Input>,
+  parts: OperatorParts,
+): Promise<Prepared<z.input<typeof Reply>> | Refusal> {
+  const device = await deviceNamed(text, parts);
+  if (device === undefined) return refuse('no_trial', { message: 'This device never had a trial.' });
+  const account = asked === undefined ? undefined : await followed(asked, parts);
+  if (account instanceof Refusal) return account;
+  const linked = account?.fields['trialDevice'] ?? '';
+  if (account !== undefined && linked !== '' && linked !== device) return otherDevice();
+  const of = account === undefined ? '' : ` and of the account ${account.accountId}`;
+  const work = verb === 'Begin' ? 'Begin the trial' : 'Take back the last restart of the trial';
+  return {
+    question: `${work} of the device ${device}${of}${verb === 'Begin' ? ' again' : ''}? Reason: ${reason}`,
+    what: { device, ...(account === undefined ? {} : { account: account.accountId }) },
+    why: reason,
+    noted: ({ trial: { startedAt = '' }, startedBefore }) => ({ startedAt, startedBefore }),
+    act: () => change(device, verb === 'Begin' ? parts.now() : '', account?.accountId, parts),
+  };
+}
+
+async function change(device: string, startedAt: number | '', account: string | undefined, parts: OperatorParts) {
+  const { scripts, config, now } = parts;
+  const [word, start, before] = await scripts.run(changeTrial, { device: trialKeys.device(device) }, { startedAt });
+  if (word === 'none') return refuse('no_trial', { message: 'There is no restart to take back.' });
+  const accountId = account === undefined ? undefined : await afterWrites(follow(account, device, start!, parts));
+  if (accountId instanceof Refusal) return accountId;
+  return {
+    device,
+    trial: trialOf(Number(start), now(), config.TRIAL_DAYS),
+    startedBefore: new Date(Number(before)).toISOString(),
+    ...(accountId === undefined ? {} : { accountId }),
+  };
+}
+
+async function follow(account: string, device: string, startedAt: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+  const { word, accountId } = await runWhereItIs(account, scripts, (id) =>
+    scripts.run(linkTrial, { account: accountKey(id), standing: standingKey(id) }, { deviceHash: device, startedAt }),
+  );
+  if (word === 'linked') return accountId;
+  if (word === 'other_device') return otherDevice();
+  return refuse(word === 'deleted' ? 'account_deleted' : 'account_not_found');
+}
+
+const otherDevice = (): Refusal => invalid('account', 'Has the trial of another device');
+
+/** The hash of the device that a text names. Undefined for one without a trial. */
+async function deviceNamed(text: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<string | undefined> {
+  for (const hash of /^[\w-]{22}$/.test(text) ? [text, deviceHash(text)] : [deviceHash(text)])
+    if ((await scripts.run(statusScript, { holder: trialKeys.device(hash) }, {}))[0] === 'started') return hash;
+  return undefined;
+}
