@@ -34,20 +34,20 @@ export class Journal {
 
   /**
    * Decides, and begins what follows.
-   * @param decide gets the act's name, for documents that store it. If it throws, the outcome is unknown: the entry stays, and the queue
-   * finds out
+   * @param decide gets the act's name, for documents that store it, and the time at which the member was due before, undefined: it was not.
+   * If it throws, the outcome is unknown: the entry stays, and the queue finds out
    * @param follow is called after every decision, also one that changed nothing; resolves with the time at which the member is due again,
    * undefined: never
    * @returns the decision; `done` resolves when what follows is done, or left to the queue. It never rejects
    */
   async begin<Decision>(
     member: string,
-    decide: (act: string) => Promise<Decision>,
+    decide: (act: string, dueAt: number | undefined) => Promise<Decision>,
     follow: (decision: Decision) => Promise<number | undefined>,
   ): Promise<{ readonly decision: Decision; readonly done: Promise<void> }> {
     const { name, takeOverMs, log, now } = this.#parts;
     const ahead = await this.#queue.ahead(member, now() + takeOverMs);
-    const decision = await decide(ahead.act);
+    const decision = await decide(ahead.act, ahead.seenAt === '' ? undefined : Number(ahead.seenAt));
     const done = follow(decision).then(
       // If this fails, the queue looks at the member once more than needed.
       (nextAt) => this.#queue.settle(member, ahead, nextAt).catch(() => {}),

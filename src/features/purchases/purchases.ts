@@ -115,7 +115,7 @@ export class Purchases {
       let claimed: Claimed | undefined;
       const { done } = await this.#journal.begin(
         purchaseId,
-        async (act) => {
+        async (act, dueAt) => {
           const recording = { store, purchase, ownerSeen: known?.owner ?? '', owner, product, act };
           const recorded = await recordPurchase(purchaseId, recording, scripts);
           if (recorded === undefined) return now();
@@ -123,7 +123,8 @@ export class Purchases {
           if (word === 'balance_limit') claimed = { word };
           else if (word === 'deleted') claimed = { word: 'purchase_owned' };
           else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
-          return nextAt;
+          // The store may have told of a change since this look at the purchase: the queue still looks.
+          return dueAt !== undefined && dueAt <= now() + LEASE_MS ? dueAt : nextAt;
         },
         async (nextAt) => nextAt,
       );

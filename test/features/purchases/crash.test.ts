@@ -17,7 +17,7 @@ import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { seeded } from '../../seeded.ts';
-import { BookedStore, UNIT_COINS } from './books.ts';
+import { BookedStore, PACKAGE, UNIT_COINS } from './books.ts';
 
 let own: OwnRedis;
 let service: TestService;
@@ -195,6 +195,19 @@ test('where answers about a purchase do not tell of refunds, the word of the lis
   await purchases.takeBackAll(purchaseId);
   await purchases.look(purchaseId);
   expect(await coinsOf(installId)).toEqual([200, -200]);
+});
+
+test('a claim does not take the notice of a refund out of the queue that came after its look', async () => {
+  const installId = freshId();
+  const token = books.sell();
+  const { purchases } = process();
+  await show(purchases, token, installId);
+  const seen = books.answerFor(token);
+  books.sold.get(token)!.refunded = 1;
+  expect(await purchases.noticed('google', token, PACKAGE)).toBe(true);
+  await purchases.claim('google', seen, accountIdOf(installId));
+  await survive(token);
+  expect(await coinsOf(installId)).toEqual([100, -100]);
 });
 
 test('the audit finds nothing wrong, and each of three damages', async () => {
