@@ -120,31 +120,42 @@ export class PlayProducts implements OneTimeProducts {
 
   /** Calls `purchases.voidedpurchases.list` for each app, which leaves refunds of some units out unless they are asked for. */
   async *takenBack(since: number): AsyncGenerator<readonly TakenBack[]> {
+    let failure: unknown;
     for (const packageName of this.packageNames) {
-      const query = new URLSearchParams({
-        type: '1',
-        includeQuantityBasedPartialRefund: 'true',
-        maxResults: String(VOIDED_PER_PAGE),
-        startTime: String(Math.max(since, this.#parts.now() - VOIDED_KEPT_MS)),
-      });
-      for (let pages = 0; pages < MOST_PAGES; pages++) {
-        const url = `${purchasesUrl(this.#parts, packageName)}/voidedpurchases?${query.toString()}`;
-        const { status, body } = await this.#api.call({ method: 'GET', url });
-        const parsed = VoidedPurchases.safeParse(body);
-        if (status >= 400 || !parsed.success) {
-          const reason = parsed.success ? `status ${status}` : parsed.error.issues[0]!.path.join('.');
-          this.#parts.log.error({ reason }, "the app store's list of voided purchases is not understood");
-          throw appStoreUnavailable(UNKNOWN_STATE_MS);
-        }
-        const { voidedPurchases = [], tokenPagination } = parsed.data;
-        yield voidedPurchases.map(({ purchaseToken, voidedTimeMillis, voidedQuantity }) => ({
-          id: purchaseToken,
-          quantity: voidedQuantity,
-          at: voidedTimeMillis,
-        }));
-        if (tokenPagination?.nextPageToken === undefined) break;
-        query.set('token', tokenPagination.nextPageToken);
+      try {
+        yield* this.#takenBackOf(packageName, since);
+      } catch (error) {
+        // An app that the service account may not ask about keeps those behind it from nothing.
+        failure ??= error;
       }
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  async *#takenBackOf(packageName: string, since: number): AsyncGenerator<readonly TakenBack[]> {
+    const query = new URLSearchParams({
+      type: '1',
+      includeQuantityBasedPartialRefund: 'true',
+      maxResults: String(VOIDED_PER_PAGE),
+      startTime: String(Math.max(since, this.#parts.now() - VOIDED_KEPT_MS)),
+    });
+    for (let pages = 0; pages < MOST_PAGES; pages++) {
+      const url = `${purchasesUrl(this.#parts, packageName)}/voidedpurchases?${query.toString()}`;
+      const { status, body } = await this.#api.call({ method: 'GET', url });
+      const parsed = VoidedPurchases.safeParse(body);
+      if (status >= 400 || !parsed.success) {
+        const reason = parsed.success ? `status ${status}` : parsed.error.issues[0]!.path.join('.');
+        this.#parts.log.error({ reason, packageName }, "the app store's list of voided purchases is not understood");
+        throw appStoreUnavailable(UNKNOWN_STATE_MS);
+      }
+      const { voidedPurchases = [], tokenPagination } = parsed.data;
+      yield voidedPurchases.map(({ purchaseToken, voidedTimeMillis, voidedQuantity }) => ({
+        id: purchaseToken,
+        quantity: voidedQuantity,
+        at: voidedTimeMillis,
+      }));
+      if (tokenPagination?.nextPageToken === undefined) return;
+      query.set('token', tokenPagination.nextPageToken);
     }
   }
 }

@@ -164,6 +164,19 @@ describe('the list of what was taken back', () => {
     expect(Number(new URL(asked[0]!.url).searchParams.get('startTime'))).toBe(NOW - 30 * DAY + 60_000);
   });
 
+  test('asks for the apps behind one that fails too, and fails in the end', async () => {
+    const { google } = products(
+      ({ url }) => (url.includes('com.gone') ? { status: 404, body: {} } : { status: 200, body: { voidedPurchases: [voided('a')] } }),
+      ['com.gone', 'com.two'],
+    );
+    const found: unknown[] = [];
+    const whole = (async () => {
+      for await (const part of google.takenBack(0)) found.push(...part);
+    })();
+    await expect(whole).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(found).toEqual([{ id: 'a', quantity: undefined, at: NOW - 5 }]);
+  });
+
   test.each([
     ['an answer that is not understood', { status: 200, body: { voidedPurchases: [{}] } }],
     ['a refusal', { status: 404, body: {} }],
