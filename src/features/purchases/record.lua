@@ -14,8 +14,9 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) then
   if refunded == '' then refunded = known_refunded or '0' else redis.call('HSET', purchase, 'tellsRefunds', 1) end
   redis.call('HSET', purchase, 'store', store, 'id', id, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
     'refunded', refunded, 'checkedAt', checked_at)
-  if order_id ~= '' then redis.call('HSET', purchase, 'orderId', order_id) end
-  if buyer ~= '' then redis.call('HSET', purchase, 'buyer', buyer) end
+  -- The record of a deleted account names nobody.
+  if order_id ~= '' and owner ~= '-' then redis.call('HSET', purchase, 'orderId', order_id) end
+  if buyer ~= '' and owner ~= '-' then redis.call('HSET', purchase, 'buyer', buyer) end
   if test == '1' then redis.call('HSET', purchase, 'test', 1) end
   if finished == '1' then redis.call('HSET', purchase, 'finished', 1) end
 end

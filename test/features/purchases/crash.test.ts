@@ -8,6 +8,7 @@ import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
 import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
+import { releasePurchase } from '../../../src/features/purchases/purchase-record.ts';
 import { Purchases } from '../../../src/features/purchases/purchases.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
@@ -208,6 +209,21 @@ test('a claim does not take the notice of a refund out of the queue that came af
   await purchases.claim('google', seen, accountIdOf(installId));
   await survive(token);
   expect(await coinsOf(installId)).toEqual([100, -100]);
+});
+
+test('a look at what a deleted account bought keeps nothing of the account', async () => {
+  const installId = freshId();
+  const token = books.sell({ buyer: accountIdOf(installId) });
+  books.takesFinish = false;
+  await show(process().purchases, token, installId);
+  const purchaseId = purchaseIdOf('google', token);
+  await releasePurchase(purchaseId, accountIdOf(installId), process().scripts);
+  await process().purchases.look(purchaseId);
+  books.takesFinish = true;
+  await process().purchases.look(purchaseId);
+  const record = await own.redis.hgetall(purchaseKeys.purchase(purchaseId));
+  expect(record).toMatchObject({ owner: '-', finished: '1' });
+  expect(['buyer', 'orderId', 'id'].filter((name) => name in record)).toEqual([]);
 });
 
 test('the audit finds nothing wrong, and each of three damages', async () => {
