@@ -11,7 +11,11 @@ redis.call('HSETNX', purchase, 'at', now)
 redis.call('HSET', purchase, 'owner', owner)
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end
 if not known_at or tonumber(known_at) <= tonumber(checked_at) then
-  if refunded == '' then refunded = known_refunded or '0' else redis.call('HSET', purchase, 'tellsRefunds', 1) end
+  if refunded ~= '' then redis.call('HSET', purchase, 'tellsRefunds', 1)
+  else
+    refunded = known_refunded or '0'
+    redis.call('HDEL', purchase, 'tellsRefunds')
+  end
   redis.call('HSET', purchase, 'store', store, 'id', id, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
     'refunded', refunded, 'checkedAt', checked_at)
   -- The record of a deleted account names nobody.

@@ -198,6 +198,21 @@ test('where answers about a purchase do not tell of refunds, the word of the lis
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
+test('a refund is taken back although answers do not tell of the last unit, once the list tells', async () => {
+  const installId = freshId();
+  const token = books.sell({ quantity: 2, refunded: 0 });
+  const { purchases } = process();
+  await show(purchases, token, installId);
+  // Google leaves out fields that are 0: `refundableQuantity` of a purchase without a unit left.
+  books.sold.get(token)!.refunded = undefined;
+  const purchaseId = purchaseIdOf('google', token);
+  await purchases.look(purchaseId);
+  expect(await coinsOf(installId)).toEqual([200]);
+  await purchases.takeBackAll(purchaseId);
+  await purchases.look(purchaseId);
+  expect(await coinsOf(installId)).toEqual([200, -200]);
+});
+
 test('a claim does not take the notice of a refund out of the queue that came after its look', async () => {
   const installId = freshId();
   const token = books.sell();
