@@ -3,6 +3,7 @@
 -- ARGV owner_seen (or ''), owner, store, id, package_name, sku, product_id (or ''), unit_coins (or ''), state, quantity, refunded (or ''), order_id, buyer, finished, test, checked_at, act (or '')
 -- Prelude purchase-booking.lua: whole, add, decide, document
 -- Answers recorded(granting 0|1; field, value …) changed
+local CLOCKS_DIFFER_MS = 60000
 local known_owner, known_at, product, known_refunded = unpack(redis.call('HMGET', purchase, 'owner', 'checkedAt', 'productId', 'refunded'))
 if (known_owner or '') ~= owner_seen then return {'changed'} end
 
@@ -10,7 +11,8 @@ if (known_owner or '') ~= owner_seen then return {'changed'} end
 redis.call('HSETNX', purchase, 'at', now)
 redis.call('HSET', purchase, 'owner', owner)
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end
-if not known_at or tonumber(known_at) <= tonumber(checked_at) then
+-- A time to come is of a clock that was wrong: it would keep all later answers out.
+if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_at) > now + CLOCKS_DIFFER_MS then
   if refunded ~= '' then redis.call('HSET', purchase, 'tellsRefunds', 1)
   else
     refunded = known_refunded or '0'

@@ -226,6 +226,16 @@ test('a claim does not take the notice of a refund out of the queue that came af
   expect(await coinsOf(installId)).toEqual([100, -100]);
 });
 
+test('a look by a clock that was far ahead does not hide the later ones', async () => {
+  const installId = freshId();
+  const token = books.sell();
+  const { purchases } = process();
+  await purchases.claim('google', books.answerFor(token, Date.now() + 86_400_000), accountIdOf(installId));
+  books.sold.get(token)!.refunded = 1;
+  await purchases.look(purchaseIdOf('google', token));
+  expect(await coinsOf(installId)).toEqual([100, -100]);
+});
+
 test('a look at what a deleted account bought keeps nothing of the account', async () => {
   const installId = freshId();
   const token = books.sell({ buyer: accountIdOf(installId) });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
+import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
 import { freshId, signIn } from '../../harness.ts';
 import { withOrigin } from '../coins/with-origin.ts';
 import { until } from '../subscription/shop.ts';
@@ -266,6 +267,14 @@ describe('refunds', () => {
     await shop.issue({ purchaseToken: part.purchaseToken, refundedQuantity: 1 });
     shop.service.advance(15 * MINUTE);
     await until(async () => (await shop.balance(whole.installId)) === 0 && (await shop.balance(part.installId)) === 500);
+  });
+
+  test('a question that a clock far ahead has dated does not keep the next ones from being asked', async () => {
+    const { installId, purchaseToken } = await bought();
+    await shop.redis.hset(refundsAskedKey('google'), 'askedAt', shop.service.now() + 400 * 24 * 60 * MINUTE);
+    await shop.issue({ purchaseToken, refundedQuantity: 1 });
+    shop.service.advance(15 * MINUTE);
+    await until(async () => (await shop.balance(installId)) === 0);
   });
 
   test('a client that shows an old token learns of the refund at once', async () => {
