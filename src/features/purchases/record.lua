@@ -18,8 +18,10 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
     refunded = known_refunded or '0'
     redis.call('HDEL', purchase, 'tellsRefunds')
   end
-  redis.call('HSET', purchase, 'store', store, 'id', id, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
+  redis.call('HSET', purchase, 'store', store, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
     'refunded', refunded, 'checkedAt', checked_at)
+  -- The store's id may be gone from the record of a deleted account already.
+  if owner ~= '-' then redis.call('HSET', purchase, 'id', id) end
   -- The record of a deleted account names nobody.
   if order_id ~= '' and owner ~= '-' then redis.call('HSET', purchase, 'orderId', order_id) end
   if buyer ~= '' and owner ~= '-' then redis.call('HSET', purchase, 'buyer', buyer) end

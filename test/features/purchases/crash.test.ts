@@ -187,6 +187,27 @@ test('a store that does not take the word of a grant is told again until it does
   expect([books.sold.get(token)!.isFinished, await coinsOf(installId)]).toEqual([true, [100]]);
 });
 
+test('of a deleted account a purchase keeps nothing but what the store has to be told, and then not even that', async () => {
+  const installId = freshId();
+  const token = books.sell({ buyer: accountIdOf(installId) });
+  books.takesFinish = false;
+  await show(process().purchases, token, installId);
+  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+  await service.post('/v1/account/delete', { installId, confirm });
+  const purchaseId = purchaseIdOf('google', token);
+  const fields = async () => own.redis.hgetall(purchaseKeys.purchase(purchaseId));
+  await expect.poll(async () => (await fields())['owner']).toBe('-');
+  expect(await process().purchases.look(purchaseId)).toBeGreaterThan(Date.now());
+  const unfinished = await fields();
+  expect([unfinished['id'], unfinished['buyer'], unfinished['orderId']]).toEqual([token, undefined, undefined]);
+  books.takesFinish = true;
+  expect(await process().purchases.look(purchaseId)).toBeUndefined();
+  const kept = await fields();
+  expect([kept['id'], kept['buyer'], kept['orderId'], kept['finished']]).toEqual([undefined, undefined, undefined, '1']);
+  books.sold.get(token)!.refunded = 1;
+  expect(await process().purchases.look(purchaseId)).toBeUndefined();
+});
+
 test('where answers about a purchase do not tell of refunds, the word of the list counts for a whole one', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 2, refunded: undefined });

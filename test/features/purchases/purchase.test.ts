@@ -122,6 +122,19 @@ describe('POST /v1/purchases', () => {
     expect(await shop.isConsumed(purchaseToken)).toBe(true);
   });
 
+  test('is not granted again when retention has deleted its entry, and a refund then takes it back', async () => {
+    await using brief = await openCoinShop({ settings: { LEDGER_RETENTION_DAYS: '1' } });
+    const installId = freshId();
+    const { purchaseToken } = await brief.issue();
+    await brief.buy(installId, purchaseToken);
+    brief.service.advance(3 * 24 * 60 * MINUTE);
+    for (const key of ['a', 'b', 'c']) await brief.service.post('/v1/coins/credit', { installId, coins: 1, key });
+    expect((await brief.entries(installId)).map(([type]) => type)).not.toContain('topup');
+    expect((await brief.buy(installId, purchaseToken)).body).toMatchObject({ replayed: true, balanceAfterCoins: 500, balanceCoins: 503 });
+    await brief.issue({ purchaseToken, refundedQuantity: 1 });
+    expect((await brief.buy(installId, purchaseToken)).body).toMatchObject({ balanceCoins: 3 });
+  });
+
   test('takes ten commands of Redis, three of which leave together, those of the sandbox left out', async () => {
     const installId = freshId();
     const { purchaseToken } = await shop.issue();
