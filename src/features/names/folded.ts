@@ -1,12 +1,12 @@
 /**
  * Folds a name so that spellings which people read alike become one text: case, accents, letters of other scripts that look like Latin ones,
- * and, where `leet` is set, digits and signs that stand for letters.
+ * and, where `leet` is set, digits and signs that stand for letters. CASE_CHANGE stands where capitals begin a word, or are only mixed in.
  */
 export function folded(name: string, leet: boolean): string {
   let plain = '';
   for (const character of name) plain += decomposed(character);
   let text = '';
-  for (const character of plain.replace(INVISIBLE, '').replace(LOWER_UPPER, '$1 $2').toLowerCase())
+  for (const character of plain.replace(INVISIBLE, '').replace(LOWER_UPPER, `$1${CASE_CHANGE}$2`).toLowerCase())
     text += ALIKE[character] ?? (leet ? (LEET[character] ?? character) : character);
   return text;
 }
@@ -26,7 +26,8 @@ const MOST_PARTS = 4;
 /** Accents, and characters that are not seen. Vowel signs of Indic scripts are no accents. */
 const INVISIBLE = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\p{Default_Ignorable_Code_Point}]/gu;
 
-/** `BadWord` is two words. */
+/** Between the words of `BadWord`. No name has this character. */
+export const CASE_CHANGE = '\0';
 const LOWER_UPPER = /(\p{Ll})(\p{Lu})/gu;
 
 function pairs(from: string, to: string): [string, string][] {

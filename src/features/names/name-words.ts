@@ -1,4 +1,4 @@
-import { folded } from './folded.ts';
+import { CASE_CHANGE, folded } from './folded.ts';
 
 /** Lines of a list: it is read whole, and looked up by text. */
 const MOST_WORDS = 20_000;
@@ -52,7 +52,7 @@ export class NameWords {
     for (const text of [folded(name, true), folded(name.replace(LEETS, ' '), false)]) {
       const joined = runsOf(joinedOf(text));
       if (has(this.#whole, joined) || this.#holdsAnywhere(joined)) return true;
-      for (const token of text.split(BETWEEN)) if (token !== '' && has(this.#whole, runsOf(token))) return true;
+      for (const token of tokensOf(text)) if (token !== '' && has(this.#whole, runsOf(token))) return true;
     }
     return false;
   }
@@ -76,6 +76,12 @@ function isWithin(word: readonly number[], counts: readonly number[], at: number
 
 const BETWEEN = /[^\p{L}\p{M}\p{N}]+/u;
 const LEETS = /[\d@$!|+€]/g;
+
+/** The words of a folded name: `the BadWord` has three, and the last two are one as well. */
+function tokensOf(text: string): string[] {
+  const tokens = text.split(BETWEEN);
+  return text.includes(CASE_CHANGE) ? [...tokens, ...text.replaceAll(CASE_CHANGE, '').split(BETWEEN)] : tokens;
+}
 
 /** `w o r d` and `w.o.r.d` without what is between. */
 function joinedOf(text: string): string {

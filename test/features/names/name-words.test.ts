@@ -18,6 +18,8 @@ describe('a word of the list', () => {
     ['asssss'],
     ['\u0430ss'],
     ['BigAss'],
+    ['the aSs'],
+    ['the bAdWoRd 2'],
     ['ａｓｓ'],
     ['b4dw0rd'],
     ['baaadword!'],
@@ -34,6 +36,7 @@ describe('a word of the list', () => {
 
   test.each([
     ['Classy'],
+    ['the cLaSsY'],
     ['as'],
     ['Assassin'],
     ['grass'],
