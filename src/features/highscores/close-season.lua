@@ -2,16 +2,26 @@
 -- KEYS scores
 -- ARGV season
 -- Library board.lua: range
--- Library season.lua: redis_time, season_key
+-- Library season.lua: redis_time, season_key, current_season
 -- Answers none early(milliseconds to wait) paying paid
+--
+-- A season without a score is `none` once no score can reach it any more. Until then its first one may be on its way, from a process that has
+-- put the season into the queue already: the clocks of processes may be ahead of Redis's.
 --
 -- `closed` moves to the end of the season, so that no score reaches it any more, whatever the clock shows. A prize goes to every score at
 -- least as good as the one in the last place that wins it: that one stands fixed, and later removals of entries change no prize.
 local season_hash = season_key(scores, 'season:' .. season)
 local facts = redis.call('HMGET', season_hash, 'state', 'endsAt', 'payAfterMs', 'order', 'prizes')
-if not facts[1] then return {'none'} end
+local micros = redis_time()
+local millis = math.floor(micros / 1000)
+if not facts[1] then
+  local period = #season == 7 and 'monthly' or #season == 8 and 'weekly' or 'daily'
+  local current, end_of_current = current_season(scores, period, micros)
+  if current ~= season then return {'none'} end
+  return {'early', string.format('%.0f', end_of_current - millis)}
+end
 if facts[1] ~= 'open' then return {facts[1]} end
-local ends, millis = tonumber(facts[2]), math.floor(redis_time() / 1000)
+local ends = tonumber(facts[2])
 local due = ends + tonumber(facts[3])
 if millis < due then return {'early', string.format('%.0f', due - millis)} end
 

@@ -59,8 +59,8 @@ beforeAll(async () => {
   redis = await startRedis();
   folder = mkdtempSync(join(tmpdir(), 'coinop-seasons-'));
   file = join(folder, 'catalogue.json');
-  for (const name of ['basic', 'read', 'quiet', 'ties', 'gone', 'back', 'paged', 'live', 'noted', 'small', 'audited', 'away'])
-    games.set(`daily-${name}`, { season: season() });
+  const names = ['basic', 'read', 'quiet', 'ties', 'gone', 'back', 'paged', 'live', 'noted', 'small', 'audited', 'away', 'queued', 'asked'];
+  for (const name of names) games.set(`daily-${name}`, { season: season() });
   games.set('weekly', { season: season({ period: 'weekly', prizes: [] }) });
   games.set('monthly', { season: season({ period: 'monthly' }), order: 'asc' });
   games.set('late', { season: season({ payAfterSeconds: 3600 }) });
@@ -106,8 +106,8 @@ const stateOf = (game: string, day: string): Promise<string | null> => redis.red
 /** Waits until a service has paid the season. */
 const paid = (game: string, day: string): Promise<void> => expect.poll(() => stateOf(game, day), { timeout: 10_000 }).toBe('paid');
 
-const operate = (operation: unknown, input: object): Promise<unknown> =>
-  perform(operation as Operation, input, operator.parts, { by: 'test', role: 'admin' }, async () => {});
+const operate = (operation: unknown, input: object, confirm = async () => {}): Promise<unknown> =>
+  perform(operation as Operation, input, operator.parts, { by: 'test', role: 'admin' }, confirm);
 
 const scores = (body: TestReply['body'], list = 'entries'): number[] => body[list].map(({ score }: { score: number }) => score);
 
@@ -382,6 +382,19 @@ describe('prizes', () => {
     await paid('daily-small', dayIn(0));
     await paid('weekly', week);
     expect([await balanceOf(today, first), await balanceOf(today, second)]).toEqual([500, 50]);
+  });
+});
+
+describe('the queue of seasons', () => {
+  test('keeps one whose first score is on its way, though the clock of a process is past its end', async () => {
+    const game = 'daily-queued';
+    const scripts = new ScriptRunner(today.service.connections.scripts, { now: Date.now });
+    // The process that submits has put the season into the queue. Another one, whose clock is ahead, takes it before the score arrives.
+    const [word, waitMs] = await scripts.run(closeSeason, { scores: boardKeys.scores(game) }, { season: dayIn(0) });
+    expect(word).toBe('early');
+    expect(Date.parse(endOf(dayIn(0))) - Date.now() - Number(waitMs)).toBeLessThan(1000);
+    for (const ended of [dayIn(-1), '2026-W01', '2026-01', 'all'])
+      expect(await scripts.run(closeSeason, { scores: boardKeys.scores(game) }, { season: ended })).toEqual(['none']);
   });
 });
 
