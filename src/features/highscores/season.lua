@@ -1,5 +1,5 @@
 -- The seasons of a board, shared by every script that reads a board or changes one.
--- Gives redis_time(), season_key(), season_at(), current_season(), board_for(), shown_version(), prize_of(), order_of(), keep_payout() and bar_payout().
+-- Gives redis_time(), season_key(), season_at(), current_season(), board_for(), shown_version(), prize_of(), order_of(), is_closed(), keep_payout() and bar_payout().
 --
 -- A game's seasons lie behind '{board:<game>}:', where its board for all time has `scores`. They share `secret` and `arrivals` with it:
 --   seasons              a sorted set: the ids of the seasons that have a board, by their ends in milliseconds since 1970
@@ -97,6 +97,12 @@ end
 
 -- The order of the board with these scores: a season has its own. `order` is that of the game.
 local function order_of(scores, order) return redis.call('HGET', string.sub(scores, 1, -8), 'order') or order end
+
+-- Whether the board with these scores is that of a closed season.
+local function is_closed(scores)
+  local state = redis.call('HGET', string.sub(scores, 1, -8), 'state')
+  return state == 'paying' or state == 'paid'
+end
 
 -- Notes what a player of a closed season wins, before the entry leaves the board or changes hands: the payouts are those of the moment at
 -- which the season was closed. `scores` is that of the season; on another board this does nothing.

@@ -294,6 +294,24 @@ describe('prizes', () => {
     expect(refused).toMatchObject({ code: 'entry_not_found' });
   });
 
+  test('stand, though an operator began to take the entry off before the season was closed', async () => {
+    const game = 'daily-asked';
+    const winner = freshId();
+    await submit(today, game, 9, winner);
+    const scripts = new ScriptRunner(today.service.connections.scripts, { now: Date.now, timeAheadMs: DAY_MS });
+    const removed = await operate(removeEntry, { game, player: accountIdOf(winner), reason: 'x' }, async () => {
+      expect(await scripts.run(closeSeason, { scores: boardKeys.scores(game) }, { season: dayIn(0) })).toEqual(['paying']);
+    });
+    expect(removed).toMatchObject({ removed: { score: 9 } });
+    expect(removed).not.toHaveProperty('seasons');
+    expect(scores((await today.get(`/v1/highscores/${game}?season=${dayIn(0)}`)).body, 'top')).toEqual([9]);
+    const none = await operate(removeEntry, { game, player: accountIdOf(winner), season: dayIn(0), reason: 'x' });
+    expect(none).toMatchObject({ code: 'entry_not_found' });
+    await using _ = await startAt(1);
+    await paid(game, dayIn(0));
+    expect(await balanceOf(today, winner)).toBe(500);
+  });
+
   test('seasons beyond those that are kept are gone, with their boards', async () => {
     const game = 'few';
     for (let day = 0; day < 4; day++) {
