@@ -58,6 +58,9 @@ const PAID_AT_ONCE = 50;
 /** In place of an outcome: the payout goes to the end of the list, so that an account on a primary that is away holds up nobody else. */
 const LATER = 'later';
 
+/** Where nobody on a page could be reached, the season waits so long: a queue of many sets takes at once what is due. */
+const LATER_MS = 5000;
+
 /** A process works so long on one season before it looks for others, well within its lease. */
 const SLICE_MS = 5000;
 
@@ -106,31 +109,33 @@ export class Seasons {
     const [state, waitMs] = await scripts.run(closeSeason, { scores: boardKeys.scores(game) }, { season });
     if (state === 'none') return undefined;
     if (state === 'early') return now() + Number(waitMs);
-    if (state === 'paying' && !(await this.#pay(game, season))) return now();
+    const againMs = state === 'paying' ? await this.#pay(game, season) : undefined;
+    if (againMs !== undefined) return now() + againMs;
     const keys = { scores: boardKeys.scores(game), seasons: seasonKeys.seasons(game) };
     const [, ...dropped] = await scripts.run(dropSeasons, keys, {});
     log.info({ game, season, ...(dropped.length === 0 ? {} : { dropped }) }, 'a season ended');
     return undefined;
   }
 
-  /** @returns whether every payout has its outcome */
-  async #pay(game: string, season: string): Promise<boolean> {
+  /** @returns after how many milliseconds the season is due again; undefined: every payout has its outcome */
+  async #pay(game: string, season: string): Promise<number | undefined> {
     const { scripts } = this.#parts;
     const endsAt = performance.now() + SLICE_MS;
     for (;;) {
       const [word] = await scripts.run(notePayouts, { scores: boardKeys.scores(game) }, { season, count: NOTED_AT_ONCE });
       if (word === 'done') break;
-      if (performance.now() > endsAt) return false;
+      if (performance.now() > endsAt) return 0;
     }
     const keys = { payouts: seasonKeys.payouts(game, season), unpaid: seasonKeys.unpaid(game, season) };
     for (;;) {
       const begunAt = performance.now();
       const [, ...words] = await scripts.run(readUnpaid, keys, { count: PAID_AT_ONCE });
-      if (words.length === 0) return true;
+      if (words.length === 0) return undefined;
       const outcomes = await Promise.all(pairsOf(words).map(([playerId, payout]) => this.#payOne(game, season, playerId, payout)));
       await scripts.run(settlePayouts, { season: seasonKeys.season(game, season), ...keys }, { outcomes: outcomes.join(',') });
       const tookMs = performance.now() - begunAt;
-      if (performance.now() > endsAt || outcomes.every((outcome) => outcome.endsWith(` ${LATER}`))) return false;
+      if (outcomes.every((outcome) => outcome.endsWith(` ${LATER}`))) return LATER_MS;
+      if (performance.now() > endsAt) return 0;
       // As long a rest as the work took leaves Redis to everybody else for half of the time.
       await pause(tookMs);
     }
