@@ -141,7 +141,8 @@ export class RandomBoard {
     const limit = 1 + this.#below(100);
     let [cursor, last]: [string, Entry | undefined] = ['', undefined];
     do {
-      const { body } = await this.#ask('GET', `/v1/highscores/${this.#game}/entries?limit=${limit}${cursor}`);
+      const { status, body } = await this.#ask('GET', `/v1/highscores/${this.#game}/entries?limit=${limit}${cursor}`);
+      assert.equal(status, 200, JSON.stringify(body));
       const expected = this.#model.page(limit, last);
       assert.deepEqual(linesOf(body.entries), expected.lines);
       assert.equal(body.nextCursor !== undefined, this.#model.page(1, expected.last).lines.length > 0 && expected.last !== undefined);
