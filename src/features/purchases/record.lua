@@ -20,11 +20,12 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
   end
   redis.call('HSET', purchase, 'store', store, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
     'refunded', refunded, 'checkedAt', checked_at)
-  -- The store's id may be gone from the record of a deleted account already.
-  if owner ~= '-' then redis.call('HSET', purchase, 'id', id) end
-  -- The record of a deleted account names nobody.
-  if order_id ~= '' and owner ~= '-' then redis.call('HSET', purchase, 'orderId', order_id) end
-  if buyer ~= '' and owner ~= '-' then redis.call('HSET', purchase, 'buyer', buyer) end
+  -- The record of a deleted account names nobody, and has the store's id only while the store has to be told.
+  if owner ~= '-' then
+    redis.call('HSET', purchase, 'id', id)
+    if order_id ~= '' then redis.call('HSET', purchase, 'orderId', order_id) end
+    if buyer ~= '' then redis.call('HSET', purchase, 'buyer', buyer) end
+  elseif state ~= 'purchased' then redis.call('HDEL', purchase, 'id') end
   if test == '1' then redis.call('HSET', purchase, 'test', 1) end
   if finished == '1' then redis.call('HSET', purchase, 'finished', 1) end
 end

@@ -2,9 +2,9 @@
 -- KEYS purchase
 -- ARGV owner
 -- Answers released kept
-local found = redis.call('HMGET', purchase, 'owner', 'grantedAt', 'finished')
+local found = redis.call('HMGET', purchase, 'owner', 'grantedAt', 'finished', 'state')
 if found[1] ~= owner then return {'kept'} end
 redis.call('HSET', purchase, 'owner', '-')
 redis.call('HDEL', purchase, 'booking', 'buyer', 'orderId', 'balanceAfter')
-if not found[2] or found[3] then redis.call('HDEL', purchase, 'id') end
+if not found[2] or found[3] or found[4] ~= 'purchased' then redis.call('HDEL', purchase, 'id') end
 return {'released'}

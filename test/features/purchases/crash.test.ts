@@ -272,6 +272,27 @@ test('a look at what a deleted account bought keeps nothing of the account', asy
   expect(['buyer', 'orderId', 'id'].filter((name) => name in record)).toEqual([]);
 });
 
+test('a purchase that was canceled before the store was told keeps no token of a deleted account', async () => {
+  for (const isCanceledFirst of [true, false]) {
+    const installId = freshId();
+    const token = books.sell();
+    books.takesFinish = false;
+    await show(process().purchases, token, installId);
+    books.takesFinish = true;
+    const purchaseId = purchaseIdOf('google', token);
+    const steps = [
+      async () => {
+        books.sold.get(token)!.state = 'canceled';
+        await process().purchases.look(purchaseId);
+      },
+      () => releasePurchase(purchaseId, accountIdOf(installId), process().scripts),
+    ];
+    for (const step of isCanceledFirst ? steps : steps.toReversed()) await step();
+    const record = await own.redis.hgetall(purchaseKeys.purchase(purchaseId));
+    expect([isCanceledFirst, record['owner'], record['id']]).toEqual([isCanceledFirst, '-', undefined]);
+  }
+});
+
 test('the audit finds nothing wrong, and each of three damages', async () => {
   const installId = freshId();
   const token = books.sell();
