@@ -30,7 +30,10 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
   if finished == '1' then redis.call('HSET', purchase, 'finished', 1) end
 end
 -- The catalogue counts at the moment of the grant.
-local entries = tonumber(redis.call('HGET', purchase, 'entries') or '0')
+local entries, granted_at, is_finished = unpack(redis.call('HMGET', purchase, 'entries', 'grantedAt', 'finished'))
+entries = tonumber(entries or '0')
 if entries == 0 and product_id ~= '' then redis.call('HSET', purchase, 'productId', product_id, 'unitCoins', unit_coins) end
+-- This look has not failed. Whether the store takes the word of a grant is still to be seen.
+if is_finished or not granted_at then redis.call('HDEL', purchase, 'faults') end
 local decided = decide()
 return {'recorded', decided == 'topup' and entries == 0 and '1' or '0', document()}

@@ -1,3 +1,4 @@
+import { appStoreUnavailable } from '../../../src/stores/store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct } from '../../../src/stores/store.ts';
 import { freshId } from '../../harness.ts';
 
@@ -20,6 +21,7 @@ export class BookedStore implements OneTimeProducts {
   readonly sold = new Map<string, Sold>();
   /** The answer of the store to each call that finishes a purchase. */
   takesFinish = true;
+  isAway = false;
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -45,6 +47,7 @@ export class BookedStore implements OneTimeProducts {
   }
 
   async look(id: string): Promise<ProductPurchase | 'unknown'> {
+    if (this.isAway) throw appStoreUnavailable(1000);
     return this.sold.has(id) ? this.answerFor(id) : 'unknown';
   }
 

@@ -208,6 +208,20 @@ test('of a deleted account a purchase keeps nothing but what the store has to be
   expect(await process().purchases.look(purchaseId)).toBeUndefined();
 });
 
+test('looks that failed are forgotten once the store answers', async () => {
+  const token = books.sell({ state: 'pending' });
+  await show(process().purchases, token, freshId());
+  const purchaseId = purchaseIdOf('google', token);
+  const faults = () => own.redis.hget(purchaseKeys.purchase(purchaseId), 'faults');
+  books.isAway = true;
+  await process().purchases.look(purchaseId);
+  await process().purchases.look(purchaseId);
+  expect(await faults()).toBe('2');
+  books.isAway = false;
+  await process().purchases.look(purchaseId);
+  expect(await faults()).toBeNull();
+});
+
 test('where answers about a purchase do not tell of refunds, the word of the list counts for a whole one', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 2, refunded: undefined });
@@ -255,21 +269,6 @@ test('a look by a clock that was far ahead does not hide the later ones', async 
   books.sold.get(token)!.refunded = 1;
   await purchases.look(purchaseIdOf('google', token));
   expect(await coinsOf(installId)).toEqual([100, -100]);
-});
-
-test('a look at what a deleted account bought keeps nothing of the account', async () => {
-  const installId = freshId();
-  const token = books.sell({ buyer: accountIdOf(installId) });
-  books.takesFinish = false;
-  await show(process().purchases, token, installId);
-  const purchaseId = purchaseIdOf('google', token);
-  await releasePurchase(purchaseId, accountIdOf(installId), process().scripts);
-  await process().purchases.look(purchaseId);
-  books.takesFinish = true;
-  await process().purchases.look(purchaseId);
-  const record = await own.redis.hgetall(purchaseKeys.purchase(purchaseId));
-  expect(record).toMatchObject({ owner: '-', finished: '1' });
-  expect(['buyer', 'orderId', 'id'].filter((name) => name in record)).toEqual([]);
 });
 
 test('a purchase that was canceled before the store was told keeps no token of a deleted account', async () => {
