@@ -46,8 +46,8 @@ export const deleteAccount = endpoint({
     'and deletes. The proof of a guest is its installId (or the header `x-install-id`), that of a store account a `token` of the app store that',
     'is at most ten minutes old; with a `token` the installId does not count. Sessions do not count at all, so that a paired browser deletes nothing.',
     'Balance, history, scores, seats in rooms, trial link, subscription reports and sessions go, and so do the guests that moved into the account.',
-    'Purchases are released: their tokens may be recorded by another account; the subscription itself goes on in the app store, where only its',
-    'user ends it. The start of the trial of a device stays. From then on each installId, session and coin key of the account is 410',
+    'Subscriptions are released: their tokens may be recorded by another account; the subscription itself goes on in the app store, where only',
+    'its user ends it. Coins that were bought are gone: nobody can claim their purchases again. The start of the trial of a device stays. From then on each installId, session and coin key of the account is 410',
     '`account_deleted`, on every process, and so is a repetition of the second call. A new sign-in with the app store opens a new account.',
   ].join(' '),
   body: z.object({
