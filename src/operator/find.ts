@@ -4,13 +4,16 @@ import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from 
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { STORE_NAMES } from '../config.ts';
 import { refuse } from '../errors.ts';
+import { findPurchase } from '../features/purchases/find-purchase.ts';
+import { isRoomCode } from '../features/rooms/model.ts';
 import { factsOf, isKnown } from './account-facts.ts';
 import { operation, type OperatorParts } from './operation.ts';
+import { readRoom } from './room-facts.ts';
 
 export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
 
 const WHO_RULE =
-  'Must be an accountId, an installId of 8 to 128 visible characters, or google: and the sub of a store account; account: and install: in front say which';
+  'Must be an accountId, an installId of 8 to 128 visible characters, google: and the sub of a store account, order: and the order number of a purchase of coins, or room: and the code of a room; account: and install: in front say which';
 
 /** What names an account: an installId is a secret, so no URL and no log holds it. */
 export const Who = z
@@ -21,7 +24,7 @@ export const Who = z
 const FoundAccount = z
   .object({
     accountId: AccountId,
-    foundBy: z.enum(['accountId', 'installId', ...STORE_NAMES]),
+    foundBy: z.enum(['accountId', 'installId', 'order', 'room', ...STORE_NAMES]),
     kind: z
       .enum(['guest', 'store'])
       .optional()
@@ -41,10 +44,11 @@ export const find = operation({
   path: '/v1/admin/find',
   operationId: 'findAccount',
   role: 'viewer',
-  summary: 'Finds accounts by installId, accountId or store subject.',
+  summary: 'Finds accounts by installId, accountId, store subject, order number or room.',
   description:
     'A text of 22 characters may be an accountId and an installId of two accounts: then there are two. A store subject whose account was ' +
-    'deleted names that one too, behind the account that it has now.',
+    'deleted names that one too, behind the account that it has now. `order:` finds whoever owns a purchase of coins, and `room:` all who have a ' +
+    'seat in a room.',
   input: z.object({ who: Who }),
   reply: z.object({ accounts: z.array(FoundAccount) }),
   errors: ['account_not_found'],
@@ -90,11 +94,13 @@ interface Candidate {
   readonly accountId: string;
 }
 
-const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install):(.+)$`);
+const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|room):(.+)$`);
 
 /** A prefix decides, so that an installId that is chosen to look like something else cannot take its place. */
 async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
   const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
+  if (prefix === 'order') return ownersOf(rest, scripts);
+  if (prefix === 'room') return seatedIn(rest.toUpperCase(), scripts);
   const store = STORE_NAMES.find((name) => name === prefix);
   if (store !== undefined) {
     const { accountId, ordinal } = await storeAccountOf(store, rest, scripts);
@@ -106,4 +112,16 @@ async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scrip
   if (prefix !== 'install' && Account.safeParse(text).success) candidates.push({ foundBy: 'accountId', accountId: text });
   if (prefix !== 'account' && InstallId.safeParse(text).success) candidates.push({ foundBy: 'installId', accountId: accountIdOf(text) });
   return candidates;
+}
+
+/** Nobody owns a purchase that no account has claimed yet. */
+async function ownersOf(order: string, scripts: OperatorParts['scripts']): Promise<Candidate[]> {
+  const found = /^[\w.-]{1,255}$/.test(order) ? await findPurchase(order, scripts) : undefined;
+  if (found === undefined || !ACCOUNT_ID.test(found.document.owner)) return [];
+  return [{ foundBy: 'order', accountId: found.document.owner }];
+}
+
+async function seatedIn(code: string, scripts: OperatorParts['scripts']): Promise<Candidate[]> {
+  const found = isRoomCode(code) ? await readRoom(code, { scripts }) : undefined;
+  return (found?.seats ?? []).map(({ accountId }) => ({ foundBy: 'room', accountId }));
 }

@@ -66,3 +66,15 @@ describe('a player who is kicked by an operator', () => {
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 });
+
+test('a room finds the accounts in its seats', async () => {
+  const { code, host, guest } = await room();
+  const find = async (who: string) => (await service.post('/v1/admin/find', { who }, { bearer })).body;
+  for (const who of [`room:${code}`, `room:${code.toLowerCase()}`])
+    expect((await find(who)).accounts).toMatchObject([
+      { accountId: accountIdOf(host), foundBy: 'room', kind: 'guest' },
+      { accountId: accountIdOf(guest), foundBy: 'room' },
+    ]);
+  for (const who of ['room:BBBBB', 'room:no room'.replace(' ', '-'), 'order:GPA.0000', 'order:a/b'])
+    expect([who, (await find(who)).error.code]).toEqual([who, 'account_not_found']);
+});

@@ -41,6 +41,8 @@ test('a purchase is found by the order number of the store and by its id, and an
     failedLooks: 0,
   };
   expect((await look(`/purchases/${orderId}`)).body).toEqual({ ok: true, purchase });
+  const found = await shop.service.post('/v1/admin/find', { who: `order:${orderId}` }, { bearer });
+  expect(found.body.accounts).toMatchObject([{ accountId, foundBy: 'order' }]);
   expect((await look(`/purchases/${purchaseId}`)).body).toEqual({ ok: true, purchase });
   expect((await look(`/accounts/${accountId}`)).body.coinPurchases).toEqual([purchase]);
   expect(JSON.stringify((await look(`/accounts/${accountId}`)).body)).not.toContain(purchaseToken);

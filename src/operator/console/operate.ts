@@ -81,7 +81,11 @@ async function accountOf(who: string, { parts, operator, checkData }: Tool): Pro
     ({ foundBy, deletedAt }, index) => index === 0 || deletedAt === undefined || !STORES.includes(foundBy),
   );
   if (other !== undefined)
-    throw new Failure('Two accounts have this name, one as its accountId and one as its installId: put account: or install: in front.');
+    throw new Failure(
+      /^(order|room):/.test(who)
+        ? 'Several accounts have a seat there: take one accountId of "accounts find".'
+        : 'Two accounts have this name, one as its accountId and one as its installId: put account: or install: in front.',
+    );
   return account!.accountId;
 }
 
