@@ -88,7 +88,7 @@ const submission = { score: 123_456, name: 'Ada' };
 const target = new TargetValidation(submitScore);
 const submissionWords =
   `${'0'.repeat(40)} 9 {board:g}:scores {board:g}:players {board:g}:arrivals {board:g}:version {board:g}:secret {a}:boards {a}:account {a}:moves
-{a}:out:b 1790000000000 publisher seed 10 0 g desc 123 a Ada 123456 0 1`.split(/\s/);
+{a}:out:b 1790000000000 publisher seed 10 0 - - g desc 123 a Ada 123456 0 - 1`.split(/\s/);
 
 const parts: Record<string, () => unknown> = {
   'body: bytes to JSON': () => (isUtf8(bodyBytes) ? JSON.parse(bodyBytes.toString()) : undefined),

@@ -123,15 +123,15 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
     const now = Date.now();
     const { accountId } = caller;
     const known = submittedTop.get(game);
-    const [word, , personalBest, rank, best, version, ...figures] = await run(
+    const [word, , personalBest, rank, best, , , version, ...figures] = await run(
       submitScript.sha,
       withSession([...boardParts.map((part) => boardKeys[part](game)), boardKeys.ofAccount(accountId), accountKey(accountId)], caller),
-      [now, 'fastify', 'seed', TOP_SIZE, 0, game, 'desc', known?.version ?? '', accountId, name, score, 0, ''],
+      [now, 'fastify', 'seed', TOP_SIZE, 0, '', '', game, 'desc', known?.version ?? '', accountId, name, score, 0, '', ''],
     );
     if (word !== 'done' && word !== '+done') return refuse(reply, 401, word!);
-    // Without a version the top ten is still the known one.
+    // Without entries the top ten is still the known one.
     let top = known?.top ?? [];
-    if (version !== undefined) {
+    if (version !== undefined && figures.length > 0) {
       top = parseEntries(figures);
       submittedTop.set(game, { version, top });
       boardCache.delete(game);
@@ -153,7 +153,7 @@ app.get<{ Params: { game: string } }>('/v1/highscores/:game', { schema: { respon
   if (known !== undefined && performance.now() < known.until) return { ok: true, game, top: known.top };
   const until = performance.now() + 100;
   const keys = topParts.map((part) => boardKeys[part](game));
-  const [, , ...figures] = await run(topScript.looked!.sha, keys, [Date.now(), 'desc', TOP_SIZE, '', '', '', '0']);
+  const [, , , , ...figures] = await run(topScript.looked!.sha, keys, [Date.now(), 'desc', TOP_SIZE, '', '', '', '', '', '0']);
   const top = parseEntries(figures);
   boardCache.set(game, { top, until });
   return { ok: true, game, top };

@@ -93,6 +93,8 @@ function submit(): Promise<string> {
       'seed',
       TOP_SIZE,
       0,
+      '',
+      '',
       'bench',
       'desc',
       known,
@@ -101,10 +103,11 @@ function submit(): Promise<string> {
       score,
       0,
       '',
+      '',
     )
     .then((answer) => {
       // The service encodes a changed list once; the floor sends the same bytes without reading it.
-      known = figure(answer, 5) ?? known;
+      known = figure(answer, 7) ?? known;
       return `{"ok":true,"rank":${figure(answer, 3)},"best":${figure(answer, 4)},"personalBest":${figure(answer, 2) === '1'},"top":${topList}}`;
     });
 }
