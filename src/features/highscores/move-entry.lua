@@ -3,11 +3,13 @@
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
 -- Library board.lua: entry_of_account, put, take_off, hidden_score, hide, score_of, is_less, changed
--- Library season.lua: order_of, keep_payout, bar_payout
+-- Library season.lua: order_of, is_of_season, keep_payout, bar_payout
 -- Answers moved moved_hidden
 --
 -- The entry gets the player id of the account. The account's set of boards names the board already (`moveScores`). The guest's set
--- forgets the board next, so `removed` need not explain to the audit why the guest has no entry. A hidden entry stays so.
+-- forgets the board next, so `removed` need not explain to the audit why the guest has no entry. Where an operator took the guest's entry off the
+-- board of all time, and a closed season kept it, the account's set names the board for that season: `removed` then explains the account. A
+-- hidden entry stays so.
 local is_ascending = order_of(scores, order) == 'asc'
 local brought, is_hidden = entry_of_account(secret, players, guest_id), nil
 if brought then
@@ -31,6 +33,8 @@ if brought then
       if is_hidden then hide(scores, players, entry_of(players, id), best) end
     end
     changed(version, game)
+    local of_all_time = string.sub(version, 1, -8) .. 'players'
+    if is_of_season(scores) and redis.call('HEXISTS', of_all_time, id) == 0 then redis.call('SADD', removed, account_id) end
   end
 end
 redis.call('SREM', removed, guest_id)

@@ -1,5 +1,5 @@
 -- The seasons of a board, shared by every script that reads a board or changes one.
--- Gives redis_time(), season_key(), season_at(), current_season(), board_for(), shown_version(), prize_of(), order_of(), is_closed(), keep_payout() and bar_payout().
+-- Gives redis_time(), season_key(), season_at(), current_season(), board_for(), shown_version(), prize_of(), order_of(), is_of_season(), is_closed(), keep_payout() and bar_payout().
 --
 -- A game's seasons lie behind '{board:<game>}:', where its board for all time has `scores`. They share `secret` and `arrivals` with it:
 --   seasons              a sorted set: the ids of the seasons that have a board, by their ends in milliseconds since 1970
@@ -97,6 +97,9 @@ end
 
 -- The order of the board with these scores: a season has its own. `order` is that of the game.
 local function order_of(scores, order) return redis.call('HGET', string.sub(scores, 1, -8), 'order') or order end
+
+-- Whether the board with these scores is that of a season.
+local function is_of_season(scores) return string.find(scores, ':season:', 1, true) ~= nil end
 
 -- Whether the board with these scores is that of a closed season.
 local function is_closed(scores)
