@@ -7,6 +7,7 @@ import { Figures, markdown, sum, type Proved } from './figures.ts';
 import { History } from './history.ts';
 import { proveMoves } from './moves.ts';
 import { scenarios, single } from './scenarios.ts';
+import { provePurchases, purchaseScenarios } from './purchases.ts';
 import { proveSeason, seasonScenarios } from './seasons.ts';
 import { proveSignOut } from './sign-out.ts';
 import { proveSubscriptions } from './subscriptions.ts';
@@ -20,7 +21,8 @@ import { proveSubscriptions } from './subscriptions.ts';
 
 const HELP = `npm run prove:cluster -- [flags]
 
-  --only NAME,NAME   these scenarios only; --list shows them. Default: all but those of seasons (prove:seasons)
+  --only NAME,NAME   these scenarios only; --list shows them. Default: all but those of seasons and purchases (prove:seasons,
+                     prove:purchases)
   --runs NUMBER      how often each scenario runs, each time with another primary. Default: 1
   --rate NUMBER      credits a second; other loads follow in proportion. Default: 1500
   --list             print the names of the scenarios
@@ -71,6 +73,11 @@ const all: readonly Listed[] = [
     name: scenario.name,
     about: scenario.about,
     prove: (stand: Stand) => proveSeason(scenario, stand),
+  })),
+  ...purchaseScenarios.map((scenario) => ({
+    name: scenario.name,
+    about: scenario.about,
+    prove: (stand: Stand) => provePurchases(scenario, stand),
   })),
 ];
 
@@ -125,7 +132,7 @@ function sumsOf(runs: readonly Figures[]): string {
     .join(', ');
 }
 
-const wanted = values.only?.split(',') ?? all.map(({ name }) => name).filter((name) => !name.startsWith('season-'));
+const wanted = values.only?.split(',') ?? all.map(({ name }) => name).filter((name) => !/^(season|purchase)-/.test(name));
 const unknown = wanted.filter((name) => !all.some((scenario) => scenario.name === name));
 if (values.help) console.log(HELP);
 else if (values.list) for (const { name, about } of all) console.log(`${name.padEnd(18)} ${about}`);

@@ -83,7 +83,8 @@ interface Submission {
   isRepeated?: boolean;
 }
 
-interface Running {
+/** A service whose processes and Redis can be killed. */
+export interface Running {
   url(): string;
   readonly settings: Record<string, string>;
   command(name: string, key: string, ...words: (string | number)[]): Promise<unknown>;
@@ -143,7 +144,7 @@ export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promi
   reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
 }
 
-async function openSingle(settings: Record<string, string>, { folder, closing }: Stand): Promise<Running> {
+export async function openSingle(settings: Record<string, string>, { folder, closing }: Stand): Promise<Running> {
   const program = copyAhead(join(folder, 'ahead'));
   const data = join(folder, 'data');
   const service = await startChild({ DATA_DIR: data, LOG_LEVEL: 'error', WORKERS: '4', ...settings }, program);
@@ -182,7 +183,7 @@ function childrenOf(parent: number): { pid: number; command: string }[] {
   });
 }
 
-async function openCluster(settings: Record<string, string>, { folder, history, closing }: Stand): Promise<Running> {
+export async function openCluster(settings: Record<string, string>, { folder, history, closing }: Stand): Promise<Running> {
   const program = copyAhead(join(folder, 'ahead'));
   const cluster = await startCluster({ replicas: 2 });
   closing.push(() => cluster[Symbol.asyncDispose]());

@@ -9,6 +9,7 @@ export const keepScript = defineScript({
   keys: ['purchase'],
   args: ['issued', 'seen', 'keptSeconds'],
   answers: ['kept', 'changed'],
+  durable: true,
 });
 
 export const readScript = defineScript({
@@ -24,6 +25,7 @@ export const consumeScript = defineScript({
   keys: ['purchase'],
   args: ['now'],
   answers: ['consumed', 'unknown'],
+  durable: true,
 });
 
 export const voidScript = defineScript({
@@ -31,6 +33,7 @@ export const voidScript = defineScript({
   keys: ['voided'],
   args: ['token', 'voidedAt', 'oldest'],
   answers: ['done'],
+  durable: true,
 });
 
 export const listVoidedScript = defineScript({
