@@ -57,6 +57,8 @@ export function outboxOf(
   let tries = 0;
   let lastStamp = 0;
   let lastFailure: Failure | undefined;
+  /** Of purchases that wait for the app store or the catalogue. */
+  let retry: Promise<void> | undefined;
   /** Ends a wait early. */
   let waking = new AbortController();
 
@@ -110,7 +112,11 @@ export function outboxOf(
       // The app store is away, or the catalogue lacks the product: coin operations must not wait for them.
       own.delete(id);
       result.pending = true;
-      void sleep(60_000, closed).then(wake);
+      // One wait for all of them, because a wake sends them all.
+      retry ??= sleep(60_000, closed).then(() => {
+        retry = undefined;
+        wake();
+      });
     } else return result;
     mine?.done(result);
     onResult?.(operation, result);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Fetch } from '../../src/client/request.ts';
 import type { Purchase, Result } from '../../src/client/client.ts';
 import { freshId, start, type TestService } from '../harness.ts';
@@ -82,4 +82,24 @@ test('a product that the catalogue lacks waits for the next start, and holds no 
   using next = player(service.url, { installId, onPurchase: (_, result) => void seen.push(result) }, store);
   await expect.poll(() => seen).toMatchObject([{ ok: false, pending: true, error: { code: 'product_not_found' } }]);
   expect(next.kept.operations).toBe(1);
+});
+
+test('purchases that wait are sent once a minute each', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  let sent = 0;
+  const lacking: Fetch = async (url) => {
+    if (!url.endsWith('/v1/purchases')) throw new TypeError(`unexpected: ${url}`);
+    sent++;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const error = { code: 'product_not_found', message: 'The catalogue does not have the product.' };
+    return Response.json({ ok: false, error, requestId: 'r' }, { status: 404 });
+  };
+  try {
+    using client = player('http://127.0.0.1:9', { fetch: lacking });
+    for (let token = 0; token < 5; token++) void client.purchases.buy({ store: 'google', purchaseToken: `token-${token}` });
+    await vi.advanceTimersByTimeAsync(5.5 * 60_000);
+    expect(sent).toBe(6 * 5);
+  } finally {
+    vi.useRealTimers();
+  }
 });
