@@ -249,8 +249,11 @@ export async function moveScores(
       isHidden ||= moved === 'moved_hidden';
       return true;
     };
-    // The deletion of the account removes the guest's entries.
-    for await (const board of boardsWith(game, scripts)) if (!(await hand(board))) return !isLast;
+    // First the board, as in `boardsWith`. The deletion of an account removes the guest's entries.
+    if (!(await hand(boardOf(game)))) return !isLast;
+    const others = await otherBoardsOf(game, scripts);
+    for (let start = 0; start < others.length; start += BOARDS_AT_ONCE)
+      if ((await Promise.all(others.slice(start, start + BOARDS_AT_ONCE).map(hand))).includes(false)) return !isLast;
     if (isLast) await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
   // A ban that began or ended meanwhile has missed these entries.
