@@ -120,7 +120,7 @@ export async function hideScores(accountId: string, isHidden: boolean, scripts: 
     await Promise.all(games.slice(start, start + BOARDS_AT_ONCE).map(hideOn));
 }
 
-/** Boards on which entries are hidden or shown at a time: about a millisecond of Redis. */
+/** Boards on which entries are hidden, shown or handed over at a time: about a millisecond of Redis. */
 const BOARDS_AT_ONCE = 50;
 
 /** Accounts whose payouts one script forgets: less than a millisecond of Redis. */
