@@ -99,6 +99,19 @@ describe('boards', () => {
     expect((await look(`/boards/${game}?archive=1`)).body.error.code).toBe('entry_not_found');
   });
 
+  test('a ban takes the entry off, and its end brings it back', async () => {
+    const game = freshGame();
+    const [installId, top] = [freshId(), async () => scoresOf((await service.get(`/v1/highscores/${game}`)).body.top)];
+    const accountId = await submit(game, 30, 'Ada', installId);
+    await submit(game, 20, 'Bob');
+    expect((await change(`/accounts/${accountId}/ban`, { reason: 'cheats' })).status).toBe(200);
+    await expect.poll(top).toEqual([20]);
+    expect((await look(`/boards/${game}`)).body.count).toBe(1);
+    expect((await change(`/accounts/${accountId}/unban`, { reason: 'appeal' })).status).toBe(200);
+    await expect.poll(top).toEqual([30, 20]);
+    expect((await service.get(`/v1/highscores/${game}/around?installId=${installId}`)).body.you).toMatchObject({ rank: 1, score: 30 });
+  });
+
   test('remove takes one entry off, by playerId or accountId, and every reader sees it at once', async () => {
     const game = freshGame();
     await using other = await start();
