@@ -94,11 +94,15 @@ export async function keepPurchase(
   issued: IssuedPurchase,
   { seen, now }: { readonly seen: string; readonly now: number },
 ): Promise<boolean> {
+  const keys = { voided: sandboxRedisKeys.voided(issued.packageName) };
+  const list = (voidedAt: number | ''): Promise<unknown> =>
+    scripts.run(voidScript, keys, { token: purchaseToken, voidedAt, oldest: now - VOIDED_KEPT_MS });
+  // A refund is listed first: this process may die between the two, and what reads the list skips a purchase that is not voided.
+  if (isVoided(issued)) await list(now);
   const args = { issued: JSON.stringify(issued), seen, keptSeconds: KEPT_SECONDS };
   const [word] = await scripts.run(keepScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, args);
   if (word === 'changed') return false;
-  const voided = { token: purchaseToken, voidedAt: isVoided(issued) ? now : '', oldest: now - VOIDED_KEPT_MS };
-  await scripts.run(voidScript, { voided: sandboxRedisKeys.voided(issued.packageName) }, voided);
+  if (seen !== '' && !isVoided(issued)) await list('');
   return true;
 }
 
