@@ -1,9 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { copyService } from './unguarded.ts';
+import { copyService, type Change } from './unguarded.ts';
 
-/** A place in the service, and what stands there in a copy whose clocks are ahead. */
-const SHIFTS = [
+const SHIFTS: readonly Change[] = [
   {
     file: 'src/redis/script-text.ts',
     from: '...(form.timeAheadMs === undefined ? [] : [timeShift(form.timeAheadMs)]),',
@@ -22,12 +19,5 @@ const SHIFTS = [
  * @returns the copy's main.ts
  */
 export function copyAhead(folder: string): string {
-  const main = copyService(folder);
-  for (const { file, from, to } of SHIFTS) {
-    const path = join(folder, file);
-    const text = readFileSync(path, 'utf8');
-    if (!text.includes(from)) throw new Error(`${file} has no "${from}" to replace`);
-    writeFileSync(path, text.replace(from, to));
-  }
-  return main;
+  return copyService(folder, SHIFTS);
 }

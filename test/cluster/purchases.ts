@@ -1,186 +1,246 @@
-import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { accountIdOf } from '../../src/accounts/ids.ts';
-import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
-import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
-import { purchaseIdOf, purchaseKeys } from '../../src/features/purchases/model.ts';
+import { entryLetters } from '../../src/features/coins/model.ts';
+import { purchaseIdOf } from '../../src/features/purchases/model.ts';
 import { sandboxRedisKeys } from '../../src/stores/sandbox/model.ts';
-import type { IssuedPurchase } from '../../src/stores/sandbox/purchase-record.ts';
+import { SANDBOX_PACKAGE_NAME } from '../../src/stores/sandbox/settings.ts';
 import { runAuditCommand } from '../consistency/command.ts';
 import { Client } from './client.ts';
 import { reportAudit, type Stand } from './coins.ts';
-import { openCluster, openSingle, type Running } from './seasons.ts';
+import { openCluster, openSingle, type Dying } from './dying.ts';
+import { copyHasty, POLL_MS } from './hasty.ts';
+import { now } from './history.ts';
+import { agree, compare, entriesOf, inParallel, keptCoins, readBooks, type Sold } from './purchase-books.ts';
+import { PurchaseLoad, SKU, UNIT_COINS, type Bought } from './purchase-load.ts';
 
 /**
- * Purchases of coins against the sandbox, which loses, doubles and delays notifications, fails, and refunds at random, while processes and
- * Redis die. At the end each ledger has to hold what the sandbox's own books say, to the coin.
+ * Purchases of many accounts at the sandbox in chaos, while processes and Redis die. At the end the ledgers are compared with the books of
+ * the store. The sandbox lives in the service and dies with it, with the notifications that it was about to send: they are lost. Its books
+ * are in Redis, and with REDIS_WAIT_REPLICAS on a replica before it answers, as those of a store are.
  */
 export interface PurchaseScenario {
   readonly name: string;
   readonly about: string;
   readonly isOnCluster: boolean;
-  /** At a rate of 1,500. */
+  /** At a rate of 1,500. An account buys ten times. */
   readonly purchases: number;
 }
 
 export const purchaseScenarios: readonly PurchaseScenario[] = [
   {
     name: 'purchase-kill',
-    about: 'coins are bought and refunded in a chaotic sandbox while four workers and their Redis die again and again',
+    about: 'coins are bought and refunded at a store in chaos, while the service, its four workers and their Redis die again and again',
     isOnCluster: false,
     purchases: 100_000,
   },
   {
     name: 'purchase-failover',
-    about: 'the same on a Cluster whose primary dies, with REDIS_WAIT_REPLICAS=1',
+    about: 'the same with three processes on a Cluster of which a primary dies, with REDIS_WAIT_REPLICAS=1',
     isOnCluster: true,
-    purchases: 20_000,
+    purchases: 100_000,
   },
 ];
 
-const UNIT_COINS = 500;
-const CONNECTIONS = 32;
 const PURCHASES_AN_ACCOUNT = 10;
-const BETWEEN_KILLS_MS = 3000;
-const REDIS_DIES_EVERY = 4;
-const LAST_RETRY_MS = 60_000;
-/** Looks that a dead process left behind are due after 30 s, the next question for refunds after 60 s, and failed looks after 1 or 2 minutes. */
-const SETTLED_WITHIN_MS = 300_000;
-const REFUND_BY_LIST_MS = 15 * 60_000;
+const CHAOS_SEED = '32';
 
-interface Bought {
-  readonly installId: string;
-  readonly token: string;
-  isAcknowledged: boolean;
-}
+/** A purchase takes up to 17 s. */
+const TIMEOUT_MS = 20_000;
+
+const BETWEEN_KILLS_MS = 3000;
+/** On a busy machine a process takes long to start: the next kill waits until so much was sold, or so long. */
+const SOLD_BETWEEN_KILLS = 10;
+const LONGEST_BETWEEN_KILLS_MS = 15_000;
+/** Of the kills: one in so many is for the Redis, one for the whole service. */
+const REDIS_EVERY = 4;
+const SERVICE_EVERY = 10;
+/** On a Cluster its primary dies once, after so many kills. */
+const FAILOVER_AFTER = 2;
+
+/**
+ * A process that dies may leave a look at a purchase under its lease, 30 s, after it was taken over, 30 s. The rest is a poll, and the
+ * store's failures.
+ */
+const AGREED_WITHIN_MS = 90_000;
+
+const NOTICED_WITHIN_MS = 5000;
+/** Purchases that are refunded once everything is quiet. */
+const MOST_TIMED = 200;
+const TIMED_AT_ONCE = 4;
 
 export async function provePurchases(scenario: PurchaseScenario, stand: Stand): Promise<void> {
-  const { rate, history, figures, closing } = stand;
-  const wanted = Math.max(100, Math.round((scenario.purchases * rate) / 1500));
-  const settings = { STORE: 'sandbox', SANDBOX_CHAOS: '32', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', CLOCK_AHEAD_MS: '0' };
-  const running = await (scenario.isOnCluster ? openCluster : openSingle)(settings, stand);
-  const client = new Client(() => running.url());
+  const { folder, rate, history, figures, closing } = stand;
+  const purchases = Math.round((scenario.purchases * rate) / 1500);
+  const catalogue = join(folder, 'catalogue.json');
+  const products = [{ productId: 'coins-100', coins: UNIT_COINS, stores: { google: SKU } }];
+  writeFileSync(catalogue, JSON.stringify({ apps: [], products }));
+  const settings = { CATALOGUE_FILE: catalogue, SANDBOX_CHAOS: CHAOS_SEED };
+  const options = { program: copyHasty(join(folder, 'hasty')), settings, hit: sandboxRedisKeys.voided(SANDBOX_PACKAGE_NAME) };
+  const running = await (scenario.isOnCluster ? openCluster : openSingle)(options, stand);
+  const client = new Client(() => running.url(), TIMEOUT_MS);
   closing.push(() => client.close());
-  const load = new Shopping(client, wanted);
-  let isOver = false;
-  const killing = (async () => {
-    await pause(BETWEEN_KILLS_MS);
-    for (let kills = 1; !isOver; kills++) {
-      const isOfRedis = scenario.isOnCluster ? kills === REDIS_DIES_EVERY : kills % REDIS_DIES_EVERY === 0;
-      await (isOfRedis ? running.killRedis() : running.kill());
-      await pause(BETWEEN_KILLS_MS);
-    }
-    history.event('the last kill');
-  })();
-  await load.run();
-  isOver = true;
-  await killing;
+  const load = new PurchaseLoad(client, { purchases, accounts: Math.ceil(purchases / PURCHASES_AN_ACCOUNT) }, history);
+  closing.push(() => load.close());
 
-  const settledFrom = Date.now();
-  let wrong = await compare(load.bought, running);
-  while (wrong.accounts + wrong.unfinished > 0 && Date.now() - settledFrom < SETTLED_WITHIN_MS) {
-    await pause(2000);
-    wrong = await compare(load.bought, running);
-  }
-  figures.report('purchases', load.bought.length);
-  figures.report('of accounts', new Set(load.bought.map(({ installId }) => installId)).size);
-  figures.report('refunds that the clients asked for', load.refunds);
-  figures.report('purchases acknowledged', load.bought.filter(({ isAcknowledged }) => isAcknowledged).length);
-  figures.atMost('books and ledgers agree after the last kill, ms', Date.now() - settledFrom, REFUND_BY_LIST_MS);
-  figures.report('coins that the books of the store say', wrong.due);
-  figures.report('coins in ledgers', wrong.booked);
-  figures.exactly('acknowledged purchases that are not recorded', wrong.lost, 0);
-  figures.exactly('accounts whose ledger is not what the books say', wrong.accounts, 0);
-  figures.exactly('keys of purchases with two entries', wrong.doubled, 0);
-  figures.exactly('purchases of which the store was not told', wrong.unfinished, 0);
+  const startedAt = now();
+  const sending = load.run();
+  const killed = await killWhile(load, sending, { running, scenario, stand });
+  figures.report('purchases, and accounts', `${load.bought.length}; ${load.installs.length}`);
+  figures.report('purchases a second', (load.bought.length / (now() - startedAt)) * 1000);
+  figures.atLeast('SIGKILL for a process', killed.processes, 1);
+  figures.atLeast(scenario.isOnCluster ? 'SIGKILL for a primary' : 'SIGKILL for Redis', killed.redis, 1);
+  if (!scenario.isOnCluster) figures.report('SIGKILL for the whole service', killed.services);
+  history.event(`all is sold after ${JSON.stringify(killed)} kills`);
+
+  const owned = await agreed(load, running, stand);
+  reportChaos(load, await booked(load, running), figures);
+  await running.restart({ CATALOGUE_FILE: catalogue });
+  history.event('the store is quiet now');
+  await timeRefunds([...owned.values()].flat(), load, running, figures);
   reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
 }
 
-/** Buys over several connections, shows each purchase until the service answers, and has some refunded. */
-class Shopping {
-  readonly bought: Bought[] = [];
-  refunds = 0;
-  readonly #client: Client;
-  readonly #wanted: number;
-  readonly #prefix = `prove-${randomBytes(4).toString('hex')}`;
-  #begun = 0;
+interface Kills {
+  processes: number;
+  redis: number;
+  services: number;
+}
 
-  constructor(client: Client, wanted: number) {
-    [this.#client, this.#wanted] = [client, wanted];
+async function killWhile(
+  load: PurchaseLoad,
+  sending: Promise<void>,
+  { running, scenario, stand }: { readonly running: Dying; readonly scenario: PurchaseScenario; readonly stand: Stand },
+): Promise<Kills> {
+  const { isOnCluster } = scenario;
+  const { history } = stand;
+  const killed: Kills = { processes: 0, redis: 0, services: 0 };
+  let isOver = false;
+  const ended = sending.finally(() => (isOver = true));
+  ended.catch(() => {});
+  for (let count = 1; !isOver; count++) {
+    const [soldBefore, latest] = [load.bought.length, now() + LONGEST_BETWEEN_KILLS_MS];
+    await Promise.race([ended, pause(BETWEEN_KILLS_MS * (0.5 + Math.random()))]);
+    while (!isOver && load.bought.length < soldBefore + SOLD_BETWEEN_KILLS && now() < latest) await pause(100);
+    if (isOver) break;
+    const isForRedis = isOnCluster ? count === FAILOVER_AFTER : count % REDIS_EVERY === 0;
+    const isForService = !isOnCluster && count % SERVICE_EVERY === 0;
+    const name = isForRedis ? 'redis' : isForService ? 'services' : 'processes';
+    history.event(`SIGKILL: ${name}`);
+    killed[name]++;
+    await (isForRedis ? running.killRedis() : isForService ? running.killService() : running.killProcess());
   }
+  await ended;
+  return killed;
+}
 
-  async run(): Promise<void> {
-    await Promise.all(
-      Array.from({ length: CONNECTIONS }, async () => {
-        while (this.#begun < this.#wanted) await this.#buy(this.#begun++);
-      }),
-    );
+/**
+ * Shows what was never shown, and waits until ledgers and books agree. Random refunds go on meanwhile, with each look at the store.
+ * @returns the purchases of each account
+ */
+async function agreed(load: PurchaseLoad, running: Dying, { history, figures }: Stand): Promise<Map<string, Sold[]>> {
+  const books = await readBooks(running);
+  const known = new Map(load.bought.map((bought) => [bought.token, bought]));
+  const buyers = new Map(load.bought.map(({ accountId, installId }) => [accountId, installId]));
+  let nobodys = 0;
+  for (const { token, issued } of books.values()) {
+    if (known.has(token)) continue;
+    const accountId = issued.obfuscatedAccountId;
+    const installId = accountId === undefined ? undefined : buyers.get(accountId);
+    if (accountId === undefined || installId === undefined) nobodys++;
+    else known.set(token, { token, accountId, installId, isShown: false, isStuck: false, refundedAt: [] });
   }
-
-  async #buy(number: number): Promise<void> {
-    const installId = `${this.#prefix}-${number % Math.ceil(this.#wanted / PURCHASES_AN_ACCOUNT)}`;
-    const isBound = number % 2 === 0;
-    const order = { quantity: 1 + (number % 3), notify: isBound, ...(isBound ? { obfuscatedAccountId: accountIdOf(installId) } : {}) };
-    const issued = await this.#until('/sandbox/issue', { kind: 'purchase', ...order });
-    if (issued === undefined) return;
-    const bought: Bought = { installId, token: issued['purchaseToken'] as string, isAcknowledged: false };
-    this.bought.push(bought);
-    const { token } = bought;
-    if (number % 7 === 0) await this.#refund(token, 1);
-    bought.isAcknowledged = (await this.#until('/v1/purchases', { installId, store: 'google', purchaseToken: token })) !== undefined;
-    if (number % 5 === 0) await this.#refund(token, 1 + (number % 3));
-  }
-
-  async #refund(purchaseToken: string, refundedQuantity: number): Promise<void> {
-    this.refunds++;
-    await this.#until('/sandbox/issue', { kind: 'purchase', purchaseToken, refundedQuantity, notify: true });
-  }
-
-  /** @returns the body of the answer with 200. Undefined: there was none */
-  async #until(path: string, body: object): Promise<Record<string, unknown> | undefined> {
-    for (const giveUpAt = Date.now() + LAST_RETRY_MS; Date.now() < giveUpAt; await pause(100)) {
-      const answer = await this.#client.post(path, body).catch(() => undefined);
-      if (answer?.status === 200) return answer.body as Record<string, unknown>;
+  const unseen = [...known.values()].filter(({ isShown }) => !isShown);
+  await load.restore(unseen);
+  const startedAt = now();
+  for (;;) {
+    const owned = ownedOf(known, await readBooks(running));
+    const differences = await compare(owned, running);
+    history.note({ differences });
+    const ms = now() - startedAt;
+    if (!agree(differences) && ms < AGREED_WITHIN_MS) {
+      await pause(1000);
+      continue;
     }
-    return undefined;
+    figures.report('purchases that the client shows at its next start', unseen.length);
+    figures.report('purchases whose buyer nobody knows: the answer was lost', nobodys);
+    figures.exactly('purchases that the store has lost itself', [...known.keys()].filter((token) => !books.has(token)).length, 0);
+    figures.exactly('requests that never succeeded', [...known.values()].filter(({ isStuck }) => isStuck).length, 0);
+    figures.exactly('answers with 500', load.refusals.get('500 internal') ?? 0, 0);
+    figures.report('  refusals', [...load.refusals].map(([refusal, count]) => `${refusal} × ${count}`).join(', ') || 'none');
+    figures.exactly('purchases that another account got', load.stolen, 0);
+    figures.report('coins granted; refunded', `${differences.grantedCoins}; ${differences.refundedCoins}`);
+    const difference = differences.grantedCoins - differences.refundedCoins;
+    figures.exactly('coins granted − refunded, against the store’s books', difference, differences.keptCoins);
+    figures.exactly('accounts with another sum than the store’s books', differences.wrongAccounts, 0);
+    figures.exactly('purchases booked less than they came to', differences.lost, 0);
+    figures.exactly('purchases booked more than they came to', differences.doubled, 0);
+    figures.exactly('entries of purchases of others', differences.strange, 0);
+    figures.exactly('purchases left unconsumed', differences.unconsumed, 0);
+    figures.atMost('all agrees after the last request, ms', ms, AGREED_WITHIN_MS);
+    return owned;
   }
 }
 
-/** The books of the sandbox against the ledgers. */
-async function compare(bought: readonly Bought[], { command }: Running) {
-  const found = { due: 0, booked: 0, lost: 0, accounts: 0, doubled: 0, unfinished: 0 };
-  for (const [installId, ofAccount] of Map.groupBy(bought, (one) => one.installId)) {
-    const recorded = new Map<string, number>();
-    for (const { token, isAcknowledged } of ofAccount) {
-      const purchaseId = purchaseIdOf('google', token);
-      const state = await command('HMGET', purchaseKeys.purchase(purchaseId), 'state', 'grantedAt');
-      const [known, grantedAt] = state as (string | null)[];
-      if (known === null) {
-        if (isAcknowledged) found.lost++;
-        continue;
-      }
-      const [json, consumedAt] = (await command('HMGET', sandboxRedisKeys.purchase(token), 'issued', 'consumedAt')) as (string | null)[];
-      const { quantity, refundedQuantity, state: inBooks } = JSON.parse(json!) as IssuedPurchase;
-      recorded.set(purchaseId, inBooks === 'purchased' ? UNIT_COINS * (quantity - refundedQuantity) : 0);
-      if (grantedAt !== null && consumedAt === null) found.unfinished++;
-    }
-    // A notice may have booked a purchase whose issue had no answer: the entries tell which purchase they are of.
-    const texts = (await command('LRANGE', coinKeys.ledger(accountIdOf(installId)), 0, -1)) as string[];
-    const entries = texts
-      .map((text) => parseEntry(text)!)
-      .filter(({ letter }) => letter === entryLetters.topup || letter === entryLetters.refund);
-    if (new Set(entries.map(({ key }) => key)).size < entries.length) found.doubled++;
-    const booked = new Map<string, number>();
-    for (const { key, coins } of entries) {
-      const purchaseId = key.split('·')[2]!;
-      booked.set(purchaseId, (booked.get(purchaseId) ?? 0) + coins);
-    }
-    const wrong = [...recorded].filter(([purchaseId, due]) => (booked.get(purchaseId) ?? 0) !== due);
-    if (wrong.length > 0) found.accounts++;
-    for (const [purchaseId, due] of recorded) {
-      found.due += due;
-      found.booked += booked.get(purchaseId) ?? 0;
-    }
+function ownedOf(known: ReadonlyMap<string, Bought>, books: ReadonlyMap<string, Sold>): Map<string, Sold[]> {
+  const owned = new Map<string, Sold[]>();
+  for (const { token, accountId } of known.values()) {
+    const sold = books.get(token);
+    const purchases = owned.get(accountId) ?? [];
+    owned.set(accountId, purchases);
+    if (sold !== undefined) purchases.push(sold);
   }
-  return found;
+  return owned;
+}
+
+/** How long the refunds took that were made while everything died, in milliseconds. */
+async function booked({ bought }: PurchaseLoad, running: Dying): Promise<number[]> {
+  const times: number[] = [];
+  const refunded = bought.filter(({ refundedAt }) => refundedAt.length > 0);
+  await inParallel(refunded, async ({ token, accountId, refundedAt: [at] }) => {
+    const own = (await entriesOf(accountId, running)).get(purchaseIdOf('google', token)) ?? [];
+    // A random refund before it may have taken all.
+    const entry = own.find(({ letter, at: bookedAt }) => letter === entryLetters.refund && bookedAt >= Math.floor(at!));
+    if (entry !== undefined) times.push(entry.at - at!);
+  });
+  return times.toSorted((one, other) => one - other);
+}
+
+function reportChaos(load: PurchaseLoad, times: readonly number[], figures: Stand['figures']): void {
+  const at = (part: number): number => times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? Number.NaN;
+  figures.report('refunds in chaos: how many; within 5 s', `${times.length}; ${times.filter((ms) => ms <= NOTICED_WITHIN_MS).length}`);
+  figures.report('  median, p99 and longest, s', [at(0.5), at(0.99), at(1)].map((ms) => (ms / 1000).toFixed(1)).join('; '));
+}
+
+/** Refunds a unit of each purchase, with a notification and without, at a store that does as it should. */
+async function timeRefunds(sold: readonly Sold[], load: PurchaseLoad, running: Dying, figures: Stand['figures']): Promise<void> {
+  const owners = new Map(load.bought.map(({ token, accountId }) => [token, accountId]));
+  const some = sold.filter(({ token, issued }) => keptCoins(issued) > 0 && owners.has(token)).slice(0, MOST_TIMED);
+  const time = async ({ token, issued }: Sold, notify: boolean): Promise<number> => {
+    const changed = { ...issued, refundedQuantity: issued.refundedQuantity + 1 };
+    if (!(await load.change({ token }, { refundedQuantity: changed.refundedQuantity, notify }))) return Number.POSITIVE_INFINITY;
+    for (const startedAt = now(); ; await pause(50)) {
+      const own = (await entriesOf(owners.get(token)!, running)).get(purchaseIdOf('google', token)) ?? [];
+      const ms = now() - startedAt;
+      if (own.reduce((sum, { coins }) => sum + coins, 0) === keptCoins(changed)) return ms;
+      if (ms > AGREED_WITHIN_MS) return Number.POSITIVE_INFINITY;
+    }
+  };
+  const [told, untold]: [number[], number[]] = [[], []];
+  await inParallel(
+    some.filter((_, index) => index % 2 === 0),
+    async (each) => told.push(await time(each, true)),
+    TIMED_AT_ONCE,
+  );
+  await inParallel(
+    some.filter((_, index) => index % 2 === 1),
+    async (each) => untold.push(await time(each, false)),
+  );
+  figures.report('refunds at a quiet store, with and without a notification', `${told.length}; ${untold.length}`);
+  figures.atMost('longest from a notification to the entry, ms', Math.max(...told), NOTICED_WITHIN_MS);
+  figures.atMost(
+    `longest from a refund without one to the entry, ms, at a poll of ${POLL_MS / 1000} s`,
+    Math.max(...untold),
+    POLL_MS + NOTICED_WITHIN_MS,
+  );
 }

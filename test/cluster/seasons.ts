@@ -1,20 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
 import { entryIn, playerIdOf } from '../../src/features/highscores/entry.ts';
 import { boardKeys, seasonKeys } from '../../src/features/highscores/model.ts';
-import { startCluster } from '../cluster-nodes.ts';
 import { runAuditCommand } from '../consistency/command.ts';
-import { startChild } from '../realtime/child.ts';
 import { copyAhead } from './ahead.ts';
 import { Client } from './client.ts';
 import { reportAudit, type Stand } from './coins.ts';
-import { Processes } from './processes.ts';
+import { openCluster, openSingle, type Dying } from './dying.ts';
 
 /**
  * A day's season that ends under load. Players submit over 64 connections before and after its end, while processes and Redis die; then
@@ -83,15 +80,6 @@ interface Submission {
   isRepeated?: boolean;
 }
 
-/** A service whose processes and Redis can be killed. */
-export interface Running {
-  url(): string;
-  readonly settings: Record<string, string>;
-  command(name: string, key: string, ...words: (string | number)[]): Promise<unknown>;
-  kill(): Promise<void>;
-  killRedis(): Promise<void>;
-}
-
 export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promise<void> {
   const { folder, rate, history, figures, closing } = stand;
   const players = Math.round((scenario.players * rate) / 1500);
@@ -104,7 +92,8 @@ export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promi
   const app = { id: GAME, kind: 'game', name: 'Cups', tagline: '', icon: '/i.png', url: '/g', status: 'live', platforms: [] };
   writeFileSync(catalogue, JSON.stringify([{ ...app, season: { period: 'daily', prizes: PRIZES }, updatedAt: '2026-11-22T12:00:00Z' }]));
   const settings = { CATALOGUE_FILE: catalogue, CLOCK_AHEAD_MS: String(aheadMs) };
-  const running = await (scenario.isOnCluster ? openCluster : openSingle)(settings, stand);
+  const program = copyAhead(join(folder, 'ahead'));
+  const running = await (scenario.isOnCluster ? openCluster : openSingle)({ program, settings, hit: boardKeys.scores(GAME) }, stand);
   const client = new Client(() => running.url());
   closing.push(() => client.close());
 
@@ -119,7 +108,7 @@ export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promi
     const [redisBefore, redisAfter] = [pause(1000), pause(scenario.killsMs + 2000)];
     const killing = (async () => {
       while (clock() < endAt + scenario.killsMs) {
-        await running.kill();
+        await running.killProcess();
         await pause(BETWEEN_KILLS_MS);
       }
     })();
@@ -142,70 +131,6 @@ export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promi
   if (scenario.killsMs === 0) credits.report(figures, { from: endAt, to: endAt + paidMs });
   await compare(season, load.submissions, running, figures);
   reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
-}
-
-export async function openSingle(settings: Record<string, string>, { folder, closing }: Stand): Promise<Running> {
-  const program = copyAhead(join(folder, 'ahead'));
-  const data = join(folder, 'data');
-  const service = await startChild({ DATA_DIR: data, LOG_LEVEL: 'error', WORKERS: '4', ...settings }, program);
-  const redis = new Redis({ path: join(data, 'redis.sock'), retryStrategy: () => 100 });
-  redis.on('error', () => {});
-  closing.push(async () => {
-    redis.disconnect();
-    await service.stop();
-  });
-  return {
-    url: () => service.url,
-    settings: { DATA_DIR: data },
-    command: (name, ...words) => redis.call(name, words),
-    async kill() {
-      const workers = childrenOf(service.pid).filter(({ command }) => !command.includes('redis-server'));
-      const one = workers[Math.floor(Math.random() * workers.length)];
-      if (one !== undefined) process.kill(one.pid, 'SIGKILL');
-    },
-    async killRedis() {
-      const server = childrenOf(service.pid).find(({ command }) => command.includes('redis-server'));
-      if (server !== undefined) process.kill(server.pid, 'SIGKILL');
-    },
-  };
-}
-
-/** The processes that a process of this proof started. */
-function childrenOf(parent: number): { pid: number; command: string }[] {
-  return readdirSync('/proc').flatMap((name) => {
-    try {
-      if (!/^\d+$/.test(name) || !readFileSync(`/proc/${name}/status`, 'utf8').includes(`\nPPid:\t${parent}\n`)) return [];
-      return [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ') }];
-    } catch {
-      // It has just ended.
-      return [];
-    }
-  });
-}
-
-export async function openCluster(settings: Record<string, string>, { folder, history, closing }: Stand): Promise<Running> {
-  const program = copyAhead(join(folder, 'ahead'));
-  const cluster = await startCluster({ replicas: 2 });
-  closing.push(() => cluster[Symbol.asyncDispose]());
-  const redis = { REDIS_URL: cluster.url, REDIS_WAIT_REPLICAS: '1' };
-  const processes = await Processes.open(3, { DATA_DIR: folder, ...redis, ...settings }, program);
-  closing.push(async () => history.log(await processes.stop()));
-  return {
-    url: () => processes.url(),
-    settings: redis,
-    async command(name, key, ...words) {
-      const node = await cluster.primaryOf(cluster.slotOf(key));
-      return node.call(name, key, ...words);
-    },
-    kill: () => processes.replaceOne(),
-    async killRedis() {
-      const node = await cluster.primaryOf(cluster.slotOf(boardKeys.scores(GAME)));
-      history.event(`SIGKILL for the board's primary of port ${node.port}`);
-      await cluster.kill(node);
-      const heir = await cluster.untilFailedOver(node);
-      history.event(`the node of port ${heir.port} took over`);
-    },
-  };
 }
 
 /** Submits scores over 64 connections: one of each player first, then of players at random. No two scores are equal. */
@@ -286,7 +211,7 @@ class CreditTimes {
 }
 
 /** The final boards and the ledgers against what was acknowledged. */
-async function compare(season: string, submissions: readonly Submission[], running: Running, figures: Stand['figures']): Promise<void> {
+async function compare(season: string, submissions: readonly Submission[], running: Dying, figures: Stand['figures']): Promise<void> {
   const secret = (await running.command('GET', boardKeys.secret(GAME))) as string;
   const seasons = ((await running.command('ZRANGE', seasonKeys.seasons(GAME), 0, -1)) as string[]).toSorted();
   const boards = new Map<string, Map<string, number>>();
@@ -325,7 +250,7 @@ async function compare(season: string, submissions: readonly Submission[], runni
   figures.exactly('accounts with another prize than the final board gives', wrong, 0);
 }
 
-async function boardOf(key: string, running: Running): Promise<Map<string, number>> {
+async function boardOf(key: string, running: Dying): Promise<Map<string, number>> {
   const board = new Map<string, number>();
   for (let start = 0; ; start += 10_000) {
     // RESP3 has a pair for each entry, RESP2 a flat list.

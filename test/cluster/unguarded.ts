@@ -20,11 +20,24 @@ export function copyUnguarded(folder: string): string {
   return main;
 }
 
+/** A place in the service, and what stands there in a copy. */
+export interface Change {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
 /** Copies the service, for a proof that changes a part of it. @returns the copy's main.ts */
-export function copyService(folder: string): string {
+export function copyService(folder: string, changes: readonly Change[] = []): string {
   mkdirSync(folder, { recursive: true });
   cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
   cpSync(join(root, 'package.json'), join(folder, 'package.json'));
   for (const name of ['node_modules', '.cache']) if (existsSync(join(root, name))) symlinkSync(join(root, name), join(folder, name));
+  for (const { file, from, to } of changes) {
+    const path = join(folder, file);
+    const text = readFileSync(path, 'utf8');
+    if (!text.includes(from)) throw new Error(`${file} has no "${from}" to replace`);
+    writeFileSync(path, text.replace(from, to));
+  }
   return join(folder, 'src/main.ts');
 }

@@ -1,0 +1,96 @@
+import { parseEntry, type LedgerEntry } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
+import { purchaseIdOf } from '../../src/features/purchases/model.ts';
+import { sandboxRedisKeys } from '../../src/stores/sandbox/model.ts';
+import type { IssuedPurchase } from '../../src/stores/sandbox/purchase-record.ts';
+import type { Dying } from './dying.ts';
+import { UNIT_COINS } from './purchase-load.ts';
+
+/** A purchase in the books of the store. */
+export interface Sold {
+  readonly token: string;
+  readonly issued: IssuedPurchase;
+  readonly isConsumed: boolean;
+}
+
+const AT_ONCE = 256;
+
+/** The books of the sandbox, which are in the service's Redis. The service wrote them as the store, and does not read them as itself. */
+export async function readBooks(running: Dying): Promise<Map<string, Sold>> {
+  const books = new Map<string, Sold>();
+  const [before, behind] = sandboxRedisKeys.purchase('*').split('*') as [string, string];
+  await inParallel(await running.keys(sandboxRedisKeys.purchase('*')), async (key) => {
+    const [json, consumedAt] = (await running.command('HMGET', key, 'issued', 'consumedAt')) as [string, string | null];
+    const token = key.slice(before.length, key.length - behind.length);
+    books.set(token, { token, issued: JSON.parse(json) as IssuedPurchase, isConsumed: consumedAt !== null });
+  });
+  return books;
+}
+
+/** The coins that the buyer keeps. */
+export function keptCoins({ state, quantity, refundedQuantity }: IssuedPurchase): number {
+  return state === 'purchased' ? UNIT_COINS * (quantity - refundedQuantity) : 0;
+}
+
+/** The entries that an account has of purchases, by `purchaseIdOf`. */
+export async function entriesOf(accountId: string, running: Dying): Promise<Map<string, LedgerEntry[]>> {
+  const texts = (await running.command('LRANGE', coinKeys.ledger(accountId), 0, -1)) as string[];
+  const entries = texts
+    .map((text) => parseEntry(text)!)
+    .filter(({ letter }) => letter === entryLetters.topup || letter === entryLetters.refund);
+  return Map.groupBy(entries, ({ key }) => key.split('·')[2]!);
+}
+
+/** Where ledgers and books differ. */
+export interface Differences {
+  /** Purchases of which a ledger has less, or more, than the books. */
+  readonly lost: number;
+  readonly doubled: number;
+  /** Entries of purchases that the account does not own. */
+  readonly strange: number;
+  readonly wrongAccounts: number;
+  /** Purchases that were granted, and that the store was not told of. */
+  readonly unconsumed: number;
+  readonly grantedCoins: number;
+  readonly refundedCoins: number;
+  readonly keptCoins: number;
+}
+
+/** @param owned the purchases of each account */
+export async function compare(owned: ReadonlyMap<string, readonly Sold[]>, running: Dying): Promise<Differences> {
+  const found = { lost: 0, doubled: 0, strange: 0, wrongAccounts: 0, unconsumed: 0, grantedCoins: 0, refundedCoins: 0, keptCoins: 0 };
+  await inParallel([...owned], async ([accountId, purchases]) => {
+    const entries = await entriesOf(accountId, running);
+    let [booked, kept] = [0, 0];
+    for (const { letter, coins } of [...entries.values()].flat()) {
+      booked += coins;
+      if (letter === entryLetters.topup) found.grantedCoins += coins;
+      else found.refundedCoins -= coins;
+    }
+    for (const { token, issued, isConsumed } of purchases) {
+      const purchaseId = purchaseIdOf('google', token);
+      const own = entries.get(purchaseId) ?? [];
+      entries.delete(purchaseId);
+      const [coins, due] = [own.reduce((sum, entry) => sum + entry.coins, 0), keptCoins(issued)];
+      kept += due;
+      if (coins < due) found.lost++;
+      if (coins > due || new Set(own.map(({ key }) => key)).size < own.length) found.doubled++;
+      if (own.length > 0 && issued.state === 'purchased' && !isConsumed) found.unconsumed++;
+    }
+    found.keptCoins += kept;
+    found.strange += [...entries.values()].flat().length;
+    if (booked !== kept) found.wrongAccounts++;
+  });
+  return found;
+}
+
+export const agree = ({ lost, doubled, strange, wrongAccounts, unconsumed }: Differences): boolean =>
+  lost + doubled + strange + wrongAccounts + unconsumed === 0;
+
+export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>, atOnce = AT_ONCE): Promise<void> {
+  const rest = items.values();
+  const one = async (): Promise<void> => {
+    for (const item of rest) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, one));
+}
