@@ -112,10 +112,13 @@ describe('POST /v1/sessions/verify', () => {
     await using later = await redis.start({ settings: { SESSION_VERIFY: 'on' } });
     const token = await tokenFor(later, freshId());
     later.advance(16 * DAY_MS);
-    const before = (await service.service.redis.keys('*')).toSorted();
+    // The service asks its store for refunds a second after its start.
+    const keys = async () =>
+      (await service.service.redis.keys('*')).filter((key) => !/^(product-purchases:asked:|\{sandbox:)/.test(key)).toSorted();
+    const before = await keys();
     const [, answer] = await verify(token, {}, later);
     expect(Object.keys(answer).toSorted()).toEqual(['accountId', 'authenticated', 'expiresAt', 'ok']);
-    expect((await service.service.redis.keys('*')).toSorted()).toEqual(before);
+    expect(await keys()).toEqual(before);
   });
 
   test('counts against the request limit of the address', async () => {

@@ -333,7 +333,7 @@ describe('a purchase token', () => {
     faulty.google.misbehaviour = googleError(status);
     const installId = freshId();
     expect(refusal(await faulty.buy(installId, 'forged'))).toEqual([401, 'bad_token', 'purchaseToken']);
-    expect((await faulty.redis.keys('*')).filter((key) => key.includes('purchase') || key.includes(':account'))).toEqual([]);
+    expect((await faulty.redis.keys('*')).filter((key) => key.startsWith('{purchase:') || key.includes(':account'))).toEqual([]);
   });
 
   test('counts against the miss limit of the address when it is bad', async () => {
