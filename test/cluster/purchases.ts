@@ -123,8 +123,8 @@ async function killWhile(
     await Promise.race([ended, pause(BETWEEN_KILLS_MS * (0.5 + Math.random()))]);
     while (!isOver && load.bought.length < soldBefore + SOLD_BETWEEN_KILLS && now() < latest) await pause(100);
     if (isOver) break;
-    const isForRedis = isOnCluster ? count === FAILOVER_AFTER : count % REDIS_EVERY === 0;
-    const isForService = !isOnCluster && count % SERVICE_EVERY === 0;
+    const isForRedis = isOnCluster ? count === FAILOVER_AFTER : count % REDIS_EVERY === 2;
+    const isForService = !isOnCluster && count % SERVICE_EVERY === 5;
     const name = isForRedis ? 'redis' : isForService ? 'services' : 'processes';
     history.event(`SIGKILL: ${name}`);
     killed[name]++;
