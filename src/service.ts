@@ -62,13 +62,14 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const opened = connections.opened();
   let port = config.PORT;
   const refusals = new WriteRefusals(() => connections.health(), options.log);
+  const mayWrite = (): boolean => !isOfDisk(options.privateRedis?.trouble());
   const data = new DataGuard(connections, {
     log: options.log,
     secret: keySecretKind,
     memory: options.dataMemory,
     accepts: config.ACCEPT_DATA,
     replicas: config.REDIS_WAIT_REPLICAS,
-    mayWrite: () => !isOfDisk(options.privateRedis?.trouble()),
+    mayWrite,
     opened,
   });
   const services = servicesOf(config, options, connections, data, {
@@ -94,7 +95,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
   await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]), () => {});
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
-  const background = startBackgroundWork(config, options.audit, admission, services);
+  const background = startBackgroundWork(config, options.audit, admission, services, mayWrite);
   return {
     port,
     metrics,

@@ -34,7 +34,7 @@ export const kick = operation({
   name: 'rooms kick',
   method: 'POST',
   path: '/v1/admin/rooms/{code}/kick',
-  operationId: 'kickPlayer',
+  operationId: 'takePlayerOut',
   role: 'support',
   summary: 'Takes a player out of a room, also the host. The account cannot join again, until `pardon`.',
   description: 'What the player had in the room goes, as when the host kicks. A host hands the role over, and a room without players ends.',

@@ -36,7 +36,8 @@ const Input = z.object({
 
 const Reply = z.object({
   device: z.string().meta({ description: 'The hash of the deviceId.' }),
-  trial: TrialReply,
+  // Without the name of the whole reply, which generated clients would give twice.
+  trial: z.object(TrialReply.shape),
   startedBefore: z.iso.datetime(),
   accountId: AccountId.optional().meta({ description: 'The account whose trial followed.' }),
 });

@@ -17,11 +17,13 @@ export interface BackgroundWork {
   close(): Promise<unknown>;
 }
 
+/** @param mayWrite false: the private Redis would end at its next write, so only what is asked for is written */
 export function startBackgroundWork(
   config: Config,
   runAudit: ServiceOptions['audit'],
   { entries: budget }: Admission,
   services: Services,
+  mayWrite: () => boolean,
 ): BackgroundWork {
   const { store, metrics } = services;
   const queues = [
@@ -33,7 +35,7 @@ export function startBackgroundWork(
     services.purchases.takeOver(),
     ...(store?.products === undefined
       ? []
-      : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts })]),
+      : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts, mayWrite })]),
   ];
   const waiting = new WaitingDeletions(services);
   metrics.gauge({

@@ -227,8 +227,14 @@ describe('accounts that are banned or deleted', () => {
       ['ban', {}],
       ['unban', {}],
       ['delete', {}],
+      ['rename', { name: 'Ada' }],
+      ['unname', {}],
     ] as const)
       expect((await change(`/accounts/${accountId}/${verb}`, { reason: 'test', ...more })).body.error.code).toBe('account_deleted');
+    const device = freshId('device');
+    await service.post('/v1/trial/touch', { deviceId: device });
+    for (const verb of ['restart', 'restore'])
+      expect((await change(`/trials/${verb}`, { device, account: accountId, reason: 'test' })).body.error.code).toBe('account_deleted');
   });
 
   test('delete ends a banned account, and for a guest that moved the account that it moved into', async () => {

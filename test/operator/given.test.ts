@@ -173,8 +173,10 @@ describe('a trial that is begun again', () => {
     await service.post('/v1/trial/touch', { deviceId: other });
     const refused = await restart({ device: other, account: one.accountId });
     expect(refused.body.error).toMatchObject({ code: 'invalid_request', field: 'account' });
+    expect((await restart({ device: other, account: one.accountId }, 'restore')).body.error.field).toBe('account');
     expect((await restart({ device: freshId('device') })).body.error.code).toBe('no_trial');
-    expect((await restart({ device: other, account: accountIdOf(freshId()) })).body.error.code).toBe('account_not_found');
+    for (const verb of ['restart', 'restore'] as const)
+      expect((await restart({ device: other, account: accountIdOf(freshId()) }, verb)).body.error.code).toBe('account_not_found');
     await restart({ device: deviceId, account: one.accountId }, 'restore');
     expect((await entitlement(one.installId)).state).toBe('expired');
   });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { GrantPace } from '../../src/operator/grant-pace.ts';
 import { freshId, request, signIn, start, type TestReply, type TestService } from '../harness.ts';
@@ -148,4 +148,8 @@ test('10,000 grants may wait for their turns in a process', async () => {
   expect(pace.begin(1)).toBe(false);
   pace.end(1000);
   expect(pace.begin(1000)).toBe(true);
+  const begin = vi.spyOn(GrantPace.prototype, 'begin').mockReturnValueOnce(false);
+  const { status, body, headers } = await grant([(await account()).accountId], 'late');
+  expect([status, body.error.code, body.error.retryAfterMs, headers.get('retry-after')]).toEqual([429, 'rate_limited', 1000, '1']);
+  begin.mockRestore();
 });

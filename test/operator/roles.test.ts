@@ -63,17 +63,20 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'log export': ['viewer'],
 };
 
-/** Asks for an operation by HTTP. */
-function ask(name: string, fields: Record<string, unknown>, role: Role): Promise<TestReply> {
+/** Asks for an operation by HTTP. @param role of the key; undefined: without a key */
+function ask(name: string, fields: Record<string, unknown>, role?: Role): Promise<TestReply> {
   const { method, path } = operations.find((each) => each.name === name)!;
   const query = new URLSearchParams(Object.entries(fields).filter(([field]) => !path.includes(`{${field}}`)) as [string, string][]);
-  const bearer = tokens.get(role)!;
-  return method === 'GET'
-    ? service.get(`${filled(path, fields)}?${query}`, { bearer })
-    : service.post(filled(path, fields), fields, { bearer });
+  const options = role === undefined ? {} : { bearer: tokens.get(role)! };
+  return method === 'GET' ? service.get(`${filled(path, fields)}?${query}`, options) : service.post(filled(path, fields), fields, options);
 }
 
 describe('every operation', () => {
+  test.each(Object.entries(asked))('%s needs a server key', async (name, [, fields = {}]) => {
+    const { status, body } = await ask(name, fields);
+    expect([status, body.error.code]).toEqual([403, 'server_only']);
+  });
+
   test('has its least role', () => {
     expect(Object.fromEntries(operations.map(({ name, role }) => [name, role]))).toEqual(
       Object.fromEntries(Object.entries(asked).map(([name, [least]]) => [name, least])),

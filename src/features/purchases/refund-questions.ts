@@ -44,6 +44,8 @@ export interface RefundQuestionParts {
   readonly purchases: Pick<Purchases, 'sellerOf' | 'bring' | 'takeBackAll'>;
   readonly store: SellingStore;
   readonly counts: PurchaseCounts;
+  /** False: Redis would end at its next write. A lease is one. */
+  readonly mayWrite: () => boolean;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -73,7 +75,7 @@ export class RefundQuestions {
 
   #look(): void {
     const seller = this.#parts.purchases.sellerOf(this.#parts.store);
-    if (seller === undefined || this.#asking !== undefined) return;
+    if (seller === undefined || this.#asking !== undefined || !this.#parts.mayWrite()) return;
     const waitMs = this.#nextAt - this.#parts.now();
     // A longer wait shows that the clock was set back.
     if (waitMs > 0 && waitMs <= seller.askEveryMs) return;

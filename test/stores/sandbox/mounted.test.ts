@@ -6,6 +6,8 @@ import { google, purchasePath } from './google.ts';
 const SESSION_KEYS = `a:${'A'.repeat(43)}`;
 const PUBLIC_URL = 'https://play.example';
 
+const PUBLISHER = '/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases';
+
 /** A request to each endpoint, without credentials and with the body `{}` where it is a POST, and the status of its answer. */
 const calls: [method: 'GET' | 'POST', path: string, contentType: string, status: number][] = [
   ['POST', '/sandbox/issue', 'application/json', 400],
@@ -19,6 +21,9 @@ const calls: [method: 'GET' | 'POST', path: string, contentType: string, status:
     401,
   ],
   ['POST', '/sandbox/playintegrity/v1/dev.coinop.sandbox:decodeIntegrityToken', 'application/json', 401],
+  ['GET', `${PUBLISHER}/productsv2/tokens/x`, '', 401],
+  ['POST', `${PUBLISHER}/products/coins_500/tokens/x:consume`, 'application/json', 401],
+  ['GET', `${PUBLISHER}/voidedpurchases`, '', 401],
 ];
 
 const ask = (service: TestService, [method, path, contentType]: (typeof calls)[number]) =>
