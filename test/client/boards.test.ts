@@ -7,7 +7,8 @@ import { freshId, start } from '../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { player } from './player.ts';
 
-const service = await start();
+// Without a store: what the service asks one now and then would wait for the fake clock below.
+const service = await start({ settings: { STORE: 'off' } });
 afterAll(() => service[Symbol.asyncDispose]());
 const WebSocket: SocketClass = WsSocket;
 

@@ -8,7 +8,8 @@ import { FakeSockets } from './fake-socket.ts';
 import { openRoom, seat } from './played.ts';
 import { player } from './player.ts';
 
-const service = await start();
+// Without a store: what the service asks one now and then would wait for the fake clock below.
+const service = await start({ settings: { STORE: 'off' } });
 afterAll(() => service[Symbol.asyncDispose]());
 const WebSocket: SocketClass = WsSocket;
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
+import { within } from '../../redis/within.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { OneTimeProducts, SellingStore, TakenBack } from '../../stores/store.ts';
 import { purchaseIdOf } from './model.ts';
@@ -26,6 +27,9 @@ const endRefunds = defineScript({
 
 /** How often each process looks whether a question is due. */
 const LOOK_MS = 1000;
+
+/** A store that does not answer holds up the end of the process for so long. Another process asks again, once the lease is over. */
+const CLOSE_MS = 2000;
 
 /** A store of 100,000 refunds in a month is asked for less. After it another process may ask too, which does no harm. */
 const LEASE_MS = 120_000;
@@ -70,7 +74,7 @@ export class RefundQuestions {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    await this.#asking;
+    await within(CLOSE_MS, this.#asking ?? Promise.resolve(), () => {});
   }
 
   #look(): void {
