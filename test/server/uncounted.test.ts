@@ -52,7 +52,7 @@ describe('RATE_LIMIT_UNCOUNTED_PER_SECOND', () => {
     ['past the limit of requests', { RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' }, request('GET /v1/balance'), 429],
     ['with a repeated header', {}, request('GET /v1/balance', 'origin: http://a.example\r\norigin: http://a.example\r\n'), 400],
   ])('refusals of requests %s count, and past the bound there is no answer', async (_, more, text, status) => {
-    await using service = await start({ settings: { ...settings, ...more } });
+    await using service = await start({ settings: { ...settings, ...more }, stoppedClock: true });
     using lines = new Lines(service);
     const statuses: number[] = [];
     for (let sent = 0; sent < 30; sent++) {
@@ -78,7 +78,7 @@ describe('RATE_LIMIT_UNCOUNTED_PER_SECOND', () => {
     ['requests to /health', request('GET /health'), 429],
     ['requests with a repeated header', request('GET /v1/balance', 'origin: http://a.example\r\norigin: http://a.example\r\n'), 400],
   ])('a trusted proxy gets an answer for all %s of a client, and other clients are served through it', async (_, text, status) => {
-    await using service = await start({ settings: { ...settings, TRUSTED_PROXIES: FLOODING } });
+    await using service = await start({ settings: { ...settings, TRUSTED_PROXIES: FLOODING }, stoppedClock: true });
     using lines = new Lines(service);
     const of = (client: string, asked: string): string => asked.replace('\r\n\r\n', `\r\nx-forwarded-for: ${client}\r\n\r\n`);
     const statuses: number[] = [];
