@@ -17,7 +17,7 @@ export interface BackgroundWork {
   close(): Promise<unknown>;
 }
 
-/** @param mayWrite false: the private Redis would end at its next write, so only what is asked for is written */
+/** @param mayWrite false while the private Redis would end at its next write: the question for refunds then waits */
 export function startBackgroundWork(
   config: Config,
   runAudit: ServiceOptions['audit'],

@@ -83,7 +83,7 @@ function tokensOf(text: string): string[] {
   return text.includes(CASE_CHANGE) ? [...tokens, ...text.replaceAll(CASE_CHANGE, '').split(BETWEEN)] : tokens;
 }
 
-/** `w o r d` and `w.o.r.d` without what is between. */
+/** Joins the letters of `w o r d` and `w.o.r.d`: `word`. */
 function joinedOf(text: string): string {
   return text.split(BETWEEN).join('');
 }

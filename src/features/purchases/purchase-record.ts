@@ -111,7 +111,7 @@ export async function recordBooked(
   return word === 'unknown' ? undefined : parsed(words);
 }
 
-/** @returns looks in a row after which the store still has to be told */
+/** @returns the number of attempts in a row that failed: a look at the store, or telling it of the grant */
 export async function recordFinished(purchaseId: string, isFinished: boolean, scripts: ScriptRunner): Promise<number> {
   const [, faults] = await scripts.run(finishedScript, keysOf(purchaseId), { finished: Number(isFinished) });
   return Number(faults);

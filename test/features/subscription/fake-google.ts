@@ -149,7 +149,7 @@ export class FakeGoogle implements AsyncDisposable {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    // The service asks now and then, whatever the tests do.
+    // The service asks for refunds from time to time. The tests count their own requests only.
     if (request.url!.includes('/voidedpurchases?')) return json(response, 200, '{}');
     this.asked++;
     this.traceparents.push(request.headers['traceparent'] as string | undefined);
