@@ -21,8 +21,12 @@ export function showBoard(): void {
     return known;
   };
 
+  let reads = 0;
+  /** Shows the board as the chosen player sees it. An answer that comes after a later question was asked is not shown. */
   const read = async (): Promise<void> => {
+    const turn = ++reads;
     const reply = await playing().highscores.top({ game: games.value });
+    if (turn !== reads) return;
     if (reply.ok) showTop(reply);
     else said.textContent = explain(reply.error);
   };
@@ -46,7 +50,8 @@ export function showBoard(): void {
     const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
     if (!reply.ok) return void (said.textContent = explain(reply.error));
     said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
-    await read();
+    // The form takes the next score at once: a press while the board is read would be lost.
+    void read();
   };
   onSubmit(byId('board-form'), submit);
   void start();
