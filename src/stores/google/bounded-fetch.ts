@@ -1,3 +1,5 @@
+import { retryAfter } from '../../server/retry-after.ts';
+
 /** The store's answers are a few KiB. A larger one is a fault. */
 const ANSWER_LIMIT_BYTES = 64 * 1024;
 
@@ -32,7 +34,12 @@ export async function boundedFetch(url: string, request: RequestInit, timeoutMs:
   try {
     const response = await fetch(url, { ...request, redirect: 'manual', signal });
     const text = await boundedText(response);
-    return { status: response.status, headers: response.headers, text, retryAfterMs: retryAfter(response.headers.get('retry-after')) };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      retryAfterMs: retryAfter(response.headers.get('retry-after'), Date.now()),
+    };
   } catch (error) {
     if (error instanceof Fault) throw error;
     if (signal.aborted) throw new Fault('timeout');
@@ -51,13 +58,6 @@ async function boundedText(response: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
-}
-
-/** Parses Retry-After, which is seconds or a date (RFC 9110, section 10.2.3), into milliseconds. */
-function retryAfter(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  const waitMs = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
-  return Number.isFinite(waitMs) ? Math.max(waitMs, 0) : undefined;
 }
 
 /** @throws Fault when the text is not JSON */

@@ -1,0 +1,38 @@
+import { isIP } from 'node:net';
+import { isReachable } from './reachable.ts';
+
+/** Longer than any endpoint needs, and short enough for a table of fifty. */
+export const MOST_URL_LENGTH = 1024;
+
+/** The ports of the web. Below 1024 others belong to services such as mail, which would take a request for commands of their own. */
+const WEB_PORTS = ['', '80', '443'];
+
+/**
+ * What is wrong with the URL of a hook, as far as it can be seen without asking DNS. Undefined: nothing.
+ * @returns a part of a sentence, such as `must begin with https://`
+ */
+export function urlProblem(text: string, allowsPrivate: boolean): string | undefined {
+  if (text.length > MOST_URL_LENGTH) return `must have at most ${MOST_URL_LENGTH} characters`;
+  if (!URL.canParse(text)) return 'must be a URL such as https://play.example/coinop';
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && allowsPrivate))
+    return `must begin with https://${url.protocol === 'http:' ? ': http:// needs WEBHOOKS_PRIVATE=on' : ''}`;
+  if (url.username !== '' || url.password !== '') return 'must hold no user and no password';
+  if (url.hash !== '') return 'must hold no #';
+  if (!WEB_PORTS.includes(url.port) && Number(url.port) < 1024) return 'must have the port 80, 443, or one from 1024 on';
+  const host = hostOf(url);
+  if (isIP(host) === 0 || isReachable(host, allowsPrivate)) return undefined;
+  return refusalOf(host, allowsPrivate);
+}
+
+/** The host as name or address. `URL` has turned every spelling of an IPv4 address, such as 0x7f.1, into the usual one. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** A part of a sentence about an address that `isReachable` refuses. */
+export function refusalOf(address: string, allowsPrivate: boolean): string {
+  return isReachable(address, true) && !allowsPrivate
+    ? `must not lead to ${address}, a private address, without WEBHOOKS_PRIVATE=on`
+    : `must not lead to ${address}`;
+}

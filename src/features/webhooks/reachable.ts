@@ -1,0 +1,87 @@
+import { BlockList, isIP } from 'node:net';
+
+/**
+ * Which addresses webhooks may be sent to. Whoever may add a hook must not reach through it what only this machine reaches: its own
+ * services, its network, the metadata service of its cloud.
+ *
+ * Sources: the IANA registries of special-purpose addresses (RFC 6890 and its updates), RFC 6598 (carriers' NAT), RFC 4193 (local IPv6).
+ */
+
+/** A part of the addresses, by family. */
+type Ranges = Readonly<Record<'ipv4' | 'ipv6', readonly string[]>>;
+
+/** Addresses of nobody, of many, of the link, and of cloud providers' metadata: no hook reaches them, WEBHOOKS_PRIVATE=on included. */
+const NEVER: Ranges = {
+  ipv4: [
+    '0.0.0.0/8', // "this network": Linux connects 0.0.0.0 to itself
+    '100.100.100.200/32', // metadata of Alibaba's cloud
+    '168.63.129.16/32', // metadata of Azure: a public address that only its machines reach
+    '169.254.0.0/16', // the link, and most clouds' metadata
+    '192.0.0.0/24', // protocol assignments, and metadata of Oracle's cloud
+    '224.0.0.0/4', // multicast
+    '240.0.0.0/4', // reserved, and broadcast
+  ],
+  ipv6: [
+    '::/128', // unspecified
+    '64:ff9b::/96', // NAT64, which reaches any IPv4 address
+    '64:ff9b:1::/48',
+    '2001::/23', // protocol assignments, such as Teredo
+    '2002::/16', // 6to4, which reaches any IPv4 address
+    'fd00:ec2::254/128', // metadata of AWS
+    'fe80::/10', // the link
+    'fec0::/10', // the site, no longer in use
+    'ff00::/8', // multicast
+  ],
+};
+
+/** Addresses of private networks and of documents. A hook reaches them with WEBHOOKS_PRIVATE=on only. */
+const PRIVATE: Ranges = {
+  ipv4: [
+    '10.0.0.0/8',
+    '100.64.0.0/10', // carriers' NAT
+    '127.0.0.0/8',
+    '172.16.0.0/12',
+    '192.0.2.0/24', // documentation, and the two below
+    '192.88.99.0/24', // relays of 6to4
+    '192.168.0.0/16',
+    '198.18.0.0/15', // benchmarks
+    '198.51.100.0/24',
+    '203.0.113.0/24',
+  ],
+  ipv6: [
+    '2001:db8::/32', // documentation
+    '3fff::/20',
+  ],
+};
+
+/** RFC 4291, section 2.4: all other unicast addresses are special. So a range that is assigned later is private until it is listed. */
+const GLOBAL_IPV6 = '2000::/3';
+
+const never = listOf(NEVER);
+const notPublic = listOf(PRIVATE);
+const globalIpv6 = listOf({ ipv4: [], ipv6: [GLOBAL_IPV6] });
+
+/**
+ * Whether a webhook may be sent to the address. False for a text that is no address. `BlockList` takes an IPv4 address that is mapped into
+ * IPv6 for the IPv4 address; a range of all mapped ones would hold every IPv4 address.
+ */
+export function isReachable(address: string, allowsPrivate: boolean): boolean {
+  const version = isIP(address);
+  // A zone, such as %eth0, belongs to addresses of the link.
+  if (version === 0 || address.includes('%')) return false;
+  const family = version === 6 ? 'ipv6' : 'ipv4';
+  if (never.check(address, family)) return false;
+  if (allowsPrivate) return true;
+  return !notPublic.check(address, family) && (family === 'ipv4' || globalIpv6.check(address, family));
+}
+
+function listOf(ranges: Ranges): BlockList {
+  const list = new BlockList();
+  for (const family of ['ipv4', 'ipv6'] as const) {
+    for (const range of ranges[family]) {
+      const [address = '', bits] = range.split('/');
+      list.addSubnet(address, Number(bits), family);
+    }
+  }
+  return list;
+}

@@ -1,0 +1,196 @@
+import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { retryAfter } from '../../server/retry-after.ts';
+import { version } from '../../web/version.ts';
+import { hostOf } from './hook-url.ts';
+import { isReachable } from './reachable.ts';
+import type { Resolve } from './resolve.ts';
+import { signatures } from './signature.ts';
+
+/** Time for name, connection, request and the whole answer, in milliseconds. */
+export const ANSWER_MS = 10_000;
+
+/** Bytes of an answer's body. Nobody reads them: a receiver that sends more is no endpoint for webhooks. */
+const MOST_ANSWER_BYTES = 64 * 1024;
+
+/** A connection without requests is closed after so long. Many servers close one after 5 s, and say so. */
+const IDLE_MS = 20_000;
+
+/** Why a request got no answer that counts. */
+export type FailureWord =
+  /** The name has no address, or DNS did not answer. */
+  | 'dns'
+  /** The name leads to addresses that a hook must not reach. */
+  | 'private_address'
+  | 'connection'
+  /** The certificate does not verify, or the other side speaks no TLS. */
+  | 'tls'
+  | 'timeout'
+  | 'answer_too_large'
+  /** Not HTTP, or an answer that broke off. */
+  | 'bad_answer';
+
+/** What became of one request. */
+export interface Attempt {
+  /** Of an answer that came whole. */
+  readonly status?: number;
+  readonly error?: FailureWord;
+  readonly durationMs: number;
+  /** The answer's Retry-After. */
+  readonly retryAfterMs?: number;
+}
+
+export interface Message {
+  /** The id of the event: the same at each attempt. */
+  readonly id: string;
+  readonly body: string;
+}
+
+export interface SenderParts {
+  readonly url: string;
+  /** WEBHOOKS_PRIVATE=on */
+  readonly allowsPrivate: boolean;
+  readonly resolve: Resolve;
+  /** The most connections at a time. */
+  readonly connections: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** For tests: the certificate that signed the receiver's. Default: those that Node trusts. */
+  readonly ca?: string;
+  /** For tests. Default: ANSWER_MS. */
+  readonly answerMs?: number;
+}
+
+/** Whether the receiver took the event. */
+export function isDelivered({ status, error }: Attempt): boolean {
+  return error === undefined && status !== undefined && status >= 200 && status < 300;
+}
+
+/**
+ * Sends signed events to the endpoint of one hook.
+ *
+ * The address of the endpoint is looked up and checked here, and the connection goes to the address that was checked: a name whose address
+ * changes between a check and the connection leads nowhere else. TLS still compares the certificate with the name. No redirect is followed.
+ */
+export class Sender {
+  readonly #parts: SenderParts;
+  readonly #url: URL;
+  readonly #agent: HttpAgent | HttpsAgent;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+    this.#url = new URL(parts.url);
+    const { connections: maxSockets, ca } = parts;
+    const options = { keepAlive: true, maxSockets, timeout: IDLE_MS };
+    this.#agent =
+      this.#url.protocol === 'https:' ? new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca }) }) : new HttpAgent(options);
+  }
+
+  /**
+   * One attempt. It never throws.
+   * @param secrets all that sign: several while a secret is rotated
+   */
+  async send({ id, body }: Message, secrets: readonly string[]): Promise<Attempt> {
+    const begunAt = performance.now();
+    const timestamp = Math.floor(this.#parts.now() / 1000);
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': `coinop-webhooks/${version}`,
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': signatures(secrets, id, timestamp, body),
+    };
+    const signal = AbortSignal.timeout(this.#parts.answerMs ?? ANSWER_MS);
+    const attempt = await this.#post(headers, body, signal, true).catch((error: NodeJS.ErrnoException): Omit<Attempt, 'durationMs'> => ({
+      error: signal.aborted ? 'timeout' : wordOf(error),
+    }));
+    return { ...attempt, durationMs: Math.round(performance.now() - begunAt) };
+  }
+
+  /** Closes the connections. Requests under way fail. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  /** @param mayRepeat the server may have closed a connection that was kept open, in the moment in which this request took it */
+  async #post(
+    headers: Record<string, string | number>,
+    body: string,
+    signal: AbortSignal,
+    mayRepeat: boolean,
+  ): Promise<Omit<Attempt, 'durationMs'>> {
+    const host = hostOf(this.#url);
+    // Node looks up names only.
+    if (isIP(host) !== 0 && !isReachable(host, this.#parts.allowsPrivate)) return { error: 'private_address' };
+    const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const request = send(this.#url, { method: 'POST', headers, agent: this.#agent, signal, lookup: this.#lookup });
+    try {
+      return await answerTo(request, body, this.#parts.now);
+    } catch (error) {
+      const isClosed = request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '');
+      if (!mayRepeat || !isClosed || signal.aborted) throw error;
+      return this.#post(headers, body, signal, false);
+    }
+  }
+
+  readonly #lookup: LookupFunction = (hostname, { all }, callback) => {
+    const { resolve, allowsPrivate } = this.#parts;
+    resolve(hostname).then(
+      (found) => {
+        const addresses = found
+          .filter((address) => isReachable(address, allowsPrivate))
+          .map((address) => ({ address, family: isIP(address) }));
+        const [first] = addresses;
+        if (first === undefined) callback(new Unreachable('private_address'), '', 0);
+        else if (all === true) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      () => callback(new Unreachable('dns'), '', 0),
+    );
+  };
+}
+
+/** No address may be connected to. */
+class Unreachable extends Error {
+  readonly word: 'dns' | 'private_address';
+
+  constructor(word: 'dns' | 'private_address') {
+    super(word);
+    this.word = word;
+  }
+}
+
+class AnswerTooLarge extends Error {}
+
+function answerTo(request: ClientRequest, body: string, now: () => number): Promise<Omit<Attempt, 'durationMs'>> {
+  return new Promise((resolve, reject) => {
+    request.once('error', reject);
+    request.once('response', (response: IncomingMessage) => {
+      let sizeBytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        sizeBytes += chunk.length;
+        if (sizeBytes > MOST_ANSWER_BYTES) request.destroy(new AnswerTooLarge());
+      });
+      response.once('error', reject);
+      // Also comes after `end`, when the promise is settled.
+      response.once('close', () => reject(Object.assign(new Error('broke off'), { code: 'HPE_BROKE_OFF' })));
+      response.once('end', () => {
+        const retryAfterMs = retryAfter(response.headers['retry-after'], now());
+        resolve({ status: response.statusCode!, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+      });
+    });
+    request.end(body);
+  });
+}
+
+/** The word of an error. Its text may hold the URL, and stays here. */
+function wordOf(error: NodeJS.ErrnoException): FailureWord {
+  if (error instanceof Unreachable) return error.word;
+  if (error instanceof AnswerTooLarge) return 'answer_too_large';
+  const { code = '' } = error;
+  if (code.startsWith('HPE_')) return 'bad_answer';
+  if (/^ERR_(TLS|SSL)|CERT|^EPROTO$|SIGNATURE|ISSUER/.test(code)) return 'tls';
+  return 'connection';
+}
