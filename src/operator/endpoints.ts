@@ -10,6 +10,7 @@ import { give, takeBack } from './gift.ts';
 import { grantMany } from './grant-many.ts';
 import { kick, pardon } from './kick.ts';
 import { exportLog, listLog } from './log.ts';
+import { ShownLogEntry } from './log-entry.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { listStuckPurchases, lookAtPurchase, showPurchase } from './purchases.ts';
 import { rename, unname } from './rename.ts';
@@ -53,6 +54,8 @@ export const operations: readonly Operation[] = [
   exportLog,
 ] as unknown as Operation[];
 
+const Logged = ShownLogEntry.optional().meta({ description: "The entry of the operators' log. Left out: nothing was changed." });
+
 /** A search through a board with a million players takes some seconds. */
 const DEADLINE_MS = 20_000;
 
@@ -75,7 +78,7 @@ function endpointOf(declared: Operation): Endpoint<OperatorParts> {
     description: `${description} Needs the role \`${role}\`${role === 'admin' ? '' : ' or a higher one'}.`.trim(),
     ...(inPath.length === 0 ? {} : { params }),
     ...(method === 'GET' ? { query: rest } : { body: rest }),
-    reply,
+    reply: 'reason' in input.shape ? reply.extend({ logged: Logged }) : reply,
     errors,
     example,
     deadlineMs: DEADLINE_MS,

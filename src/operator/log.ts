@@ -1,37 +1,9 @@
 import { z } from 'zod';
 import { LOG_CSV_HEAD, logCsvLine } from './log-csv.ts';
+import { ShownLogEntry, shownLogEntry } from './log-entry.ts';
 import { logFilterFields, searchLog } from './log-filter.ts';
 import { operation } from './operation.ts';
 import { limitOf, Limit } from './page-limit.ts';
-
-const Details = z.record(z.string(), z.union([z.string(), z.number()]));
-
-const LogEntry = z
-  .object({
-    number: z.number().int().meta({ description: 'Rises by one with every entry.' }),
-    at: z.iso.datetime(),
-    by: z.string().meta({ description: '`user@host` or `<name> as user@host` of the tool, `key:<id>` of a server key.' }),
-    action: z.string(),
-    what: Details,
-    why: z.string(),
-    outcome: Details.optional().meta({
-      description:
-        '`word` is `done`; `refused` or `failed`, and nothing was changed; or `unknown`: Redis did not confirm the change. Left out: the ' +
-        'process ended in the middle. In both cases look whether the change happened.',
-    }),
-  })
-  .meta({
-    id: 'OperatorLogEntry',
-    example: {
-      number: 17,
-      at: '2026-11-22T12:00:00.000Z',
-      by: 'ada@ops-1',
-      action: 'accounts adjust',
-      what: { account: 'BQ5v1mHk2nYtZ8cXw0aLpR', coins: 50, key: 'ticket-4711' },
-      why: 'lost in the outage of 3 May',
-      outcome: { word: 'done', balanceAfterCoins: 110 },
-    },
-  });
 
 const Cursor = z
   .string()
@@ -49,12 +21,11 @@ export const listLog = operation({
     'The log is written before a change, and its outcome after. Of looks it has those at what single players of a room see: such an entry ' +
     'is written before anything is shown. A page looks at 5,000 entries at most, so one that searches may be short, or empty, with a `nextCursor`.',
   input: z.object({ limit: Limit, cursor: Cursor, ...logFilterFields }),
-  reply: z.object({ entries: z.array(LogEntry), nextCursor: z.string().optional() }),
+  reply: z.object({ entries: z.array(ShownLogEntry), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log?action=accounts&from=2026-11-01T00:00:00Z" -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ limit, cursor, ...filter }, parts) {
     const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), parts);
-    const shown = entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }));
-    return { reply: { entries: shown, ...(next === undefined ? {} : { nextCursor: String(next) }) } };
+    return { reply: { entries: entries.map(shownLogEntry), ...(next === undefined ? {} : { nextCursor: String(next) }) } };
   },
 });
 

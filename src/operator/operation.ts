@@ -10,6 +10,7 @@ import { KeyChangeRefused } from '../server/identity/server-key-changes.ts';
 import { mayAct, type Role } from '../server/identity/roles.ts';
 import type { ServerKey } from '../server/identity/server-keys.ts';
 import type { GrantPace } from './grant-pace.ts';
+import { shownLogEntry, type ShownLogEntry } from './log-entry.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
 
 /**
@@ -77,6 +78,9 @@ export interface Operator {
   readonly key?: ServerKey;
 }
 
+/** A reply, with the entry of the operators' log where it was a change, or a look that the log keeps. */
+export type Performed<Reply> = Reply & { readonly logged?: z.input<typeof ShownLogEntry> };
+
 /** Declares an operation. The shapes type the input and the reply. */
 export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
   declaration: Omit<Operation<Input, Reply>, 'prepare' | 'roleFor'> & {
@@ -102,13 +106,13 @@ export const Reason = plainText(MAX_REASON_LENGTH).meta({
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
  * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
  */
-export async function perform<Reply>(
-  { name, role, roleFor, prepare }: Performed,
+export async function perform<Reply extends object>(
+  { name, role, roleFor, prepare }: Performable,
   input: unknown,
   parts: OperatorParts,
   operator: Operator,
   confirm?: (question: string) => Promise<void>,
-): Promise<Reply | Refusal> {
+): Promise<Performed<Reply> | Refusal> {
   const least = roleFor?.(input as never, parts.config) ?? role;
   if (!mayAct(operator.role, least)) return refuseRole(operator.role, least);
   type Prepare = (input: unknown, parts: OperatorParts, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
@@ -116,10 +120,11 @@ export async function perform<Reply>(
   if (prepared instanceof Refusal) return prepared;
   if ('reply' in prepared) return prepared.reply;
   if (prepared.question !== undefined) await confirm?.(prepared.question);
-  return recorded({ action: name, by: operator.by, ...prepared }, parts);
+  const { reply, logged } = await recorded({ action: name, by: operator.by, ...prepared }, parts);
+  return reply instanceof Refusal ? reply : { ...reply, logged };
 }
 
-type Performed = Pick<Operation, 'name' | 'role' | 'roleFor'> & { readonly prepare: unknown };
+type Performable = Pick<Operation, 'name' | 'role' | 'roleFor'> & { readonly prepare: unknown };
 
 export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {
   return refuse('forbidden', { message: `This needs the role ${least}, and the key has the role ${role}.`, role: least });
@@ -132,18 +137,20 @@ export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {
 export async function recorded<Reply>(
   { action, by, what, why, act, noted }: Omit<Change<Reply>, 'question'> & { readonly action: string; readonly by: string },
   parts: Pick<OperatorParts, 'scripts' | 'now'>,
-): Promise<Reply | Refusal> {
-  const entry = await beforeChange(beginChange({ action, by, what, why }, parts));
+): Promise<{ readonly reply: Reply | Refusal; readonly logged?: z.input<typeof ShownLogEntry> }> {
+  const change = { action, by, what, why };
+  const entry = await beforeChange(beginChange(change, parts));
   // The outcome of the change is what counts: it is told even if Redis does not take its entry any more.
   const end = (outcome: Outcome): Promise<void> => endChange(entry, outcome, parts).catch(() => {});
   try {
     const reply = await act();
-    await end(reply instanceof Refusal ? refusedAs(reply) : { word: 'done', ...noted?.(reply) });
-    return reply;
+    const outcome: Outcome = reply instanceof Refusal ? refusedAs(reply) : { word: 'done', ...noted?.(reply) };
+    await end(outcome);
+    return { reply, logged: shownLogEntry({ number: Number(entry.number), at: entry.at, ...change, outcome }) };
   } catch (error) {
     await end(outcomeOf(error as Error));
     // A refusal that concerns the account, such as `account_banned`, is thrown and not returned.
-    if (error instanceof Refusal && error.code !== 'store_unavailable') return error;
+    if (error instanceof Refusal && error.code !== 'store_unavailable') return { reply: error };
     throw error;
   }
 }

@@ -60,16 +60,25 @@ interface Parts {
   readonly now: () => number;
 }
 
+/** The entry of a change that is about to happen. */
+export interface BegunEntry {
+  readonly number: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly text: string;
+}
+
 /** Writes the entry of a change that is about to happen. */
-export async function beginChange(change: BegunChange, { scripts, now }: Parts): Promise<{ number: string; text: string }> {
+export async function beginChange(change: BegunChange, { scripts, now }: Parts): Promise<BegunEntry> {
   const { action, by, what, why } = change;
-  const text = JSON.stringify({ at: now(), by, action, what, why });
+  const at = now();
+  const text = JSON.stringify({ at, by, action, what, why });
   const [, number = ''] = await scripts.run(begin, { log: OPERATOR_LOG }, { entry: text });
-  return { number, text };
+  return { number, at, text };
 }
 
 export async function endChange(
-  { number, text }: { readonly number: string; readonly text: string },
+  { number, text }: Pick<BegunEntry, 'number' | 'text'>,
   outcome: Outcome,
   { scripts }: Pick<Parts, 'scripts'>,
 ): Promise<void> {

@@ -6,6 +6,7 @@ import { freshId, isOnCluster, signIn, start, type TestReply, type TestService }
 import { withOrigin } from '../features/coins/with-origin.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { issue, signInToStore } from '../store.ts';
+import { logged } from './parts.ts';
 
 /** The endpoints below /v1/admin. */
 
@@ -97,7 +98,8 @@ describe('accounts', () => {
   test('history has the origin of adjustments, and pages', async () => {
     const { accountId } = await account(10, 20);
     const reply = await change(`/accounts/${accountId}/adjust`, { coins: -5, key: 't1', reason: 'bought twice' });
-    expect(reply.body).toEqual({ ok: true, accountId, balanceAfterCoins: 25 });
+    expect(reply.body).toEqual({ ok: true, accountId, balanceAfterCoins: 25, logged });
+    expect((await look(`/log?limit=1&operator=key:${id}`)).body.entries).toEqual([reply.body.logged]);
     const { body } = await look(`/accounts/${accountId}/history?limit=2`);
     expect(body.entries).toMatchObject([{ type: 'adjust', coins: -5, by: `key:${id}`, reason: 'bought twice' }, { coins: 20 }]);
     expect(body.entries[1]).not.toHaveProperty('by');
@@ -143,9 +145,9 @@ describe('accounts', () => {
     const below = await adjust(-1, 'a');
     expect(below.body.error).toMatchObject({ code: 'insufficient_coins', balanceCoins: 0, debtCoins: 20 });
     expect(below.body.error.message).toBe('The account has -20 coins: -1 would leave -21, and an adjustment takes no balance below 0.');
-    expect((await adjust(15, 'b')).body).toEqual({ ok: true, accountId, balanceAfterCoins: 0, debtCoins: 5 });
+    expect((await adjust(15, 'b')).body).toEqual({ ok: true, accountId, balanceAfterCoins: 0, debtCoins: 5, logged });
     expect(await newest()).toMatchObject({ action: 'accounts adjust', outcome: { word: 'done', balanceAfterCoins: 0, debtCoins: 5 } });
-    expect((await adjust(5, 'c')).body).toEqual({ ok: true, accountId, balanceAfterCoins: 0 });
+    expect((await adjust(5, 'c')).body).toEqual({ ok: true, accountId, balanceAfterCoins: 0, logged });
   });
 
   test('sign-out ends all sessions at once', async () => {
@@ -153,7 +155,7 @@ describe('accounts', () => {
     const cookies = await signIn(service, installId);
     expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
     const { body } = await change(`/accounts/${accountId}/sign-out`, { reason: 'lost phone' });
-    expect(body).toEqual({ ok: true, accountId, signOutsEverywhere: 1 });
+    expect(body).toEqual({ ok: true, accountId, signOutsEverywhere: 1, logged });
     expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(false);
     expect((await look(`/accounts/${accountId}`)).body.sessions.signOutsEverywhere).toBe(1);
     expect(await service.get('/v1/session', { cookies: await signIn(service, installId) })).toMatchObject({
@@ -186,7 +188,7 @@ describe('accounts that are banned or deleted', () => {
     const { accountId, installId } = await account(10);
     const credit = (at: TestService, key: string) => at.post('/v1/coins/credit', { installId, coins: 1, key });
     const until = new Date(service.now() + 3_600_000).toISOString();
-    expect((await change(`/accounts/${accountId}/ban`, { reason: 'cheats', until })).body).toEqual({ ok: true, accountId, until });
+    expect((await change(`/accounts/${accountId}/ban`, { reason: 'cheats', until })).body).toEqual({ ok: true, accountId, until, logged });
     for (const each of [service, other]) expect((await credit(each, 'a')).body.error).toMatchObject({ code: 'account_banned', until });
     expect((await look(`/accounts/${accountId}`)).body).toMatchObject({
       state: 'banned',
@@ -203,7 +205,12 @@ describe('accounts that are banned or deleted', () => {
     // A sign-out keeps the ban.
     expect((await change(`/accounts/${accountId}/sign-out`, { reason: 'test' })).body.signOutsEverywhere).toBe(1);
     expect((await credit(service, 'a')).body.error.code).toBe('account_banned');
-    expect((await change(`/accounts/${accountId}/unban`, { reason: 'appeal' })).body).toEqual({ ok: true, accountId, wasBanned: true });
+    expect((await change(`/accounts/${accountId}/unban`, { reason: 'appeal' })).body).toEqual({
+      ok: true,
+      accountId,
+      wasBanned: true,
+      logged,
+    });
     expect((await change(`/accounts/${accountId}/unban`, { reason: 'appeal' })).body.wasBanned).toBe(false);
     expect((await credit(other, 'a')).body.balanceAfterCoins).toBe(11);
     const shown = (await look(`/accounts/${accountId}`)).body;
@@ -247,7 +254,7 @@ describe('accounts that are banned or deleted', () => {
       [guest.accountId, accountId, 20],
     ] as const) {
       const { status, body } = await change(`/accounts/${asked}/delete`, { reason: 'asked by post' });
-      expect([status, body]).toEqual([200, { ok: true, accountId: deleted, balanceCoins }]);
+      expect([status, body]).toEqual([200, { ok: true, accountId: deleted, balanceCoins, logged }]);
       expect(await newest()).toMatchObject({
         action: 'accounts delete',
         what: { account: deleted },

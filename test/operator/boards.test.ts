@@ -8,6 +8,7 @@ import { freshId, sharedClient, start, type TestReply, type TestService } from '
 import { startRedis } from '../own-redis.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
+import { logged } from './parts.ts';
 
 /** What operators do with boards and rooms. */
 
@@ -173,7 +174,7 @@ describe('boards', () => {
     const version = await versionOf(game);
     const { body } = await change(`/boards/${game}/reset`, { reason: 'season 2' });
     expect(await versionOf(game)).toBe(version + 1);
-    expect(body).toEqual({ ok: true, game, archive: 1, entries: 1 });
+    expect(body).toEqual({ ok: true, game, archive: 1, entries: 1, logged });
     const empty = await change(`/boards/${game}/reset`, { reason: 'again' });
     expect(empty.body.error).toMatchObject({ code: 'entry_not_found', message: `The board of ${game} has no entries.` });
     await submit(game, 3, 'Ada', installId);
@@ -189,7 +190,7 @@ describe('boards', () => {
         code: 'invalid_request',
         field: 'archive',
       });
-    expect((await change(`/boards/${game}/drop`, { archive: 1, reason: 'old' })).body).toEqual({ ok: true, game, archive: 1 });
+    expect((await change(`/boards/${game}/drop`, { archive: 1, reason: 'old' })).body).toEqual({ ok: true, game, archive: 1, logged });
     expect((await look(`/boards/${game}?archive=1`)).body.error.code).toBe('entry_not_found');
     expect((await change(`/boards/${game}/drop`, { archive: 1, reason: 'old' })).body.error.code).toBe('entry_not_found');
     expect(await redis.exists(`{board:${game}}:archive:1:scores`)).toBe(0);

@@ -33,7 +33,7 @@ interface Scene {
   readonly state: () => Promise<unknown>;
 }
 
-const look = <Reply>(operation: unknown, input: object): Promise<Reply> =>
+const look = <Reply extends object>(operation: unknown, input: object): Promise<Reply> =>
   perform<Reply>(operation as typeof show, input, parts, operator) as Promise<Reply>;
 
 async function account(): Promise<Scene & { readonly installId: string; readonly input: { accountId: string } }> {

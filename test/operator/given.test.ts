@@ -4,6 +4,7 @@ import { entitlementOf } from '../../src/features/entitlement/model.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
+import { logged } from './parts.ts';
 
 /** What people give: access for a time. */
 
@@ -34,7 +35,7 @@ describe('access that is given', () => {
     const { installId, accountId } = await account();
     const until = inDays(7);
     const given = await change(`/accounts/${accountId}/give`, { until, reason: 'ticket 4711' });
-    expect([given.status, given.body]).toEqual([200, { ok: true, accountId, until }]);
+    expect([given.status, given.body]).toEqual([200, { ok: true, accountId, until, logged }]);
     expect(await newest()).toMatchObject({
       action: 'accounts give',
       by: `key:${id}`,
@@ -72,10 +73,10 @@ describe('access that is given', () => {
     const [first, second] = [inDays(30), inDays(2)];
     await change(`/accounts/${accountId}/give`, { until: first, reason: 'a slip' });
     const replaced = await change(`/accounts/${accountId}/give`, { until: second, reason: 'two days' });
-    expect(replaced.body).toEqual({ ok: true, accountId, until: second, replaced: first });
+    expect(replaced.body).toEqual({ ok: true, accountId, until: second, replaced: first, logged });
     expect((await entitlement(installId)).expiresAt).toBe(second);
     const taken = await change(`/accounts/${accountId}/take-back`, { reason: 'the wrong account' });
-    expect(taken.body).toEqual({ ok: true, accountId, taken: second });
+    expect(taken.body).toEqual({ ok: true, accountId, taken: second, logged });
     expect(await newest()).toMatchObject({ action: 'accounts take-back', outcome: { word: 'done', taken: second } });
     expect((await entitlement(installId)).state).toBe('none');
     expect((await look(`/accounts/${accountId}`)).gift).toBeUndefined();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { freshId, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
+import { logged } from './parts.ts';
 
 /** `rooms kick` and `rooms pardon`. */
 
@@ -30,11 +31,11 @@ describe('a player who is kicked by an operator', () => {
   test('leaves the room, and cannot join again before a pardon', async () => {
     const { code, guest } = await room();
     const account = accountIdOf(guest);
-    expect((await change(`/rooms/${code}/kick`, { player: 'p2' })).body).toEqual({ ok: true, accountId: account });
+    expect((await change(`/rooms/${code}/kick`, { player: 'p2' })).body).toEqual({ ok: true, accountId: account, logged });
     expect(await newest()).toMatchObject({ action: 'rooms kick', what: { room: code, player: 'p2', account }, outcome: { word: 'done' } });
     expect((await service.get(`/v1/rooms/${code}`)).body.room.players.map(({ id }: { id: string }) => id)).toEqual(['p1']);
     expect((await join(code, guest)).body.error.code).toBe('kicked');
-    expect((await change(`/rooms/${code}/pardon`, { account })).body).toEqual({ ok: true, wasKicked: true });
+    expect((await change(`/rooms/${code}/pardon`, { account })).body).toEqual({ ok: true, wasKicked: true, logged });
     expect(await newest()).toMatchObject({ action: 'rooms pardon', outcome: { word: 'done', wasKicked: 'yes' } });
     expect((await join(code, guest)).body.you).toMatchObject({ playerId: 'p3' });
     expect((await change(`/rooms/${code}/pardon`, { account })).body.wasKicked).toBe(false);

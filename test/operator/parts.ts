@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { expect } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { openOperatorParts } from '../../src/operator/console/parts.ts';
 import { readConfig } from '../../src/config.ts';
@@ -33,3 +34,9 @@ export async function startOperated(): Promise<Operated> {
     },
   };
 }
+
+/** The entry of the operators' log that the reply of a change has. */
+export const logged: unknown = expect.objectContaining({
+  number: expect.any(Number) as number,
+  outcome: expect.objectContaining({ word: 'done' }) as object,
+});

@@ -4,6 +4,7 @@ import { openCoinShop, type CoinShop } from '../features/purchases/store.ts';
 import { until } from '../features/subscription/shop.ts';
 import { freshId } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
+import { logged } from './parts.ts';
 
 let shop: CoinShop;
 let bearer: string;
@@ -57,7 +58,7 @@ test('stuck ones are listed, and an operator makes the service look again', asyn
   expect((await look('/purchases')).body.purchases).toMatchObject([{ purchaseId, stuck: 'unpaid', nextLookAt: expect.any(String) }]);
   await shop.issue({ purchaseToken, state: 'purchased' });
   const reply = await shop.service.post(`/v1/admin/purchases/${purchaseId}/look`, { reason: 'ticket 4711' }, { bearer });
-  expect(reply.body).toEqual({ ok: true, purchaseId });
+  expect(reply.body).toEqual({ ok: true, purchaseId, logged });
   await until(async () => (await shop.balance(installId)) === 500);
   await until(async () => (await look('/purchases')).body.purchases.length === 0);
   const unknown = await shop.service.post('/v1/admin/purchases/GPA.0/look', { reason: 'ticket 4711' }, { bearer });

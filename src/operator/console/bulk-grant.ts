@@ -91,10 +91,13 @@ export class BulkGrant {
       noted: (isWhole: boolean) => ({ ...this.#counts(), ...(isWhole ? {} : { stopped: 'yes' }) }),
       act: () => afterWrites(this.#grantAll()),
     };
-    const ended = await recorded(change, parts).catch((error: Error) => {
-      if (redisFailure(error) === undefined) throw error;
-      return error;
-    });
+    const ended = await recorded(change, parts).then(
+      ({ reply }) => reply,
+      (error: Error) => {
+        if (redisFailure(error) === undefined) throw error;
+        return error;
+      },
+    );
     this.#writeReport('not_granted');
     if (ended instanceof Refusal) throw new Failure(`${ended.message} Nothing was changed (${ended.code}).`);
     if (ended === true) return { text: `${this.#outcomeText()}\n\n${report} has every line.`, json: { ...this.#figures(), report } };

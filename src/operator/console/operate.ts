@@ -64,7 +64,7 @@ export async function loggedChange<Result>(
   change: Pick<Change<Result>, 'what' | 'why' | 'noted'> & { readonly action: string },
   act: () => Promise<Result>,
 ): Promise<Result> {
-  return (await recorded({ ...change, by: operator.by, act }, parts)) as Result;
+  return (await recorded({ ...change, by: operator.by, act }, parts)).reply as Result;
 }
 
 /**
