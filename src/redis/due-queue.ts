@@ -16,8 +16,8 @@ export interface DueQueueParts {
   /** How often each process looks for due members, in milliseconds. Default: 500. */
   readonly lookIntervalMs?: number | undefined;
   /**
-   * Members taken at a time: few enough that their work is done well within a lease. A queue with more sorted sets than that takes
-   * one from each. Default: 16.
+   * Members worked on at a time: few enough that their work is done well within a lease. A queue with more sorted sets than are free
+   * takes one from each. Default: 16.
    */
   readonly atOnce?: number;
   /** Members that a look takes in all, about. Default: all that are due. */
@@ -34,6 +34,7 @@ export class DueQueue extends Queue {
   readonly #parts: DueQueueParts;
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> | undefined;
+  readonly #working = new Set<Promise<void>>();
   #closed = false;
 
   constructor(parts: DueQueueParts) {
@@ -48,17 +49,26 @@ export class DueQueue extends Queue {
     this.#closed = true;
     clearInterval(this.#timer);
     await this.#looking;
+    await Promise.all(this.#working);
   }
 
+  /** Takes members until none is due. Work that takes long keeps its own place alone, and nothing that is due behind it. */
   async #look(): Promise<void> {
     const { atOnce = 16, mostALook = Infinity } = this.#parts;
     let keys = this.keys();
     for (let taken = 0; keys.length > 0 && taken < mostALook && !this.#closed;) {
-      const limit = Math.ceil(Math.min(atOnce, mostALook - taken) / keys.length);
+      const free = Math.min(atOnce - this.#working.size, mostALook - taken);
+      if (free <= 0) {
+        await Promise.race(this.#working);
+        continue;
+      }
+      const limit = Math.ceil(free / keys.length);
       // One turn of the event loop: the calls for all sets share commands.
       const found = await Promise.all(keys.map((key) => this.#taken(key, limit)));
-      const entries = Map.groupBy(found.flat(), ({ member }) => member);
-      await Promise.all([...entries].map(([member, ofMember]) => this.#do(member, ofMember)));
+      for (const [member, entries] of Map.groupBy(found.flat(), (of) => of.member)) {
+        const working = this.#do(member, entries).finally(() => this.#working.delete(working));
+        this.#working.add(working);
+      }
       taken += found.flat().length;
       keys = keys.filter((_, index) => found[index]!.length >= limit);
     }

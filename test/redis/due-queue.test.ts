@@ -104,6 +104,18 @@ test('a look takes no more members than it may', async () => {
   await expect.poll(() => done.length).toBe(40);
 });
 
+test('work that takes long holds up nothing that is due behind it', async () => {
+  const slow = heldWork();
+  await redis.zadd('due', now - 1, 'slow', ...Array.from({ length: 40 }, (_, index) => [now, `quick-${index}`]).flat());
+  open((member) => (member === 'slow' ? slow.work(member) : finish(member)), { atOnce: 4 });
+  await expect.poll(() => done.length).toBe(40);
+  await redis.zadd('due', now, 'later');
+  await expect.poll(() => done.at(-1)).toBe('later');
+  slow.end();
+  await expect.poll(() => done.at(-1)).toBe('slow');
+  await expect.poll(() => redis.exists('due')).toBe(0);
+});
+
 test('two processes share the work: none of it is done twice', async () => {
   const members = Array.from({ length: 60 }, (_, index) => `member-${index}`);
   await redis.zadd('due', ...members.flatMap((member) => [now, member]));
@@ -261,7 +273,8 @@ test('work whose lease ran out makes its member due earlier, never later', async
     next.at = now + inMs;
     const held = heldWork(() => next.at);
     await redis.zadd('due', now, 'member');
-    const slow = open(held.work);
+    // It takes nothing else meanwhile, so the member is left to the other process.
+    const slow = open(held.work, { atOnce: 1 });
     await held.begun;
     now += LEASE_MS;
     const other = open(async () => now + 70_000);

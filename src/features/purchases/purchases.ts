@@ -30,6 +30,9 @@ const UNCONFIGURED_WAIT_MS = 3_600_000;
 /** Google refunds a purchase that is not acknowledged within three days. */
 const OVERDUE_MS = 86_400_000;
 
+/** How long the store is told of a purchase that it has refunded whole. It may never take the word, and it owes nobody anything. */
+const REFUNDED_TELL_MS = 7 * 86_400_000;
+
 /** Concurrent changes of one purchase that a call follows. */
 const TRIES = 30;
 
@@ -245,6 +248,10 @@ export class Purchases {
     const faults = await recordFinished(purchaseId, isFinished, scripts);
     if (isFinished) return { document: { ...document, isFinished, faults }, balance, word, nextAt: undefined };
     counts.failed('finish');
+    if (document.refunded >= document.quantity) {
+      const isOver = document.grantedAt! + REFUNDED_TELL_MS < now();
+      return { document: { ...document, faults }, balance, word, nextAt: isOver ? undefined : now() + backoffMs(faults) };
+    }
     if (document.grantedAt! + OVERDUE_MS < now()) {
       counts.overdue++;
       log.error({ purchaseId, orderId: document.orderId }, 'the app store was not told for a day that a buyer has what was bought');
