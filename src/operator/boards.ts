@@ -407,7 +407,7 @@ async function entriesOf(part: BoardPart, from: number, to: number, parts: Opera
 }
 
 /** The account of each player. */
-async function accountsOf(playerIds: readonly string[], players: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+export async function accountsOf(playerIds: readonly string[], players: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
   if (playerIds.length === 0) return [];
   const [, ...accounts] = await scripts.run(findPlayers, { players }, { playerIds: playerIds.join(' ') });
   return accounts.map((accountId) => (accountId === '' ? undefined : accountId));

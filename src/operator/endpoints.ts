@@ -5,7 +5,6 @@ import { adjust } from './adjust.ts';
 import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { deleteAccount } from './delete.ts';
-import { find } from './find.ts';
 import { give, takeBack } from './gift.ts';
 import { grantMany } from './grant-many.ts';
 import { kick, pardon } from './kick.ts';
@@ -17,6 +16,7 @@ import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
 import { listSeasons } from './seasons.ts';
+import { find } from './search.ts';
 import { restartTrial, restoreTrial } from './trials.ts';
 import { signOut } from './sign-out.ts';
 

@@ -3,11 +3,10 @@ import { isoTime, kindOf } from '../accounts/fields.ts';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { STORE_NAMES } from '../config.ts';
-import { refuse } from '../errors.ts';
 import { findPurchase } from '../features/purchases/find-purchase.ts';
 import { isRoomCode } from '../features/rooms/model.ts';
 import { factsOf, isKnown } from './account-facts.ts';
-import { operation, type OperatorParts } from './operation.ts';
+import type { OperatorParts } from './operation.ts';
 import { readRoom } from './room-facts.ts';
 
 export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
@@ -21,10 +20,20 @@ export const Who = z
   .regex(/^[\x21-\x7e]{8,300}$/, WHO_RULE)
   .meta({ description: `${WHO_RULE.replace('Must be', 'It is')}.`, example: 'google:110248495921238986420' });
 
-const FoundAccount = z
+export const FoundAccount = z
   .object({
     accountId: AccountId,
-    foundBy: z.enum(['accountId', 'installId', 'order', 'room', ...STORE_NAMES]),
+    foundBy: z.enum(['accountId', 'installId', 'order', 'purchase', 'room', 'player', 'name', ...STORE_NAMES]),
+    via: z
+      .object({
+        purchase: z.string().optional(),
+        room: z.string().optional(),
+        game: z.string().optional(),
+        playerId: z.string().optional(),
+        name: z.string().optional(),
+      })
+      .optional()
+      .meta({ description: 'Of one that a purchase, a room or a board led to: which.' }),
     kind: z
       .enum(['guest', 'store'])
       .optional()
@@ -38,33 +47,17 @@ const FoundAccount = z
     example: { accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR', foundBy: 'installId', kind: 'guest', createdAt: '2026-11-22T12:00:00.000Z' },
   });
 
-export const find = operation({
-  name: 'accounts find',
-  method: 'POST',
-  path: '/v1/admin/find',
-  operationId: 'findAccount',
-  role: 'viewer',
-  summary: 'Finds accounts by installId, accountId, store subject, order number or room.',
-  description:
-    'A text of 22 characters may be an accountId and an installId of two accounts: then there are two. A store subject whose account was ' +
-    'deleted names that one too, behind the account that it has now. `order:` finds whoever owns a purchase of coins, and `room:` all who have a ' +
-    'seat in a room.',
-  input: z.object({ who: Who }),
-  reply: z.object({ accounts: z.array(FoundAccount) }),
-  errors: ['account_not_found'],
-  example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
-  async prepare({ who }, parts) {
-    const accounts = await accountsNamed(who, parts);
-    return accounts.length === 0 ? refuse('account_not_found') : { reply: { accounts } };
-  },
-});
+export type Found = z.input<typeof FoundAccount>;
 
-type Found = z.input<typeof FoundAccount>;
-
-/** The accounts that the text names. */
+/** The accounts that a text names, where somebody names one account. `search.ts` finds more. */
 export async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
+  return knownOf(await candidatesOf(who, parts), parts);
+}
+
+/** Those candidates that the service knows, with their facts. */
+export async function knownOf(candidates: readonly Candidate[], parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
   const found = await Promise.all(
-    (await candidatesOf(who, parts)).map(async ({ foundBy, accountId }): Promise<Found[]> => {
+    candidates.map(async ({ foundBy, accountId, via }): Promise<Found[]> => {
       const facts = await factsOf(accountId, parts);
       if (!isKnown(facts)) return [];
       const { target, deleted } = facts.standing;
@@ -72,6 +65,7 @@ export async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scr
         {
           accountId,
           foundBy,
+          via,
           kind: deleted === undefined ? kindOf(facts.fields) : KIND_OF_DELETED[foundBy],
           movedTo: target,
           deletedAt: isoTime(deleted?.at),
@@ -89,10 +83,7 @@ const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>
   ...Object.fromEntries(STORE_NAMES.map((name) => [name, 'store'])),
 };
 
-interface Candidate {
-  readonly foundBy: Found['foundBy'];
-  readonly accountId: string;
-}
+export type Candidate = Pick<Found, 'accountId' | 'foundBy' | 'via'>;
 
 const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|room):(.+)$`);
 
@@ -100,13 +91,9 @@ const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|ro
 async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
   const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
   if (prefix === 'order') return ownersOf(rest, scripts);
-  if (prefix === 'room') return seatedIn(rest.toUpperCase(), scripts);
+  if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts)) ?? [];
   const store = STORE_NAMES.find((name) => name === prefix);
-  if (store !== undefined) {
-    const { accountId, ordinal } = await storeAccountOf(store, rest, scripts);
-    const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(store, rest, ordinal - 1)])];
-    return accounts.map((id) => ({ foundBy: store, accountId: id }));
-  }
+  if (store !== undefined) return usersOf(store, rest, scripts);
   const text = prefix === undefined ? who : rest;
   const candidates: Candidate[] = [];
   if (prefix !== 'install' && Account.safeParse(text).success) candidates.push({ foundBy: 'accountId', accountId: text });
@@ -114,14 +101,22 @@ async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scrip
   return candidates;
 }
 
+/** The account that a user of an app store has, and the one that was deleted last. */
+export async function usersOf(store: (typeof STORE_NAMES)[number], subject: string, scripts: OperatorParts['scripts']) {
+  const { accountId, ordinal } = await storeAccountOf(store, subject, scripts);
+  const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(store, subject, ordinal - 1)])];
+  return accounts.map((id): Candidate => ({ foundBy: store, accountId: id }));
+}
+
 /** Nobody owns a purchase that no account has claimed yet. */
 async function ownersOf(order: string, scripts: OperatorParts['scripts']): Promise<Candidate[]> {
   const found = /^[\w.-]{1,255}$/.test(order) ? await findPurchase(order, scripts) : undefined;
   if (found === undefined || !ACCOUNT_ID.test(found.document.owner)) return [];
-  return [{ foundBy: 'order', accountId: found.document.owner }];
+  return [{ foundBy: 'order', accountId: found.document.owner, via: { purchase: found.purchaseId } }];
 }
 
-async function seatedIn(code: string, scripts: OperatorParts['scripts']): Promise<Candidate[]> {
+/** The accounts with a seat in a room. Undefined: there is no such room. */
+export async function seatedIn(code: string, scripts: OperatorParts['scripts']): Promise<Candidate[] | undefined> {
   const found = isRoomCode(code) ? await readRoom(code, { scripts }) : undefined;
-  return (found?.seats ?? []).map(({ accountId }) => ({ foundBy: 'room', accountId }));
+  return found?.seats.map(({ accountId }) => ({ foundBy: 'room', accountId, via: { room: code } }));
 }

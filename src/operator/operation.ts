@@ -60,8 +60,8 @@ export interface Change<Reply> {
 
 /** What operations work with. Of the settings only those that an operator sets for the tool too. */
 export type OperatorParts = HoldingParts & {
-  /** Tells how long the seasons of a game last, too. */
-  readonly catalogue: { seasonsOf(game: string): { readonly period: string } | undefined };
+  /** Tells its games, and how long the seasons of a game last, too. */
+  readonly catalogue: { readonly games: readonly string[]; seasonsOf(game: string): { readonly period: string } | undefined };
   readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
@@ -156,7 +156,7 @@ export async function recorded<Reply>(
 }
 
 /** Work that changes nothing: if Redis fails in it, the outcome of the change is known. */
-function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
+export function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
   return work.catch((error: unknown) => {
     if (redisFailure(error) === undefined) throw error;
     throw refuse('store_unavailable', { retryAfterMs: 1000 }, error);

@@ -77,6 +77,10 @@ class Edition {
     return this.#sold.get(`${store} ${sku}`);
   }
 
+  get games(): readonly string[] {
+    return [...this.#games];
+  }
+
   hasGame(game: string): boolean {
     return this.#games.has(game);
   }
@@ -127,6 +131,11 @@ export class Catalogue {
   /** Whether a game's lower (`asc`) or higher (`desc`) scores are better. */
   orderOf(game: string): ScoreOrder {
     return this.edition.orderOf(game);
+  }
+
+  /** The ids of its games. */
+  get games(): readonly string[] {
+    return this.edition.games;
   }
 
   hasGame(game: string): boolean {

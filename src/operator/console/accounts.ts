@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import { adjust } from '../adjust.ts';
 import { ban, unban } from '../ban.ts';
 import { deleteAccount } from '../delete.ts';
-import { find } from '../find.ts';
 import { give, takeBack } from '../gift.ts';
 import { rename, unname } from '../rename.ts';
+import { find } from '../search.ts';
 import { explain, show, showHistory } from '../show.ts';
 import { signOut } from '../sign-out.ts';
 import type { CommandGroup, Flag } from './command.ts';
@@ -23,19 +23,9 @@ export const accounts: CommandGroup = {
   commands: {
     find: commandOf(find, {
       words: ['WHO'],
-      input: ({ words: [who] }) => ({ who }),
-      text: ({ accounts: found }) =>
-        table(
-          ['ACCOUNT', 'FOUND BY', 'KIND', 'MADE (UTC)', 'MOVED TO', 'DELETED (UTC)'],
-          found.map(({ accountId, foundBy, kind, createdAt, movedTo, deletedAt }) => [
-            accountId,
-            foundBy,
-            kind ?? '',
-            minuteOfText(createdAt),
-            movedTo ?? '',
-            minuteOfText(deletedAt),
-          ]),
-        ),
+      flags: { game: { value: 'GAME', summary: 'the board on which a name is looked for. Default: those of the catalogue' }, cursor },
+      input: ({ words: [who], flags: { game, cursor: from } }) => ({ who, game, cursor: from }),
+      text: textOfFound,
     }),
     show: commandOf(show, {
       words: ['ACCOUNT'],
@@ -122,6 +112,28 @@ export const accounts: CommandGroup = {
     }),
   },
 };
+
+function textOfFound({ accounts: found, purchases = [], rooms = [], keys = [], nextCursor }: z.output<typeof find.reply>): string {
+  const of = table(
+    ['ACCOUNT', 'FOUND BY', 'OF', 'KIND', 'MADE (UTC)', 'MOVED TO', 'DELETED (UTC)'],
+    found.map(({ accountId, foundBy, via = {}, kind, createdAt, movedTo, deletedAt }) => [
+      accountId,
+      foundBy,
+      [via.name, via.game, via.purchase, via.room].filter((word) => word !== undefined).join(', '),
+      kind ?? '',
+      minuteOfText(createdAt),
+      movedTo ?? '',
+      minuteOfText(deletedAt),
+    ]),
+  );
+  return [
+    ...(found.length === 0 ? [] : [of]),
+    ...purchases.map(({ purchase, kind, accountId }) => `purchase (${kind}): ${purchase}${accountId === undefined ? ', of nobody' : ''}`),
+    ...rooms.map(({ code }) => `room: ${code}`),
+    ...keys.map(({ id, name, state }) => `server key: ${id} "${printable(name)}", ${state}`),
+    ...(nextCursor === undefined ? [] : [`There may be more: --cursor ${nextCursor}`]),
+  ].join('\n\n');
+}
 
 type Shown = z.output<typeof show.reply>;
 

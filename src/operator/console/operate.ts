@@ -2,8 +2,8 @@ import { hostname, userInfo } from 'node:os';
 import type { z } from 'zod';
 import { STORE_NAMES } from '../../config.ts';
 import { Refusal } from '../../errors.ts';
-import { find } from '../find.ts';
-import { perform, recorded, type Change, type Operation } from '../operation.ts';
+import { accountsNamed, Who } from '../find.ts';
+import { beforeChange, perform, recorded, type Change, type Operation } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import type { Command, CommandInput, Flag, Tool } from './command.ts';
 
@@ -71,13 +71,13 @@ export async function loggedChange<Result>(
  * The account that a word names.
  * @throws Failure if there is none, or several
  */
-async function accountOf(who: string, { parts, operator, checkData }: Tool): Promise<string> {
-  const reply = await perform<z.output<typeof find.reply>>(find, { who }, parts, operator);
-  if (reply instanceof Refusal) {
+async function accountOf(who: string, { parts, checkData }: Tool): Promise<string> {
+  const accounts = await beforeChange(accountsNamed(who, parts));
+  if (accounts.length === 0) {
     await checkData();
     throw new Failure(`${NO_ACCOUNT} It may be mistyped, or an install that never wrote anything.`);
   }
-  const [account, other] = reply.accounts.filter(
+  const [account, other] = accounts.filter(
     ({ foundBy, deletedAt }, index) => index === 0 || deletedAt === undefined || !STORES.includes(foundBy),
   );
   if (other !== undefined)
@@ -95,7 +95,7 @@ const STORES: readonly string[] = STORE_NAMES;
 const NO_ACCOUNT = 'There is no such account.';
 
 export function checkWho(who: string): void {
-  const { error } = find.input.safeParse({ who });
+  const { error } = Who.safeParse(who);
   if (error !== undefined) throw new Failure(`ACCOUNT: ${error.issues[0]!.message}.`);
 }
 

@@ -1,0 +1,82 @@
+import { parsePlayer } from '../features/highscores/entry.ts';
+import { boardKeys } from '../features/highscores/model.ts';
+import { folded } from '../features/names/folded.ts';
+import { pairsOf } from '../redis/pairs.ts';
+import { defineScript } from '../redis/script.ts';
+import type { OperatorParts } from './operation.ts';
+
+const scanPlayers = defineScript({
+  file: new URL('scan-players.lua', import.meta.url),
+  keys: ['players'],
+  args: ['cursor', 'count'],
+  answers: ['part'],
+  readOnly: true,
+});
+
+/** Players whom one script reads, in less than 0.5 ms. */
+const AT_ONCE = 500;
+
+/** Parts that one search reads: 10 ms of Redis and 30 ms of this process, with others in between. An empty board costs a part too. */
+const MOST_PARTS = 20;
+
+/** Players after whom a search stops, and the most that it shows: each of them takes a look at an account. */
+const ENOUGH = 20;
+const MOST_SHOWN = 50;
+
+export interface NamedPlayer {
+  readonly game: string;
+  readonly playerId: string;
+  readonly accountId: string;
+  readonly name: string;
+}
+
+/** The place at which a search goes on: a game, and the cursor of its board. */
+export const PLAYERS_CURSOR = /^([a-z0-9][a-z0-9_-]{0,63})@(\d{1,20})$/;
+
+/**
+ * Players whose name holds a text, those first whose name is the text, then those whose name begins with it. Case, accents and letters that
+ * look alike make no difference. Nothing indexes names, so a search reads boards in parts.
+ * @param cursor '' at first
+ * @returns `next`: the cursor of the next search; undefined: all boards were read
+ */
+export async function playersNamed(
+  text: string,
+  games: readonly string[],
+  cursor: string,
+  { scripts }: Pick<OperatorParts, 'scripts'>,
+): Promise<{ readonly players: readonly NamedPlayer[]; readonly next: string | undefined }> {
+  const wanted = plain(text);
+  if (wanted === '') return { players: [], next: undefined };
+  const [, from = '', place = '0'] = PLAYERS_CURSOR.exec(cursor) ?? [];
+  const found: (NamedPlayer & { readonly distance: number })[] = [];
+  const order = games.toSorted();
+  let index = from === '' ? 0 : order.findIndex((game) => game >= from);
+  let at = order[index] === from ? place : '0';
+  for (let parts = 0; index >= 0 && index < order.length; parts++) {
+    const game = order[index]!;
+    if (parts === MOST_PARTS || found.length >= ENOUGH) return { players: nearest(found), next: `${game}@${at}` };
+    const [, next = '0', ...words] = await scripts.run(scanPlayers, { players: boardKeys.players(game) }, { cursor: at, count: AT_ONCE });
+    for (const [playerId, entry] of pairsOf(words)) {
+      const player = parsePlayer(entry);
+      if (player === undefined) continue;
+      const distance = distanceOf(plain(player.name), wanted);
+      if (distance !== undefined) found.push({ game, playerId, accountId: player.accountId, name: player.name, distance });
+    }
+    at = next;
+    if (next === '0') index++;
+  }
+  return { players: nearest(found), next: undefined };
+}
+
+const plain = (name: string): string => folded(name, false).replaceAll('\0', '');
+
+/** 0: the same. 1: begins with it. 2: holds it. Undefined: none of these. */
+function distanceOf(name: string, wanted: string): number | undefined {
+  const place = name.indexOf(wanted);
+  if (place > 0) return 2;
+  return place < 0 ? undefined : name === wanted ? 0 : 1;
+}
+
+function nearest(found: readonly (NamedPlayer & { readonly distance: number })[]): NamedPlayer[] {
+  return found.toSorted((one, other) => one.distance - other.distance).slice(0, MOST_SHOWN);
+}

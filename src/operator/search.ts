@@ -1,0 +1,192 @@
+import { z } from 'zod';
+import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
+import { STORE_NAMES } from '../config.ts';
+import { refuse } from '../errors.ts';
+import { GameId } from '../features/catalogue/model.ts';
+import { PLAYER_ID } from '../features/highscores/entry.ts';
+import { boardKeys } from '../features/highscores/model.ts';
+import { findPurchase } from '../features/purchases/find-purchase.ts';
+import { purchaseIdOf } from '../features/purchases/model.ts';
+import { isRoomCode, RoomCode } from '../features/rooms/model.ts';
+import { readPurchase } from '../features/subscription/purchase-document.ts';
+import { purchaseHash } from '../features/subscription/purchase-token.ts';
+import { mayAct, type Role } from '../server/identity/roles.ts';
+import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
+import { SELLING_STORES } from '../stores/store.ts';
+import { accountsOf } from './boards.ts';
+import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate } from './find.ts';
+import { operation, type OperatorParts } from './operation.ts';
+import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
+
+/** The longest that a user may have: the token of a purchase. */
+const LONGEST = 1000;
+
+const Sought = z
+  .string()
+  .max(LONGEST)
+  .trim()
+  .min(2, 'Must be 2 to 1,000 characters')
+  .refine((text) => !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), 'Must hold no control characters')
+  .meta({
+    description:
+      'What the user has: an accountId, an installId, the `sub` of a store account, the order number, the id or the token of a purchase, the code of a ' +
+      'room, a playerId, or a name. `account:`, `install:`, `google:`, `order:`, `purchase:`, `room:`, `player:`, `name:` or `key:` in front says which.',
+    example: 'GPA.3345-1234-5678-90123',
+  });
+
+const FoundPurchase = z.object({
+  purchase: z.string().meta({ description: 'Its id, for `/v1/admin/purchases/{purchase}` where `kind` is `coins`.' }),
+  kind: z.enum(['coins', 'subscription']),
+  accountId: AccountId.optional().meta({ description: 'Its owner; after a move still the guest.' }),
+});
+
+const FoundKey = z.object({ id: z.string(), name: z.string(), state: z.enum(['valid', 'expired', 'revoked']) });
+
+/** Characters of a name, which may be folded to fewer. */
+const LONGEST_NAME = 64;
+
+export const find = operation({
+  name: 'accounts find',
+  method: 'POST',
+  path: '/v1/admin/find',
+  operationId: 'findAccount',
+  role: 'viewer',
+  summary: 'Finds accounts by whatever the user has.',
+  description:
+    'Each account says by what it was found; a text may name several. A text of 22 characters may be an accountId and an installId of two accounts. A ' +
+    'store subject whose account was deleted names that one too, behind the account that it has now. A purchase leads to its owner, and a room to ' +
+    'all who have a seat in it. Names are those on the boards of the catalogue, or of `game`, also of banned players: the same name first, then those ' +
+    'that begin with the text, then those that hold it; case, accents and look-alike letters make no difference. Names are looked for where ' +
+    'nothing else than a room was found. A search reads some 10,000 entries, and `nextCursor` goes on. The role `admin` finds server keys by id and ' +
+    'name, too.',
+  input: z.object({
+    who: Sought,
+    game: GameId.optional().meta({
+      description: 'The board on which names and playerIds are looked for. Left out: those of the catalogue.',
+    }),
+    cursor: z
+      .string()
+      .regex(PLAYERS_CURSOR, 'Must be the nextCursor of an earlier search')
+      .optional()
+      .meta({ description: 'Goes on with the names behind an earlier search.' }),
+  }),
+  reply: z.object({
+    accounts: z.array(FoundAccount),
+    purchases: z.array(FoundPurchase).optional(),
+    rooms: z.array(z.object({ code: z.string() })).optional(),
+    keys: z.array(FoundKey).optional().meta({ description: 'Server keys.' }),
+    nextCursor: z.string().optional().meta({ description: 'There may be more such names.' }),
+  }),
+  errors: ['account_not_found'],
+  example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
+  async prepare({ who, game, cursor }, parts, { role }) {
+    const { prefix, text } = partsOf(who);
+    const games = game === undefined ? parts.catalogue.games : [game];
+    const isSought = (...kinds: string[]): boolean => cursor === undefined && (prefix === undefined || kinds.includes(prefix));
+    const [named, users, purchases, room, players, keys] = await Promise.all([
+      isSought('account', 'install', ...STORE_NAMES) && NAMES.test(who) ? accountsNamed(who, parts) : [],
+      isSought() ? storeUsers(text, parts) : [],
+      isSought('order', 'purchase') ? purchasesNamed(text, parts) : [],
+      isSought('room') ? roomNamed(text, parts) : undefined,
+      isSought('player') ? playersWithId(text, games, parts) : [],
+      isSought('key') ? keysNamed(text, role, parts) : [],
+    ]);
+    const certain = [...users, ...purchases.flatMap(({ candidate }) => candidate ?? []), ...players];
+    const isNamed = cursor !== undefined || prefix === 'name' || (isSought('name') && named.length + certain.length === 0);
+    const names = isNamed && text.length <= LONGEST_NAME ? await playersNamed(text, games, cursor ?? '', parts) : undefined;
+    const byName = (names?.players ?? []).map(({ accountId, game: of, playerId, name }): Candidate => ({
+      accountId,
+      foundBy: 'name',
+      via: { game: of, playerId, name },
+    }));
+    const accounts = [...named, ...(await knownOf([...certain, ...(room?.seats ?? []), ...byName], parts))];
+    const found = purchases.map(({ purchase, kind, candidate }) => ({ purchase, kind, accountId: candidate?.accountId }));
+    if (accounts.length + found.length + keys.length === 0 && room === undefined && names?.next === undefined)
+      return refuse('account_not_found');
+    return {
+      reply: {
+        accounts,
+        ...(found.length === 0 ? {} : { purchases: found }),
+        ...(room === undefined ? {} : { rooms: [{ code: room.code }] }),
+        ...(keys.length === 0 ? {} : { keys }),
+        ...(names?.next === undefined ? {} : { nextCursor: names.next }),
+      },
+    };
+  },
+});
+
+const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|purchase|room|player|name|key):(.+)$`, 's');
+
+/** What `accountsNamed` takes: without blanks. */
+const NAMES = /^[\x21-\x7e]{8,300}$/;
+
+function partsOf(who: string): { readonly prefix: string | undefined; readonly text: string } {
+  const [, prefix, text = who] = PREFIXED.exec(who) ?? [];
+  return { prefix, text: text.trim() };
+}
+
+/** Subjects of Google are digits, at most 255 (OpenID Connect Core, section 2). Those of the sandbox are any text: they need the prefix. */
+async function storeUsers(text: string, { scripts }: OperatorParts): Promise<Candidate[]> {
+  return /^\d{6,255}$/.test(text) ? usersOf('google', text, scripts) : [];
+}
+
+interface Bought {
+  readonly purchase: string;
+  readonly kind: 'coins' | 'subscription';
+  /** Undefined: nobody owns it. */
+  readonly candidate: Candidate | undefined;
+}
+
+/** By order number, by id, and by the token that the store gave the app: a token is kept hashed, so that only a whole one is found. */
+async function purchasesNamed(text: string, { scripts }: OperatorParts): Promise<Bought[]> {
+  if (!/^[\x21-\x7e]+$/.test(text)) return [];
+  const byId = /^[\w.-]{1,255}$/.test(text) ? [text] : [];
+  const names = [...byId, ...SELLING_STORES.map((store) => purchaseIdOf(store, text))];
+  const hashes = [...(ACCOUNT_ID.test(text) ? [text] : []), purchaseHash(text)];
+  const [coins, subscriptions] = await Promise.all([
+    Promise.all(names.map((name) => findPurchase(name, scripts))),
+    Promise.all(hashes.map((hash) => readPurchase(hash, scripts))),
+  ]);
+  return [
+    ...coins.flatMap((found, index) => {
+      if (found === undefined) return [];
+      const foundBy = index < byId.length && found.purchaseId !== text ? 'order' : 'purchase';
+      return [boughtBy(found.document.owner, { purchase: found.purchaseId, kind: 'coins' }, foundBy)];
+    }),
+    ...subscriptions.flatMap((found, index) =>
+      found === undefined ? [] : [boughtBy(found.owner, { purchase: hashes[index]!, kind: 'subscription' }, 'purchase')],
+    ),
+  ];
+}
+
+function boughtBy(owner: string, { purchase, kind }: Omit<Bought, 'candidate'>, foundBy: 'order' | 'purchase'): Bought {
+  return { purchase, kind, candidate: ACCOUNT_ID.test(owner) ? { accountId: owner, foundBy, via: { purchase } } : undefined };
+}
+
+async function roomNamed(text: string, { scripts }: OperatorParts) {
+  const code = RoomCode.parse(text);
+  if (!isRoomCode(code)) return undefined;
+  const seats = await seatedIn(code, scripts);
+  return seats === undefined ? undefined : { code, seats };
+}
+
+/** A playerId is of one board, so each board is asked. */
+async function playersWithId(text: string, games: readonly string[], parts: OperatorParts): Promise<Candidate[]> {
+  if (!PLAYER_ID.test(text)) return [];
+  const found = await Promise.all(
+    games.map(async (game): Promise<Candidate[]> => {
+      const [accountId] = await accountsOf([text], boardKeys.players(game), parts);
+      return accountId === undefined ? [] : [{ accountId, foundBy: 'player', via: { game, playerId: text } }];
+    }),
+  );
+  return found.flat();
+}
+
+async function keysNamed(text: string, role: Role, { scripts, now }: OperatorParts) {
+  if (!mayAct(role, 'admin')) return [];
+  const wanted = text.toLowerCase();
+  const keys = await new ServerKeyChanges(scripts, now).list();
+  return keys
+    .filter(({ id, name }) => id === wanted || name.toLowerCase().includes(wanted))
+    .map(({ id, name, state }) => ({ id, name, state }));
+}
