@@ -4,7 +4,7 @@ import { defineScript } from '../redis/script.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
 import { standingKey } from './account-keys.ts';
 import { runWhereItIs } from './standing-look.ts';
-import { checksCaller } from './prologues.ts';
+import { checksCaller, refusesNobody } from './prologues.ts';
 
 /** The pages tell operators to keep an old key of SESSION_KEYS for as long: 30 days. */
 export const SESSION_LIFE_MS = 30 * 86_400_000;
@@ -58,6 +58,16 @@ const readScript = defineScript({
   args: [],
   answers: ['sessions'],
   prologue: checksCaller,
+  library: sessionLibrary,
+  readOnly: true,
+});
+
+const readForOperator = defineScript({
+  file: new URL('read-sessions.lua', import.meta.url),
+  keys: ['sessions'],
+  args: [],
+  answers: ['sessions'],
+  prologue: refusesNobody,
   library: sessionLibrary,
   readOnly: true,
 });
@@ -146,6 +156,15 @@ export async function listedSessions(
   { scripts }: { readonly scripts: CallerScripts },
 ): Promise<ListedSession[]> {
   const [, ...words] = await scripts.runAs(caller, readScript, { sessions: sessionsKey(caller.accountId) }, {});
+  return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
+}
+
+/** As `listedSessions`, whether or not the account may act. @param operator stands for the account */
+export async function sessionsForOperator(
+  operator: ScriptCaller & { readonly accountId: string },
+  { scripts }: { readonly scripts: CallerScripts },
+): Promise<ListedSession[]> {
+  const [, ...words] = await scripts.runAs(operator, readForOperator, { sessions: sessionsKey(operator.accountId) }, {});
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 

@@ -18,7 +18,7 @@ import { explain, show, showHistory } from './show.ts';
 import { listSeasons } from './seasons.ts';
 import { find } from './search.ts';
 import { restartTrial, restoreTrial } from './trials.ts';
-import { signOut } from './sign-out.ts';
+import { endSession, signOut } from './sign-out.ts';
 
 /** All that the tool and the endpoints do. */
 export const operations: readonly Operation[] = [
@@ -29,6 +29,7 @@ export const operations: readonly Operation[] = [
   adjust,
   grantMany,
   signOut,
+  endSession,
   ban,
   unban,
   give,

@@ -1,10 +1,13 @@
 import { standingChanges, standingLibrary } from '../accounts/standing.ts';
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { standingKey } from '../accounts/account-keys.ts';
+import { signedOutKey, standingKey } from '../accounts/account-keys.ts';
+import { SESSION_LIFE_MS, sessionsForOperator, sessionsKey } from '../accounts/session-list.ts';
 import { runWhereItIs } from '../accounts/standing-look.ts';
 import { refuse, Refusal } from '../errors.ts';
+import { endForOperator, SESSION_ID } from '../features/sessions/end.ts';
 import { defineScript } from '../redis/script.ts';
+import { operatorFor } from '../server/identity/caller.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
@@ -44,6 +47,46 @@ export const signOut = operation({
       why: reason,
       noted: (reply) => movedOn(accountId, reply),
       act: () => endAll(accountId, parts),
+    };
+  },
+});
+
+export const endSession = operation({
+  name: 'accounts end-session',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/end-session',
+  operationId: 'endSessionOfAccount',
+  role: 'support',
+  summary: 'Ends one session of an account, on every process at once.',
+  description:
+    'The ids are those of `sessions.listed` of the account. The connections of the session in rooms become watchers. To end one again is 200. A login with ' +
+    'an installId is not listed: `sign-out` ends it, with all others.',
+  input: z.object({
+    accountId: Account,
+    session: z.string().regex(SESSION_ID, 'Must be the id of a session').meta({ example: '0.Zl8yqvJ0c3T1mXbN' }),
+    reason: Reason,
+  }),
+  reply: z.object({ accountId: AccountId }),
+  errors: ['account_not_found', 'account_deleted', 'session_not_found'],
+  example:
+    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/end-session -H "authorization: Bearer $COINOP_KEY" ` +
+    `-H 'content-type: application/json' -d '{"session":"0.Zl8yqvJ0c3T1mXbN","reason":"lost laptop, ticket 4711"}'`,
+  async prepare({ accountId: asked, session, reason }, parts) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId } = account;
+    const listed = (await sessionsForOperator(operatorFor(accountId), parts)).find(({ id }) => id === session);
+    const of = listed === undefined ? '' : ` (${listed.kind}, since ${new Date(listed.createdAt).toISOString()})`;
+    return {
+      question: `End the session ${session}${of} of the account ${accountId}? Reason: ${reason}`,
+      what: { account: accountId, session },
+      why: reason,
+      async act() {
+        const keys = { sessions: sessionsKey(accountId), ended: signedOutKey(accountId, session) };
+        const args = { id: session, isOwn: 0, lifeSeconds: SESSION_LIFE_MS / 1000 };
+        const [word] = await parts.scripts.runAs(operatorFor(accountId), endForOperator, keys, args);
+        return word === 'session_not_found' ? refuse(word) : { accountId };
+      },
     };
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { signedOutKey } from '../../accounts/account-keys.ts';
-import { checksCaller } from '../../accounts/prologues.ts';
+import { checksCaller, refusesNobody } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
@@ -19,8 +19,19 @@ export const endScript = defineScript({
   library: sessionLibrary,
 });
 
+/** As `endScript`, for an operator: a ban of the account does not keep its sessions. */
+export const endForOperator = defineScript({
+  file: new URL('end.lua', import.meta.url),
+  keys: ['sessions', 'ended'],
+  args: ['id', 'isOwn', 'lifeSeconds'],
+  answers: ['ended', 'session_not_found'],
+  durable: true,
+  prologue: refusesNobody,
+  library: sessionLibrary,
+});
+
 /** What a session's id looks like. Those of early versions have no generation in front. */
-const SESSION_ID = /^(?:\d{1,15}\.)?[\w-]{1,32}$/;
+export const SESSION_ID = /^(?:\d{1,15}\.)?[\w-]{1,32}$/;
 
 export const endSession = endpoint({
   method: 'POST',

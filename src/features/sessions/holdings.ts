@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { listedSessions } from '../../accounts/session-list.ts';
-import { SignedInBrowser, signedInBrowser } from './model.ts';
+import { listedSessions, sessionsForOperator } from '../../accounts/session-list.ts';
+import { operatorFor } from '../../server/identity/caller.ts';
+import { OperatorSession, operatorSession, SignedInBrowser, signedInBrowser } from './model.ts';
 
 /** The list of signed-in browsers, and the marks of sessions that ended before their time. */
 export const sessionHolding = {
@@ -26,8 +27,16 @@ export const sessionHolding = {
     shape: {
       sessions: z.object({
         signOutsEverywhere: z.number().int().meta({ description: 'Sessions from before the last one have ended.' }),
+        listed: z.array(OperatorSession).meta({
+          description:
+            'Those of pairings and of sign-ins with the app store, the newest first, at most 50. A login with an installId is not listed.',
+        }),
       }),
     },
-    show: ({ standing }) => ({ sessions: { signOutsEverywhere: standing.generation } }),
+    async show({ accountId, standing }, parts) {
+      const listed = await sessionsForOperator(operatorFor(accountId), parts);
+      const newest = listed.toSorted((one, other) => other.createdAt - one.createdAt);
+      return { sessions: { signOutsEverywhere: standing.generation, listed: newest.map(operatorSession) } };
+    },
   },
 } satisfies Holding;

@@ -65,6 +65,26 @@ export const SignedInBrowser = z
     },
   });
 
+/** A session as operators see it. */
+export const OperatorSession = SignedInBrowser.omit({ current: true })
+  .extend({ expiresAt: z.iso.datetime().meta({ description: 'When it ends, unless it is renewed.' }) })
+  .meta({
+    id: 'OperatorSession',
+    example: {
+      id: '0.Zl8yqvJ0c3T1mXbN',
+      kind: 'pairing',
+      createdAt: '2026-11-22T12:00:00.000Z',
+      lastSeenAt: '2026-11-23T08:00:00.000Z',
+      userAgent: 'Mozilla/5.0',
+      expiresAt: '2026-12-22T12:00:00.000Z',
+    },
+  });
+
+export function operatorSession(session: ListedSession): z.input<typeof OperatorSession> {
+  const { current: _, ...shown } = signedInBrowser(session, false);
+  return { ...shown, expiresAt: new Date(session.endsAt).toISOString() };
+}
+
 export function signedInBrowser(session: ListedSession, current: boolean): z.input<typeof SignedInBrowser> {
   const { id, kind, createdAt, lastSeenAt, userAgent } = session;
   return {

@@ -6,7 +6,7 @@ import { give, takeBack } from '../gift.ts';
 import { rename, unname } from '../rename.ts';
 import { find } from '../search.ts';
 import { explain, show, showHistory } from '../show.ts';
-import { signOut } from '../sign-out.ts';
+import { endSession, signOut } from '../sign-out.ts';
 import type { CommandGroup, Flag } from './command.ts';
 import { commandOf } from './operate.ts';
 import { entriesText, facts, minuteOfText, printable, table } from './table.ts';
@@ -63,6 +63,12 @@ export const accounts: CommandGroup = {
       changes: true,
       input: () => ({}),
       text: ({ accountId }) => `All sessions of ${accountId} have ended.`,
+    }),
+    'end-session': commandOf(endSession, {
+      words: ['ACCOUNT', 'SESSION'],
+      changes: true,
+      input: ({ words: [, session] }) => ({ session }),
+      text: ({ accountId }) => `This session of ${accountId} has ended.`,
     }),
     ban: commandOf(ban, {
       words: ['ACCOUNT'],
@@ -197,7 +203,7 @@ function textOfAccount(account: Shown): string {
     ['trial', `${trial.state}${until(trial.expiresAt)}`],
     ['install proven', minuteOfText(account.installVerifiedAt)],
     ['first run', minuteOfText(account.firstRunAt)],
-    ['sessions', `not listed, since they are signed tokens; all ended together: ${timesOf(sessions.signOutsEverywhere)}`],
+    ['sessions', `${sessions.listed.length} of pairings and stores; all ended together: ${timesOf(sessions.signOutsEverywhere)}`],
     ['boards', account.boards.games.join(', ') + (account.boards.count > account.boards.games.length ? ` of ${account.boards.count}` : '')],
     ['rooms', account.rooms.map(({ code, phase, playerId }) => `${code} (${phase}, ${playerId})`).join(', ')],
     ['guests moved in', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entriesText(entries)})`).join(', ')],
@@ -228,9 +234,21 @@ function textOfAccount(account: Shown): string {
       each.stuck ?? '',
     ]),
   );
+  const signedIn = table(
+    ['SESSION', 'KIND', 'SINCE (UTC)', 'LAST SEEN', 'ENDS', 'BROWSER'],
+    sessions.listed.map(({ id, kind: of, createdAt, lastSeenAt, expiresAt, userAgent = '' }) => [
+      id,
+      of,
+      minuteOfText(createdAt),
+      minuteOfText(lastSeenAt),
+      minuteOfText(expiresAt),
+      userAgent,
+    ]),
+  );
   return [
     headOf(accountId, movedFrom),
     facts(lines),
+    ...(sessions.listed.length === 0 ? [] : [signedIn]),
     ...(purchases.length === 0 ? [] : [bought]),
     ...(account.coinPurchases.length === 0 ? [] : [coins]),
     account.history.length === 0 ? 'The ledger is empty.' : tableOfEntries(account.history),
