@@ -19,6 +19,7 @@ import { purchase } from './features/coins/purchase.ts';
 import { entitlement } from './features/entitlement/entitlement.ts';
 import { firstRun } from './features/entitlement/first-run.ts';
 import { jwks } from './features/entitlement/jwks.ts';
+import { events } from './features/events/events.ts';
 import { health } from './features/health/health.ts';
 import { metrics } from './features/health/metrics.ts';
 import { ready } from './features/health/ready.ts';
@@ -96,6 +97,7 @@ export const features = {
   purchases: [purchaseCoins, listPurchases, storeIds],
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, googleNotifications],
+  events: [events],
   docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle],
   sandbox: [
     sandboxIssue,

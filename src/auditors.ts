@@ -10,6 +10,7 @@ import { seatAuditor } from './features/accounts/seat-auditor.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
 import { markAuditor } from './features/coins/mark-auditor.ts';
 import { KEY_SECRET } from './features/coins/secret-keys.ts';
+import { eventsAuditor } from './features/events/events-auditor.ts';
 import { pairAuditor } from './features/pairing/pair-auditor.ts';
 import { roomAuditor } from './features/rooms/room-auditor.ts';
 import { holdings } from './holdings.ts';
@@ -39,6 +40,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     pairAuditor,
     roomAuditor,
     seatAuditor,
+    eventsAuditor,
     serverKeyAuditor,
     operatorLogAuditor,
     alone,

@@ -258,6 +258,10 @@ const Environment = z.object({
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   /** What the refund of coins that are spent already does: `debt`: the balance goes below 0. `floor`: it stays at 0. */
   REFUNDS: z.enum(['debt', 'floor'], 'must be debt or floor').default('debt'),
+  /** `on`: what happens to accounts is an event, for servers that read `GET /v1/events`. */
+  EVENTS: z.enum(['on', 'off'], 'must be on or off').default('off'),
+  /** Days for which events are kept. */
+  EVENTS_DAYS: wholeNumber(1, 365).default(7),
   /** Seconds that a host keeps the role after its connection is lost. */
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
   /** Open WebSockets from one client address (IPv6: one /64), over all workers. */

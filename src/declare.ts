@@ -8,6 +8,7 @@ import type { Bookings } from './features/coins/bookings.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { Proofs } from './features/entitlement/proof.ts';
+import type { EventLog } from './features/events/log.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PurchaseCounts } from './features/purchases/purchase-counts.ts';
 import type { Purchases } from './features/purchases/purchases.ts';
@@ -70,6 +71,8 @@ export interface Services {
   readonly coinTotals: CoinTotals;
   /** Ledger entries of the service itself: bought coins and prizes. */
   readonly bookings: Bookings;
+  /** Undefined with EVENTS=off. */
+  readonly events: EventLog | undefined;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
   /** Makes a purchase due for a check, because its store says that it may have changed. False: the token has no purchase here. */

@@ -114,6 +114,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       serverKeys.close();
       services.catalogue.close();
       services.names.close();
+      services.events?.close();
       connections.disconnect();
     },
   };

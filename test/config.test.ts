@@ -407,6 +407,22 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['Debt', 'off', '0'],
   },
+  EVENTS: {
+    unset: 'off',
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['On', '1', 'true'],
+  },
+  EVENTS_DAYS: {
+    unset: 7,
+    good: [
+      ['1', 1],
+      ['365', 365],
+    ],
+    bad: ['0', '366', '1.5', '7d'],
+  },
   ROOM_TTL_SECONDS: {
     unset: 7200,
     good: [

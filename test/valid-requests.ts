@@ -56,6 +56,7 @@ export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWi
   'POST /v1/rooms/{code}/{action}': { code: 'BCDFG', action: 'state', state: 1 },
   'POST /v1/rooms/{code}/ticket': { code: 'BCDFG' },
   'POST /v1/rooms/{code}/ticket/verify': { code: 'BCDFG', ticket: 'a.b.c' },
+  'GET /v1/events': {},
   'POST /v1/trial/touch': { deviceId: 'device-0001' },
   'GET /v1/trial/status': {},
   'POST /v1/trial/link': {},

@@ -1,5 +1,6 @@
 import { MOST_CALLS, ReplicasLate, type AnyScript, type Call, type ScriptConnection } from './script-call.ts';
-import type { TextForm } from './script-text.ts';
+import type { ScriptText, TextForm } from './script-text.ts';
+import { slotOf, tagOf } from './slots.ts';
 
 /** Calls of one script that go to Redis in one command. */
 class Batch {
@@ -8,10 +9,12 @@ class Batch {
   readonly keys: string[] = [];
   readonly args: (string | number)[] = [];
   readonly calls: Call[] = [];
+  readonly text: ScriptText;
 
-  constructor(script: AnyScript, shared: readonly (string | number)[]) {
+  constructor(script: AnyScript, shared: readonly (string | number)[], form: TextForm) {
     this.script = script;
     this.shared = shared;
+    this.text = script.textIn(form);
   }
 }
 
@@ -41,6 +44,11 @@ const NO_WORDS: readonly string[] = [];
 
 /** How long Redis waits for the replicas: shorter than the deadline of a request. */
 const REPLICAS_WAIT_MS = 1500;
+
+/** The tag of the outbox of a call in a Cluster: of its caller's slot, else of the slot that it runs in. */
+export function outboxTagOf({ script, keys, prologue }: Call): string {
+  return tagOf(slotOf(prologue?.callerKey ?? keys[script.slotOf]!));
+}
 
 /** Gathers the calls of one turn of the event loop, and sends them on one connection. */
 export class ScriptBatches {
@@ -84,6 +92,7 @@ export class ScriptBatches {
         if (script.prologue.args.length > 0) throw new Error(`${script.name}.lua runs for a caller only`);
         for (const _ of script.prologue.keys) batch.keys.push('');
       }
+      if (batch.text.bringsTag) batch.args.push(outboxTagOf(call));
     } catch (error) {
       // Remove the words that were appended: Redis would read them as a part of the next call.
       batch.keys.length = keyCount;
@@ -107,6 +116,7 @@ export class ScriptBatches {
     const batch = new Batch(
       script,
       script.shared.map((name) => args[name]!),
+      this.#parts.form,
     );
     this.#gathered.push(batch);
     return batch;
@@ -179,9 +189,8 @@ export class ScriptBatches {
     }
   }
 
-  async #evaluate({ script, shared, keys, args }: Batch): Promise<unknown> {
+  async #evaluate({ text: { text, sha }, shared, keys, args }: Batch): Promise<unknown> {
     const { connection, form, now, place, data } = this.#parts;
-    const { sha } = script.textIn(form);
     const known = data === undefined ? NO_WORDS : data();
     const words =
       form.cluster === true
@@ -193,7 +202,7 @@ export class ScriptBatches {
       // NOSCRIPT: nothing ran. Redis drops its script cache at a restart, a failover and SCRIPT FLUSH. EVAL fills it again.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
       this.#evaluatedAgain = true;
-      return connection.call('EVAL', words.with(0, script.textIn(form).text));
+      return connection.call('EVAL', words.with(0, text));
     }
   }
 }

@@ -1,6 +1,6 @@
 import { refuse, Refusal } from '../errors.ts';
 import { ReplicasLate, type Answer, type AnyScript, type Call, type PrologueCall, type ScriptConnection } from './script-call.ts';
-import { ScriptBatches } from './script-batches.ts';
+import { outboxTagOf, ScriptBatches } from './script-batches.ts';
 import { ELSEWHERE, OTHER_DATA, type TextForm } from './script-text.ts';
 import { CLUSTER_QUEUE_TAGS, slotOf } from './slots.ts';
 import type { Script } from './script.ts';
@@ -52,6 +52,11 @@ export interface RunnerOptions {
   readonly replicas?: number;
   /** On one Redis with `replicas`: the connection for durable scripts, which a WAIT may hold up. */
   readonly durable?: ScriptConnection;
+  /**
+   * Scripts emit to outboxes (`outbox.ts`), and this is called after an answer of one that may have emitted. Default: they emit nothing.
+   * @param tag of the outbox. '' on one Redis
+   */
+  readonly emitted?: ((tag: string) => void) | undefined;
   /** For tests: a call that touches keys of two slots fails. */
   readonly checksTags?: boolean;
   readonly timeAheadMs?: number;
@@ -104,6 +109,7 @@ export class ScriptRunner {
       ...('shardOf' in redis ? { cluster: true } : { database: redis.options?.db ?? 0 }),
       ...(waits ? { waits } : {}),
       ...(options.data === undefined ? {} : { checksData: true }),
+      ...(options.emitted === undefined ? {} : { outbox: true }),
       ...(options.checksTags === true ? { checksTags: true } : {}),
       ...(options.timeAheadMs === undefined ? {} : { timeAheadMs: options.timeAheadMs }),
     };
@@ -243,6 +249,14 @@ export class ScriptRunner {
       this.#options.observe?.(script.name, now - call.startedAt);
       this.#end(call, answer);
     }
+    this.#tellEmitted(script, calls);
+  }
+
+  #tellEmitted(script: AnyScript, calls: readonly Call[]): void {
+    const { emitted } = this.#options;
+    if (emitted === undefined || !script.textIn(this.#form).emits) return;
+    if (this.#map === undefined) emitted('');
+    else for (const call of calls) emitted(outboxTagOf(call));
   }
 
   #end(call: Call, answer: string[] | Error): void {

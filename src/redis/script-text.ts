@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { channelFunctions } from './channels.ts';
+import { mayEmit, outboxFunctions, writeOutboxes } from './outbox.ts';
 
 /** What the text of a script is made of. KEYS and ARGV include those of its prologue. */
 export interface ScriptParts {
@@ -27,6 +28,8 @@ export interface TextForm {
   checksData?: boolean;
   /** A batch of a durable script begins with a write, so that WAIT waits for everything that its answers show. */
   waits?: boolean;
+  /** What scripts emit is written to outboxes (`outbox.ts`). Otherwise they emit nothing. */
+  outbox?: boolean;
   /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
   checksTags?: boolean;
   /** Milliseconds by which TIME is ahead of Redis's clock. For tests. */
@@ -36,6 +39,10 @@ export interface TextForm {
 export interface ScriptText {
   readonly text: string;
   readonly sha: string;
+  /** Its calls may write to an outbox. */
+  readonly emits: boolean;
+  /** Each call has one argument more: the tag of the outbox for what it emits. */
+  readonly bringsTag: boolean;
 }
 
 /** The error of a call whose slot this node does not serve, or is moving away. The call did nothing. */
@@ -46,7 +53,7 @@ export const OTHER_DATA = 'OTHERDATA';
 
 /**
  * The text of a script: Lua that runs the script once for each call, in order, and returns the list of answers. Beside the declared
- * names a script sees two locals, and the functions of channels.ts:
+ * names a script sees two locals, and the functions of channels.ts and outbox.ts:
  * - `now`: when the batch left the service, in milliseconds since 1970.
  * - `place`: stands before the names of keys that every slot of a Cluster has one of. '' on one Redis.
  */
@@ -67,14 +74,17 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
     `local ${first.join(', ')} = unpack(ARGV, 1, ${first.length})`,
     isCluster ? '' : `local place = ''`,
     channelFunctions(library + body, form),
+    outboxFunctions(parts, form),
     library,
     `local function run(${[...keys, ...args].map(snakeCase).join(', ')})`,
     body,
     'end',
     forEachCall(name, parts, first.length, form),
+    writeOutboxes(parts, form),
     'return answers',
   ].join('\n');
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
+  const emits = form.outbox === true && mayEmit(parts);
+  return { text, sha: createHash('sha1').update(text).digest('hex'), emits, bringsTag: emits && isCluster };
 }
 
 /**
@@ -88,8 +98,11 @@ function forEachCall(name: string, parts: ScriptParts, fixed: number, form: Text
   const { keys, args, homeKey, callerKey } = parts;
   const [k, a] = [keys.length, args.length];
   const isCluster = form.cluster === true;
-  const calls = isCluster ? `(#ARGV - ${fixed}) / ${k + a}` : k > 0 ? `#KEYS / ${k}` : `(#ARGV - ${fixed}) / ${a}`;
-  const begins = isCluster ? `${fixed} + call * ${k}, ${fixed} + calls * ${k} + call * ${a}` : `call * ${k}, ${fixed} + call * ${a}`;
+  // In a Cluster the tag of the outbox stands behind the other arguments of each call.
+  const bringsTag = isCluster && form.outbox === true && mayEmit(parts);
+  const argCount = a + (bringsTag ? 1 : 0);
+  const calls = isCluster ? `(#ARGV - ${fixed}) / ${k + argCount}` : k > 0 ? `#KEYS / ${k}` : `(#ARGV - ${fixed}) / ${a}`;
+  const begins = isCluster ? `${fixed} + call * ${k}, ${fixed} + calls * ${k} + call * ${argCount}` : `call * ${k}, ${fixed} + call * ${a}`;
   const keyTable = isCluster ? 'ARGV' : 'KEYS';
   const words = (table: string, offset: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${table}[${offset} + ${index + 1}]`);
@@ -104,6 +117,7 @@ for call = 0, calls - 1 do
   local key, arg = ${begins}
   ${isCluster ? `if is_place_here and ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
     ${form.checksTags === true ? 'touched = {}' : ''}
+    ${bringsTag ? `outbox_tag = ARGV[arg + ${argCount}]` : ''}
     local is_done, answer = pcall(${['run', ...words(keyTable, 'key', k), ...words('ARGV', 'arg', a)].join(', ')})
     if not is_done and type(answer) == 'string' then
       -- An error of Redis begins with its code; an error of Lua has none.

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { WaitingDeletions } from '../features/accounts/waiting-deletions.ts';
 import { AddressGrowth } from '../features/coins/address-growth.ts';
+import { Relay } from '../features/events/relay.ts';
 import { RefundQuestions } from '../features/purchases/refund-questions.ts';
 import { purchaseChecks } from '../features/subscription/purchase-check.ts';
 import type { Admission } from '../server/admission.ts';
@@ -33,6 +34,7 @@ export function startBackgroundWork(
     services.seasons.takeOver(),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
     services.purchases.takeOver(),
+    ...(services.events === undefined ? [] : [new Relay(services)]),
     ...(store?.products === undefined
       ? []
       : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts, mayWrite })]),

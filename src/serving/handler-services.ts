@@ -18,6 +18,7 @@ import { pairFeed } from '../features/pairing/feed.ts';
 import { PurchaseCounts } from '../features/purchases/purchase-counts.ts';
 import { Purchases } from '../features/purchases/purchases.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
+import { EventLog } from '../features/events/log.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Matches } from '../features/rooms/match/matches.ts';
 import { Presence } from '../features/rooms/presence.ts';
@@ -75,6 +76,7 @@ export function servicesOf(
     replicas,
     durable,
     data,
+    emitted: config.EVENTS === 'on' ? () => {} : undefined,
     checksTags,
     timeAheadMs,
   });
@@ -131,6 +133,7 @@ export function servicesOf(
     metrics,
     coinTotals,
     bookings,
+    events: config.EVENTS === 'on' ? new EventLog({ scripts, subscriber }) : undefined,
     store: appStore,
     checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
     purchases,

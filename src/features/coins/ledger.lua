@@ -191,6 +191,11 @@ local function append(ledger, seq, balance, operation, key, origin)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end
   redis.call('RPUSH', ledger, string.format('%d:%d %s %s %s', seq, balance, operation, at, key))
+  if emits then
+    -- The event `coins.changed`. account-events.lua says how its number is made.
+    local others = redis.call('HGET', of_account(ledger, 'account'), 'events') or 0
+    emit(string.format('c %s %d %d:%d %s', string.sub(ledger, 2, -9), seq + others, seq, balance, operation))
+  end
   if seq % ENTRIES_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(ledger, 0, seq - 1)
   -- Split: copy the new bucket's share of the hashes, then remove it from the parent. So each hash is always in one of them.

@@ -266,14 +266,14 @@ export const WaitSeconds = z
 
 /**
  * The query's `limit`, as text.
- * @param most the highest that is allowed, 999 or less
+ * @param most the highest that is allowed, 9,999 or less
  * @param description names what is limited, and the default
  */
 export function limitParameter(most: number, description: string) {
   const rule = `Must be a whole number from 1 to ${most}`;
   return z
     .string()
-    .regex(/^\d{1,3}$/, { error: rule, abort: true })
+    .regex(most > 999 ? /^\d{1,4}$/ : /^\d{1,3}$/, { error: rule, abort: true })
     .refine((text) => Number(text) >= 1 && Number(text) <= most, rule)
     .optional()
     .meta({ type: 'integer', minimum: 1, maximum: most, description });

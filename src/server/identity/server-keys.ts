@@ -1,7 +1,7 @@
 import type { Role } from './roles.ts';
 
 /** What a server key may do. */
-export const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'admin'] as const;
+export const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'events', 'admin'] as const;
 
 export type Scope = (typeof scopes)[number];
 

@@ -1,0 +1,12 @@
+-- Gives the relay of events to one process at a time, and lets it renew its lease.
+-- KEYS state
+-- ARGV holder, lease_ms (0: the holder gives the lease back)
+-- Answers yours(the position after the last event, the one before which events are readable) others
+local leased_by, lease_end = unpack(redis.call('HMGET', state, 'leasedBy', 'leaseEnd'))
+-- An end far ahead is of a clock that was wrong.
+local CLOCKS_DIFFER_MS = 60000
+local is_leased = lease_end and tonumber(lease_end) > tonumber(now) and tonumber(lease_end) < now + lease_ms + CLOCKS_DIFFER_MS
+if is_leased and leased_by ~= holder then return {'others'} end
+redis.call('HSET', state, 'leasedBy', holder, 'leaseEnd', string.format('%.0f', now + lease_ms))
+local next, readable = unpack(redis.call('HMGET', state, 'next', 'readable'))
+return {'yours', next or '0', readable or '0'}

@@ -1,0 +1,18 @@
+-- Tells where the log begins and ends.
+-- KEYS state, chunks
+-- ARGV time (microseconds since 1970, or '': the oldest event)
+-- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
+-- Answers ends(the position of the oldest event, or of the last chunk whose first event happened before the time; readable; the position after the last event; the oldest event)
+local readable, next = unpack(redis.call('HMGET', state, 'readable', 'next'))
+local first, last = 0, redis.call('ZCARD', chunks) - 1
+local function chunk_at(rank) return tonumber(redis.call('ZRANGE', chunks, rank, rank)[1]) end
+local function oldest_of(rank) return redis.call('LINDEX', chunk_key(state, chunk_at(rank)), 0) or '' end
+local function time_of(entry) return tonumber(string.match(entry, '^%S+ (%w+)') or '0', 36) end
+if last < 0 then return {'ends', readable or '0', readable or '0', next or '0', ''} end
+if time ~= '' then
+  while first < last do
+    local middle = math.ceil((first + last) / 2)
+    if time_of(oldest_of(middle)) < tonumber(time) then first = middle else last = middle - 1 end
+  end
+end
+return {'ends', position_text(chunk_at(first) * CHUNK_LENGTH), readable or '0', next or '0', oldest_of(0)}

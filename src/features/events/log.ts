@@ -1,0 +1,191 @@
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { Subscriptions } from '../../redis/subscriber.ts';
+import { eventKeys, EVENTS_CHANNEL, lettersOf, MOST_AHEAD, parseEvent, type EventRecord, type EventType } from './model.ts';
+
+const logLibrary = new URL('log.lua', import.meta.url);
+
+const readLog = defineScript({
+  file: new URL('read-log.lua', import.meta.url),
+  keys: ['state', 'chunks', 'forgotten'],
+  args: ['after', 'limit', 'letters', 'most'],
+  answers: ['page', 'ahead'],
+  library: logLibrary,
+  readOnly: true,
+});
+
+const logEnds = defineScript({
+  file: new URL('log-ends.lua', import.meta.url),
+  keys: ['state', 'chunks'],
+  args: ['time'],
+  answers: ['ends'],
+  library: logLibrary,
+  readOnly: true,
+});
+
+const skipAhead = defineScript({
+  file: new URL('skip-ahead.lua', import.meta.url),
+  keys: ['state'],
+  args: ['position', 'most'],
+  answers: ['moved', 'refused'],
+  library: logLibrary,
+  durable: true,
+});
+
+/** A place in the log: the events from there on come after it. It only rises, and may jump ahead. */
+export type Position = number;
+
+export interface EventPage {
+  readonly events: EventRecord[];
+  /** The position of each event of the page: where reading begins again to read it once more. */
+  readonly positions: readonly Position[];
+  /** Where the next page begins. It moves on over events of other types as well. */
+  readonly next: Position;
+  /** The page ends with the last event that may be read. False: call again at once. */
+  readonly isEnd: boolean;
+}
+
+export interface EventReader {
+  /**
+   * Reads events in the order of the log. A page looks at a bounded number of entries: it may hold fewer than `limit` events, or none, and
+   * still not be the end.
+   * @param after a position of an earlier page, 0 for the oldest event. One whose events were dropped reads on from the oldest
+   * @param limit 1 to 1,000
+   * @param types only events of these types. Default: all
+   * @throws AheadOfLog for a position that the log never had
+   * @throws Error if Redis is away
+   */
+  read(after: Position, limit: number, types?: readonly EventType[]): Promise<EventPage>;
+  /** The position of the oldest event that is kept. */
+  oldest(): Promise<Position>;
+  /** The position after the last event that may be read. */
+  end(): Promise<Position>;
+  /** A position from which on all events lie that happened at the time or later; some of them may be earlier. Milliseconds since 1970. */
+  positionAt(time: number): Promise<Position>;
+  /** Resolves once there may be events past a position, after `waitMs`, or when the signal aborts. Never rejects. */
+  news(after: Position, waitMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** No log of this service ever gave out this position. */
+export class AheadOfLog extends Error {}
+
+export interface EventLogParts {
+  readonly scripts: ScriptRunner;
+  readonly subscriber: Subscriptions;
+}
+
+/** Entries that one call of the script looks at: some 3 ms of Redis, which serves nobody else meanwhile. */
+const MOST_LOOKED = 2000;
+
+/** A message may be lost with its connection: whoever waits looks this often all the same. */
+const LOOK_INTERVAL_MS = 2000;
+
+/** `positionAt` counts on events being in the order of their times. They are but for the time that the relay takes and what clocks differ. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+/** The log of events, for readers. The relay writes it (`relay.ts`). */
+export class EventLog implements EventReader {
+  readonly #parts: EventLogParts;
+  /** As far as this process knows. */
+  #readable: Position = 0;
+  #messages = 0;
+  readonly #waiting = new Set<{ readonly after: Position; readonly wake: () => void }>();
+  readonly #look: NodeJS.Timeout;
+
+  constructor(parts: EventLogParts) {
+    this.#parts = parts;
+    const { subscriber } = parts;
+    subscriber.on('ready', (isConcerned) => {
+      // A subscription that fails is followed by another `ready`.
+      if (isConcerned(EVENTS_CHANNEL)) subscriber.subscribe(EVENTS_CHANNEL).catch(() => {});
+    });
+    subscriber.on('message', (channel, message) => {
+      if (channel === EVENTS_CHANNEL) this.#hear(Number(message));
+    });
+    this.#look = setInterval(() => {
+      if (this.#waiting.size > 0) this.end().catch(() => {});
+    }, LOOK_INTERVAL_MS);
+  }
+
+  async read(after: Position, limit: number, types: readonly EventType[] = []): Promise<EventPage> {
+    const messages = this.#messages;
+    const args = { after, limit, letters: lettersOf(types), most: MOST_LOOKED };
+    const [word, next, isEnd, ...found] = await this.#parts.scripts.run(readLog, { ...keys, forgotten: eventKeys.forgotten }, args);
+    if (word === 'ahead') return this.#readAhead(after, messages);
+    if (isEnd === '1') this.#ends(Number(next), messages);
+    const events: EventRecord[] = [];
+    const positions: Position[] = [];
+    for (let index = 0; index < found.length; index += 2) {
+      positions.push(Number(found[index]));
+      events.push(parseEvent(found[index + 1]!));
+    }
+    return { events, positions, next: Number(next), isEnd: isEnd === '1' };
+  }
+
+  /** After a failover that lost the end of the log, what comes next must come behind the positions that readers have. */
+  async #readAhead(after: Position, messages: number): Promise<EventPage> {
+    const [word] = await this.#parts.scripts.run(skipAhead, { state: keys.state }, { position: after, most: MOST_AHEAD });
+    if (word === 'refused') throw new AheadOfLog(`the log has no position ${after}`);
+    this.#ends(after, messages);
+    return { events: [], positions: [], next: after, isEnd: true };
+  }
+
+  async oldest(): Promise<Position> {
+    const [, oldest] = await this.#find('');
+    return Number(oldest);
+  }
+
+  async end(): Promise<Position> {
+    const messages = this.#messages;
+    const [, , readable] = await this.#find('');
+    this.#hear(Number(readable));
+    this.#ends(Number(readable), messages + 1);
+    return Number(readable);
+  }
+
+  async positionAt(time: number): Promise<Position> {
+    const [, position] = await this.#find(Math.max(0, time - CLOCKS_DIFFER_MS) * 1000);
+    return Number(position);
+  }
+
+  #find(time: number | '') {
+    return this.#parts.scripts.run(logEnds, keys, { time });
+  }
+
+  async news(after: Position, waitMs: number, signal?: AbortSignal): Promise<void> {
+    if (this.#readable > after || waitMs <= 0 || signal?.aborted === true) return;
+    await new Promise<void>((resolve) => {
+      const waiting = {
+        after,
+        wake: (): void => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', waiting.wake);
+          this.#waiting.delete(waiting);
+          resolve();
+        },
+      };
+      const timer = setTimeout(waiting.wake, waitMs);
+      signal?.addEventListener('abort', waiting.wake);
+      this.#waiting.add(waiting);
+    });
+  }
+
+  /** Wakes all who wait. */
+  close(): void {
+    clearInterval(this.#look);
+    for (const { wake } of this.#waiting) wake();
+  }
+
+  #hear(readable: Position): void {
+    this.#messages++;
+    this.#readable = Math.max(this.#readable, readable);
+    for (const { after, wake } of this.#waiting) if (readable > after) wake();
+  }
+
+  /** Nothing was readable behind this position when so many messages had come. A restore may set the log back. */
+  #ends(position: Position, messages: number): void {
+    if (messages === this.#messages) this.#readable = position;
+  }
+}
+
+const keys = { state: eventKeys.state, chunks: eventKeys.chunks };

@@ -1,0 +1,193 @@
+import { z } from 'zod';
+import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
+
+/** Keys of the log. They have one hash tag, so that one script appends, and one order holds for all events. */
+export const eventKeys = {
+  /**
+   * A hash: `next` (the position after the last event), `readable` (the position before which events may be read: the replicas of
+   * REDIS_WAIT_REPLICAS have those), `data` (the id of the data that the log was last written in), and `from:<tag>` for each outbox (the
+   * last text that came from there).
+   */
+  state: '{events}:state',
+  /** A sorted set: the numbers of the chunks, by themselves. */
+  chunks: '{events}:chunks',
+  /** A list for each chunk: the events at the positions from `chunk * CHUNK_LENGTH` on. */
+  chunk: (chunk: number) => `{events}:chunk:${chunk}`,
+  /** A sorted set: deleted accounts whose events the log still tells, by the position at which their deletion stands. */
+  forgotten: '{events}:forgotten',
+};
+
+/** The channel on which the relay announces the position after the last readable event. */
+export const EVENTS_CHANNEL = 'events';
+
+/** Positions that a chunk of the log has: few enough that a script reads or rewrites one in less than a millisecond. */
+export const CHUNK_LENGTH = 1000;
+
+/**
+ * How far the log jumps ahead where it was restored: more than it had events since any backup. A cursor beyond that is of no log of this
+ * service. append-log.lua has the same figure.
+ */
+export const MOST_AHEAD = 1_000_000_000;
+
+/** The letter that begins an event in an outbox and in the log. */
+const letters = {
+  'coins.changed': 'c',
+  'purchase.granted': 'g',
+  'purchase.refunded': 'r',
+  'subscription.changed': 's',
+  'account.created': 'n',
+  'account.moved': 'm',
+  'account.deleted': 'd',
+  'account.banned': 'b',
+  'pairing.claimed': 'p',
+  'board.season_ended': 'e',
+} as const;
+
+export type EventType = keyof typeof letters;
+
+export const EVENT_TYPES = Object.keys(letters) as EventType[];
+
+const typeOfLetter = new Map(Object.entries(letters).map(([type, letter]) => [letter as string, type as EventType]));
+
+export function lettersOf(types: readonly EventType[]): string {
+  return types.map((type) => letters[type]).join('');
+}
+
+const entryTypeOfLetter = new Map(Object.entries(entryLetters).map(([type, letter]) => [letter as string, type as EntryType]));
+
+const ofCoins = '`coins.changed`: ';
+const ofPurchases = 'Purchases: ';
+const ofSeasons = '`board.season_ended`: ';
+
+const Data = z
+  .object({
+    entryId: z
+      .string()
+      .optional()
+      .meta({ description: `${ofCoins}the id of the ledger entry.`, example: '17' }),
+    type: z
+      .enum(ENTRY_TYPES)
+      .optional()
+      .meta({ description: `${ofCoins}the type of the ledger entry.` }),
+    coins: z
+      .number()
+      .int()
+      .optional()
+      .meta({ description: 'Coins that the entry adds, below 0 if it removes them; of a purchase: that it gave or took.' }),
+    balanceAfterCoins: SignedBalance.optional(),
+    purchaseId: z
+      .string()
+      .optional()
+      .meta({ description: `${ofPurchases}the id.` }),
+    store: z
+      .string()
+      .optional()
+      .meta({ description: `${ofPurchases}the app store.`, example: 'google' }),
+    productId: z.string().optional().meta({ description: 'The product of a purchase or a subscription.', example: 'premium' }),
+    quantity: z
+      .number()
+      .int()
+      .optional()
+      .meta({ description: `${ofPurchases}units that were granted, or refunded in sum.` }),
+    state: z.string().optional().meta({ description: '`subscription.changed`: the state from now on.', example: 'active' }),
+    expiresAt: z.iso.datetime().optional().meta({ description: 'The end of the subscription, or of the ban.' }),
+    from: z.string().optional().meta({ description: '`account.moved`: the guest that moved into the account.' }),
+    pairingId: z.string().optional().meta({ description: '`pairing.claimed`: the `pairingId` that `POST /v1/pair/new` answered.' }),
+    game: z
+      .string()
+      .optional()
+      .meta({ description: `${ofSeasons}the board.`, example: 'pebble-drop' }),
+    season: z
+      .string()
+      .optional()
+      .meta({ description: `${ofSeasons}the season.`, example: '2026-W48' }),
+    entries: z
+      .number()
+      .int()
+      .optional()
+      .meta({ description: `${ofSeasons}players on the final board.` }),
+    prizes: z
+      .number()
+      .int()
+      .optional()
+      .meta({ description: `${ofSeasons}prizes that are paid.` }),
+  })
+  .meta({ id: 'EventData', description: 'Empty once the account was deleted.' });
+
+/** An event as `GET /v1/events` and the body of a webhook have it. */
+export const Event = z
+  .object({
+    id: z.string().meta({ description: 'Never repeats. The same event has the same id wherever it is read.', example: 'hoiulqkme8-0-0' }),
+    type: z.enum(EVENT_TYPES),
+    at: z.iso.datetime(),
+    accountId: z.string().optional().meta({ description: 'Left out: the event is of no account.' }),
+    number: z.number().int().optional().meta({ description: 'Rises by one with each event of the account.', example: 3 }),
+    data: Data,
+  })
+  .meta({
+    id: 'CoinopEvent',
+    example: {
+      id: 'hoiulqkme8-0-0',
+      type: 'coins.changed',
+      at: '2026-11-22T12:00:00.000Z',
+      accountId: 'curm1Cv7xqcLNkr2BfHmj9',
+      number: 3,
+      data: { entryId: '2', type: 'debit', coins: -30, balanceAfterCoins: 110 },
+    },
+  });
+
+export type EventRecord = z.output<typeof Event>;
+
+/**
+ * An event as an entry of the log: `<letter> <id> <account or -> <number> <word>…`. The id begins with the microseconds since 1970, in
+ * base 36. An entry of a deleted account has no words.
+ */
+export function parseEvent(entry: string): EventRecord {
+  const [letter = '', id = '', accountId = '', number = '', ...words] = entry.split(' ');
+  const type = typeOfLetter.get(letter);
+  if (type === undefined) throw new Error(`the log of events has an entry of an unknown type: ${letter.slice(0, 8)}`);
+  return {
+    id,
+    type,
+    at: new Date(Math.floor(parseInt(id, 36) / 1000)).toISOString(),
+    ...(accountId === '-' ? {} : { accountId, number: Number(number) }),
+    data: words.length === 0 ? {} : dataOf[type](words),
+  };
+}
+
+type Words = readonly string[];
+
+const dataOf: Record<EventType, (words: Words) => EventRecord['data']> = {
+  // `<seq>:<balance after> <type><coins>`
+  'coins.changed': ([entry = '', operation = '']) => {
+    const [entryId = '', balance] = entry.split(':');
+    return {
+      entryId,
+      type: entryTypeOfLetter.get(operation[0]!)!,
+      coins: Number(operation.slice(1)),
+      balanceAfterCoins: Number(balance),
+    };
+  },
+  'purchase.granted': purchaseData,
+  'purchase.refunded': purchaseData,
+  'subscription.changed': ([state = '', expiresAt = '-', productId]) => ({
+    state,
+    ...(productId === undefined ? {} : { productId }),
+    ...(expiresAt === '-' ? {} : { expiresAt: new Date(Number(expiresAt)).toISOString() }),
+  }),
+  'account.created': () => ({}),
+  'account.moved': ([from = '']) => ({ from }),
+  'account.deleted': () => ({}),
+  'account.banned': ([end = '0']) => (end === '0' ? {} : { expiresAt: new Date(Number(end)).toISOString() }),
+  'pairing.claimed': () => ({}),
+  'board.season_ended': ([game = '', season = '', entries, prizes]) => ({
+    game,
+    season,
+    entries: Number(entries),
+    prizes: Number(prizes),
+  }),
+};
+
+function purchaseData([purchaseId = '', store = '', productId = '', quantity, coins]: Words): EventRecord['data'] {
+  return { purchaseId, store, productId, quantity: Number(quantity), coins: Number(coins) };
+}

@@ -1,0 +1,10 @@
+-- Moves the end of the log behind a position that a reader has and the log has not: a failover lost what was there.
+-- KEYS state
+-- ARGV position, most (positions that the log may jump)
+-- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
+-- Answers moved refused
+local next = tonumber(redis.call('HGET', state, 'next') or '0')
+local target = math.ceil(tonumber(position) / CHUNK_LENGTH) * CHUNK_LENGTH
+if target > next + tonumber(most) then return {'refused'} end
+if target > next then redis.call('HSET', state, 'next', position_text(target), 'readable', position_text(target)) end
+return {'moved'}
