@@ -9,6 +9,7 @@ import { pino } from 'pino';
 import { PrivateRedis } from '../src/process/private-redis.ts';
 import { freshId, request } from './harness.ts';
 import { sendRaw, statusesIn } from './raw.ts';
+import { childEnvironment } from './child-environment.ts';
 
 /** A service in a process of its own, as operators start it. */
 interface Running {
@@ -34,9 +35,8 @@ afterEach(async () => {
 });
 
 function launch(settings: Record<string, string>): { child: ChildProcess; output: () => string; exited: Promise<number | null> } {
-  const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [main], {
-    env: { PATH, PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir, ...settings },
+    env: childEnvironment({ PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir, ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { childEnvironment } from './child-environment.ts';
 
 export interface EndedCommand {
   readonly code: number | null;
@@ -19,9 +20,8 @@ export function runCommand(
   settings: Record<string, string>,
   started: (child: ChildProcess) => unknown = () => {},
 ): Promise<EndedCommand> {
-  const { PATH = '' } = process.env;
   const path = new URL(program, new URL('../src/commands/', import.meta.url)).pathname;
-  const child = spawn(process.execPath, [path, ...flags], { env: { PATH, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [path, ...flags], { env: childEnvironment(settings), stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, error] = ['', ''];
   child.stdout.on('data', (text: Buffer) => void (out += text.toString()));
   child.stderr.on('data', (text: Buffer) => void (error += text.toString()));

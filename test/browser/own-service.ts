@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { sleep } from '../harness.ts';
+import { childEnvironment } from '../child-environment.ts';
 
 /** A port outside of those that the system gives out, so that nobody takes it while the service is down. */
 export const fixedPort = (): string => String(20_000 + Math.floor(Math.random() * 10_000));
@@ -15,7 +16,7 @@ export interface OwnService {
 /** The service as `npm start` runs it, with a Redis of its own. */
 export async function startMain(dataDir: string, port: string): Promise<OwnService> {
   const child: ChildProcess = spawn(process.execPath, [new URL('../../src/main.ts', import.meta.url).pathname], {
-    env: { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: port, NODE_ENV: 'development' },
+    env: childEnvironment({ DATA_DIR: dataDir, PORT: port, NODE_ENV: 'development' }),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await new Promise<void>((resolve, reject) => {

@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../free-port.ts';
 import { sleep } from '../harness.ts';
+import { childEnvironment } from '../child-environment.ts';
 
 const command = new URL('../../src/commands/cluster.ts', import.meta.url).pathname;
 
@@ -35,9 +36,8 @@ interface Command {
 }
 
 function cluster(...flags: string[]): Command {
-  const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [command, '--port', String(port), ...flags], {
-    env: { PATH, DATA_DIR: dataDir },
+    env: childEnvironment({ DATA_DIR: dataDir }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { childEnvironment } from '../child-environment.ts';
 
 const command = new URL('../../src/commands/audit.ts', import.meta.url).pathname;
 
@@ -19,8 +20,7 @@ export function runAuditCommand(
   settings: Record<string, string>,
   interrupt?: (kill: (signal: NodeJS.Signals) => void) => unknown,
 ): Promise<Ended> {
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [command, ...flags], { env: { PATH, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [command, ...flags], { env: childEnvironment(settings), stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, error] = ['', ''];
   child.stdout.on('data', (text: Buffer) => void (out += text.toString()));
   child.stderr.on('data', (text: Buffer) => {

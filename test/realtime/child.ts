@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freePort } from '../free-port.ts';
+import { childEnvironment } from '../child-environment.ts';
 
 /** A service in a process of its own, started from main.ts. */
 export interface Child {
@@ -18,11 +19,10 @@ const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
 /** @param program the service's main.ts */
 export async function startChild(settings: Record<string, string>, program = main): Promise<Child> {
-  const { PATH = '' } = process.env;
   // Of several workers each one listens, later than the first one chose the port.
   const ownPort = 'WORKERS' in settings && settings['WORKERS'] !== '1' ? await freePort() : '0';
   const child: ChildProcess = spawn(process.execPath, [program], {
-    env: { PATH, PORT: ownPort, RATE_LIMIT: 'off', LOG_LEVEL: 'warn', ...settings },
+    env: childEnvironment({ PORT: ownPort, RATE_LIMIT: 'off', LOG_LEVEL: 'warn', ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));

@@ -13,6 +13,7 @@ import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../../harness.ts';
 import { seeded } from '../../seeded.ts';
+import { childEnvironment } from '../../child-environment.ts';
 
 /**
  * Guests move, earn and spend while SIGKILL ends the service, its Redis or both. Every answered operation must be applied
@@ -41,9 +42,8 @@ afterEach(async () => {
 });
 
 async function launch(): Promise<void> {
-  const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [main], {
-    env: { PATH, PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir },
+    env: childEnvironment({ PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise((resolve) => child.once('exit', resolve));

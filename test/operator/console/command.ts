@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { startTcpRedis } from '../../realtime/child.ts';
+import { childEnvironment } from '../../child-environment.ts';
 
 export const adminPath = new URL('../../../src/commands/admin.ts', import.meta.url).pathname;
 
@@ -70,8 +71,10 @@ function ended(
   settings: Record<string, string>,
   answer?: { typed: string; prompt: string },
 ): Promise<AdminEnded> {
-  const { PATH = '' } = process.env;
-  const child = spawn(program, words, { env: { PATH, ...settings }, stdio: [answer === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+  const child = spawn(program, words, {
+    env: childEnvironment(settings),
+    stdio: [answer === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
   let [out, error] = ['', ''];
   child.stdout!.on('data', (text: Buffer) => {
     out += text.toString();
