@@ -23,6 +23,7 @@ const alone: Auditor = {
     { pattern: /^\{nonce:.*\}$/, life: 'ends' },
     { pattern: /^\{sandbox:.*\}$/ },
     { pattern: ADDRESS_GROWTH_KEYS, life: 'ends' },
+    { pattern: /^\{console:[a-z0-9]{8}\}$/, life: 'ends' },
     { pattern: new RegExp(`^${BACKGROUND_AUDIT_KEY}$`) },
   ],
 };

@@ -225,6 +225,8 @@ const Environment = z.object({
   RATE_LIMIT_UNCOUNTED_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** `on`: the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
   ADMIN_API: z.enum(['on', 'off'], 'must be on or off').default('off'),
+  /** `on`: the page for operators at /console, which needs ADMIN_API=on. Default: `on`; `off` in production. */
+  CONSOLE: z.enum(['on', 'off'], 'must be on or off').optional(),
   /** The most coins that an operator of the role `support` may add or remove by one correction. */
   SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
   /** For the operator's tool: the server key of whoever uses it. It decides what the tool does for them, and whom the log names. */
@@ -361,7 +363,7 @@ export function readSettings(
   const isReliable = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
   const problems = [
     ...malformed.values(),
-    ...[productionProblems, portProblems, ...checks].flatMap((check) => check(config)).filter(isReliable),
+    ...[productionProblems, portProblems, consoleProblems, ...checks].flatMap((check) => check(config)).filter(isReliable),
   ];
   return { config, problems };
 }
@@ -410,6 +412,15 @@ function completed(settings: z.output<typeof Environment>): Config {
 }
 
 /**
+ * Whether the console is open. `closed`: in development without ADMIN_API its page says how to open it. `off`: there is no such page, as in
+ * production unless CONSOLE says otherwise.
+ */
+export function consoleOf({ production, CONSOLE, ADMIN_API }: Config): 'open' | 'closed' | 'off' {
+  if (CONSOLE === 'off' || (production && CONSOLE === undefined)) return 'off';
+  return ADMIN_API === 'on' ? 'open' : 'closed';
+}
+
+/**
  * Whether pages of this machine may call from any port: in development, on a loopback address. A service for others must not
  * trust the loopback origins of its users' machines, because any program there can serve pages from them.
  */
@@ -425,6 +436,10 @@ LOOPBACK.addAddress('::1', 'ipv6');
 
 function portProblems({ PORT, METRICS_PORT }: Config): string[] {
   return METRICS_PORT !== undefined && METRICS_PORT !== 0 && METRICS_PORT === PORT ? ['METRICS_PORT must be another port than PORT'] : [];
+}
+
+function consoleProblems({ CONSOLE, ADMIN_API }: Config): string[] {
+  return CONSOLE === 'on' && ADMIN_API === 'off' ? ['CONSOLE=on needs ADMIN_API=on: the console shows what /v1/admin gives'] : [];
 }
 
 function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): string[] {

@@ -30,6 +30,7 @@ import type { Feed } from './server/live/feed.ts';
 import type { Hub } from './server/live/hub.ts';
 import type { GrantPace } from './operator/grant-pace.ts';
 import type { Metrics } from './server/metrics.ts';
+import type { ConsoleSessions } from './server/identity/console-sessions.ts';
 import type { KeyRing } from './server/identity/key-ring.ts';
 import type { Sessions } from './server/identity/sessions.ts';
 import type { TokenSigner } from './server/identity/signed-token.ts';
@@ -53,6 +54,7 @@ export interface Services {
   readonly seasons: Seasons;
   readonly keySecret: KeySecret;
   readonly serverKeys: KeyRing;
+  readonly consoleSessions: ConsoleSessions;
   readonly moves: MoveJournal;
   readonly deletions: Deletions;
   readonly bans: Bans;

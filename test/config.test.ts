@@ -315,6 +315,11 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['true', 'ON', '1'],
   },
+  CONSOLE: {
+    unset: undefined,
+    good: [['off', 'off']],
+    bad: ['true', 'ON', '1'],
+  },
   SUPPORT_ADJUST_COINS: {
     unset: 1000,
     good: [

@@ -7,6 +7,7 @@ import { expect, inject } from 'vitest';
 import { z } from 'zod';
 import { api } from '../src/api.ts';
 import { operatorApi } from '../src/operator/endpoints.ts';
+import { consoleApi } from '../src/operator/page/endpoints.ts';
 import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/web/documents/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
@@ -234,7 +235,7 @@ function checkAgainstDeclaration({ method = 'GET', bearer = '' }: RequestOptions
 export function endpointAt(method: string, path: string): Endpoint<Services> | undefined {
   const bare = path.split('?')[0]!;
   const pathsOf = (endpoint: Endpoint<Services>) => [endpoint.path, ...(endpoint.aliases ?? [])];
-  const matching = [...api, ...operatorApi].filter(
+  const matching = [...api, ...operatorApi, ...consoleApi].filter(
     (endpoint) =>
       endpoint.method === method &&
       pathsOf(endpoint).some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),

@@ -160,6 +160,7 @@ export const removeEntry = operation({
   path: '/v1/admin/boards/{game}/remove',
   operationId: 'removeBoardEntry',
   role: 'economist',
+  cannotBeUndone: true,
   summary: "Removes a player's entry from a board.",
   description:
     'The log of operators keeps the score. The player may submit again: this is no ban. In a game with seasons the entry goes from the board ' +
@@ -247,6 +248,7 @@ export const resetBoard = operation({
   path: '/v1/admin/boards/{game}/reset',
   operationId: 'resetBoard',
   role: 'economist',
+  cannotBeUndone: true,
   summary: 'Empties a board, and keeps its entries in an archive, which can still be listed.',
   description:
     'One step: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board did, until ' +
@@ -278,6 +280,7 @@ export const dropArchive = operation({
   path: '/v1/admin/boards/{game}/drop',
   operationId: 'dropBoardArchive',
   role: 'admin',
+  cannotBeUndone: true,
   summary: 'Deletes the entries of an archive.',
   input: z.object({ game: GameId, archive: z.int(NUMBER_RULE).min(1, NUMBER_RULE).max(999_999_999, NUMBER_RULE), reason: Reason }),
   reply: z.object({ game: z.string(), archive: z.number().int() }),

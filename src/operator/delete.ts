@@ -16,6 +16,7 @@ export const deleteAccount = operation({
   path: '/v1/admin/accounts/{accountId}/delete',
   operationId: 'deleteAccountForUser',
   role: 'admin',
+  cannotBeUndone: true,
   summary: 'Deletes an account for good, with the guests that moved into it.',
   description:
     'For a user who asks for it and cannot do it alone, because the install is lost or the account is banned. It does what ' +

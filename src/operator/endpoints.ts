@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { refuse, type ErrorCode } from '../errors.ts';
+import { refuse, type ErrorCode, type Refusal } from '../errors.ts';
 import type { Call, Endpoint } from '../server/http/endpoint.ts';
 import { adjust } from './adjust.ts';
 import { ban, unban } from './ban.ts';
@@ -11,6 +11,8 @@ import { kick, pardon } from './kick.ts';
 import { exportLog, listLog } from './log.ts';
 import { ShownLogEntry } from './log-entry.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
+import { confirmedIn } from './confirmation.ts';
+import type { ServerKey } from '../server/identity/server-keys.ts';
 import { listStuckPurchases, lookAtPurchase, showPurchase } from './purchases.ts';
 import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
@@ -91,13 +93,29 @@ function endpointOf(declared: Operation): Endpoint<OperatorParts> {
         body,
         key,
       } = call as unknown as Call<object | undefined, object | undefined, object | undefined, undefined>;
-      if (key === undefined) return refuse('server_only', { message: 'This needs a server key with the scope admin.' });
-      // A board's game was checked against that of the key already, and a room's is checked when it is read.
-      if (key.game !== undefined && !inPath.includes('game') && !inPath.includes('code'))
-        return refuse('forbidden', { message: `This server key is for the game ${key.game}, and reaches its boards and rooms only.` });
-      return perform(declared, { ...ofPath, ...query, ...body }, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key });
+      if (key === undefined) return refuseWithoutKey();
+      const given = { ...ofPath, ...query, ...body };
+      return performWith(key, declared, given, services, key.console && confirmedIn(key.console, declared, given, services));
     },
   };
+}
+
+export function refuseWithoutKey(): Refusal<'server_only'> {
+  return refuse('server_only', { message: 'This needs a server key with the scope admin.' });
+}
+
+/** Runs an operation for the holder of a key, as `perform` does. */
+export async function performWith(
+  key: ServerKey,
+  declared: Operation,
+  input: Readonly<Record<string, unknown>>,
+  services: OperatorParts,
+  confirm?: (question: string) => Promise<void>,
+): Promise<object | Refusal> {
+  // A room's game is checked when the room is read.
+  if (key.game !== undefined && input['game'] !== key.game && !('code' in input))
+    return refuse('forbidden', { message: `This server key is for the game ${key.game}, and reaches its boards and rooms only.` });
+  return perform(declared, input, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key }, confirm);
 }
 
 function fieldsOf(shape: z.ZodObject, takes: (name: string) => boolean): z.ZodObject {

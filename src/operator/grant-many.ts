@@ -39,6 +39,7 @@ export const grantMany = operation({
   path: '/v1/admin/coins/grant-many',
   operationId: 'grantCoinsToMany',
   role: 'economist',
+  cannotBeUndone: true,
   summary: 'Grants coins to up to 1,000 accounts, once an account and key.',
   description:
     'Each account that gets coins has an entry of type `grant` with the reason and the operator. The results have the order of the entries. A call ' +

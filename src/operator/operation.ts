@@ -34,6 +34,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly reply: Reply;
   readonly errors?: readonly ErrorCode[];
   readonly example: string;
+  /** What it did cannot be taken back: the console asks for the key once more. */
+  readonly cannotBeUndone?: boolean;
   /** The longest body by HTTP, where it may be longer than those of other endpoints. */
   readonly bodyLimitBytes?: number;
   /**

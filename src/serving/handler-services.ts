@@ -35,6 +35,7 @@ import { openStore } from '../stores/stores.ts';
 import { upgrades } from '../upgrades.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
+import { ConsoleSessions } from '../server/identity/console-sessions.ts';
 import { KeyRing } from '../server/identity/key-ring.ts';
 import { Sessions } from '../server/identity/sessions.ts';
 import { TokenSigner } from '../server/identity/signed-token.ts';
@@ -81,6 +82,7 @@ export function servicesOf(
     timeAheadMs,
   });
   const tokens = new TokenSigner(options.sessionKeys);
+  const serverKeys = new KeyRing({ scripts, subscriber, log, now });
   const storeParts = { scripts, address: ofServer.address, log, now, monotonic };
   const { store, sandbox } = openStore(config, storeParts);
   const keySecret = new KeySecret(source, log, { guard: data, upgrades });
@@ -124,7 +126,8 @@ export function servicesOf(
     boards: new BoardCache(subscriber, options.isAlone ?? false),
     seasons: new Seasons({ scripts, bookings, log, now }),
     keySecret,
-    serverKeys: new KeyRing({ scripts, subscriber, log, now }),
+    serverKeys,
+    consoleSessions: new ConsoleSessions({ signer: tokens, keys: serverKeys, scripts, now }),
     moves,
     deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
     bans: new Bans({ scripts, catalogue, config, holdings: held, log, now }),

@@ -8,6 +8,7 @@ import type { Services } from '../declare.ts';
 import { exportAccount } from '../features/accounts/export.ts';
 import { holdings } from '../holdings.ts';
 import { operatorApi } from '../operator/endpoints.ts';
+import { consoleEndpoints } from '../operator/page/endpoints.ts';
 import { ClientAddresses } from '../server/address.ts';
 import type { Admission } from '../server/admission.ts';
 import { Connections } from '../server/open-connections.ts';
@@ -19,7 +20,7 @@ import { notFoundPage } from '../web/pages/not-found.ts';
 
 /** The HTTP server of a process: its endpoints and channels, and what requests ask of Redis before their handlers. */
 export function serverOf(config: Config, admission: Admission, services: Services, held: readonly Holding[] = holdings): Server<Services> {
-  const { scripts, hub, sessions, serverKeys, metrics, log, now, monotonic } = services;
+  const { scripts, hub, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
     endpoints: endpointsOf(config, held),
@@ -32,6 +33,7 @@ export function serverOf(config: Config, admission: Admission, services: Service
     noteSession: (caller, userAgent) => noteSession(caller, userAgent, { scripts, now }),
     followMove: async (accountId) => (await settled(accountId, scripts)).accountId,
     serverKeys,
+    consoleSessions,
     metrics,
     log,
     monotonic,
@@ -56,10 +58,11 @@ export function serverOf(config: Config, admission: Admission, services: Service
   });
 }
 
-function endpointsOf({ STORE, ADMIN_API, METRICS_PORT }: Config, held: readonly Holding[]): readonly Endpoint<Services>[] {
+function endpointsOf(config: Config, held: readonly Holding[]): readonly Endpoint<Services>[] {
+  const { STORE, ADMIN_API, METRICS_PORT } = config;
   const all = held === holdings ? api : api.map((each) => (each.operationId === 'exportAccount' ? exportAccount(held) : each));
   const served = all.filter(
     ({ sandbox, hasOwnPort }) => (sandbox !== true || STORE === 'sandbox') && (hasOwnPort !== true || METRICS_PORT === undefined),
   );
-  return ADMIN_API === 'on' ? [...served, ...operatorApi] : served;
+  return [...served, ...(ADMIN_API === 'on' ? operatorApi : []), ...consoleEndpoints(config)];
 }

@@ -177,9 +177,24 @@ async function proveAddresses({ url, name }: Proxy, figures: Figures): Promise<v
 async function proveBounds({ url, tlsPort }: Proxy, figures: Figures): Promise<void> {
   const tooLarge = await ask(url, '/v1/coins/credit', { method: 'POST', body: `"${'x'.repeat(17 * 1024)}"` });
   figures.exactly('bounds: status of a body of 17 KiB', tooLarge.status, 413);
-  const closed = ['/metrics', '/metrics?x=1', '/v1/admin', '/v1/admin/find', '/v1/%61dmin/find', '/v1//admin/find', '//v1/admin/find'];
+  const closed = [
+    '/metrics',
+    '/metrics?x=1',
+    '/v1/admin',
+    '/v1/admin/find',
+    '/v1/%61dmin/find',
+    '/v1//admin/find',
+    '//v1/admin/find',
+    '/console',
+    '/console/session',
+  ];
   const open = (await Promise.all(closed.map(async (path) => ((await ask(url, path)).status === 404 ? [] : [path])))).flat();
-  figures.report('bounds: spellings of /metrics and /v1/admin that are not 404', open.length, `= 0 ${open.join(' ')}`, open.length === 0);
+  figures.report(
+    'bounds: spellings of /metrics, /v1/admin and /console that are not 404',
+    open.length,
+    `= 0 ${open.join(' ')}`,
+    open.length === 0,
+  );
   const secure = await ask(`https://127.0.0.1:${tlsPort}`, '/v1/login', { method: 'POST', body: { installId: freshId() } });
   figures.exactly('TLS: status of a login', secure.status, 200);
   const cookies = [secure.headers['set-cookie'] ?? []].flat();

@@ -58,6 +58,11 @@ export interface EndpointDeclaration {
    * do not count.
    */
   readonly keyScope?: Scope;
+  /**
+   * A page of the service's own origin may send the key, because its user types it: the sign-in of the console. Everywhere else a key from a
+   * browser is refused.
+   */
+  readonly takesTypedKey?: boolean;
   /** False: a request with a key need not name an account, and has no caller then. */
   readonly keyNeedsAccount?: boolean;
   /** The documented `auth`, if it differs from the caller rule: the endpoint reads a session that it does not ask for. */

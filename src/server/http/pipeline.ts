@@ -2,7 +2,9 @@ import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
 import type { Admission, Reservable } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
+import type { ConsoleSessions } from '../identity/console-sessions.ts';
 import type { CookieScope } from '../identity/cookies.ts';
+import type { ServerKey } from '../identity/server-keys.ts';
 import { sessionCookie } from '../identity/sessions.ts';
 import { Answers, withCookies, type AnswerParts } from './answers.ts';
 import { BODY_DEADLINE_MS, bodyLimitOf, parseBody, refuseBodyOf } from './body.ts';
@@ -19,6 +21,7 @@ import { ignoresKeys, serverKeyCredential, type ServerKeyParts } from './server-
 export const REDIS_DEADLINE_MS = 2000;
 
 export interface PipelineParts<Services> extends AnswerParts, ClientCredentialParts, ServerKeyParts {
+  readonly consoleSessions: ConsoleSessions;
   readonly services: Services;
   readonly addresses: ClientAddresses;
   readonly admission: Admission;
@@ -102,7 +105,9 @@ export class Pipeline<Services> {
   #credentialOf({ exchange, body }: Request): Credential | Refusal | Promise<Credential | Refusal> {
     const { key } = exchange;
     if (key === undefined || this.#ignoresKeys) return this.#clients.of(exchange);
-    return serverKeyCredential({ key, exchange, body, endpoint: this.#endpoint }, this.#parts);
+    const credentialOf = (found: ServerKey) => serverKeyCredential({ key: found, exchange, body, endpoint: this.#endpoint }, this.#parts);
+    if (key.console === undefined) return credentialOf(key);
+    return this.#parts.consoleSessions.look(key, key.console).then((found) => (found instanceof Refusal ? found : credentialOf(found)));
   }
 
   /** One attempt to answer the request. Another one follows if a script refuses the credential and another credential is left. */

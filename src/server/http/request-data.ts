@@ -221,10 +221,14 @@ export class ExchangeMeta implements RequestMeta {
     this.#exchange.reserved?.giveBack('misses');
   }
 
-  /** X-Forwarded-Proto counts only if a trusted proxy sent it. */
   get #isOverTls(): boolean {
-    return this.#exchange.headers.forwardedProto === 'https' && this.#parts.addresses.isTrusted(this.#exchange.peer);
+    return isOverTls(this.#exchange, this.#parts.addresses);
   }
+}
+
+/** X-Forwarded-Proto counts only if a trusted proxy sent it. */
+export function isOverTls(exchange: Exchange, addresses: ClientAddresses): boolean {
+  return exchange.headers.forwardedProto === 'https' && addresses.isTrusted(exchange.peer);
 }
 
 /** A name or an address, with or without a port. A Host header may hold other characters; such a host is replaced by `localhost`. */

@@ -33,6 +33,7 @@ export class RequestHeaders {
   installId = '';
   deviceId = '';
   pairSecret = '';
+  console = '';
   upgrade = '';
   websocketKey = '';
   websocketVersion = '';
@@ -104,6 +105,10 @@ export class RequestHeaders {
       case 'x-pair-secret':
         this.#once(PAIR_SECRET, name);
         this.pairSecret = value;
+        break;
+      case 'x-console':
+        this.#once(CONSOLE, name);
+        this.console = value;
         break;
       default:
         this.#addOfMessage(name, value);
@@ -240,6 +245,7 @@ const DEVICE_ID = 128;
 const WEBSOCKET_KEY = 256;
 const WEBSOCKET_VERSION = 512;
 const PAIR_SECRET = 1024;
+const CONSOLE = 4096;
 /** May be sent several times: the values make one list. */
 const CONNECTION = 2048;
 

@@ -96,6 +96,7 @@ export interface KeyTraits {
   readonly keyScope?: Scope;
   readonly caller?: CallerRule;
   readonly takesSession?: boolean;
+  readonly takesTypedKey?: boolean;
 }
 
 /** Whether a server key makes no difference to a request. */

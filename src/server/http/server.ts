@@ -16,11 +16,14 @@ import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { redisUnavailable, sendNotFound, sendRefusal, type NotFoundPage } from './refusals.ts';
+import { isOverTls } from './request-data.ts';
 import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
 import { Turn } from './turn.ts';
 import { headerLines, type Headers } from './response-headers.ts';
+import { isFromConsole } from '../identity/console-sessions.ts';
 import { KeyCheck } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
+import type { ServerKey } from '../identity/server-keys.ts';
 import { RefusedOrigins } from '../identity/refused-origins.ts';
 import { Unanswered } from './unanswered.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
@@ -209,6 +212,8 @@ export class Server<Services> {
       readsQuery: query !== undefined,
       unlimited,
       ignoresKeys: ignoresKeys(traits),
+      takesConsole: traits.keyScope === 'admin',
+      takesTypedKey: traits.takesTypedKey === true,
       admission: this.#options.admission,
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
@@ -246,11 +251,24 @@ export class Server<Services> {
   /** Counts the request for its server key, else for its address. A bad key is refused once the address is charged. */
   #admit(exchange: Exchange, route: Route): Refusal | undefined {
     const { headers } = exchange;
-    if (headers.authorization === '') return this.#rateLimit(exchange, route);
-    const key = this.#keyCheck.check(headers, () => exchange.address, route.ignoresKeys);
+    if (headers.authorization === '' && !route.takesConsole) return this.#rateLimit(exchange, route);
+    const key = headers.authorization === '' ? this.#consoleKeyOf(exchange) : this.#sentKeyOf(exchange, route);
     if (key === undefined || key instanceof Refusal) return this.#rateLimit(exchange, route) ?? key;
     exchange.hasKey(key);
     return this.#rateLimit(exchange, route);
+  }
+
+  #consoleKeyOf(exchange: Exchange): ServerKey | Refusal | undefined {
+    const { headers } = exchange;
+    const { consoleSessions, origins, addresses, secureCookies } = this.#options;
+    // Most requests come from servers, which send no such header.
+    if (headers.console === '') return undefined;
+    return consoleSessions.keyOf(headers, origins, secureCookies || isOverTls(exchange, addresses));
+  }
+
+  #sentKeyOf(exchange: Exchange, { ignoresKeys: isIgnored, takesTypedKey }: Route): ServerKey | Refusal | undefined {
+    const isTyped = takesTypedKey && isFromConsole(exchange.headers, this.#options.origins);
+    return this.#keyCheck.check(exchange.headers, () => exchange.address, { isIgnored, isTyped });
   }
 
   #rateLimit(exchange: Exchange, { unlimited }: Route): Refusal | undefined {
@@ -371,6 +389,9 @@ const IGNORES_KEYS: RouteTraits = { caller: 'none' };
 interface Route extends ExchangeRoute {
   readonly unlimited: boolean;
   readonly ignoresKeys: boolean;
+  /** The cookie of a session of the console may stand for a key. */
+  readonly takesConsole: boolean;
+  readonly takesTypedKey: boolean;
 }
 
 /** All paths and methods of an endpoint share one, because the metrics count them together. */

@@ -13,6 +13,14 @@ export interface KeyedRequest {
   readonly fetchSite: string;
 }
 
+/** Where a request came to. */
+interface KeyedRoute {
+  /** The endpoint reads no key: one that cannot be checked yet does not matter there. */
+  readonly isIgnored: boolean;
+  /** An operator typed the key into the service's own page. */
+  readonly isTyped?: boolean;
+}
+
 /** Checks the server keys of requests and upgrades, and logs those that open nothing. */
 export class KeyCheck {
   readonly #keys: KeyRing;
@@ -25,9 +33,12 @@ export class KeyCheck {
 
   /**
    * The key of a request, or the refusal. Undefined for a request without a key.
-   * @param isIgnored the endpoint reads no key: one that cannot be checked yet does not matter there
    */
-  check({ bearer, origin, fetchSite }: KeyedRequest, address: () => string, isIgnored: boolean): ServerKey | Refusal | undefined {
+  check(
+    { bearer, origin, fetchSite }: KeyedRequest,
+    address: () => string,
+    { isIgnored, isTyped = false }: KeyedRoute,
+  ): ServerKey | Refusal | undefined {
     if (bearer === undefined || !isServerKey(bearer)) return undefined;
     if (!this.#keys.isKnown) {
       if (isIgnored) return undefined;
@@ -38,7 +49,7 @@ export class KeyCheck {
     if (isBad) this.#log.refused(found, address, performance.now());
     // Browsers send Origin with each POST and each request to another site, but not with a GET to the page's own: that one has
     // Sec-Fetch-Site. Servers send neither; Node's fetch sends Sec-Fetch-Mode alone. The answer says nothing about the key.
-    if (origin !== '' || fetchSite !== '') {
+    if (!isTyped && (origin !== '' || fetchSite !== '')) {
       if (!isBad) this.#log.cameFromBrowser(found.id, performance.now());
       return refuse('bad_key', { message: 'A server key does not belong in a browser: keep it on your server.' });
     }

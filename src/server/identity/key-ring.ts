@@ -117,6 +117,15 @@ export class KeyRing {
     return held.key;
   }
 
+  /** The key of a session of the console, which began with the whole token. `isKnown` must be true. */
+  byId(id: string): ServerKey | BadKey {
+    const held = this.#keys?.get(id);
+    const ended = this.problemOf({ id });
+    if (held === undefined || ended !== undefined) return ended ?? UNKNOWN;
+    this.#used.set(id, this.#parts.now());
+    return held.key;
+  }
+
   /** Why a key that `find` gave opens nothing any more. Undefined while it is valid: a request may wait between the two. */
   problemOf({ id }: Pick<ServerKey, 'id'>): BadKey | undefined {
     const held = this.#keys?.get(id);

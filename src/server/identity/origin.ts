@@ -22,22 +22,27 @@ export class Origins {
     return [...this.#allowed];
   }
 
+  /** Whether the Origin header names a foreign site: neither the service's own origin nor one that may use it. */
+  isForeign(origin: string, host: string): boolean {
+    return !this.#isAllowed(origin) && !this.isOwn(origin, host);
+  }
+
   /**
-   * Whether the Origin header names a foreign site. An origin is the service's own if its host equals the Host header. The
+   * Whether the Origin header names the service itself. An origin is the service's own if its host equals the Host header. The
    * scheme does not count, because TLS may end at a proxy. A request without Origin is not foreign: it comes from another
    * client than a browser, or from a plain navigation.
    */
-  isForeign(origin: string, host: string): boolean {
-    if (origin === '' || origin === this.#own || this.#isAllowed(origin)) return false;
+  isOwn(origin: string, host: string): boolean {
+    if (origin === '' || origin === this.#own) return true;
     // Most origins equal the Host header letter for letter. Any other origin is parsed, after a check of its length and letters:
     // kilobytes of percent-encoded marks would take 10 ms to parse.
     if (host !== '' && host.length < MAX_LENGTH && (origin === `https://${host}` || origin === `http://${host}`))
-      return !AUTHORITY.test(host);
-    if (!ORIGIN.test(origin) || !AUTHORITY.test(host) || !URL.canParse(origin)) return true;
+      return AUTHORITY.test(host);
+    if (!ORIGIN.test(origin) || !AUTHORITY.test(host) || !URL.canParse(origin)) return false;
     const { protocol, host: site } = new URL(origin);
     // Parsed with the same scheme, both drop a default port that only one of them names.
     const own = `${protocol}//${host}`;
-    return !URL.canParse(own) || new URL(own).host !== site;
+    return URL.canParse(own) && new URL(own).host === site;
   }
 
   /**

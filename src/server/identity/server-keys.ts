@@ -15,4 +15,15 @@ export interface ServerKey {
   readonly role: Role | undefined;
   /** The only game whose rooms and boards the key reaches. Undefined: all games. */
   readonly game: string | undefined;
+  /** Set where a session of the console stands for the key. */
+  readonly console?: ConsoleSession;
+}
+
+/** A session of the console: an operator typed the key into the page of the service, and the browser keeps a cookie in place of the key. */
+export interface ConsoleSession {
+  readonly id: string;
+  /** What the page says of the request, in the header x-console: `look`, or which question its user has confirmed. */
+  readonly says: string;
+  /** Until when what cannot be undone may be done, in milliseconds since 1970: the key was typed a moment ago. */
+  readonly confirmedUntil: number;
 }

@@ -5,7 +5,7 @@ import type { SessionKey } from '../../config.ts';
 import { compactJws, jwsPart } from './compact-jws.ts';
 
 /** The kinds of signed tokens. The audience in the token keeps one kind from passing for the other. */
-export type TokenAudience = 'session' | 'device' | 'deletion' | 'ticket';
+export type TokenAudience = 'session' | 'device' | 'deletion' | 'ticket' | 'console';
 
 export interface TokenClaims {
   subject: string;

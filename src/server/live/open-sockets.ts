@@ -126,7 +126,7 @@ export class OpenSockets<Services> {
       return callerOf(named.accountId, named);
     };
     const keyOf = (token: string, browser: { origin: string; fetchSite: string }, from: string): ServerKey => {
-      const found = keyCheck.check({ bearer: token, ...browser }, () => from, false) ?? refuse('bad_key');
+      const found = keyCheck.check({ bearer: token, ...browser }, () => from, { isIgnored: false }) ?? refuse('bad_key');
       if (found instanceof Refusal) throw found;
       return found;
     };

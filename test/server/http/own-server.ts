@@ -7,6 +7,7 @@ import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { LoggedRequests } from '../../../src/server/http/answer-log.ts';
 import { Server } from '../../../src/server/http/server.ts';
 import type { KeyRing } from '../../../src/server/identity/key-ring.ts';
+import type { ConsoleSessions } from '../../../src/server/identity/console-sessions.ts';
 import { Origins } from '../../../src/server/identity/origin.ts';
 import { Sessions } from '../../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
@@ -57,6 +58,7 @@ export async function startServer(
     followMove: async (accountId) => accountId,
     // Without Redis no key is known, and none is sent here.
     serverKeys: { isKnown: false } as KeyRing,
+    consoleSessions: {} as ConsoleSessions,
     secureCookies: false,
     sameSite: 'lax',
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),

@@ -1,0 +1,41 @@
+import { hash } from 'node:crypto';
+import { refuse } from '../errors.ts';
+import type { ConsoleSession } from '../server/identity/server-keys.ts';
+import type { Operation, OperatorParts } from './operation.ts';
+
+type Asked = Pick<Operation, 'name' | 'cannotBeUndone'>;
+
+/**
+ * Names a question of a change: the operation, its input and the sentence with all figures. The page of the console shows the question, and
+ * sends this name with the change.
+ */
+export function nameOfQuestion({ name }: Asked, input: Readonly<Record<string, unknown>>, question: string): string {
+  const fields = Object.entries(input)
+    .filter(([, value]) => value !== undefined)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return hash('sha256', JSON.stringify([name, fields, question]), 'base64url').slice(0, 22);
+}
+
+/**
+ * What a change of the console asks before it happens: whether its user confirmed the question as it is now. So a change by a forged request
+ * is refused, and one of an account that changed meanwhile.
+ */
+export function confirmedIn(
+  { says, confirmedUntil }: ConsoleSession,
+  declared: Asked,
+  input: Readonly<Record<string, unknown>>,
+  { now }: Pick<OperatorParts, 'now'>,
+): (question: string) => Promise<void> {
+  return async (question) => {
+    if (declared.cannotBeUndone === true && confirmedUntil <= now())
+      throw refuse('forbidden', { message: 'This cannot be undone: type your key once more.', needs: 'key' });
+    const seen = nameOfQuestion(declared, input, question);
+    if (says !== seen)
+      throw refuse('forbidden', {
+        message: 'Nothing was changed: what would happen is not what was confirmed. Look at it, and confirm it again.',
+        needs: 'confirmation',
+        question,
+        seen,
+      });
+  };
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { endpoint } from '../../declare.ts';
+import { invalid, Refusal } from '../../errors.ts';
+import { check } from '../../server/http/request-data.ts';
+import { nameOfQuestion } from '../confirmation.ts';
+import { operations, performWith, refuseWithoutKey } from '../endpoints.ts';
+import type { OperatorParts } from '../operation.ts';
+
+/** As long as the longest body of an operation, and its name. */
+const BODY_BYTES = 129 * 1024;
+
+/** Stops an operation at its question. */
+class Question extends Error {}
+
+/** Goes through an operation up to its question: everything is checked and counted, and nothing changes. */
+export const ask = endpoint({
+  method: 'POST',
+  path: '/console/ask',
+  caller: 'none',
+  keyScope: 'admin',
+  summary: 'What a change would do, in a sentence, and whether the operator may make it.',
+  bodyLimitBytes: BODY_BYTES,
+  body: z.object({ operation: z.string().max(40), input: z.looseObject({}) }),
+  reply: z.object({
+    /** Left out where there is nothing to do. */
+    question: z.string().optional(),
+    /** What the page sends with the change, in the header x-console. */
+    seen: z.string().optional(),
+    cannotBeUndone: z.boolean(),
+  }),
+  errors: ['server_only', ...new Set(operations.flatMap(({ errors = [] }) => errors))],
+  example: '',
+  deadlineMs: 20_000,
+  async handle({ key, body: { operation: name, input } }, services: OperatorParts) {
+    if (key === undefined) return refuseWithoutKey();
+    const declared = operations.find((each) => each.name === name && each.method === 'POST');
+    if (declared === undefined) return invalid('operation', 'Is no change of operators');
+    const given = check(declared.input, input)!;
+    const cannotBeUndone = declared.cannotBeUndone === true;
+    try {
+      const done = await performWith(key, declared, given, services, async (question) => {
+        throw new Question(question);
+      });
+      return done instanceof Refusal ? done : { cannotBeUndone };
+    } catch (error) {
+      if (!(error instanceof Question)) throw error;
+      return { question: error.message, seen: nameOfQuestion(declared, given, error.message), cannotBeUndone };
+    }
+  },
+});

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { isoTime } from '../../accounts/fields.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { refuse } from '../../errors.ts';
+import { roles } from '../../server/identity/roles.ts';
+import { ServerKeyChanges } from '../../server/identity/server-key-changes.ts';
+import { revision } from '../../web/revision.ts';
+import { version } from '../../web/version.ts';
+import { refuseWithoutKey } from '../endpoints.ts';
+import { refuseRole } from '../operation.ts';
+
+const Figure = z.object({ name: z.string(), value: z.number() });
+
+/** The figures of `/metrics` that the console shows. Grafana draws their curves. */
+const SHOWN = [
+  'coinop_http_requests_in_flight',
+  'coinop_live_sockets',
+  'coinop_accounts_created_total',
+  'coinop_coins_in_total',
+  'coinop_coins_out_total',
+  'coinop_debt_coins',
+  'coinop_purchases_overdue_total',
+  'coinop_account_deletions_waiting',
+  'coinop_redis_memory_used_bytes',
+  'coinop_redis_memory_max_bytes',
+] as const;
+
+const ofGame = (game: string) => refuse('forbidden', { message: `This server key is for the game ${game}.` });
+
+/** What a support person asks before others: is the service well? */
+export const figures = endpoint({
+  method: 'GET',
+  path: '/console/figures',
+  caller: 'none',
+  keyScope: 'admin',
+  summary: 'Whether the service is well, for the console.',
+  reply: z.object({
+    ready: z.boolean(),
+    problem: z.string().optional(),
+    version: z.string(),
+    revision: z.string(),
+    audit: z.object({ endedAt: z.iso.datetime(), findings: z.number(), seconds: z.number() }).optional(),
+    figures: z.array(Figure),
+  }),
+  errors: ['server_only', 'forbidden'],
+  example: '',
+  async handle({ key }, { readiness, metricsText }: Pick<Services, 'readiness' | 'metricsText'>) {
+    if (key === undefined) return refuseWithoutKey();
+    if (key.game !== undefined) return ofGame(key.game);
+    const [{ ok: ready, problem }, text] = await Promise.all([readiness(), metricsText()]);
+    const values = valuesOf(text);
+    const endedAt = values.get('coinop_audit_last_run_timestamp_seconds');
+    const audit = {
+      endedAt: new Date((endedAt ?? 0) * 1000).toISOString(),
+      findings: values.get('coinop_audit_findings') ?? 0,
+      seconds: values.get('coinop_audit_last_run_duration_seconds') ?? 0,
+    };
+    return {
+      ready,
+      ...(problem === undefined ? {} : { problem }),
+      version,
+      revision,
+      ...(endedAt === undefined ? {} : { audit }),
+      figures: SHOWN.flatMap((name) => (values.has(name) ? [{ name, value: values.get(name)! }] : [])),
+    };
+  },
+});
+
+/** The sum of each metric over its labels, of a Prometheus text. */
+function valuesOf(text: string): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const [, name = '', value] of text.matchAll(/^(coinop_\w+)(?:\{[^\n]*\})? ([-+.\deE]+)$/gm))
+    sums.set(name, (sums.get(name) ?? 0) + Number(value));
+  return sums;
+}
+
+/** As `keys list`. Keys are made, rotated and revoked by the tool alone. */
+export const serverKeys = endpoint({
+  method: 'GET',
+  path: '/console/keys',
+  caller: 'none',
+  keyScope: 'admin',
+  summary: 'The server keys, without their secrets, for the console.',
+  reply: z.object({
+    keys: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        state: z.enum(['valid', 'expired', 'revoked']),
+        scopes: z.array(z.string()),
+        role: z.enum(roles).optional(),
+        game: z.string().optional(),
+        createdAt: z.iso.datetime().optional(),
+        expiresAt: z.iso.datetime().optional(),
+        usedAt: z.iso.datetime().optional(),
+      }),
+    ),
+  }),
+  errors: ['server_only', 'forbidden'],
+  example: '',
+  async handle({ key }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
+    if (key === undefined) return refuseWithoutKey();
+    if (key.game !== undefined) return ofGame(key.game);
+    const { role = 'admin' } = key;
+    if (role !== 'admin') return refuseRole(role, 'admin');
+    const keys = (await new ServerKeyChanges(scripts, now).list()).map((listed) => ({
+      id: listed.id,
+      name: listed.name,
+      state: listed.state,
+      scopes: [...listed.scopes],
+      role: listed.role,
+      game: listed.game,
+      createdAt: isoTime(listed.createdAt),
+      expiresAt: isoTime(listed.expiresAt),
+      usedAt: isoTime(listed.usedAt),
+    }));
+    return { keys };
+  },
+});

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { endpoint } from '../../declare.ts';
+import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { HTML, pageHeaders } from '../../web/layout.ts';
+import { closedConsole, openConsole } from '../../web/pages/console.ts';
+
+const pageOf = (text: string) =>
+  endpoint({
+    method: 'GET',
+    path: '/console',
+    caller: 'none',
+    summary: 'The page of operators.',
+    reply: z.object({}),
+    mediaType: HTML,
+    example: '',
+    handle: () =>
+      new Reply(new Encoded(text), {
+        headers: [...pageHeaders(), ['x-frame-options', 'DENY'], ['cross-origin-opener-policy', 'same-origin']],
+      }),
+  });
+
+export const page = pageOf(openConsole);
+
+/** In development without ADMIN_API: it says how to open the console. */
+export const closedPage = pageOf(closedConsole);

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import type { Services } from '../../declare.ts';
+import { endpoint } from '../../declare.ts';
+import { refuse, Refusal } from '../../errors.ts';
+import { Reply } from '../../server/http/endpoint.ts';
+import { consoleCookie } from '../../server/identity/console-sessions.ts';
+import { roles } from '../../server/identity/roles.ts';
+import type { ServerKey } from '../../server/identity/server-keys.ts';
+import { refuseWithoutKey } from '../endpoints.ts';
+
+/** Who is signed in to the console. */
+const SignedIn = z.object({
+  keyId: z.string(),
+  name: z.string(),
+  role: z.enum(roles),
+  game: z.string().optional(),
+  /** The largest correction of a balance by the role support. */
+  supportAdjustCoins: z.number().int(),
+  endsAt: z.iso.datetime().optional(),
+  confirmedUntil: z.iso.datetime().optional(),
+});
+
+const iso = (milliseconds: number): string => new Date(milliseconds).toISOString();
+
+const signedIn = ({ id, name, role = 'admin', game }: ServerKey, { SUPPORT_ADJUST_COINS }: Services['config']) => ({
+  keyId: id,
+  name,
+  role,
+  ...(game === undefined ? {} : { game }),
+  supportAdjustCoins: SUPPORT_ADJUST_COINS,
+});
+
+type Parts = Pick<Services, 'consoleSessions' | 'config'>;
+
+/** The key comes as bearer, so that the checks, limits and log lines of keys hold for one that is typed too. */
+const signIn = endpoint({
+  method: 'POST',
+  path: '/console/session',
+  caller: 'none',
+  keyScope: 'admin',
+  takesTypedKey: true,
+  summary: 'Signs an operator in with a key that was typed into the console.',
+  emptyBody: true,
+  body: z.object({}),
+  reply: SignedIn,
+  errors: ['server_only'],
+  example: '',
+  async handle({ key, meta }, { consoleSessions, config }: Parts) {
+    if (key === undefined || key.console !== undefined) return refuseWithoutKey();
+    const { secure } = meta.cookieScope;
+    const before = consoleSessions.heldBy(meta.cookie, secure);
+    const { token, endsAt, confirmedUntil } = await consoleSessions.start(key);
+    if (before !== undefined) await consoleSessions.end(before.keyId, before);
+    const reply = { ...signedIn(key, config), endsAt: iso(endsAt), confirmedUntil: iso(confirmedUntil) };
+    return new Reply(reply, { cookies: [consoleCookie(token, secure)] });
+  },
+});
+
+const showSession = endpoint({
+  method: 'GET',
+  path: '/console/session',
+  caller: 'none',
+  keyScope: 'admin',
+  summary: 'Who is signed in to the console.',
+  reply: SignedIn,
+  errors: ['server_only'],
+  example: '',
+  handle({ key }, { config }: Pick<Services, 'config'>) {
+    if (key === undefined) return refuseWithoutKey();
+    const { console: session } = key;
+    return { ...signedIn(key, config), ...(session === undefined ? {} : { confirmedUntil: iso(session.confirmedUntil) }) };
+  },
+});
+
+const confirm = endpoint({
+  method: 'POST',
+  path: '/console/session/confirm',
+  caller: 'none',
+  keyScope: 'admin',
+  takesTypedKey: true,
+  summary: 'The operator typed the key once more, before what cannot be undone.',
+  emptyBody: true,
+  body: z.object({}),
+  reply: z.object({ confirmedUntil: z.iso.datetime() }),
+  errors: ['server_only', 'bad_key', 'forbidden'],
+  example: '',
+  async handle({ key, meta }, { consoleSessions }: Parts) {
+    if (key === undefined || key.console !== undefined) return refuseWithoutKey();
+    const held = consoleSessions.heldBy(meta.cookie, meta.cookieScope.secure);
+    if (held === undefined) return refuse('bad_key', { message: 'This session of the console has ended: sign in again.' });
+    if (held.keyId !== key.id) return refuse('forbidden', { message: 'This is another key than the one you signed in with.' });
+    const confirmedUntil = await consoleSessions.confirm(key.id, held);
+    return confirmedUntil instanceof Refusal ? confirmedUntil : { confirmedUntil: iso(confirmedUntil) };
+  },
+});
+
+const signOut = endpoint({
+  method: 'POST',
+  path: '/console/session/end',
+  caller: 'none',
+  keyScope: 'admin',
+  summary: 'Signs an operator out of the console: the session ends, also for a copy of the cookie.',
+  emptyBody: true,
+  body: z.object({}),
+  reply: z.object({}),
+  errors: ['server_only'],
+  example: '',
+  async handle({ key, meta }, { consoleSessions }: Parts) {
+    if (key?.console === undefined) return refuseWithoutKey();
+    await consoleSessions.end(key.id, key.console);
+    return new Reply({}, { cookies: [consoleCookie('', meta.cookieScope.secure)] });
+  },
+});
+
+export const sessionEndpoints = [signIn, showSession, confirm, signOut];

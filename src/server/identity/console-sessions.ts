@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto';
+import { refuse, Refusal } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { cookieValue } from './cookies.ts';
+import { refuseBadKey } from './key-check.ts';
+import { BadKey, type KeyRing } from './key-ring.ts';
+import type { Origins } from './origin.ts';
+import type { ConsoleSession, ServerKey } from './server-keys.ts';
+import type { TokenSigner } from './signed-token.ts';
+
+/** Also of one that is used: nobody stays signed in over night. */
+export const CONSOLE_SESSION_MS = 3_600_000;
+
+/** How long a key that was typed counts for what cannot be undone. */
+export const CONFIRMED_MS = 300_000;
+
+/** Of one key. The oldest ends for another one, so that whoever has a key cannot fill Redis. */
+const MOST_SESSIONS = 20;
+
+/** Hash: a session's id → its end, and until when it is confirmed. */
+export const consoleSessionsKey = (keyId: string): string => `{console:${keyId}}`;
+
+const startScript = defineScript({
+  file: new URL('start-console-session.lua', import.meta.url),
+  keys: ['sessions'],
+  args: ['id', 'endsAt', 'confirmedUntil', 'most'],
+  answers: ['started'],
+});
+
+const readScript = defineScript({
+  file: new URL('read-console-session.lua', import.meta.url),
+  keys: ['sessions'],
+  args: ['id'],
+  answers: ['open', 'ended'],
+  readOnly: true,
+});
+
+const confirmScript = defineScript({
+  file: new URL('confirm-console-session.lua', import.meta.url),
+  keys: ['sessions'],
+  args: ['id', 'confirmedUntil'],
+  answers: ['confirmed', 'ended'],
+});
+
+const endScript = defineScript({
+  file: new URL('end-console-session.lua', import.meta.url),
+  keys: ['sessions'],
+  args: ['id'],
+  answers: ['ended'],
+  // A sign-out that a failover loses would let a copy of the cookie open again.
+  durable: true,
+});
+
+/** What the check reads of a request. */
+export interface ConsoleRequest {
+  readonly cookie: string;
+  /** x-console. Only a page of the service's own origin can send it: no other origin gets it allowed by a preflight. */
+  readonly console: string;
+  readonly origin: string;
+  readonly host: string;
+  /** Sec-Fetch-Site */
+  readonly fetchSite: string;
+}
+
+interface Parts {
+  readonly signer: TokenSigner;
+  readonly keys: Pick<KeyRing, 'isKnown' | 'byId'>;
+  readonly scripts: ScriptRunner;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * The sessions of operators who typed a key into the console.
+ *
+ * The cookie is a signed token with the id of the key and of the session. So a cookie that nobody was given costs no trip to Redis, and the
+ * limits of the key hold before a body is read. The token is no proof that the session is open: a hash in Redis lists the open ones, because
+ * a sign-out must end a copy of the cookie too. A session that Redis loses has ended.
+ */
+export class ConsoleSessions {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The key for which the cookie of a request stands, or the refusal of a session that has ended. Undefined for a request without a cookie,
+   * and for one that does not come from the page itself.
+   *
+   * Whether the session is open `look` tells. What ends the key, or changes its role, ends its sessions.
+   * @param secure whether the cookie was set on a connection over TLS
+   */
+  keyOf(request: ConsoleRequest, origins: Pick<Origins, 'isOwn'>, secure: boolean): ServerKey | Refusal | undefined {
+    if (!isFromConsole(request, origins)) return undefined;
+    if (cookieValue(request.cookie, cookieName(secure)) === undefined) return undefined;
+    const { keys } = this.#parts;
+    if (!keys.isKnown) return refuse('store_unavailable', { message: 'The server keys were not read yet: try again.', retryAfterMs: 1000 });
+    const held = this.heldBy(request.cookie, secure);
+    if (held === undefined) return refuseEnded();
+    const key = keys.byId(held.keyId);
+    if (key instanceof BadKey) return refuseBadKey(key);
+    if (key.role !== held.role) return refuseEnded();
+    return { ...key, console: { id: held.id, says: request.console, confirmedUntil: 0 } };
+  }
+
+  /** What the cookie says that a browser has, open or not. Undefined without a cookie that this service has signed. */
+  heldBy(cookies: string, secure: boolean): { readonly keyId: string; readonly id: string; readonly role: string } | undefined {
+    const { signer, now } = this.#parts;
+    const claims = signer.verify('console', cookieValue(cookies, cookieName(secure)) ?? '', now());
+    if (claims === undefined) return undefined;
+    const [role = '', id = ''] = claims.id.split('.');
+    return { keyId: claims.subject, id, role };
+  }
+
+  /** The key, with what Redis knows of its session; or the refusal of one that was signed out. */
+  async look(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
+    const { scripts } = this.#parts;
+    const [word, confirmedUntil] = await scripts.run(readScript, { sessions: consoleSessionsKey(key.id) }, { id: session.id });
+    return word === 'open' ? { ...key, console: { ...session, confirmedUntil: Number(confirmedUntil) } } : refuseEnded();
+  }
+
+  /** Starts a session, in which the key counts as just typed. @returns its token and its end, in milliseconds since 1970 */
+  async start({ id: keyId, role = 'admin' }: ServerKey): Promise<{ token: string; endsAt: number; confirmedUntil: number }> {
+    const { scripts, signer, now } = this.#parts;
+    const [id, issuedAt] = [randomBytes(16).toString('base64url'), now()];
+    const [endsAt, confirmedUntil] = [issuedAt + CONSOLE_SESSION_MS, issuedAt + CONFIRMED_MS];
+    const args = { id, endsAt, confirmedUntil, most: MOST_SESSIONS };
+    await scripts.run(startScript, { sessions: consoleSessionsKey(keyId) }, args);
+    const token = signer.sign('console', { subject: keyId, id: `${role}.${id}`, issuedAt, expiresAt: endsAt });
+    return { token, endsAt, confirmedUntil };
+  }
+
+  /**
+   * The key was typed once more.
+   * @returns until when that counts, or the refusal of a session that has ended
+   */
+  async confirm(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<number | Refusal<'bad_key'>> {
+    const { scripts, now } = this.#parts;
+    const confirmedUntil = now() + CONFIRMED_MS;
+    const args = { id: session.id, confirmedUntil };
+    const [word] = await scripts.run(confirmScript, { sessions: consoleSessionsKey(keyId) }, args);
+    return word === 'confirmed' ? confirmedUntil : refuseEnded();
+  }
+
+  async end(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<void> {
+    await this.#parts.scripts.run(endScript, { sessions: consoleSessionsKey(keyId) }, { id: session.id });
+  }
+}
+
+/**
+ * Whether a request comes from a page of the service's own origin. SameSite=Strict alone would let in every other port and every sibling
+ * domain. Browsers send Sec-Fetch-Site over TLS and to loopback addresses; elsewhere Origin and the header have to do.
+ */
+export function isFromConsole(
+  { console, origin, host, fetchSite }: Omit<ConsoleRequest, 'cookie'>,
+  origins: Pick<Origins, 'isOwn'>,
+): boolean {
+  return console !== '' && origins.isOwn(origin, host) && (fetchSite === '' || fetchSite === 'same-origin');
+}
+
+function refuseEnded(): Refusal<'bad_key'> {
+  return refuse('bad_key', { message: 'This session of the console has ended: sign in again.' });
+}
+
+/** A cookie with the prefix cannot be set by a sibling domain, nor over plain http (RFC 6265bis, section 4.1.3.2). */
+const cookieName = (secure: boolean): string => (secure ? '__Host-svc_console' : 'svc_console');
+
+/** The Set-Cookie value that carries a session's token. Without a token it deletes the cookie. */
+export function consoleCookie(token: string, secure: boolean): string {
+  const life = token === '' ? 0 : CONSOLE_SESSION_MS / 1000;
+  return `${cookieName(secure)}=${token}; Path=/; Max-Age=${life}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
+}

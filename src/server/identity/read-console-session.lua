@@ -1,0 +1,7 @@
+-- Tells whether a session of the console is open, and until when its key counts as just typed.
+-- KEYS sessions
+-- ARGV id
+-- Answers open(confirmed_until) ended
+local ends, confirmed = string.match(redis.call('HGET', sessions, id) or '', '^(%d+) (%d+)$')
+if not ends or tonumber(ends) <= tonumber(now) then return {'ended'} end
+return {'open', confirmed}

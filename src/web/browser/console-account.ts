@@ -1,0 +1,324 @@
+import { admin, mayAct, type Answer, type Operator } from './console-calls.ts';
+import { changeButton, isoOf, timeInput, type Change } from './console-change.ts';
+import {
+  accountLink,
+  chip,
+  coins,
+  facts,
+  filterForm,
+  input,
+  link,
+  logTable,
+  section,
+  select,
+  table,
+  time,
+  type Asked,
+  type Part,
+  type Shown,
+} from './console-parts.ts';
+import { make } from './dom.ts';
+
+/** All of an account on one screen. */
+export async function accountView({ words: [id = ''], query, operator, signal, again }: Asked): Promise<Shown> {
+  const path = `/accounts/${encodeURIComponent(id)}`;
+  const cursor = query.get('cursor') ?? undefined;
+  const [account, { because }, page, { entries: changes }] = await Promise.all([
+    admin(path, {}, signal),
+    admin(`${path}/explain`, {}, signal),
+    admin(`${path}/history`, { limit: '50', cursor }, signal),
+    admin('/log', { account: id, limit: '20' }, signal),
+  ]);
+  const change = changesOf(account, operator, again);
+  return {
+    title: `Account ${account.accountId}`,
+    parts: [
+      ...(account.movedFrom === undefined
+        ? []
+        : [make('p', { className: 'lead', textContent: `${account.movedFrom} moved into this account.` })]),
+      make(
+        'div',
+        { className: 'columns' },
+        section('Standing', standing(account), buttons(change.ban, change.unban, change.signOut, change.delete)),
+        section('Balance', balance(account), buttons(change.adjust)),
+        section('Entitlement', entitlement(account, because), buttons(change.give, change.takeBack, change.restart, change.restore)),
+        section('Name', name(account), buttons(change.rename, change.unname)),
+      ),
+      section('Ledger', ledger(account, page, query)),
+      section('Purchases of coins', coinPurchases(account)),
+      section('Subscriptions', subscriptions(account)),
+      make('div', { className: 'columns' }, section('Rooms', rooms(account)), section('Boards', boards(account))),
+      section('What operators did', logTable(changes)),
+    ],
+  };
+}
+
+const buttons = (...made: readonly (HTMLElement | undefined)[]): HTMLElement =>
+  make('div', { className: 'row' }, ...made.filter((each) => each !== undefined));
+
+/** The changes that the operator may make and that make sense now. */
+function changesOf(account: Answer, operator: Operator, again: () => void) {
+  const target = { accountId: account.accountId as string };
+  const may = (least: 'support' | 'economist' | 'admin', change: Omit<Change, 'target' | 'path'> & { verb: string }, isUseful = true) =>
+    mayAct(operator, least) && isUseful
+      ? changeButton({ ...change, target, path: `/accounts/${encodeURIComponent(target.accountId)}/${change.verb}` }, operator, again)
+      : undefined;
+  const amount = input('coins', '', { type: 'number', required: true, step: '1', min: '-1000000000000', max: '1000000000000' });
+  const banEnd = timeInput('until', false);
+  const giveEnd = timeInput('until', true);
+  const newName = input('name', '', { required: true, maxLength: 60 });
+  const device = account.trial.device as string | undefined;
+  const trial = (verb: 'restart' | 'restore', title: string) =>
+    mayAct(operator, 'economist') && device !== undefined
+      ? changeButton(
+          {
+            title,
+            operation: `trials ${verb}`,
+            path: `/trials/${verb}`,
+            target: {},
+            valuesOf: () => ({ device, account: target.accountId }),
+          },
+          operator,
+          again,
+        )
+      : undefined;
+  const isLarge = (): boolean => Math.abs(Number(amount.value)) > operator.supportAdjustCoins;
+  return {
+    adjust: may('support', {
+      verb: 'adjust',
+      title: 'Correct the balance',
+      operation: 'accounts adjust',
+      hasKey: true,
+      fields: [
+        [
+          mayAct(operator, 'economist') ? 'Coins (-50 removes 50)' : `Coins, up to ${coins(operator.supportAdjustCoins)} (-50 removes 50)`,
+          amount,
+        ],
+      ],
+      valuesOf: () => ({ coins: Number(amount.value) }),
+      typed: () => (isLarge() ? { what: 'the coins', number: String(Math.abs(Number(amount.value))) } : undefined),
+    }),
+    ban: may('support', {
+      verb: 'ban',
+      title: 'Ban',
+      operation: 'accounts ban',
+      fields: [['Until (empty: without an end)', banEnd]],
+      valuesOf: () => ({ until: isoOf(banEnd) }),
+    }),
+    unban: may('support', { verb: 'unban', title: 'End the ban', operation: 'accounts unban' }, account.state === 'banned'),
+    signOut: may('support', {
+      verb: 'sign-out',
+      title: 'Sign out everywhere',
+      operation: 'accounts sign-out',
+      hint: 'Ends all sessions, those of paired browsers too. The app or the store can sign in again.',
+    }),
+    give: may('economist', {
+      verb: 'give',
+      title: 'Give access',
+      operation: 'accounts give',
+      fields: [['Until', giveEnd]],
+      valuesOf: () => ({ until: isoOf(giveEnd) }),
+    }),
+    takeBack: may(
+      'economist',
+      { verb: 'take-back', title: 'Take access back', operation: 'accounts take-back' },
+      account.gift !== undefined,
+    ),
+    rename: may('support', {
+      verb: 'rename',
+      title: 'Rename',
+      operation: 'accounts rename',
+      hint: 'On all boards and in the rooms of two weeks, and from then on.',
+      fields: [['New name', newName]],
+      valuesOf: () => ({ name: newName.value }),
+    }),
+    unname: may('support', { verb: 'unname', title: 'Take the name back', operation: 'accounts unname' }, account.givenName !== undefined),
+    restart: trial('restart', 'Begin the trial again'),
+    restore: trial('restore', 'Take the last restart back'),
+    delete: may('admin', {
+      verb: 'delete',
+      title: 'Delete for good',
+      operation: 'accounts delete',
+      hint: 'Find out first that it is really the user who asks.',
+      typed: () => ({ what: 'the coins that go', number: String(account.balanceCoins) }),
+    }),
+  };
+}
+
+function standing(account: Answer): HTMLElement {
+  const { state, ban } = account;
+  return facts([
+    ['State', chip(state, state === 'open' ? 'live' : 'waiting')],
+    [
+      'Banned',
+      ban &&
+        make(
+          'span',
+          {},
+          'since ',
+          time(ban.since),
+          ban.until === undefined ? ', without an end' : make('span', {}, ' until ', time(ban.until)),
+        ),
+    ],
+    ['Why', ban?.reason],
+    ['Kind', account.kind],
+    ['Made (UTC)', account.createdAt && time(account.createdAt)],
+    ['Install proven', account.installVerifiedAt && time(account.installVerifiedAt)],
+    ['Signed out everywhere', `${account.sessions.signOutsEverywhere} times`],
+    [
+      'Guests that moved in',
+      account.guests.length === 0
+        ? undefined
+        : make('span', {}, ...account.guests.flatMap(({ accountId }: Answer) => [accountLink(accountId), ' '])),
+    ],
+  ]);
+}
+
+function balance(account: Answer): HTMLElement {
+  return facts([
+    ['Coins', make('strong', { textContent: coins(account.balanceCoins) })],
+    ['Debt', account.debtCoins && chip(coins(account.debtCoins), 'waiting')],
+    ['Entries', coins(account.ledger.entries)],
+    ['Oldest entry', account.ledger.oldestAt && time(account.ledger.oldestAt)],
+  ]);
+}
+
+function entitlement(account: Answer, because: readonly string[]): HTMLElement {
+  const { state, access, expiresAt, source } = account.entitlement;
+  const { gift, trial } = account;
+  return make(
+    'div',
+    {},
+    facts([
+      ['State', make('span', {}, chip(state, access === true ? 'live' : ''), source === 'gift' ? ' a gift' : '')],
+      ['Until', expiresAt && time(expiresAt)],
+      ['Given', gift && make('span', {}, 'until ', time(gift.until), ` by ${gift.by}: ${gift.reason}`)],
+      ['Trial began', trial.startedAt && time(trial.startedAt)],
+      ['Device (hash)', trial.device && make('span', { className: 'mono', textContent: trial.device })],
+    ]),
+    make('ul', { className: 'because' }, ...because.map((sentence) => make('li', { textContent: sentence }))),
+  );
+}
+
+function name({ givenName }: Answer): HTMLElement {
+  if (givenName === undefined) return make('p', { className: 'none', textContent: 'The player chooses the own name.' });
+  return facts([
+    ['Given', make('bdi', { textContent: givenName.name })],
+    ['At', time(givenName.givenAt)],
+    ['By', givenName.by],
+    ['Why', givenName.reason],
+  ]);
+}
+
+/** The service pages the ledger; the filter of this page looks at the entries of the page that is shown. */
+function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: URLSearchParams): HTMLElement {
+  const [type, text] = [query.get('type') ?? '', query.get('key') ?? ''];
+  const types = [...new Set((entries as Answer[]).map((entry) => entry.type as string))];
+  const fits = (entry: Answer): boolean =>
+    (type === '' || entry.type === type) &&
+    (text === '' || [entry.key, entry.reason ?? '', entry.by ?? ''].some((each: string) => each.includes(text)));
+  const rows = (entries as Answer[])
+    .filter(fits)
+    .map((entry) => [
+      time(entry.at),
+      entry.type,
+      coins(entry.coins),
+      coins(entry.balanceAfterCoins),
+      entry.key,
+      entry.by ?? 'the app',
+      entry.reason ?? '',
+    ]);
+  const words = ['accounts', accountId];
+  return make(
+    'div',
+    {},
+    filterForm(words, [
+      [
+        'Type',
+        select('type', type, [
+          ['', 'all'],
+          ...[...new Set([...types, ...(type === '' ? [] : [type])])].map((each) => [each, each] as const),
+        ]),
+      ],
+      ['Key, reason or operator has', input('key', text)],
+    ]),
+    table('Ledger', ['At (UTC)', 'Type', '#Coins', '#Balance', 'Key', 'By', 'Reason'], rows, 'No entry on this page.'),
+    make(
+      'div',
+      { className: 'row' },
+      query.get('cursor') === null ? '' : link(words, 'Newest'),
+      nextCursor === undefined ? '' : link(words, 'Older', { type, key: text, cursor: nextCursor }),
+    ),
+  );
+}
+
+function coinPurchases({ coinPurchases: purchases }: Answer): HTMLElement {
+  return table(
+    'Purchases of coins',
+    ['At (UTC)', 'Product', 'Order', 'State', '#Coins', '#Taken back', 'Stuck'],
+    (purchases as Answer[]).map((each) => [
+      time(each.at),
+      link(['purchases', each.purchaseId], each.productId),
+      each.orderId,
+      each.state,
+      coins(each.coins),
+      each.takenCoins === 0 ? '' : coins(each.takenCoins),
+      each.stuck === undefined ? '' : chip(each.stuck, 'waiting'),
+    ]),
+    'No coins bought.',
+  );
+}
+
+function subscriptions({ subscription, purchases }: Answer): HTMLElement {
+  return make(
+    'div',
+    {},
+    facts([
+      ['State', subscription.state],
+      ['Product', subscription.productId],
+      ['Until', subscription.expiresAt && time(subscription.expiresAt)],
+      ['Reported by the app', subscription.reportedAt && time(subscription.reportedAt)],
+    ]),
+    table(
+      'Purchases of subscriptions',
+      ['Purchase', 'Product', 'State', 'Until', 'Asked last', 'Asked next', '#Failed looks'],
+      (purchases as Answer[]).map((each) => [
+        each.purchase,
+        each.productId,
+        each.state,
+        time(each.expiresAt),
+        time(each.checkedAt),
+        time(each.nextCheckAt),
+        String(each.failedChecks),
+      ]),
+      'No subscription bought.',
+    ),
+  );
+}
+
+function rooms({ rooms: seats }: Answer): HTMLElement {
+  return table(
+    'Rooms',
+    ['Room', 'Game', 'Phase', 'Seat', 'Name', 'Joined'],
+    (seats as Answer[]).map((seat) => [
+      link(['rooms', seat.code], seat.code),
+      seat.game,
+      seat.phase,
+      seat.playerId,
+      make('bdi', { textContent: seat.name }),
+      time(seat.joinedAt),
+    ]),
+    'No room in two weeks.',
+  );
+}
+
+function boards({ boards: { count, games } }: Answer): HTMLElement {
+  const links: Part[] = (games as string[]).map((game) => make('li', {}, link(['boards', game], game)));
+  if (links.length === 0) return make('p', { className: 'none', textContent: 'No score.' });
+  return make(
+    'div',
+    {},
+    make('ul', { className: 'because' }, ...links),
+    count > links.length ? make('p', { className: 'hint', textContent: `and ${count - links.length} more` }) : '',
+  );
+}

@@ -1,0 +1,87 @@
+/** Who is signed in to the console. */
+export interface Operator {
+  readonly keyId: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly game?: string;
+  /** The largest correction of a balance by the role support. */
+  readonly supportAdjustCoins: number;
+}
+
+const ROLES = ['viewer', 'support', 'economist', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Whether a button for what needs this role is shown. The service refuses anyway. */
+export const mayAct = ({ role }: Operator, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
+
+/** An answer of the service that refuses, or no answer at all. */
+export class Failed extends Error {
+  readonly code: string;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: string, message: string, details: Readonly<Record<string, unknown>> = {}) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+
+  /** Whether what was asked may have happened. */
+  get isUnknown(): boolean {
+    return this.code === 'lost' || this.code === 'internal' || this.details['outcome'] === 'unknown';
+  }
+
+  /** Whether nobody is signed in any more. */
+  get isSignedOut(): boolean {
+    return this.code === 'bad_key' || this.code === 'server_only';
+  }
+}
+
+/** The replies are those of the operations, whose shapes the service knows. */
+// oxlint-disable-next-line no-explicit-any
+export type Answer = any;
+
+interface Sent {
+  readonly body?: object;
+  /** Goes in the header x-console: `look`, or the question that was confirmed. No other site can send it. */
+  readonly says?: string;
+  /** A key that was typed. */
+  readonly key?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Longer than the service takes for its slowest answer. */
+const PATIENCE_MS = 30_000;
+
+/** @throws Failed */
+export async function call(path: string, { body, says = 'look', key, signal }: Sent = {}): Promise<Answer> {
+  const headers: Record<string, string> = { 'x-console': says };
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  let response: Response;
+  let answer: Answer;
+  try {
+    response = await fetch(path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: signal === undefined ? patience : AbortSignal.any([signal, patience]),
+    });
+    answer = await response.json();
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw new Failed('lost', 'The service did not answer.');
+  }
+  if (answer?.ok === true) return answer;
+  const { code = 'lost', message = `The service answered ${response.status}.`, ...details } = answer?.error ?? {};
+  throw new Failed(code, message, details);
+}
+
+/** A path with a query of the fields that have a value. */
+export function pathWith(path: string, query: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined && pair[1] !== '');
+  return given.length === 0 ? path : `${path}?${String(new URLSearchParams(given))}`;
+}
+
+export const admin = (path: string, query: Readonly<Record<string, string | undefined>> = {}, signal?: AbortSignal): Promise<Answer> =>
+  call(pathWith(`/v1/admin${path}`, query), signal === undefined ? {} : { signal });

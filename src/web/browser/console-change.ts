@@ -1,0 +1,230 @@
+import { admin, call, Failed, type Operator } from './console-calls.ts';
+import { field, input, logTable, outcomeOf, type LogEntry, type Part } from './console-parts.ts';
+import { keyInput } from './console-sign-in.ts';
+import { make, onSubmit } from './dom.ts';
+
+type Input = HTMLInputElement | HTMLSelectElement;
+
+/** A change as a dialog asks for it. */
+export interface Change {
+  readonly title: string;
+  /** As the log names it: `accounts adjust`. */
+  readonly operation: string;
+  /** Below /v1/admin. */
+  readonly path: string;
+  /** Fields of the operation that are in the path. */
+  readonly target: Readonly<Record<string, string>>;
+  /** What to know before. */
+  readonly hint?: string;
+  /** Fields that a person fills in. */
+  readonly fields?: readonly (readonly [label: string, input: Input])[];
+  /** The values of the fields, as the operation takes them. */
+  readonly valuesOf?: () => Readonly<Record<string, unknown>>;
+  /** The operation takes the ticket as its key: it happens once a key. */
+  readonly hasKey?: boolean;
+  /** What has to be typed before it happens. Undefined: nothing. */
+  readonly typed?: () => { readonly what: string; readonly number: string } | undefined;
+}
+
+/** The question of a change, as the service puts it. */
+interface Question {
+  readonly question: string;
+  /** Goes with the change: the service refuses it if the question is another one by then. */
+  readonly seen: string;
+  readonly cannotBeUndone: boolean;
+}
+
+/** A button that opens the dialog of a change. */
+export function changeButton(change: Change, operator: Operator, changed: () => void, kind = 'small'): HTMLButtonElement {
+  const made = make('button', { type: 'button', className: kind, textContent: change.title });
+  made.addEventListener('click', () => new Dialog(change, operator, changed).open());
+  return made;
+}
+
+class Dialog {
+  readonly #change: Change;
+  readonly #operator: Operator;
+  readonly #changed: () => void;
+  readonly #box = make('dialog', { className: 'card' });
+  readonly #ticket = input('ticket', '', { required: true, maxLength: 60, pattern: '[!-~]+( [!-~]+)*', placeholder: 'ticket-4711' });
+  readonly #reason = input('reason', '', { required: true, maxLength: 120 });
+  #hasHappened = false;
+
+  constructor(change: Change, operator: Operator, changed: () => void) {
+    this.#change = change;
+    this.#operator = operator;
+    this.#changed = changed;
+  }
+
+  open(): void {
+    this.#box.addEventListener('close', () => {
+      this.#box.remove();
+      if (this.#hasHappened) this.#changed();
+    });
+    document.body.append(this.#box);
+    this.#showForm();
+    this.#box.showModal();
+  }
+
+  #show(...parts: readonly Part[]): void {
+    const heading = make('h2', { textContent: this.#change.title, id: 'dialog-title', tabIndex: -1 });
+    this.#box.setAttribute('aria-labelledby', heading.id);
+    this.#box.replaceChildren(heading, ...parts);
+  }
+
+  #row(...buttons: readonly HTMLElement[]): HTMLElement {
+    const close = make('button', { type: 'button', textContent: this.#hasHappened ? 'Close' : 'Cancel' });
+    close.addEventListener('click', () => this.#box.close());
+    return make('div', { className: 'row' }, ...buttons, close);
+  }
+
+  #showForm(problem = ''): void {
+    const { fields = [], hint = '', hasKey = false } = this.#change;
+    const said = alertOf(problem);
+    const form = make(
+      'form',
+      { className: 'stack' },
+      ...(hint === '' ? [] : [make('p', { textContent: hint })]),
+      ...fields.map(([label, each]) => field(label, each)),
+      field('Ticket', this.#ticket, hasKey ? 'The same ticket takes effect once in this account.' : ''),
+      field('Reason, for other operators', this.#reason, 'No names and no installIds: the log outlives accounts.'),
+      said,
+      this.#row(make('button', { type: 'submit', className: 'primary', textContent: 'What will happen?' })),
+    );
+    onSubmit(form, async () => {
+      said.textContent = '';
+      try {
+        const asked = await this.#ask();
+        if (asked.question === undefined) said.textContent = 'There is nothing to change.';
+        else this.#showQuestion(asked as Question);
+      } catch (error) {
+        said.textContent = (error as Error).message;
+      }
+    });
+    this.#show(form);
+    form.querySelector<HTMLElement>('input, select')?.focus();
+  }
+
+  get #input(): Record<string, unknown> {
+    const { valuesOf, hasKey = false } = this.#change;
+    const ticket = this.#ticket.value.trim();
+    const reason = this.#reason.value.trim().normalize('NFC');
+    const why = hasKey ? { key: ticket, reason } : { reason: `${ticket}: ${reason}`.slice(0, 120) };
+    return { ...valuesOf?.(), ...why };
+  }
+
+  #ask(): Promise<Partial<Question>> {
+    const { operation, target } = this.#change;
+    return call('/console/ask', { body: { operation, input: { ...target, ...this.#input } } }) as Promise<Partial<Question>>;
+  }
+
+  /** @param problem what happened since the question was shown before */
+  #showQuestion({ question, seen, cannotBeUndone }: Question, problem = '', needsKey = cannotBeUndone): void {
+    const said = alertOf(problem);
+    const asked = this.#change.typed?.();
+    const typed = asked && input('typed', '', { required: true, inputMode: 'numeric' });
+    const key = needsKey ? keyInput() : undefined;
+    const form = make(
+      'form',
+      { className: 'stack' },
+      make('p', { className: 'question', textContent: question }),
+      ...(cannotBeUndone ? [make('p', { className: 'warning', textContent: 'This cannot be undone.' })] : []),
+      ...(typed === undefined ? [] : [field(`Type ${asked!.number}, ${asked!.what}`, typed)]),
+      ...(key === undefined ? [] : [field('Your key, once more', key)]),
+      said,
+      this.#row(make('button', { type: 'submit', className: 'primary', textContent: this.#change.title })),
+    );
+    onSubmit(form, async () => {
+      said.textContent = '';
+      if (typed !== undefined && typed.value.replaceAll(/[,\s]/g, '') !== asked!.number) {
+        said.textContent = `That is not ${asked!.number}. Nothing was changed.`;
+        return typed.focus();
+      }
+      try {
+        if (key !== undefined) await call('/console/session/confirm', { body: {}, key: key.value.trim() });
+        await this.#send(seen, cannotBeUndone, said);
+      } catch (error) {
+        said.textContent = (error as Error).message;
+      }
+    });
+    this.#show(form);
+    (typed ?? key ?? form.querySelector<HTMLElement>('.primary'))?.focus();
+  }
+
+  /** Sends the change. An answer that was lost is looked for in the log, and the same change is sent once more if it is not there. */
+  async #send(seen: string, cannotBeUndone: boolean, said: HTMLElement): Promise<void> {
+    const before = (await this.#newest())?.number ?? 0;
+    for (let tries = 1; ; tries++) {
+      try {
+        await call(`/v1/admin${this.#change.path}`, { body: this.#input, says: seen });
+        return this.#showDone(await this.#logged(before));
+      } catch (error) {
+        if (!(error instanceof Failed)) throw error;
+        const entry = error.isUnknown || tries > 1 ? await this.#logged(before) : undefined;
+        if (entry !== undefined) return this.#showDone(entry);
+        if (error.details['needs'] === 'key')
+          return this.#showQuestion({ question: '', seen, cannotBeUndone, ...(await this.#ask()) } as Question, error.message, true);
+        if (error.details['needs'] === 'confirmation')
+          return this.#showQuestion({ ...(error.details as unknown as Question), cannotBeUndone }, error.message, false);
+        if (!error.isUnknown) throw error;
+        if (tries === MOST_TRIES)
+          throw new Failed(
+            'lost',
+            'The service does not answer, and the log does not show the change. It may have happened: look before you try again.',
+          );
+        said.textContent = 'The answer was lost. Asking again under the same key …';
+        await new Promise((resolve) => setTimeout(resolve, BETWEEN_TRIES_MS));
+      }
+    }
+  }
+
+  get #operation(): Record<string, string> {
+    return { operator: `key:${this.#operator.keyId}`, action: this.#change.operation };
+  }
+
+  /** The operator's newest entry of this kind. */
+  async #newest(): Promise<LogEntry | undefined> {
+    if (this.#operator.game !== undefined) return undefined;
+    return (await admin('/log', { limit: '1', ...this.#operation })).entries[0];
+  }
+
+  /** The entry of this change, if the log has one. While the service does not answer there is none to be seen. */
+  async #logged(before: number): Promise<LogEntry | undefined> {
+    if (this.#operator.game !== undefined) return undefined;
+    const { entries } = await admin('/log', { limit: '10', ...this.#operation }).catch(() => ({ entries: [] }));
+    const { reason } = this.#input;
+    return (entries as LogEntry[]).find(({ number, why }) => number > before && why === reason);
+  }
+
+  #showDone(entry: LogEntry | undefined): void {
+    const outcome = entry === undefined ? 'done' : outcomeOf(entry);
+    this.#hasHappened = true;
+    const texts: Readonly<Record<string, string>> = {
+      done: 'Done. The log has it:',
+      refused: 'It was refused, and nothing was changed. The log has it:',
+      failed: 'Redis refused it, and nothing was changed. The log has it:',
+    };
+    const said = make('p', {
+      textContent: texts[outcome] ?? 'Nobody knows yet whether it happened: look before you try again. The log has it:',
+    });
+    said.setAttribute('role', 'status');
+    this.#show(said, ...(entry === undefined ? [] : [logTable([entry])]), this.#row());
+    this.#box.querySelector<HTMLElement>('.row button')?.focus();
+  }
+}
+
+const MOST_TRIES = 4;
+const BETWEEN_TRIES_MS = 1500;
+
+function alertOf(text: string): HTMLElement {
+  const made = make('p', { className: 'problem', textContent: text });
+  made.setAttribute('role', 'alert');
+  return made;
+}
+
+/** A time that a person enters, in the time zone of the browser. */
+export function timeInput(name: string, required: boolean): HTMLInputElement {
+  return input(name, '', { type: 'datetime-local', required });
+}
+
+export const isoOf = ({ value }: HTMLInputElement): string | undefined => (value === '' ? undefined : new Date(value).toISOString());

@@ -1,0 +1,289 @@
+import { call, Failed, type Answer } from './console-calls.ts';
+import { accountsOf, csvLine, type Line } from './console-file.ts';
+import {
+  accountLink,
+  button,
+  coins as shownCoins,
+  download,
+  facts,
+  field,
+  input,
+  section,
+  table,
+  type Asked,
+  type Part,
+  type Shown,
+} from './console-parts.ts';
+import { keyInput } from './console-sign-in.ts';
+import { make, onSubmit } from './dom.ts';
+
+/** As many as one call takes. The service grants to a thousand accounts a second, so this is also how often a run can be stopped. */
+const AT_ONCE = 1000;
+
+interface Terms {
+  readonly coins: number;
+  readonly key: string;
+  readonly reason: string;
+}
+
+/** What is known of a line of the file. */
+interface Row extends Line {
+  outcome: string;
+  movedTo?: string;
+  balanceAfterCoins?: number;
+  code?: string;
+}
+
+/** Coins for many accounts: look, type their number, and grant in parts. The same key gives nobody the coins twice. */
+export async function grantView({ signal }: Asked): Promise<Shown> {
+  const file = make('input', { type: 'file', accept: '.csv,text/csv,text/plain' });
+  const text = make('textarea', { rows: 8, spellcheck: false, placeholder: 'accountId\nBQ5v1mHk2nYtZ8cXw0aLpR' });
+  file.addEventListener('change', () => void file.files?.[0]?.text().then((read) => (text.value = read)));
+  const amount = input('coins', '', { type: 'number', required: true, min: '1', max: '1000000', step: '1' });
+  const key = input('key', '', { required: true, maxLength: 255, pattern: '[ -~]+', placeholder: 'comp-2026-11' });
+  const reason = input('reason', '', { required: true, maxLength: 120 });
+  const result = make('div', { className: 'stack' });
+  const said = make('p', { className: 'problem' });
+  said.setAttribute('role', 'alert');
+  const form = make(
+    'form',
+    { className: 'stack' },
+    field('A CSV file with a column accountId', file),
+    field('or its lines', text),
+    make(
+      'div',
+      { className: 'fields' },
+      field('Coins for each account', amount),
+      field('Key of the event', key, 'The same key gives an account the coins once.'),
+    ),
+    field('Reason, for other operators', reason),
+    said,
+    make('div', { className: 'row' }, make('button', { type: 'submit', className: 'primary', textContent: 'Look first' })),
+  );
+  onSubmit(form, async () => {
+    said.textContent = '';
+    try {
+      const terms = { coins: Number(amount.value), key: key.value.trim(), reason: reason.value.trim().normalize('NFC') };
+      const bulk = new Bulk(accountsOf(text.value), terms, result, signal);
+      await bulk.look();
+    } catch (error) {
+      said.textContent = (error as Error).message;
+    }
+  });
+  return { title: 'Bulk grant', parts: [section('Who gets coins', form), result] };
+}
+
+class Bulk {
+  readonly #rows: Row[];
+  readonly #terms: Terms;
+  readonly #place: HTMLElement;
+  readonly #signal: AbortSignal;
+  #isStopped = false;
+
+  constructor(lines: readonly Line[], terms: Terms, place: HTMLElement, signal: AbortSignal) {
+    this.#rows = lines.map((line) => ({ ...line, outcome: '' }));
+    this.#terms = terms;
+    this.#place = place;
+    this.#signal = signal;
+  }
+
+  /** Looks at every account, and changes nothing. */
+  async look(): Promise<void> {
+    const progress = this.#progress('Looking', this.#rows.length);
+    const seen = new Set<string>();
+    for (let from = 0; from < this.#rows.length; from += AT_ONCE) {
+      const part = this.#rows.slice(from, from + AT_ONCE);
+      const { results } = await this.#grant(part, 'look', true);
+      for (const [index, row] of part.entries()) {
+        const { outcome, movedTo } = results[index] as Row;
+        const account = movedTo ?? row.accountId;
+        Object.assign(row, {
+          movedTo,
+          outcome: seen.has(account) && outcome === 'granted' ? 'repeated' : outcome === 'granted' ? 'to grant' : outcome,
+        });
+        seen.add(account);
+      }
+      progress(from + part.length);
+    }
+    this.#showPreview();
+  }
+
+  get #toGrant(): Row[] {
+    return this.#rows.filter(({ outcome }) => outcome === 'to grant');
+  }
+
+  #showPreview(): void {
+    const rows = this.#toGrant;
+    const { coins } = this.#terms;
+    const typed = input('typed', '', { required: true, inputMode: 'numeric' });
+    const key = keyInput();
+    const said = make('p', { className: 'problem' });
+    said.setAttribute('role', 'alert');
+    const form = make(
+      'form',
+      { className: 'stack' },
+      make('p', { className: 'warning', textContent: 'A grant cannot be undone at once: each account would need a correction.' }),
+      field(`Type ${rows.length}, the accounts`, typed),
+      field('Your key, once more', key),
+      said,
+      make(
+        'div',
+        { className: 'row' },
+        make('button', { type: 'submit', className: 'primary', textContent: `Grant ${shownCoins(coins * rows.length)} coins` }),
+      ),
+    );
+    onSubmit(form, async () => {
+      said.textContent = '';
+      if (typed.value.replaceAll(/[,\s]/g, '') !== String(rows.length)) {
+        said.textContent = `That is not ${rows.length}. Nothing was changed.`;
+        return typed.focus();
+      }
+      try {
+        await call('/console/session/confirm', { body: {}, key: key.value.trim() });
+      } catch (error) {
+        return void (said.textContent = (error as Error).message);
+      }
+      await this.#run(rows);
+    });
+    this.#show(
+      'What will happen',
+      facts([
+        ['Lines', shownCoins(this.#rows.length)],
+        [
+          'To grant',
+          make('strong', {
+            textContent: `${shownCoins(rows.length)} accounts × ${shownCoins(coins)} = ${shownCoins(rows.length * coins)} coins`,
+          }),
+        ],
+      ]),
+      this.#others(),
+      ...(rows.length === 0 ? [] : [form]),
+      this.#reportButton(),
+    );
+  }
+
+  /** The lines that get nothing, or that another account gets the coins of. */
+  #others(): HTMLElement {
+    const rows = this.#rows.filter(({ outcome, movedTo }) => outcome !== 'to grant' || movedTo !== undefined);
+    const shown = rows
+      .slice(0, MOST_SHOWN)
+      .map(({ line, accountId, outcome, movedTo }) => [
+        String(line),
+        accountLink(accountId),
+        outcome === 'to grant' ? 'moved: another account gets them' : (WORDS[outcome] ?? outcome),
+        movedTo === undefined ? '' : accountLink(movedTo),
+      ]);
+    return make(
+      'div',
+      {},
+      table('Lines apart', ['#Line', 'Account', 'What is with it', 'Moved to'], shown, 'Every line is an account that can get the coins.'),
+      rows.length > MOST_SHOWN
+        ? make('p', { className: 'hint', textContent: `and ${rows.length - MOST_SHOWN} more, which the report has` })
+        : '',
+    );
+  }
+
+  async #run(rows: readonly Row[]): Promise<void> {
+    this.#isStopped = false;
+    const left = rows.filter(({ outcome }) => outcome === 'to grant');
+    const progress = this.#progress('Granting', left.length, () => (this.#isStopped = true));
+    let problem = '';
+    try {
+      for (let from = 0; from < left.length && !this.#isStopped; from += AT_ONCE) {
+        const part = left.slice(from, from + AT_ONCE);
+        const { results } = await this.#sendPart(part);
+        for (const [index, row] of part.entries()) Object.assign(row, results[index], { line: row.line, accountId: row.accountId });
+        progress(from + part.length);
+      }
+    } catch (error) {
+      problem = (error as Error).message;
+    }
+    this.#showEnd(rows, problem);
+  }
+
+  /** A part whose answer was lost is sent again: whoever has the coins is a replay. */
+  async #sendPart(part: readonly Row[]): Promise<Answer> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const { seen } = await call('/console/ask', { body: { operation: 'coins grant', input: this.#bodyOf(part, false) } });
+        return await this.#grant(part, seen as string, false);
+      } catch (error) {
+        const isPassing =
+          error instanceof Failed && (error.isUnknown || ['rate_limited', 'overloaded', 'store_unavailable'].includes(error.code));
+        if (!isPassing || tries === MOST_TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, Number(error.details['retryAfterMs']) || 1500));
+      }
+    }
+  }
+
+  #grant(part: readonly Row[], says: string, dryRun: boolean): Promise<Answer> {
+    return call('/v1/admin/coins/grant-many', { body: this.#bodyOf(part, dryRun), says });
+  }
+
+  #bodyOf(part: readonly Row[], dryRun: boolean): object {
+    const { coins, key, reason } = this.#terms;
+    return { entries: part.map(({ accountId }) => ({ account: accountId, coins })), key, reason, ...(dryRun ? { dryRun } : {}) };
+  }
+
+  #showEnd(rows: readonly Row[], problem: string): void {
+    const counts = new Map<string, number>();
+    for (const { outcome } of rows) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    const isWhole = !counts.has('to grant');
+    const said = make('p', {
+      textContent: isWhole
+        ? 'Every account has its outcome.'
+        : `${problem === '' ? 'Stopped.' : problem} Go on with the same key: nobody gets the coins twice.`,
+    });
+    said.setAttribute('role', 'status');
+    this.#show(
+      isWhole ? 'Granted' : 'Stopped in the middle',
+      said,
+      facts([...counts].map(([outcome, count]) => [WORDS[outcome] ?? outcome, shownCoins(count)])),
+      make('div', { className: 'row' }, isWhole ? '' : button('Go on', () => this.#showPreview(), 'primary'), this.#reportButton()),
+    );
+  }
+
+  #reportButton(): HTMLElement {
+    return button('Save the report', () => {
+      const lines = this.#rows.map(({ line, accountId, outcome, movedTo, balanceAfterCoins, code }) =>
+        csvLine([line, accountId, outcome.replaceAll(' ', '_'), movedTo, balanceAfterCoins, code]),
+      );
+      download(
+        `${this.#terms.key.replaceAll(/[^\w.-]/g, '_')}.report.csv`,
+        csvLine(['line', 'accountId', 'outcome', 'movedTo', 'balanceAfterCoins', 'code']) + lines.join(''),
+      );
+    });
+  }
+
+  #progress(text: string, most: number, stop?: () => void): (done: number) => void {
+    const bar = make('progress', { max: most, value: 0 });
+    bar.setAttribute('aria-label', text);
+    const said = make('p', { className: 'hint', textContent: `${text} …` });
+    said.setAttribute('role', 'status');
+    this.#show(text, bar, said, stop === undefined ? '' : button('Stop', stop));
+    return (done) => {
+      // Another view is shown: the run ends with this part.
+      if (this.#signal.aborted) this.#isStopped = true;
+      bar.value = done;
+      said.textContent = `${shownCoins(done)} of ${shownCoins(most)}`;
+    };
+  }
+
+  #show(title: string, ...parts: readonly Part[]): void {
+    this.#place.replaceChildren(section(title, ...parts));
+  }
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  'to grant': 'not granted yet',
+  granted: 'granted',
+  replayed: 'had got them under this key',
+  repeated: 'named by an earlier line too',
+  banned: 'banned: gets nothing',
+  deleted: 'deleted: gets nothing',
+  unknown: 'unknown: no such account',
+  refused: 'refused',
+};
+
+const MOST_SHOWN = 50;
+const MOST_TRIES = 5;

@@ -1,0 +1,377 @@
+import { admin, call, mayAct, type Answer, type Operator } from './console-calls.ts';
+import { changeButton } from './console-change.ts';
+import {
+  accountLink,
+  button,
+  chip,
+  coins,
+  download,
+  facts,
+  filterForm,
+  input,
+  link,
+  logTable,
+  section,
+  table,
+  time,
+  type Asked,
+  type Part,
+  type Shown,
+} from './console-parts.ts';
+import { make } from './dom.ts';
+
+/** The boards of the catalogue, and any other by its name. */
+export async function boardsView({ operator, signal }: Asked): Promise<Shown> {
+  const { apps } = await call('/v1/catalogue', { signal });
+  const games = (apps as Answer[]).map(({ id }) => id as string).filter((id) => operator.game === undefined || id === operator.game);
+  const named = input('game', '', { required: true, pattern: '[a-z0-9-]{1,64}' });
+  const form = make(
+    'form',
+    { className: 'filter' },
+    make('label', {}, 'Another game', named),
+    make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
+  );
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    location.hash = `#/boards/${encodeURIComponent(named.value.trim())}`;
+  });
+  return {
+    title: 'Boards',
+    parts: [
+      section(
+        'Games of the catalogue',
+        make('ul', { className: 'because' }, ...games.map((game) => make('li', {}, link(['boards', game], game)))),
+      ),
+      form,
+    ],
+  };
+}
+
+const PAGE = 20;
+
+export async function boardView({ words: [game = ''], query, operator, signal, again }: Asked): Promise<Shown> {
+  const path = `/boards/${encodeURIComponent(game)}`;
+  const from = Math.max(1, Number(query.get('from')) || 1);
+  const [season, archive] = [query.get('season') ?? '', query.get('archive') ?? ''];
+  const asked = { from: String(from), to: String(from + PAGE - 1), season: archive === '' ? season : '', archive };
+  const [board, { seasons }] = await Promise.all([admin(path, asked, signal), admin(`${path}/seasons`, {}, signal)]);
+  const words = ['boards', game];
+  const isOpen = archive === '';
+  const rows = (board.entries as Answer[]).map((entry) => [
+    String(entry.rank),
+    make('bdi', { textContent: entry.name }),
+    String(entry.score),
+    accountLink(entry.accountId),
+    time(entry.at),
+    isOpen && mayAct(operator, 'economist') ? removeButton(game, entry, operator, again) : '',
+  ]);
+  const pages = make(
+    'div',
+    { className: 'row' },
+    from > 1 ? link(words, 'Higher places', { season, archive, from: String(Math.max(1, from - PAGE)) }) : '',
+    from + PAGE <= board.count ? link(words, 'Lower places', { season, archive, from: String(from + PAGE) }) : '',
+  );
+  return {
+    title: `Board of ${game}`,
+    parts: [
+      section(
+        archive !== '' ? `Archive ${archive}` : board.season === undefined ? 'All time' : `Season ${board.season.id ?? board.season}`,
+        make('p', { className: 'hint', textContent: `${coins(board.count)} entries` }),
+        table('Entries', ['#Rank', 'Name', '#Score', 'Account', 'At (UTC)', ''], rows, 'No entries.'),
+        pages,
+        isOpen && mayAct(operator, 'economist') && board.count > 0 ? resetButton(game, board.count, operator, again) : '',
+      ),
+      section('Seasons', link(words, 'All time', { season: 'all' }), seasonTable(game, seasons)),
+      section('Archives', archiveTable(game, board.archives, operator, again)),
+    ],
+  };
+}
+
+function removeButton(game: string, { name, playerId, score }: Answer, operator: Operator, again: () => void): HTMLElement {
+  const made = changeButton(
+    {
+      title: 'Remove',
+      operation: 'boards remove',
+      path: `/boards/${encodeURIComponent(game)}/remove`,
+      target: { game },
+      hint: 'The entry goes from the board and from the seasons that are open. It is no ban: the player may submit again.',
+      valuesOf: () => ({ player: playerId as string }),
+      typed: () => ({ what: 'the score', number: String(score) }),
+    },
+    operator,
+    again,
+  );
+  made.setAttribute('aria-label', `Remove the entry of ${name}`);
+  return made;
+}
+
+function resetButton(game: string, count: number, operator: Operator, again: () => void): HTMLElement {
+  return changeButton(
+    {
+      title: 'Reset the board',
+      operation: 'boards reset',
+      path: `/boards/${encodeURIComponent(game)}/reset`,
+      target: { game },
+      typed: () => ({ what: 'the entries', number: String(count) }),
+    },
+    operator,
+    again,
+  );
+}
+
+function seasonTable(game: string, seasons: readonly Answer[]): HTMLElement {
+  return table(
+    'Seasons',
+    ['Season', 'State', 'Ends (UTC)', 'Pays (UTC)', '#Entries', '#Prizes paid', '#Coins paid', '#Unpaid'],
+    seasons.map((each) => [
+      link(['boards', game], each.season, { season: each.season }),
+      chip(each.state, each.state === 'paying' ? 'waiting' : 'live'),
+      time(each.endsAt),
+      time(each.paysAt),
+      coins(each.entries),
+      coins(each.paid),
+      coins(each.paidCoins),
+      coins(each.unpaid),
+    ]),
+    'This game has no seasons with a score.',
+  );
+}
+
+function archiveTable(game: string, archives: readonly Answer[], operator: Operator, again: () => void): HTMLElement {
+  return table(
+    'Archives',
+    ['Archive', 'At (UTC)', 'By', 'Why', '#Entries', ''],
+    archives.map((each) => [
+      each.droppedAt === undefined ? link(['boards', game], String(each.archive), { archive: String(each.archive) }) : String(each.archive),
+      time(each.at),
+      each.by,
+      each.reason,
+      coins(each.entries),
+      each.droppedAt !== undefined
+        ? make('span', {}, 'dropped ', time(each.droppedAt))
+        : mayAct(operator, 'admin')
+          ? changeButton(
+              {
+                title: 'Drop',
+                operation: 'boards drop',
+                path: `/boards/${encodeURIComponent(game)}/drop`,
+                target: { game },
+                valuesOf: () => ({ archive: each.archive as number }),
+                typed: () => ({ what: 'the entries', number: String(each.entries) }),
+              },
+              operator,
+              again,
+            )
+          : '',
+    ]),
+    'The board was never reset.',
+  );
+}
+
+export async function purchasesView({ signal }: Asked): Promise<Shown> {
+  const { purchases } = await admin('/purchases', {}, signal);
+  const named = input('purchase', '', { required: true, placeholder: 'GPA.…' });
+  const form = make(
+    'form',
+    { className: 'filter' },
+    make('label', {}, 'A purchase, by its order number', named),
+    make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
+  );
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    location.hash = `#/purchases/${encodeURIComponent(named.value.trim())}`;
+  });
+  const rows = (purchases as Answer[]).map((each) => [
+    link(['purchases', each.purchaseId], each.orderId ?? each.purchaseId),
+    chip(each.stuck ?? 'due', 'waiting'),
+    each.productId,
+    accountLink(each.accountId),
+    time(each.at),
+    time(each.nextLookAt),
+    String(each.failedLooks),
+  ]);
+  return {
+    title: 'Purchases',
+    parts: [
+      form,
+      section(
+        'Stuck',
+        table(
+          'Stuck purchases',
+          ['Purchase', 'Stuck', 'Product', 'Account', 'At (UTC)', 'Looked at next', '#Failed looks'],
+          rows,
+          'Nothing is stuck.',
+        ),
+      ),
+    ],
+  };
+}
+
+/** A purchase as its life. */
+export async function purchaseView({ words: [id = ''], operator, signal, again }: Asked): Promise<Shown> {
+  const path = `/purchases/${encodeURIComponent(id)}`;
+  const { purchase } = await admin(path, {}, signal);
+  const life: [string, Part | undefined][] = [
+    ['Seen', time(purchase.at)],
+    ['Granted', purchase.grantedAt && make('span', {}, time(purchase.grantedAt), ` ${coins(purchase.coins)} coins`)],
+    ['Told to the store', purchase.isFinished === true ? 'yes' : 'not yet'],
+    ['Refunded', purchase.refundedAt && make('span', {}, time(purchase.refundedAt), ` ${coins(purchase.takenCoins)} coins taken back`)],
+    ['Store asked last', time(purchase.checkedAt)],
+  ];
+  return {
+    title: `Purchase ${purchase.orderId ?? purchase.purchaseId}`,
+    parts: [
+      section(
+        'What it is',
+        facts([
+          ['State', chip(purchase.state, purchase.state === 'granted' ? 'live' : 'waiting')],
+          ['Stuck', purchase.stuck && chip(purchase.stuck, 'waiting')],
+          ['Product', `${purchase.quantity} × ${purchase.productId} (${purchase.sku})`],
+          ['Account', accountLink(purchase.accountId)],
+          ['Store', purchase.store],
+          ['Package', purchase.packageName],
+          ['purchaseId', purchase.purchaseId],
+          ['Test', purchase.test === true ? 'nobody paid for it' : undefined],
+          ['Failed looks', String(purchase.failedLooks)],
+        ]),
+      ),
+      section('Its life (UTC)', facts(life)),
+      mayAct(operator, 'support')
+        ? changeButton(
+            { title: 'Ask the store now', operation: 'purchases look', path: `${path}/look`, target: { purchase: id } },
+            operator,
+            again,
+          )
+        : '',
+    ],
+  };
+}
+
+export async function logView({ query, signal }: Asked): Promise<Shown> {
+  const names = ['account', 'operator', 'action', 'from', 'to'] as const;
+  const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));
+  const asked = { ...filter, from: timeOf(filter['from']), to: timeOf(filter['to']) };
+  const { entries, nextCursor } = await admin('/log', { ...asked, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
+  const labels = {
+    account: 'Account',
+    operator: 'Operator (key:… or a name)',
+    action: 'Kind (accounts ban)',
+    from: 'From (UTC)',
+    to: 'To (UTC)',
+  };
+  const form = filterForm(
+    ['log'],
+    names.map((name) => [labels[name], input(name, filter[name], name === 'from' || name === 'to' ? { type: 'date' } : {})] as const),
+  );
+  const said = make('span', { className: 'hint' });
+  said.setAttribute('role', 'status');
+  return {
+    title: 'Log',
+    parts: [
+      form,
+      make(
+        'div',
+        { className: 'row' },
+        button('Export as CSV', () => void exportLog(asked, said)),
+        said,
+      ),
+      section('Changes', logTable(entries, nextCursor === undefined ? 'No such change.' : 'No such change so far: older ones may follow.')),
+      make(
+        'div',
+        { className: 'row' },
+        query.get('cursor') === null ? '' : link(['log'], 'Newest', withValues(filter)),
+        nextCursor === undefined ? '' : link(['log'], 'Older', { ...withValues(filter), cursor: nextCursor }),
+      ),
+    ],
+  };
+}
+
+const withValues = (filter: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''));
+
+const timeOf = (date: string | undefined): string | undefined => (/^\d{4}-\d\d-\d\d$/.test(date ?? '') ? `${date}T00:00:00Z` : undefined);
+
+async function exportLog(asked: Readonly<Record<string, string | undefined>>, said: HTMLElement): Promise<void> {
+  try {
+    let [csv, count] = ['', 0];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const part: Answer = await admin('/log/export', { ...asked, cursor: cursor === '' ? undefined : cursor });
+      csv += part.csv as string;
+      count += part.entries as number;
+      cursor = part.nextCursor as string | undefined;
+      said.textContent = `${coins(count)} changes …`;
+    }
+    download('operators.csv', csv);
+    said.textContent = `${coins(count)} changes in operators.csv.`;
+  } catch (error) {
+    said.textContent = (error as Error).message;
+  }
+}
+
+export async function keysView({ signal }: Asked): Promise<Shown> {
+  const { keys } = await call('/console/keys', { signal });
+  const rows = (keys as Answer[]).map((each) => [
+    link(['log'], each.id, { operator: `key:${each.id}` }),
+    each.name,
+    chip(each.state, each.state === 'valid' ? 'live' : 'waiting'),
+    each.role ?? each.scopes.join(', '),
+    each.game,
+    time(each.createdAt),
+    time(each.expiresAt),
+    time(each.usedAt),
+  ]);
+  return {
+    title: 'Server keys',
+    parts: [
+      make('p', {
+        className: 'lead',
+        textContent: 'Keys are made, rotated and revoked by npm run admin -- keys alone, so that a stolen one cannot make another.',
+      }),
+      section('All keys', table('Server keys', ['Key', 'Name', 'State', 'May', 'Game', 'Made', 'Ends', 'Used last'], rows, 'No keys.')),
+    ],
+  };
+}
+
+const FIGURES: Readonly<Record<string, string>> = {
+  coinop_http_requests_in_flight: 'Requests in flight',
+  coinop_live_sockets: 'Open WebSockets',
+  coinop_accounts_created_total: 'Accounts made since the start',
+  coinop_coins_in_total: 'Coins that came in since the start',
+  coinop_coins_out_total: 'Coins that went out since the start',
+  coinop_debt_coins: 'Coins owed',
+  coinop_purchases_overdue_total: 'Purchases looked at too late',
+  coinop_account_deletions_waiting: 'Deletions under way',
+  coinop_redis_memory_used_bytes: 'Memory of Redis, bytes',
+  coinop_redis_memory_max_bytes: 'Its bound, bytes',
+};
+
+export async function figuresView({ signal }: Asked): Promise<Shown> {
+  const { ready, problem, version, revision, audit, figures } = await call('/console/figures', { signal });
+  return {
+    title: 'Health',
+    parts: [
+      section(
+        'Service',
+        facts([
+          ['State', chip(ready === true ? 'ready' : 'not ready', ready === true ? 'live' : 'waiting')],
+          ['Problem', problem],
+          ['Version', `${version}, ${revision}`],
+        ]),
+      ),
+      section(
+        'Last audit of all data',
+        audit === undefined
+          ? make('p', {
+              className: 'none',
+              textContent: 'This process knows of none: AUDIT_EVERY_HOURS sets one up, and npm run audit makes one.',
+            })
+          : facts([
+              ['Ended (UTC)', time(audit.endedAt)],
+              ['Findings', chip(String(audit.findings), audit.findings === 0 ? 'live' : 'waiting')],
+              ['Seconds', String(Math.round(audit.seconds))],
+            ]),
+      ),
+      section('Figures', facts((figures as Answer[]).map(({ name, value }) => [FIGURES[name] ?? name, coins(value)]))),
+    ],
+  };
+}

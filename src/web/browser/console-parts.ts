@@ -1,0 +1,178 @@
+import type { Operator } from './console-calls.ts';
+import { formatted, make } from './dom.ts';
+
+export type Part = Node | string;
+
+/** What a view gets: the words of the address behind its name, its query, and who looks. */
+export interface Asked {
+  readonly words: readonly string[];
+  readonly query: URLSearchParams;
+  readonly operator: Operator;
+  /** Aborted once another view is shown. */
+  readonly signal: AbortSignal;
+  /** Shows the view again, with what the service has now. */
+  readonly again: () => void;
+}
+
+/** What a view needs to show itself. */
+export interface Shown {
+  readonly title: string;
+  readonly parts: readonly Part[];
+}
+
+/** A time of the service, in UTC, as its log has it. */
+export function time(iso: string | undefined): Part {
+  return iso === undefined ? '–' : make('time', { dateTime: iso, textContent: iso.slice(0, 16).replace('T', ' '), title: `${iso} (UTC)` });
+}
+
+export const coins = (count: number): string => formatted(count);
+
+/** A link within the console. The words are ids of the service, and are encoded all the same. */
+export function link(words: readonly string[], text: string, query: Readonly<Record<string, string>> = {}): HTMLAnchorElement {
+  return make('a', { href: hashOf(words, query), textContent: text });
+}
+
+export function hashOf(words: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined && pair[1] !== '');
+  const tail = given.length === 0 ? '' : `?${String(new URLSearchParams(given))}`;
+  return `#/${words.map(encodeURIComponent).join('/')}${tail}`;
+}
+
+export const accountLink = (id: string | undefined): Part =>
+  id === undefined ? '–' : Object.assign(link(['accounts', id], id), { className: 'mono' });
+
+export const chip = (text: string, kind: 'live' | 'waiting' | '' = ''): HTMLElement =>
+  make('span', { className: `chip ${kind}`, textContent: text });
+
+export function section(title: string, ...parts: readonly Part[]): HTMLElement {
+  const heading = make('h2', { textContent: title, id: `s-${title.toLowerCase().replaceAll(/[^a-z]+/g, '-')}` });
+  const made = make('section', { className: 'card' }, heading, ...parts);
+  made.setAttribute('aria-labelledby', heading.id);
+  return made;
+}
+
+/** Facts that have a value. */
+export function facts(pairs: readonly (readonly [name: string, value: Part | undefined])[]): HTMLElement {
+  const rows = pairs
+    .filter((pair): pair is [string, Part] => pair[1] !== undefined && pair[1] !== '')
+    .map(([name, value]) => make('div', {}, make('dt', { textContent: name }), make('dd', {}, value)));
+  return make('dl', { className: 'facts' }, ...rows);
+}
+
+/** Columns whose name begins with `#` hold numbers. */
+export function table(
+  caption: string,
+  columns: readonly string[],
+  rows: readonly (readonly (Part | undefined)[])[],
+  none: string,
+): HTMLElement {
+  if (rows.length === 0) return make('p', { className: 'none', textContent: none });
+  const isNumber = columns.map((name) => name.startsWith('#'));
+  const heads = columns.map((name, index) =>
+    make('th', { scope: 'col', className: isNumber[index] === true ? 'number' : '', textContent: name.replace('#', '') }),
+  );
+  const lines = rows.map((cells) =>
+    make('tr', {}, ...cells.map((cell, index) => make('td', { className: isNumber[index] === true ? 'number' : '' }, cell ?? '–'))),
+  );
+  const made = make(
+    'div',
+    { className: 'sideways', tabIndex: 0 },
+    make('table', {}, make('caption', { textContent: caption }), make('thead', {}, make('tr', {}, ...heads)), make('tbody', {}, ...lines)),
+  );
+  made.setAttribute('role', 'group');
+  made.setAttribute('aria-label', caption);
+  return made;
+}
+
+/** The figures of an entry of the log, as text. */
+export const detailsOf = (details: Readonly<Record<string, string | number>> | undefined): string =>
+  Object.entries(details ?? {})
+    .filter(([name]) => name !== 'word')
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+
+export interface LogEntry {
+  readonly number: number;
+  readonly at: string;
+  readonly by: string;
+  readonly action: string;
+  readonly what: Readonly<Record<string, string | number>>;
+  readonly why: string;
+  readonly outcome?: Readonly<Record<string, string | number>>;
+}
+
+export const outcomeOf = ({ outcome }: LogEntry): string => {
+  const word = outcome?.['word'] ?? 'not known';
+  return word === 'unknown' ? 'not known' : String(word);
+};
+
+export function logTable(entries: readonly LogEntry[], none = 'No change.'): HTMLElement {
+  return table(
+    'Changes by operators',
+    ['At (UTC)', 'Who', 'What', 'On', 'Why', 'Outcome'],
+    entries.map((entry) => [
+      time(entry.at),
+      entry.by,
+      entry.action,
+      whatOf(entry),
+      entry.why,
+      make('span', {}, chip(outcomeOf(entry), outcomeOf(entry) === 'done' ? 'live' : 'waiting'), ` ${detailsOf(entry.outcome)}`),
+    ]),
+    none,
+  );
+}
+
+const ID = /^[\w-]{22}$/;
+
+function whatOf({ what }: LogEntry): Part {
+  const { account, ...others } = what;
+  const rest = detailsOf(others);
+  if (typeof account !== 'string' || !ID.test(account)) return detailsOf(what);
+  return make('span', {}, accountLink(account), rest === '' ? '' : ` ${rest}`);
+}
+
+/** A button beside others. */
+export function button(text: string, work: () => void, kind = 'small'): HTMLButtonElement {
+  const made = make('button', { type: 'button', className: kind, textContent: text });
+  made.addEventListener('click', work);
+  return made;
+}
+
+export function field(label: string, input: HTMLElement, hint = ''): HTMLLabelElement {
+  return make('label', {}, label, input, ...(hint === '' ? [] : [make('span', { className: 'hint', textContent: hint })]));
+}
+
+/** A form whose fields make the query of the view's address, so that a filter can be linked and the back button undoes it. */
+export function filterForm(
+  words: readonly string[],
+  inputs: readonly (readonly [label: string, input: HTMLInputElement | HTMLSelectElement])[],
+): HTMLElement {
+  const form = make(
+    'form',
+    { className: 'filter' },
+    ...inputs.map(([label, input]) => field(label, input)),
+    make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
+  );
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    location.hash = hashOf(words, Object.fromEntries(inputs.map(([, input]) => [input.name, input.value.trim()])));
+  });
+  return form;
+}
+
+export function input(name: string, value = '', more: Partial<HTMLInputElement> = {}): HTMLInputElement {
+  return make('input', { name, value, autocomplete: 'off', spellcheck: false, ...more });
+}
+
+export function select(name: string, value: string, options: readonly (readonly [value: string, text: string])[]): HTMLSelectElement {
+  const made = make('select', { name }, ...options.map(([option, text]) => make('option', { value: option, textContent: text })));
+  made.value = value;
+  return made;
+}
+
+/** A file that the browser saves. */
+export function download(fileName: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  make('a', { href: address, download: fileName }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

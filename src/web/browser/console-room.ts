@@ -1,0 +1,198 @@
+import { admin, call, mayAct, pathWith, type Answer, type Operator } from './console-calls.ts';
+import { changeButton, type Change } from './console-change.ts';
+import { accountLink, button, chip, facts, field, input, link, section, table, time, type Asked, type Shown } from './console-parts.ts';
+import { make, onSubmit } from './dom.ts';
+
+/** The open public rooms. A room that is not public is found by its code. */
+export async function roomsView({ query, operator, signal }: Asked): Promise<Shown> {
+  const { rooms, nextCursor } = await call(pathWith('/v1/rooms', { game: operator.game, cursor: query.get('cursor') ?? undefined }), {
+    signal,
+  });
+  const code = input('code', '', { required: true, pattern: '[A-Za-z]{5}', maxLength: 5 });
+  const form = make(
+    'form',
+    { className: 'filter' },
+    field('A room, by its code', code),
+    make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
+  );
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    location.hash = `#/rooms/${encodeURIComponent(code.value.toUpperCase())}`;
+  });
+  const rows = (rooms as Answer[]).map((room) => [
+    link(['rooms', room.code], room.code),
+    room.game,
+    `${Array.isArray(room.players) ? room.players.length : room.players} of ${room.maxPlayers}`,
+    time(room.createdAt),
+  ]);
+  return {
+    title: 'Rooms',
+    parts: [
+      form,
+      section(
+        'Open public rooms',
+        table('Rooms', ['Code', 'Game', 'Players', 'Made (UTC)'], rows, 'No room is open to everybody.'),
+        nextCursor === undefined ? '' : link(['rooms'], 'More', { cursor: nextCursor }),
+      ),
+    ],
+  };
+}
+
+export async function roomView({ words: [code = ''], operator, signal, again }: Asked): Promise<Shown> {
+  const path = `/rooms/${encodeURIComponent(code)}`;
+  const found = await admin(path, {}, signal);
+  const live = make('div', {}, ...stateOf(found.room));
+  const said = make('p', { className: 'hint' });
+  said.setAttribute('role', 'status');
+  const isOver = found.room.phase === 'ended';
+  const watch = button('Watch it live', () => {
+    watch.remove();
+    void follow(code, found.room.seq, { live, said, signal });
+  });
+  return {
+    title: `Room ${code}`,
+    parts: [
+      section('What everybody sees', live, make('div', { className: 'row' }, isOver ? '' : watch, said)),
+      section('Seats', seats(found, operator, again), make('div', { className: 'row' }, ...actsOn(found, operator, again))),
+      mayAct(operator, 'support') ? section('What single players see', privateForm(path)) : '',
+    ],
+  };
+}
+
+/** The name, data and state come from users: they are text. */
+function stateOf(room: Answer): HTMLElement[] {
+  return [
+    facts([
+      ['Phase', chip(room.phase, room.phase === 'ended' ? 'waiting' : 'live')],
+      ['Game', room.game],
+      ['Public', room.public === true ? 'yes' : 'no'],
+      ['Locked', room.locked === true ? 'yes' : 'no'],
+      ['Made (UTC)', time(room.createdAt)],
+      ['Changed (UTC)', time(room.updatedAt)],
+      ['Change', `number ${room.seq}`],
+    ]),
+    table(
+      'Players',
+      ['Player', 'Name', 'Ready', 'Connected', 'Data'],
+      (room.players as Answer[]).map((player) => [
+        player.host === true ? `${player.id} (host)` : player.id,
+        make('bdi', { textContent: player.name }),
+        player.ready === true ? 'yes' : 'no',
+        player.connected === true ? 'yes' : 'no',
+        make('code', { textContent: shortened(player.data) }),
+      ]),
+      'Nobody is in the room.',
+    ),
+    make('pre', { className: 'code', tabIndex: 0, textContent: JSON.stringify(room.state, null, 2) }),
+  ];
+}
+
+const MOST_SHOWN = 200;
+
+function shortened(data: unknown): string {
+  const text = JSON.stringify(data) ?? '';
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)} …` : text;
+}
+
+interface Place {
+  readonly live: HTMLElement;
+  readonly said: HTMLElement;
+  readonly signal: AbortSignal;
+}
+
+/** Follows a room by long polls, as a client without WebSockets does, until another view is shown. */
+async function follow(code: string, since: number, { live, said, signal }: Place): Promise<void> {
+  said.textContent = 'Watching.';
+  for (let seq = since; !signal.aborted;) {
+    try {
+      const { room } = await call(`/v1/rooms/${encodeURIComponent(code)}?since=${seq}&wait=25`, { signal });
+      if (room.seq !== seq) live.replaceChildren(...stateOf(room));
+      seq = room.seq as number;
+      if (room.phase === 'ended') return void (said.textContent = 'The room has ended.');
+    } catch (error) {
+      if (signal.aborted) return;
+      said.textContent = `${(error as Error).message} Trying again …`;
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+    }
+  }
+}
+
+function seats({ room, seats: taken }: Answer, operator: Operator, again: () => void): HTMLElement {
+  const names = new Map((room.players as Answer[]).map(({ id, name }) => [id as string, name as string]));
+  const mayKick = room.phase !== 'ended' && mayAct(operator, 'support');
+  return table(
+    'Seats',
+    ['Player', 'Name', 'Account', 'Away since', ''],
+    (taken as Answer[]).map(({ playerId, accountId, awaySince }) => [
+      playerId,
+      make('bdi', { textContent: names.get(playerId) ?? '' }),
+      operator.game === undefined ? accountLink(accountId) : accountId,
+      time(awaySince),
+      mayKick ? kickButton(room.code, playerId, operator, again) : '',
+    ]),
+    'Nobody has a seat.',
+  );
+}
+
+function kickButton(code: string, player: string, operator: Operator, again: () => void): HTMLElement {
+  const made = changeButton(
+    {
+      title: 'Kick',
+      operation: 'rooms kick',
+      path: `/rooms/${encodeURIComponent(code)}/kick`,
+      target: { code },
+      hint: 'The account cannot join this room again, until it is pardoned.',
+      valuesOf: () => ({ player }),
+    },
+    operator,
+    again,
+  );
+  made.setAttribute('aria-label', `Kick ${player}`);
+  return made;
+}
+
+function actsOn({ room: { code, phase } }: Answer, operator: Operator, again: () => void): HTMLElement[] {
+  if (!mayAct(operator, 'support')) return [];
+  const account = input('account', '', { required: true, pattern: '[\\w\\-]{22}' });
+  const of = (verb: string): Pick<Change, 'operation' | 'path' | 'target'> => ({
+    operation: `rooms ${verb}`,
+    path: `/rooms/${encodeURIComponent(code)}/${verb}`,
+    target: { code },
+  });
+  return [
+    changeButton(
+      { title: 'Pardon', ...of('pardon'), fields: [['accountId', account]], valuesOf: () => ({ account: account.value }) },
+      operator,
+      again,
+    ),
+    ...(phase === 'ended' ? [] : [changeButton({ title: 'End the room', ...of('end') }, operator, again)]),
+  ];
+}
+
+/** The log keeps the look, with its reason. */
+function privateForm(path: string): HTMLElement {
+  const reason = input('reason', '', { required: true, maxLength: 120 });
+  const shown = make('div', {});
+  const form = make(
+    'form',
+    { className: 'filter' },
+    field('Why you look, for the log', reason),
+    make('button', { type: 'submit', className: 'small', textContent: 'Show the hands' }),
+  );
+  onSubmit(form, async () => {
+    try {
+      const found = await admin(path, { private: 'true', reason: reason.value });
+      shown.replaceChildren(
+        table(
+          'What single players see',
+          ['Player', 'Sees'],
+          (found.seats as Answer[]).map((seat) => [seat.playerId, make('code', { textContent: JSON.stringify(seat.private) ?? '–' })]),
+          'Nobody has a seat.',
+        ),
+      );
+    } catch (error) {
+      shown.replaceChildren(make('p', { textContent: (error as Error).message }));
+    }
+  });
+  return make('div', {}, form, shown);
+}

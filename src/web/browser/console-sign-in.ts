@@ -1,0 +1,37 @@
+import { call, Failed, type Operator } from './console-calls.ts';
+import { field, type Shown } from './console-parts.ts';
+import { make, onSubmit } from './dom.ts';
+
+/** The key is in this field until it was sent, and nowhere else in the browser. */
+export function keyInput(): HTMLInputElement {
+  return make('input', { type: 'password', name: 'key', autocomplete: 'off', spellcheck: false, required: true, maxLength: 100 });
+}
+
+/** What asks for a key. @param signedIn called with who signed in */
+export function signInView(signedIn: (operator: Operator) => void, why = ''): Shown {
+  const key = keyInput();
+  const said = make('p', { className: 'said', textContent: why });
+  said.setAttribute('role', 'status');
+  const form = make(
+    'form',
+    { className: 'stack' },
+    field('Your key', key, 'It begins with coinop_sk_. You are signed in for an hour; the key is not kept in this browser.'),
+    make('button', { type: 'submit', className: 'primary', textContent: 'Sign in' }),
+    said,
+  );
+  onSubmit(form, async () => {
+    said.textContent = '';
+    try {
+      const { ok: _, ...operator } = await call('/console/session', { body: {}, key: key.value.trim() });
+      key.value = '';
+      signedIn(operator as Operator);
+    } catch (error) {
+      key.select();
+      said.textContent =
+        (error as Failed).code === 'bad_key'
+          ? 'This key opens nothing: it is mistyped, it has ended, or it was revoked.'
+          : (error as Error).message;
+    }
+  });
+  return { title: 'Sign in', parts: [make('div', { className: 'card narrow' }, form)] };
+}

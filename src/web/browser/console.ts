@@ -1,0 +1,133 @@
+import { accountView } from './console-account.ts';
+import { call, Failed, mayAct, type Operator } from './console-calls.ts';
+import { grantView } from './console-grant.ts';
+import { boardsView, boardView, figuresView, keysView, logView, purchasesView, purchaseView } from './console-lists.ts';
+import { hashOf, link, type Asked, type Shown } from './console-parts.ts';
+import { roomsView, roomView } from './console-room.ts';
+import { searchFrom, searchView } from './console-search.ts';
+import { signInView } from './console-sign-in.ts';
+import { byId, make, onPress, onSubmit } from './dom.ts';
+
+type View = (asked: Asked) => Promise<Shown>;
+
+const views: Readonly<Record<string, View>> = {
+  '': searchView,
+  accounts: accountView,
+  boards: (asked) => (asked.words.length === 0 ? boardsView(asked) : boardView(asked)),
+  rooms: (asked) => (asked.words.length === 0 ? roomsView(asked) : roomView(asked)),
+  purchases: (asked) => (asked.words.length === 0 ? purchasesView(asked) : purchaseView(asked)),
+  log: logView,
+  grant: grantView,
+  keys: keysView,
+  health: figuresView,
+};
+
+const main = byId('main');
+let operator: Operator | undefined;
+let shownBy = new AbortController();
+
+/** Shows the view of the address. */
+async function show(): Promise<void> {
+  if (operator === undefined) return;
+  shownBy.abort();
+  const mine = (shownBy = new AbortController());
+  const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');
+  const [name = '', ...words] = path.split('/').map(decoded);
+  const view = Object.hasOwn(views, name) ? views[name]! : searchView;
+  main.setAttribute('aria-busy', 'true');
+  const asked = {
+    words: words.filter((word) => word !== ''),
+    query: new URLSearchParams(query),
+    operator,
+    signal: mine.signal,
+    again: () => void show(),
+  };
+  try {
+    const shown = await view(asked);
+    if (!mine.signal.aborted) put(shown);
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    if (error instanceof Failed && error.isSignedOut) return signedOut(error.message);
+    put({ title: 'That did not work', parts: [make('p', { className: 'card', textContent: (error as Error).message })] });
+    if (!(error instanceof Failed)) throw error;
+  }
+}
+
+function decoded(word: string): string {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return '';
+  }
+}
+
+let titleBefore = '';
+
+function put({ title, parts }: Shown): void {
+  const isNew = title !== titleBefore;
+  titleBefore = title;
+  const heading = make('h1', { textContent: title, tabIndex: -1 });
+  main.replaceChildren(heading, ...parts);
+  main.removeAttribute('aria-busy');
+  document.title = `${title} · Console`;
+  // A screen reader begins with the new view. A view that is only shown again keeps its place.
+  if (isNew) heading.focus();
+}
+
+function signedOut(why = ''): void {
+  shownBy.abort();
+  operator = undefined;
+  byId('bar').replaceChildren();
+  put(signInView(signedIn, why));
+  main.querySelector('input')?.focus();
+}
+
+function signedIn(who: Operator): void {
+  operator = who;
+  byId('bar').replaceChildren(...bar(who));
+  void show();
+}
+
+function bar(who: Operator): Node[] {
+  const search = make('input', {
+    name: 'who',
+    autocomplete: 'off',
+    spellcheck: false,
+    maxLength: 300,
+    placeholder: 'Whatever the user has',
+  });
+  search.setAttribute('aria-label', 'Search: accountId, installId, store id, order number, room code');
+  const form = make('form', { className: 'search' }, search, make('button', { type: 'submit', className: 'small', textContent: 'Search' }));
+  form.setAttribute('role', 'search');
+  onSubmit(form, async () => {
+    const found = await searchFrom(search.value);
+    search.value = '';
+    if (location.hash === found || (location.hash === '' && found === '#/')) await show();
+    else location.hash = found;
+  });
+  const places: (readonly [string, string, boolean])[] = [
+    ['boards', 'Boards', true],
+    ['rooms', 'Rooms', true],
+    ['purchases', 'Purchases', who.game === undefined],
+    ['log', 'Log', who.game === undefined],
+    ['grant', 'Bulk grant', mayAct(who, 'economist') && who.game === undefined],
+    ['keys', 'Keys', mayAct(who, 'admin') && who.game === undefined],
+    ['health', 'Health', who.game === undefined],
+  ];
+  const nav = make('nav', {}, ...places.filter(([, , isShown]) => isShown).map(([name, text]) => link([name], text)));
+  nav.setAttribute('aria-label', 'Console');
+  const out = make('button', { type: 'button', className: 'small', textContent: 'Sign out' });
+  onPress(out, async () => {
+    await call('/console/session/end', { body: {} }).catch(() => {});
+    history.replaceState(undefined, '', hashOf([]));
+    signedOut('You are signed out.');
+  });
+  return [form, nav, make('p', { className: 'hint' }, make('bdi', { textContent: who.name }), ` (${who.role}) `, out)];
+}
+
+addEventListener('hashchange', () => void show());
+try {
+  signedIn((await call('/console/session')) as Operator);
+} catch (error) {
+  signedOut((error as Failed).code === 'lost' ? (error as Failed).message : '');
+}

@@ -1,0 +1,55 @@
+import { html, type Html } from '../html.ts';
+import { layout } from '../layout.ts';
+
+/** The console as it looks before its script knows who is signed in. The modules of browser/ fill `#view`. */
+export const openConsole = layout({
+  title: 'Console · coinop',
+  description: 'For people who help users.',
+  module: 'console',
+  imported: [
+    'console-account',
+    'console-calls',
+    'console-change',
+    'console-file',
+    'console-grant',
+    'console-lists',
+    'console-parts',
+    'console-room',
+    'console-search',
+    'console-sign-in',
+    'dom',
+  ],
+  body: console(
+    html`<main id="main" class="console-view" tabindex="-1" aria-busy="true">
+      <noscript><p class="card">The console needs JavaScript.</p></noscript>
+    </main>`,
+  ),
+});
+
+export const closedConsole = layout({
+  title: 'Console · coinop',
+  description: 'The console of this service is closed.',
+  imported: [],
+  body: html`<main id="main" class="phone" tabindex="-1">
+    <p class="brand"><span class="coin" aria-hidden="true"></span>coinop</p>
+    <div class="card">
+      <h1>The console is closed</h1>
+      <p class="lead">
+        It shows what the paths of operators give, and this service has none. Start it with them, and make a key for yourself:
+      </p>
+      <pre class="code">
+ADMIN_API=on npm start
+npm run admin -- keys create --name me --role admin</pre>
+      <p class="stack"><a class="button" href="/">To the start page</a></p>
+    </div>
+  </main>`,
+});
+
+function console(main: Html): Html {
+  return html`<header class="console-bar">
+      <p class="brand"><span class="coin" aria-hidden="true"></span>coinop <span class="chip">console</span></p>
+      <div id="bar"></div>
+    </header>
+    ${main}
+    <p role="status" class="hidden" id="said"></p>`;
+}

@@ -1,0 +1,382 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { eventually } from '../../realtime/watcher.ts';
+import { keyChangesOf, makeServerKey } from '../../server-keys.ts';
+
+/** The sessions of the console, as a browser and as an attacker use them. */
+let service: TestService;
+let key: Awaited<ReturnType<typeof makeServerKey>>;
+beforeAll(async () => {
+  service = await start({ settings: { ADMIN_API: 'on' } });
+  key = await makeServerKey(service, ['admin'], { role: 'admin', name: 'Zoë' });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const own = (): Record<string, string> => ({ origin: service.url, 'sec-fetch-site': 'same-origin', 'x-console': 'look' });
+
+/** Signs in as the page does. */
+async function signIn(token = key.token, headers: Record<string, string> = own()): Promise<TestReply> {
+  return service.post('/console/session', {}, { bearer: token, headers });
+}
+
+async function cookieOf(token = key.token): Promise<string> {
+  const { status, cookies } = await signIn(token);
+  expect(status).toBe(200);
+  return cookies[0]!;
+}
+
+/** Asks as the page does. */
+const look = (cookie: string, path = '/v1/admin/log?limit=1', headers: Record<string, string> = {}): Promise<TestReply> =>
+  service.get(path, { cookies: cookie, headers: { 'sec-fetch-site': 'same-origin', 'x-console': 'look', ...headers } });
+
+async function anAccount(coins = 100): Promise<string> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins, key: 'welcome' });
+  return accountIdOf(installId);
+}
+
+const send = (cookie: string, path: string, body: object, says: string, more: RequestOptions = {}): Promise<TestReply> =>
+  service.post(path, body, { cookies: cookie, ...more, headers: { ...own(), 'x-console': says, ...more.headers } });
+
+const ask = (cookie: string, operation: string, input: object): Promise<TestReply> =>
+  send(cookie, '/console/ask', { operation, input }, 'look');
+
+/** Asks for a change, and makes it. */
+async function change(cookie: string, operation: string, path: string, target: object, body: object): Promise<TestReply> {
+  const asked = await ask(cookie, operation, { ...target, ...body });
+  expect(asked.status).toBe(200);
+  return send(cookie, `/v1/admin${path}`, body, asked.body.seen);
+}
+
+const codeOf = ({ status, body }: TestReply): [number, string | undefined] => [status, body.error?.code];
+
+test('a key that is typed into the page gives a cookie that no script, no other site and no other path reads', async () => {
+  const { status, body, setCookies, headers } = await signIn();
+  expect([status, body.name, body.role, body.keyId]).toEqual([200, 'Zoë', 'admin', key.id]);
+  expect(setCookies).toHaveLength(1);
+  expect(setCookies[0]).toMatch(/^svc_console=[\w.-]+; Path=\/; Max-Age=3600; HttpOnly; SameSite=Strict$/);
+  expect(setCookies[0]).not.toContain(key.token.slice(-32));
+  expect(headers.get('cache-control')).toBe('no-store');
+  const life = Date.parse(body.endsAt) - service.now();
+  expect(life).toBeGreaterThan(3_590_000);
+  expect(life).toBeLessThanOrEqual(3_600_000);
+});
+
+test('over TLS the cookie is Secure with the prefix __Host-, and a cookie without it opens nothing', async () => {
+  await using secure = await start({ settings: { ADMIN_API: 'on', PUBLIC_URL: 'https://play.example' } });
+  await eventually(async () => (await secure.get('/console/session', { bearer: key.token })).status === 200);
+  const headers = { origin: 'https://play.example', 'x-console': 'look' };
+  const { setCookies, cookies } = await secure.post('/console/session', {}, { bearer: key.token, headers });
+  expect(setCookies[0]).toMatch(/^__Host-svc_console=[\w.-]+; Path=\/; Max-Age=3600; HttpOnly; SameSite=Strict; Secure$/);
+  const open = { headers: { 'x-console': 'look' } };
+  expect((await secure.get('/v1/admin/log', { cookies, ...open })).status).toBe(200);
+  const tossed = cookies[0]!.replace('__Host-', '');
+  expect(codeOf(await secure.get('/v1/admin/log', { cookies: tossed, ...open }))).toEqual([403, 'server_only']);
+});
+
+test('the cookie stands for the key, and the log has the key', async () => {
+  const cookie = await cookieOf();
+  const accountId = await anAccount();
+  const { status, body } = await change(
+    cookie,
+    'accounts adjust',
+    `/accounts/${accountId}/adjust`,
+    { accountId },
+    { coins: 50, key: 't-1', reason: 'lost' },
+  );
+  expect([status, body.balanceAfterCoins]).toEqual([200, 150]);
+  const { entries } = (await look(cookie, `/v1/admin/log?account=${accountId}`)).body;
+  expect(entries[0]).toMatchObject({ by: `key:${key.id}`, action: 'accounts adjust', why: 'lost', outcome: { word: 'done' } });
+  const { history } = (await look(cookie, `/v1/admin/accounts/${accountId}`)).body;
+  expect(history[0]).toMatchObject({ type: 'adjust', by: `key:${key.id}`, reason: 'lost' });
+});
+
+describe('a request that the page did not make finds nobody signed in', () => {
+  const foreign: [string, Record<string, string | undefined>][] = [
+    ['without the header, as a form or an image sends it', { 'x-console': undefined }],
+    ['from another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }],
+    ['from another port of the same machine', { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:9' }],
+    ['from an origin that may call, in a browser without Fetch Metadata', { 'sec-fetch-site': undefined, origin: 'http://localhost:5173' }],
+    ['typed into the address bar', { 'sec-fetch-site': 'none' }],
+    ['from a sandboxed frame', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
+    ['with an empty header', { 'x-console': '' }],
+  ];
+
+  const headersOf = (more: Record<string, string | undefined>): Record<string, string> =>
+    Object.fromEntries(Object.entries({ ...own(), ...more }).filter((pair): pair is [string, string] => pair[1] !== undefined));
+
+  test.each(foreign)('%s', async (_, more) => {
+    const cookies = await cookieOf();
+    const accountId = await anAccount();
+    const read = await service.get('/v1/admin/log', { cookies, headers: headersOf(more) });
+    expect(codeOf(read)).toEqual([403, 'server_only']);
+    const body = { coins: 50, key: 'forged', reason: 'forged' };
+    const written = await service.post(`/v1/admin/accounts/${accountId}/adjust`, body, { cookies, headers: headersOf(more) });
+    expect(written.status).toBe(403);
+    expect(['server_only', 'cross_site']).toContain(written.body.error.code);
+    expect((await look(cookies, `/v1/admin/accounts/${accountId}`)).body.balanceCoins).toBe(100);
+  });
+
+  test.each(foreign)('and signs nobody in: %s', async (_, more) => {
+    const reply = await service.post('/console/session', {}, { bearer: key.token, headers: headersOf(more) });
+    expect([codeOf(reply), reply.setCookies]).toEqual([[401, 'bad_key'], []]);
+  });
+
+  test('no preflight of another origin allows the header, not even of one in ALLOWED_ORIGINS', async () => {
+    await using allowing = await start({ settings: { ADMIN_API: 'on', ALLOWED_ORIGINS: 'https://game.example' } });
+    const { headers } = await allowing.get('/v1/admin/log', { method: 'OPTIONS', headers: { origin: 'https://game.example' } });
+    expect(headers.get('access-control-allow-headers')).not.toContain('x-console');
+    const cookies = await cookieOf();
+    const reply = await allowing.get('/v1/admin/log', { cookies, headers: { ...own(), origin: 'https://game.example' } });
+    expect(codeOf(reply)).toEqual([403, 'server_only']);
+  });
+});
+
+test('a key in a browser is refused everywhere but at the sign-in of the page', async () => {
+  expect(codeOf(await service.get('/v1/admin/log', { bearer: key.token, headers: own() }))).toEqual([401, 'bad_key']);
+  expect(codeOf(await service.get('/console/session', { bearer: key.token, headers: own() }))).toEqual([401, 'bad_key']);
+  expect((await signIn()).status).toBe(200);
+});
+
+test('a wrong key signs nobody in, nor does one without the scope of operators', async () => {
+  expect(codeOf(await signIn(`${key.token.slice(0, -4)}AAAA`))).toEqual([401, 'bad_key']);
+  const { token } = await makeServerKey(service, ['coins']);
+  expect(codeOf(await signIn(token))).toEqual([403, 'forbidden']);
+  expect(codeOf(await service.post('/console/session', {}, { headers: own() }))).toEqual([403, 'server_only']);
+  const cookies = await cookieOf();
+  expect(codeOf(await service.post('/console/session', {}, { cookies, headers: own() }))).toEqual([403, 'server_only']);
+});
+
+test('guesses count for the limit of requests of their address', async () => {
+  await using limited = await start({
+    settings: { ADMIN_API: 'on', RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '5' },
+    stoppedClock: true,
+  });
+  await eventually(async () => (await limited.get('/console/session', { bearer: key.token })).status === 200);
+  const headers = { origin: limited.url, 'x-console': 'look' };
+  const guess = async () =>
+    (await limited.post('/console/session', {}, { bearer: `coinop_sk_${key.id}_${'x'.repeat(32)}`, headers })).status;
+  const answers = [];
+  for (let tries = 0; tries < 7; tries++) answers.push(await guess());
+  expect(answers).toContain(429);
+  expect(answers.filter((status) => status === 401).length).toBeLessThanOrEqual(5);
+});
+
+test('signing out ends a copy of the cookie too, on every process', async () => {
+  await using other = await start({ settings: { ADMIN_API: 'on' } });
+  await eventually(async () => (await other.get('/console/session', { bearer: key.token })).status === 200);
+  const cookies = await cookieOf();
+  expect((await other.get('/v1/admin/log', { cookies, headers: { 'x-console': 'look' } })).status).toBe(200);
+  const out = await send(cookies, '/console/session/end', {}, 'look');
+  expect(out.setCookies).toEqual(['svc_console=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict']);
+  for (const { get } of [service, other])
+    expect(codeOf(await get('/v1/admin/log', { cookies, headers: { 'x-console': 'look' } }))).toEqual([401, 'bad_key']);
+});
+
+test('a second sign-in of a browser ends its first session, and takes no session from it', async () => {
+  const first = await cookieOf();
+  const { cookies } = await service.post('/console/session', {}, { bearer: key.token, cookies: first, headers: own() });
+  expect(cookies[0]).not.toBe(first);
+  expect(codeOf(await look(first))).toEqual([401, 'bad_key']);
+  expect((await look(cookies[0]!)).status).toBe(200);
+});
+
+test('a session ends after an hour, also one that is used, and a forged cookie opens nothing', async () => {
+  await using timed = await start({ settings: { ADMIN_API: 'on' } });
+  await eventually(async () => (await timed.get('/console/session', { bearer: key.token })).status === 200);
+  const headers = { 'x-console': 'look' };
+  const { cookies } = await timed.post('/console/session', {}, { bearer: key.token, headers });
+  timed.advance(3_590_000);
+  expect((await timed.get('/v1/admin/log', { cookies, headers })).status).toBe(200);
+  timed.advance(20_000);
+  expect(codeOf(await timed.get('/v1/admin/log', { cookies, headers }))).toEqual([401, 'bad_key']);
+  const forged = cookies[0]!.slice(0, -2);
+  expect(codeOf(await timed.get('/v1/admin/log', { cookies: forged, headers }))).toEqual([401, 'bad_key']);
+});
+
+test('the cookie of a player is no cookie of an operator', async () => {
+  const installId = freshId();
+  const player = (await service.post('/v1/login', { installId })).cookies.find((cookie) => cookie.startsWith('svc_session='))!;
+  const cookies = player.replace('svc_session', 'svc_console');
+  expect(codeOf(await look(cookies))).toEqual([401, 'bad_key']);
+});
+
+test('of a key at most twenty sessions are open: the oldest one ends', async () => {
+  const { token } = await makeServerKey(service, ['admin'], { role: 'viewer' });
+  const first = await cookieOf(token);
+  service.advance(1);
+  const others: string[] = [];
+  for (let count = 0; count < 20; count++) others.push(await cookieOf(token));
+  expect(codeOf(await look(first))).toEqual([401, 'bad_key']);
+  expect((await look(others[0]!)).status).toBe(200);
+});
+
+test('revoking the key ends its sessions at once, and so does another role', async () => {
+  const made = await makeServerKey(service, ['admin'], { role: 'economist' });
+  const cookie = await cookieOf(made.token);
+  expect((await look(cookie)).status).toBe(200);
+  const records = JSON.parse((await service.service.redis.hget('{server-keys}', made.id))!);
+  await service.service.redis.hset('{server-keys}', made.id, JSON.stringify({ ...records, scopes: ['admin:support'] }));
+  await eventually(async () => (await look(cookie)).status === 401);
+  const lowered = await cookieOf(made.token);
+  expect((await look(lowered, '/console/session')).body.role).toBe('support');
+  await keyChangesOf(service).revoke(made.id);
+  await eventually(async () => (await look(lowered)).status === 401);
+  expect(codeOf(await signIn(made.token))).toEqual([401, 'bad_key']);
+});
+
+test('a role that is too small is refused at the question and at the change', async () => {
+  const { token } = await makeServerKey(service, ['admin'], { role: 'viewer' });
+  const cookie = await cookieOf(token);
+  const accountId = await anAccount();
+  const body = { reason: 'test' };
+  expect(codeOf(await ask(cookie, 'accounts ban', { accountId, ...body }))).toEqual([403, 'forbidden']);
+  expect(codeOf(await send(cookie, `/v1/admin/accounts/${accountId}/ban`, body, 'look'))).toEqual([403, 'forbidden']);
+  expect(codeOf(await look(cookie, '/console/keys'))).toEqual([403, 'forbidden']);
+  expect((await look(cookie, '/console/figures')).body.ready).toBe(true);
+});
+
+describe('a change', () => {
+  let cookie: string;
+  beforeAll(async () => void (cookie = await cookieOf()));
+
+  test('without a question that was confirmed is refused, with the question', async () => {
+    const accountId = await anAccount();
+    const { status, body } = await send(
+      cookie,
+      `/v1/admin/accounts/${accountId}/adjust`,
+      { coins: 50, key: 't-2', reason: 'lost' },
+      'look',
+    );
+    expect([status, body.error.code, body.error.needs]).toEqual([403, 'forbidden', 'confirmation']);
+    expect(body.error.question).toBe(`Add 50 coins to the account ${accountId}, which has 100 and will have 150? Key: t-2. Reason: lost`);
+    expect((await look(cookie, `/v1/admin/accounts/${accountId}`)).body.balanceCoins).toBe(100);
+  });
+
+  test('of an account that changed meanwhile is refused, and asked again with what it is now', async () => {
+    const installId = freshId();
+    await service.post('/v1/coins/credit', { installId, coins: 100, key: 'welcome' });
+    const accountId = accountIdOf(installId);
+    const body = { coins: -100, key: 't-3', reason: 'taken' };
+    const asked = await ask(cookie, 'accounts adjust', { accountId, ...body });
+    await service.post('/v1/coins/credit', { installId, coins: 7, key: 'more' });
+    const refused = await send(cookie, `/v1/admin/accounts/${accountId}/adjust`, body, asked.body.seen);
+    expect([refused.status, refused.body.error.needs]).toEqual([403, 'confirmation']);
+    expect(refused.body.error.question).toContain('which has 107 and will have 7');
+    const again = await send(cookie, `/v1/admin/accounts/${accountId}/adjust`, body, refused.body.error.seen);
+    expect([again.status, again.body.balanceAfterCoins]).toEqual([200, 7]);
+  });
+
+  test('is another one with other fields: a confirmation counts for what was asked', async () => {
+    const accountId = await anAccount();
+    const asked = await ask(cookie, 'accounts adjust', { accountId, coins: 1, key: 't-4', reason: 'lost' });
+    const { status } = await send(
+      cookie,
+      `/v1/admin/accounts/${accountId}/adjust`,
+      { coins: 1, key: 't-5', reason: 'lost' },
+      asked.body.seen,
+    );
+    expect(status).toBe(403);
+    const other = await send(cookie, `/v1/admin/accounts/${accountId}/ban`, { reason: 'lost' }, asked.body.seen);
+    expect(other.status).toBe(403);
+  });
+
+  test('asks for nothing that does not exist, and the question changes nothing', async () => {
+    expect(codeOf(await ask(cookie, 'accounts mint', {}))).toEqual([400, 'invalid_request']);
+    expect(codeOf(await ask(cookie, 'accounts ban', { accountId: accountIdOf(freshId()), reason: 'x' }))).toEqual([
+      404,
+      'account_not_found',
+    ]);
+    expect(codeOf(await ask(cookie, 'accounts ban', { accountId: 'short', reason: 'x' }))).toEqual([400, 'invalid_request']);
+    const accountId = await anAccount();
+    expect((await ask(cookie, 'accounts ban', { accountId, reason: 'x' })).body.question).toContain(`Ban the account ${accountId}`);
+    expect((await look(cookie, `/v1/admin/accounts/${accountId}`)).body.state).toBe('open');
+    expect((await ask(cookie, 'accounts unban', { accountId, reason: 'x' })).body.question).toBeUndefined();
+  });
+
+  test('that cannot be undone needs the key again, after five minutes, and that of the session', async () => {
+    await using timed = await start({ settings: { ADMIN_API: 'on' } });
+    await eventually(async () => (await timed.get('/console/session', { bearer: key.token })).status === 200);
+    const headers = { 'x-console': 'look' };
+    const { cookies } = await timed.post('/console/session', {}, { bearer: key.token, headers });
+    const accountId = await anAccount();
+    const asked = await timed.post(
+      '/console/ask',
+      { operation: 'accounts delete', input: { accountId, reason: 'asked' } },
+      { cookies, headers },
+    );
+    expect([asked.body.cannotBeUndone, asked.body.question]).toEqual([true, expect.stringContaining('its balance of 100')]);
+    const erase = () =>
+      timed.post(`/v1/admin/accounts/${accountId}/delete`, { reason: 'asked' }, { cookies, headers: { 'x-console': asked.body.seen } });
+    timed.advance(300_001);
+    const refused = await erase();
+    expect([refused.status, refused.body.error.needs]).toEqual([403, 'key']);
+    const confirm = (token: string | undefined) =>
+      timed.post('/console/session/confirm', {}, { cookies, headers, ...(token === undefined ? {} : { bearer: token }) });
+    const { token: other } = await makeServerKey(service, ['admin']);
+    await eventually(async () => (await timed.get('/console/session', { bearer: other })).status === 200);
+    expect(codeOf(await confirm(other))).toEqual([403, 'forbidden']);
+    expect(codeOf(await confirm(`${key.token.slice(0, -4)}AAAA`))).toEqual([401, 'bad_key']);
+    expect(codeOf(await confirm(undefined))).toEqual([403, 'server_only']);
+    expect((await erase()).body.error.needs).toBe('key');
+    expect((await confirm(key.token)).status).toBe(200);
+    expect((await erase()).body.balanceCoins).toBe(100);
+    await timed.post('/console/session/end', {}, { cookies, headers });
+    expect(codeOf(await confirm(key.token))).toEqual([401, 'bad_key']);
+  });
+
+  test('with the key itself, from a server, is asked nothing', async () => {
+    const accountId = await anAccount();
+    const reply = await service.post(`/v1/admin/accounts/${accountId}/delete`, { reason: 'asked' }, { bearer: key.token });
+    expect(reply.status).toBe(200);
+  });
+});
+
+test('a key of one game has a session that reaches its boards and rooms only', async () => {
+  const { token } = await makeServerKey(service, ['admin'], { game: 'pebble-drop' });
+  const cookie = await cookieOf(token);
+  expect((await look(cookie, '/v1/admin/boards/pebble-drop')).status).toBe(200);
+  expect(codeOf(await look(cookie, '/v1/admin/boards/tetris'))).toEqual([403, 'forbidden']);
+  expect(codeOf(await look(cookie))).toEqual([403, 'forbidden']);
+  expect(codeOf(await ask(cookie, 'boards reset', { game: 'tetris', reason: 'x' }))).toEqual([403, 'forbidden']);
+  expect(codeOf(await look(cookie, '/console/figures'))).toEqual([403, 'forbidden']);
+  expect(codeOf(await look(cookie, '/console/keys'))).toEqual([403, 'forbidden']);
+});
+
+describe('the page', () => {
+  test('cannot be framed, is kept nowhere, and runs nothing but the modules of the service', async () => {
+    const { status, headers, body } = await service.get('/console');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    );
+    expect(body).not.toMatch(/<script(?![^>]*\bsrc=)|\bon\w+=|style=/);
+  });
+
+  test.each([
+    [{ CONSOLE: 'off', ADMIN_API: 'on' }, 404, 'no such page'],
+    [{ ADMIN_API: 'off' }, 200, 'The console is closed'],
+    [
+      { NODE_ENV: 'production', PUBLIC_URL: 'https://play.example', SESSION_KEYS: `a:${'A'.repeat(43)}`, ADMIN_API: 'on' },
+      404,
+      'no such page',
+    ],
+    [
+      { NODE_ENV: 'production', PUBLIC_URL: 'https://play.example', SESSION_KEYS: `a:${'A'.repeat(43)}`, ADMIN_API: 'on', CONSOLE: 'on' },
+      200,
+      'id="bar"',
+    ],
+  ])('with %j is %i', async (settings, expected, text) => {
+    await using other = await start({ settings });
+    const page = await fetch(`${other.url}/console`, { headers: { accept: 'text/html' } });
+    expect([page.status, await page.text()]).toEqual([expected, expect.stringContaining(text)]);
+    if (text === 'id="bar"') return;
+    const headers = { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' };
+    expect((await fetch(`${other.url}/console/session`, { method: 'POST', headers, body: '{}' })).status).toBe(404);
+    expect((await fetch(`${other.url}/console/figures`, { headers })).status).toBe(404);
+  });
+});
