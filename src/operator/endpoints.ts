@@ -13,7 +13,7 @@ import { ShownLogEntry } from './log-entry.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { confirmedIn } from './confirmation.ts';
 import type { ServerKey } from '../server/identity/server-keys.ts';
-import { listStuckPurchases, lookAtPurchase, showPurchase } from './purchases.ts';
+import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from './purchases.ts';
 import { rename, unname } from './rename.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
@@ -49,6 +49,7 @@ export const operations: readonly Operation[] = [
   showPurchase,
   listStuckPurchases,
   lookAtPurchase,
+  movePurchase,
   showRoom,
   endRoom,
   kick,

@@ -68,6 +68,7 @@ export type OperatorParts = HoldingParts & {
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
   readonly bans: Pick<Services['bans'], 'ban' | 'unban'>;
+  readonly bookings: Pick<Services['bookings'], 'book'>;
   readonly grantPace: GrantPace;
 };
 

@@ -1,10 +1,18 @@
 import { z } from 'zod';
-import { refuse } from '../errors.ts';
 import { isoTime } from '../accounts/fields.ts';
+import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
+import { CoinKey } from '../features/coins/model.ts';
+import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { findPurchase, lookSoon, stuckPurchases } from '../features/purchases/find-purchase.ts';
 import { PurchaseId } from '../features/purchases/model.ts';
+import { movePurchase as moveCoins } from '../features/purchases/move-purchase.ts';
 import { OperatorPurchase, operatorPurchase } from '../features/purchases/operator-purchase.ts';
-import { operation, Reason } from './operation.ts';
+import { moveSubscriptionPurchase } from '../features/subscription/move-purchase.ts';
+import { readPurchase as readSubscription } from '../features/subscription/purchase-document.ts';
+import { factsWhereItIs, followed } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason, type OperatorParts, type Prepared } from './operation.ts';
 
 const Named = z
   .string()
@@ -86,3 +94,111 @@ export const lookAtPurchase = operation({
     };
   },
 });
+
+const MoveReply = z.object({
+  purchase: z.string(),
+  accountId: AccountId.meta({ description: 'The owner now.' }),
+  movedFrom: AccountId,
+  coins: z.int().optional().meta({ description: 'Of a purchase of coins: those that went along.' }),
+  takenCoins: z.int().optional().meta({ description: 'Coins that the account before had to give. Left out: a service books the entries.' }),
+  replayed: z.literal(true).optional(),
+});
+
+export const movePurchase = operation({
+  name: 'purchases move',
+  method: 'POST',
+  path: '/v1/admin/purchases/{purchase}/move',
+  operationId: 'movePurchase',
+  role: 'economist',
+  summary: 'Gives a purchase of coins, or of a subscription, to another account, once per key.',
+  description:
+    'For a buyer who used another account. The coins that the purchase granted, less those that refunds took, go along: an entry `refund` takes them from ' +
+    'the account before, down to a debt (with REFUNDS=floor down to 0), and an entry `topup` gives them to the new one. Later refunds concern the new ' +
+    'owner. It is undone by moving it back with another key. A purchase can be moved 20 times. A subscription gives its access to the new account, and no ' +
+    'longer to the one before; whoever has its token may still claim it from a guest.',
+  input: z.object({ purchase: Named, account: Account, key: CoinKey, reason: Reason }),
+  reply: MoveReply,
+  errors: ['purchase_not_found', 'account_not_found', 'account_deleted', 'key_reused', 'invalid_request'],
+  example:
+    `curl -s $base/v1/admin/purchases/GPA.3345-1234-5678-90123/move -H "authorization: Bearer $COINOP_KEY" ` +
+    `-H 'content-type: application/json' -d '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","key":"ticket-4711","reason":"bought as a guest, ticket 4711"}'`,
+  async prepare({ purchase, account: asked, key, reason }, parts, { by }) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const found = await findPurchase(purchase, parts.scripts);
+    const { accountId } = account;
+    if (found === undefined) return moveSubscription(purchase, { accountId, key, reason }, parts);
+    const { purchaseId, document } = found;
+    const { owner } = document;
+    if (owner === '-') return refuse('account_deleted', { message: 'Its account was deleted: nobody can get it.' });
+    const before = await factsWhereItIs(owner, parts);
+    if (before.accountId === accountId && !document.moves.some((move) => move.key === key)) return owns();
+    const [from, to] = await Promise.all([before.accountId, accountId].map((id) => ledgerEnds(id, parts.scripts)));
+    const coins = Math.max(0, document.granted - document.taken);
+    return {
+      question:
+        `Move the purchase ${purchaseId} of ${document.productId} (${coins} coins) from the account ${before.accountId}, which has ${from!.balance}, to ` +
+        `the account ${accountId}, which has ${to!.balance}? Key: ${key}. Reason: ${reason}`,
+      what: { purchase: purchaseId, account: accountId, from: before.accountId, coins, key },
+      why: reason,
+      noted: (reply) => ({
+        ...(reply.takenCoins === undefined ? {} : { takenCoins: reply.takenCoins }),
+        ...(reply.replayed === undefined ? {} : { replayed: 'yes' }),
+      }),
+      async act() {
+        if (!parts.keySecret.isKnown) await parts.keySecret.read();
+        const moved = await moveCoins(purchaseId, { ownerSeen: owner, owner: accountId, key, by, reason }, parts);
+        if (!('document' in moved)) return refusedMove(moved.word);
+        const move = moved.document.moves.find((each) => each.key === key)!;
+        return {
+          purchase: purchaseId,
+          accountId: move.to,
+          movedFrom: move.from,
+          coins: move.coins,
+          takenCoins: move.taken,
+          ...(moved.word === 'replayed' ? { replayed: true as const } : {}),
+        };
+      },
+    };
+  },
+});
+
+/** As `movePurchase`, for a purchase of a subscription. */
+async function moveSubscription(
+  purchase: string,
+  { accountId, key, reason }: { readonly accountId: string; readonly key: string; readonly reason: string },
+  parts: OperatorParts,
+): Promise<Prepared<z.input<typeof MoveReply>> | Refusal> {
+  const document = ACCOUNT_ID.test(purchase) ? await readSubscription(purchase, parts.scripts) : undefined;
+  if (document === undefined || !ACCOUNT_ID.test(document.owner)) return refuse('purchase_not_found');
+  const before = await factsWhereItIs(document.owner, parts);
+  const of = document.productId;
+  return {
+    question: `Move the purchase ${purchase} of ${of} from the account ${before.accountId} to the account ${accountId}? Key: ${key}. Reason: ${reason}`,
+    what: { purchase, account: accountId, from: before.accountId, key },
+    why: reason,
+    noted: ({ replayed }): Readonly<Record<string, string>> => (replayed === undefined ? {} : { replayed: 'yes' }),
+    async act() {
+      const word = await moveSubscriptionPurchase(purchase, { ownerSeen: document.owner, owner: accountId, key }, parts);
+      if (word === 'owned') return owns();
+      if (word === 'retired') return invalid('purchase', 'Was replaced by a later one: move that one');
+      if (word === 'changed') return refusedMove(word);
+      return { purchase, accountId, movedFrom: before.accountId, ...(word === 'replayed' ? { replayed: true as const } : {}) };
+    },
+  };
+}
+
+const owns = () => invalid('account', 'Owns this purchase');
+
+function refusedMove(word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown') {
+  switch (word) {
+    case 'key_reused':
+      return refuse(word, { message: 'This key moved the purchase to another account.' });
+    case 'busy':
+      return invalid('purchase', 'Is not in the ledger yet: a running service books it within a second, or look at "purchases stuck"');
+    case 'full':
+      return invalid('purchase', 'Was moved 20 times');
+    default:
+      return invalid('purchase', 'Has another owner since: look at it again');
+  }
+}

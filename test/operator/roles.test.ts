@@ -49,6 +49,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'purchases show': ['viewer', { purchase: 'GPA.0000' }],
   'purchases stuck': ['viewer'],
   'purchases look': ['support', { purchase: 'GPA.0000', reason }],
+  'purchases move': ['economist', { purchase: 'GPA.0000', account: nobody, key: 'a', reason }],
   'boards list': ['viewer', { game }],
   'boards seasons': ['viewer', { game }],
   'boards remove': ['economist', { game, player: nobody, reason }],

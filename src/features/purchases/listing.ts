@@ -17,6 +17,15 @@ const listScript = defineScript({
   durable: true,
 });
 
+const unlistScript = defineScript({
+  file: new URL('unlist-purchase.lua', import.meta.url),
+  keys: ['standing', 'listed'],
+  args: ['purchase'],
+  answers: ['unlisted', 'moving', 'moved', 'deleted'],
+  library: standingLibrary,
+  durable: true,
+});
+
 const readListed = defineScript({
   file: new URL('read-listed.lua', import.meta.url),
   keys: ['listed'],
@@ -45,6 +54,14 @@ export async function listPurchase(owner: string, purchaseId: string, at: number
   );
   if (figures[0] === '1') scripts.accountCreated();
   return word === 'listed';
+}
+
+/** Takes a purchase out of the lists of an account and of the one that it moved into. @returns true */
+export async function unlistPurchase(owner: string, purchaseId: string, scripts: CallerScripts): Promise<true> {
+  await runWhereItIs(owner, scripts, (id) =>
+    scripts.run(unlistScript, { standing: standingKey(id), listed: purchaseKeys.listed(id) }, { purchase: purchaseId }),
+  );
+  return true;
 }
 
 /** Purchases that are read at a time. */

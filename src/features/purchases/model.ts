@@ -10,7 +10,8 @@ export const purchaseKeys = {
    * quantity, refunded, checkedAt, test, tellsRefunds as the store said last; productId and unitCoins of the catalogue when it was granted;
    * owner (an account id; after a move still the guest's; `-` once the account was deleted), at (when it was recorded), grantedAt,
    * refundedAt, balanceAfter (of the grant); what the ledger has of it (`purchase-booking.lua`); finished (1 once the store was told), faults
-   * (looks in a row that failed), act (the last act that was written ahead in the queue). It never expires: without it the purchase could
+   * (looks in a row that failed), act (the last act that was written ahead in the queue), moves (JSON: to which accounts operators gave it),
+   * transfer (`<type> <coins> <account> <number>`: the next entry that such a move is due). It never expires: without it the purchase could
    * be granted again.
    */
   purchase: (purchaseId: string) => `{product-purchase:${purchaseId}}`,
@@ -50,6 +51,26 @@ export interface PurchaseBooking {
   readonly number: string;
 }
 
+/** An entry that takes the coins of a purchase from one account, or gives them to another. */
+export interface PurchaseTransfer extends PurchaseBooking {
+  readonly accountId: string;
+  readonly text: string;
+}
+
+/** An operator gave the purchase to another account. */
+export interface PurchaseMoveRecord {
+  readonly at: number;
+  readonly from: string;
+  readonly to: string;
+  /** That the purchase had granted, less those that refunds had taken. */
+  readonly coins: number;
+  /** That the account before had to give: fewer with REFUNDS=floor. Undefined: not booked yet. */
+  readonly taken: number | undefined;
+  readonly key: string;
+  readonly by: string;
+  readonly reason: string;
+}
+
 /** A purchase as Redis keeps it. Times are milliseconds since 1970. */
 export interface PurchaseDocument {
   readonly store: SellingStore;
@@ -73,6 +94,8 @@ export interface PurchaseDocument {
   readonly isFinished: boolean;
   readonly tellsRefunds: boolean;
   readonly booking: PurchaseBooking | undefined;
+  readonly transfer: PurchaseTransfer | undefined;
+  readonly moves: readonly PurchaseMoveRecord[];
   readonly at: number;
   readonly checkedAt: number;
   readonly grantedAt: number | undefined;
@@ -81,6 +104,11 @@ export interface PurchaseDocument {
   readonly balanceAfter: number;
   readonly faults: number;
 }
+
+/** What became of an operator's move. `busy`: a ledger lacks an entry of the purchase, and a service books it. */
+export type Moved =
+  | { readonly word: 'moved' | 'replayed'; readonly document: PurchaseDocument }
+  | { readonly word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown' };
 
 export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocument {
   const text = (name: string): string => fields.get(name) ?? '';
@@ -104,6 +132,8 @@ export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocumen
     isFinished: fields.has('finished'),
     tellsRefunds: fields.has('tellsRefunds'),
     booking: type === '' ? undefined : { type: type as PurchaseBooking['type'], coins: Number(coins), number: text('entries') },
+    transfer: transferIn(text('transfer')),
+    moves: movesIn(text('moves')),
     at: number('at'),
     checkedAt: number('checkedAt'),
     grantedAt: timeOf(text('grantedAt')),
@@ -111,6 +141,25 @@ export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocumen
     balanceAfter: number('balanceAfter'),
     faults: number('faults'),
   };
+}
+
+function transferIn(text: string): PurchaseTransfer | undefined {
+  const [type, coins, accountId = '', number = ''] = text.split(' ');
+  if (type !== 'topup' && type !== 'refund') return undefined;
+  // `Number('-0')` is not 0 to everybody.
+  return { type, coins: Number(coins) || 0, accountId, number, text };
+}
+
+function movesIn(text: string): PurchaseMoveRecord[] {
+  const moves = text === '' ? [] : (JSON.parse(text) as Record<keyof PurchaseMoveRecord, string>[]);
+  return moves.map(({ at, coins, taken, ...rest }) => {
+    return { ...rest, at: Number(at), coins: Number(coins), taken: taken === undefined ? undefined : Number(taken) };
+  });
+}
+
+/** Whether a ledger lacks an entry of the purchase. */
+export function isUnbooked({ booking, transfer }: PurchaseDocument): boolean {
+  return booking !== undefined || transfer !== undefined;
 }
 
 /** Whether the store has to be told that the buyer has what was bought. */

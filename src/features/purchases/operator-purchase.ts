@@ -1,6 +1,33 @@
 import { z } from 'zod';
 import { isoTime } from '../../accounts/fields.ts';
-import { needsFinish, Purchase, shownPurchase, type PurchaseDocument } from './model.ts';
+import { AccountId } from '../../accounts/ids.ts';
+import { isUnbooked, needsFinish, Purchase, shownPurchase, type PurchaseDocument } from './model.ts';
+
+const PurchaseMove = z
+  .object({
+    at: z.iso.datetime(),
+    from: AccountId,
+    to: AccountId,
+    coins: z.int().meta({ description: 'That went along.' }),
+    takenCoins: z
+      .int()
+      .optional()
+      .meta({ description: 'That the account before had to give: fewer with REFUNDS=floor. Left out: not booked yet.' }),
+    by: z.string(),
+    reason: z.string(),
+  })
+  .meta({
+    id: 'PurchaseMove',
+    example: {
+      at: '2026-11-22T12:00:00.000Z',
+      from: 'curm1Cv7xqcLNkr2BfHmj9',
+      to: 'BQ5v1mHk2nYtZ8cXw0aLpR',
+      coins: 500,
+      takenCoins: 500,
+      by: 'ada@ops-1',
+      reason: 'ticket 4711',
+    },
+  });
 
 /** A purchase of coins as operators see it. The store's own id is a secret where it claims the purchase, and is not shown. */
 export const OperatorPurchase = z
@@ -23,11 +50,12 @@ export const OperatorPurchase = z
         '`unpaid`: the store waits for the money. `unbooked`: the ledger lacks an entry. `unfinished`: the store was not told yet. Missing: nothing is left to do.',
     }),
     failedLooks: z.int().meta({ description: 'Looks in a row that failed.' }),
+    moves: z.array(PurchaseMove).optional().meta({ description: 'To which accounts operators gave it, the latest last.' }),
   })
   .meta({ id: 'OperatorCoinPurchase' });
 
 export function operatorPurchase(purchaseId: string, document: PurchaseDocument): z.input<typeof OperatorPurchase> {
-  const { owner, orderId, sku, packageName, buyer, taken, grantedAt, refundedAt, checkedAt, isFinished, faults } = document;
+  const { owner, orderId, sku, packageName, buyer, taken, grantedAt, refundedAt, checkedAt, isFinished, faults, moves } = document;
   return {
     ...shownPurchase(purchaseId, document),
     accountId: owner === '-' ? undefined : owner,
@@ -42,12 +70,17 @@ export function operatorPurchase(purchaseId: string, document: PurchaseDocument)
     isFinished,
     stuck: stuckIn(document),
     failedLooks: faults,
+    ...(moves.length === 0 ? {} : { moves: moves.map(shownMove) }),
   };
+}
+
+function shownMove({ at, from, to, coins, taken, by, reason }: PurchaseDocument['moves'][number]): z.input<typeof PurchaseMove> {
+  return { at: isoTime(at)!, from, to, coins, takenCoins: taken, by, reason };
 }
 
 /** What is left to do for a purchase. */
 export function stuckIn(document: PurchaseDocument): 'unpaid' | 'unbooked' | 'unfinished' | undefined {
-  if (document.booking !== undefined) return 'unbooked';
+  if (isUnbooked(document)) return 'unbooked';
   if (document.state === 'pending' && document.owner !== '-') return 'unpaid';
   return needsFinish(document) ? 'unfinished' : undefined;
 }

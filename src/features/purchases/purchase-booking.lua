@@ -20,6 +20,8 @@ end
 
 -- Decides the next entry, if the ledger does not have what the store's word comes to. Returns its type.
 local function decide()
+  -- The coins of a purchase that an operator moved have to arrive first: with REFUNDS=floor a refund takes no more than there is.
+  if redis.call('HEXISTS', purchase, 'transfer') == 1 then return end
   local booking, owner, state, unit_coins, quantity, refunded, granted_units, granted, returned_units, taken =
     unpack(redis.call('HMGET', purchase,
       'booking', 'owner', 'state', 'unitCoins', 'quantity', 'refunded', 'grantedUnits', 'granted', 'returnedUnits', 'taken'))

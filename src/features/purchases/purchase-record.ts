@@ -2,7 +2,7 @@ import { defineScript } from '../../redis/script.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { ProductPurchase, SellingStore } from '../../stores/store.ts';
-import { documentOf, purchaseKeys, type PurchaseDocument } from './model.ts';
+import { documentOf, purchaseKeys, type Moved, type PurchaseDocument } from './model.ts';
 
 const bookingPrelude = new URL('purchase-booking.lua', import.meta.url);
 
@@ -57,6 +57,24 @@ export const releaseScript = defineScript({
   keys: ['purchase'],
   args: ['owner'],
   answers: ['released', 'kept'],
+  durable: true,
+});
+
+const moveScript = defineScript({
+  file: new URL('move-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['ownerSeen', 'owner', 'key', 'by', 'reason', 'act'],
+  answers: ['moved', 'replayed', 'key_reused', 'busy', 'changed', 'full', 'unknown'],
+  prelude: bookingPrelude,
+  durable: true,
+});
+
+const transferredScript = defineScript({
+  file: new URL('transferred.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['booked', 'taken'],
+  answers: ['recorded'],
+  prelude: bookingPrelude,
   durable: true,
 });
 
@@ -124,4 +142,24 @@ export async function releasePurchase(purchaseId: string, owner: string, scripts
 
 export async function recordVoid(purchaseId: string, act: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(voidScript, keysOf(purchaseId), { act });
+}
+
+/** Gives a purchase to another account. `move-purchase.ts` does what follows. */
+export async function recordMove(
+  purchaseId: string,
+  move: Record<'ownerSeen' | 'owner' | 'key' | 'by' | 'reason' | 'act', string>,
+  scripts: ScriptRunner,
+): Promise<Moved> {
+  const [word, ...words] = await scripts.run(moveScript, keysOf(purchaseId), move);
+  return word === 'moved' || word === 'replayed' ? { word, document: parsed(words) } : { word };
+}
+
+/** Records that a ledger has the entry of a purchase that moves. @returns the purchase, with the next one. Undefined: it is gone */
+export async function recordTransferred(
+  purchaseId: string,
+  transfer: { readonly booked: string; readonly taken: number },
+  scripts: ScriptRunner,
+): Promise<PurchaseDocument | undefined> {
+  const [, ...words] = await scripts.run(transferredScript, keysOf(purchaseId), transfer);
+  return words.length === 0 ? undefined : parsed(words);
 }

@@ -8,7 +8,8 @@ import type { DueQueue } from '../../redis/due-queue.ts';
 import type { AppStore, OneTimeProducts, ProductPurchase, SellingStore } from '../../stores/store.ts';
 import { keepOrder } from './find-purchase.ts';
 import { listPurchase } from './listing.ts';
-import { boundAccountOf, needsFinish, purchaseIdOf, purchaseKeys, type PurchaseBooking, type PurchaseDocument } from './model.ts';
+import { boundAccountOf, isUnbooked, needsFinish, purchaseIdOf, purchaseKeys, type PurchaseDocument } from './model.ts';
+import { bookTransfer, type PurchaseBookings } from './move-purchase.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid, releasePurchase } from './purchase-record.ts';
 
@@ -36,19 +37,9 @@ const REFUNDED_TELL_MS = 7 * 86_400_000;
 /** Concurrent changes of one purchase that a call follows. */
 const TRIES = 30;
 
-/** An entry of the ledger was booked, or could not be. `coins/bookings.ts` says how. */
-type Booked =
-  | { readonly word: 'done' | 'replayed'; readonly coins: number; readonly balanceAfter: number; readonly balance: number }
-  | { readonly word: 'deleted' | 'banned' | 'balance_limit' };
-
 export interface PurchaseParts {
   readonly scripts: CallerScripts;
-  readonly bookings: {
-    book(
-      accountId: string,
-      entry: { type: PurchaseBooking['type']; coins: number; key: readonly string[]; refusesBanned: boolean },
-    ): Promise<Booked>;
-  };
+  readonly bookings: PurchaseBookings;
   readonly catalogue: { productSoldAs(store: SellingStore, sku: string): { productId: string; coins: number } | undefined };
   readonly store: AppStore | undefined;
   /** Whether a purchase that nobody paid for counts. */
@@ -191,7 +182,7 @@ export class Purchases {
     let document = await readPurchase(purchaseId, scripts);
     if (document === undefined) return undefined;
     // Coins first: the store may be away.
-    if (document.booking !== undefined) ({ document } = await this.#book(purchaseId, document));
+    if (isUnbooked(document)) ({ document } = await this.#book(purchaseId, document));
     if (document.id === '') return undefined;
     const { store, id, packageName, owner } = document;
     const seller = this.sellerOf(store);
@@ -234,7 +225,7 @@ export class Purchases {
    */
   async #follow(purchaseId: string, recorded: PurchaseDocument, isClaim: boolean, traceparent?: string): Promise<Followed> {
     const { scripts, now, log, counts } = this.#parts;
-    const isDue = recorded.booking !== undefined;
+    const isDue = isUnbooked(recorded);
     const { document, balance, word } = await this.#book(purchaseId, recorded);
     if (word === 'deleted') return { document, balance, word, nextAt: needsFinish(document) ? now() : undefined };
     if (word === 'balance_limit') return { document, balance, word, nextAt: now() + backoffMs(document.faults + 1) };
@@ -265,8 +256,10 @@ export class Purchases {
     due: PurchaseDocument,
   ): Promise<{ document: PurchaseDocument; balance: number | undefined; word: 'done' | 'deleted' | 'balance_limit' }> {
     const { scripts, bookings, counts } = this.#parts;
-    let document = due;
+    const moved = await bookTransfer(purchaseId, due, this.#parts);
+    let { document } = moved;
     let balance: number | undefined;
+    if (moved.word !== 'done') return { document, balance, word: moved.word };
     for (let booking = document.booking; booking !== undefined; booking = document.booking) {
       const { owner, store, at, orderId } = document;
       const { type, coins, number } = booking;

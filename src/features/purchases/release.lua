@@ -5,6 +5,6 @@
 local found = redis.call('HMGET', purchase, 'owner', 'grantedAt', 'finished', 'state')
 if found[1] ~= owner then return {'kept'} end
 redis.call('HSET', purchase, 'owner', '-')
-redis.call('HDEL', purchase, 'booking', 'buyer', 'orderId', 'balanceAfter')
+redis.call('HDEL', purchase, 'booking', 'buyer', 'orderId', 'balanceAfter', 'transfer', 'moves')
 if not found[2] or found[3] or found[4] ~= 'purchased' then redis.call('HDEL', purchase, 'id') end
 return {'released'}

@@ -4,6 +4,7 @@ import type { Config } from '../../config.ts';
 import { Bans } from '../../features/accounts/bans.ts';
 import { Deletions } from '../../features/accounts/deletions.ts';
 import { Catalogue } from '../../features/catalogue/file.ts';
+import { Bookings } from '../../features/coins/bookings.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
 import { MoveJournal } from '../../features/store/move-journal.ts';
 import { holdings } from '../../holdings.ts';
@@ -31,9 +32,10 @@ export function openOperatorParts(
   const metrics = { accountDeleted(): void {} };
   const now = Date.now;
   const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
+  const bookings = new Bookings({ scripts, keySecret, coinTotals: { applied(): void {} }, config });
   const bans = new Bans({ scripts, catalogue, config, holdings, log, now });
   return {
-    parts: { scripts, keySecret, catalogue, config, deletions, bans, grantPace: new GrantPace(), now },
+    parts: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), now },
     closeParts() {
       keySecret.close();
       catalogue.close();

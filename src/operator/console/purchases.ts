@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { OperatorPurchase } from '../../features/purchases/operator-purchase.ts';
-import { listStuckPurchases, lookAtPurchase, showPurchase } from '../purchases.ts';
+import { listStuckPurchases, lookAtPurchase, movePurchase, showPurchase } from '../purchases.ts';
 import type { CommandGroup } from './command.ts';
 import { commandOf } from './operate.ts';
 import { facts, minuteOfText, table } from './table.ts';
@@ -40,6 +40,17 @@ export const purchases: CommandGroup = {
       input: ({ words: [purchase] }) => ({ purchase }),
       text: ({ purchaseId }) => `The service asks the store about ${purchaseId} within a second, if it runs.`,
     }),
+    move: commandOf(movePurchase, {
+      words: ['PURCHASE', 'ACCOUNTID'],
+      flags: { key: { value: 'KEY', summary: 'such as the number of a ticket: the same key takes effect once. Needed' } },
+      changes: true,
+      input: ({ words: [purchase, account], flags: { key } }) => ({ purchase, account, key }),
+      text: ({ purchase, accountId, movedFrom, coins, takenCoins, replayed }) => {
+        const along =
+          coins === undefined ? '' : ` ${coins} coins went along; ${takenCoins ?? 'not yet known how many'} were taken from ${movedFrom}.`;
+        return `${replayed === true ? 'The key was used before: ' : ''}The purchase ${purchase} of ${movedFrom} is that of ${accountId} now.${along}`;
+      },
+    }),
   },
 };
 
@@ -66,11 +77,16 @@ export function lifeOf({
   takenCoins,
   refundedQuantity,
   quantity,
+  moves = [],
 }: Shown): string[] {
   const events: [string | undefined, string][] = [
     [at, 'the service saw it'],
     [grantedAt, `its coins were booked (${coins} in sum)`],
     [refundedAt, `the last refund was booked: ${refundedQuantity ?? 0} of ${quantity} units, ${takenCoins} coins in sum`],
+    ...moves.map((move): [string, string] => [
+      move.at,
+      `${move.by} moved it from ${move.from} to ${move.to}, with ${move.coins} coins: ${move.reason}`,
+    ]),
     [checkedAt, `the store was asked${isFinished ? ', and knows that the buyer has the coins' : ''}`],
   ];
   const happened = events.filter((event): event is [string, string] => event[0] !== undefined);

@@ -9,6 +9,7 @@ export const MINUTE = 60_000;
 export interface CoinShop extends AsyncDisposable {
   readonly service: TestService;
   readonly redis: Redis;
+  readonly location: { readonly socketPath: string };
   readonly logLines: string[];
   /** Another service on the same Redis, with a clock of its own. */
   branch(options?: StartOptions): Promise<TestService>;
@@ -31,6 +32,7 @@ export async function openCoinShop(options: StartOptions = {}): Promise<CoinShop
   return {
     service,
     redis: own.redis,
+    location: own.location,
     logLines,
     branch,
     async issue(order = {}) {

@@ -1,0 +1,27 @@
+-- Gives a purchase to another account, and decides the entries that take its coins along. The key makes it once.
+-- KEYS purchase
+-- ARGV owner_seen, owner, key, by, reason, act
+-- Prelude purchase-booking.lua: whole, add, decide, document
+-- Answers moved(field, value …) replayed(field, value …) key_reused busy changed full unknown
+local MOST_MOVES = 20
+local known_owner, booking, transfer, granted, taken, text = unpack(redis.call('HMGET', purchase,
+  'owner', 'booking', 'transfer', 'granted', 'taken', 'moves'))
+if not known_owner then return {'unknown'} end
+local moves = text and cjson.decode(text) or {}
+for _, move in ipairs(moves) do
+  if move.key == key then
+    if move.to ~= owner then return {'key_reused'} end
+    return {'replayed', document()}
+  end
+end
+if known_owner ~= owner_seen then return {'changed'} end
+-- The coins are known once the ledger has what the purchase is due.
+if booking or transfer then return {'busy'} end
+if #moves == MOST_MOVES then return {'full'} end
+
+-- Nothing below refuses.
+local coins = whole(math.max(0, tonumber(granted or '0') - tonumber(taken or '0')))
+moves[#moves + 1] = {at = whole(now), from = known_owner, to = owner, coins = coins, key = key, by = by, reason = reason}
+redis.call('HSET', purchase, 'owner', owner, 'act', act, 'moves', cjson.encode(moves),
+  'transfer', string.format('refund -%s %s m%d', coins, known_owner, #moves))
+return {'moved', document()}

@@ -1,0 +1,41 @@
+import type { Services } from '../../declare.ts';
+import { defineScript } from '../../redis/script.ts';
+import { finishPurchase } from './finish-purchase.ts';
+import { subscriptionKeys } from './model.ts';
+import { accountOf, queued, readPurchase } from './purchase-document.ts';
+
+const moveScript = defineScript({
+  file: new URL('move-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['ownerSeen', 'owner', 'isOwner', 'key', 'act'],
+  answers: ['moved', 'replayed', 'owned', 'changed', 'retired'],
+  prelude: new URL('purchase-todo.lua', import.meta.url),
+  durable: true,
+});
+
+interface SubscriptionMove {
+  /** The owner that the operator was shown. */
+  readonly ownerSeen: string;
+  readonly owner: string;
+  readonly key: string;
+}
+
+/**
+ * Gives a purchase of a subscription to another account. The lines of both accounts follow; if this process dies, the queue does it.
+ * @returns `owned`: it is the account's already, by no move of this key
+ */
+export async function moveSubscriptionPurchase(
+  hash: string,
+  { ownerSeen, owner, key }: SubscriptionMove,
+  parts: Pick<Services, 'scripts' | 'now'>,
+): Promise<(typeof moveScript)['answers'][number]> {
+  const { scripts } = parts;
+  let word: (typeof moveScript)['answers'][number] = 'changed';
+  await queued(hash, parts, async (act) => {
+    const isOwner = Number((await accountOf(ownerSeen, scripts)) === owner);
+    [word] = await scripts.run(moveScript, { purchase: subscriptionKeys.purchase(hash) }, { ownerSeen, owner, isOwner, key, act });
+    const document = word === 'moved' || word === 'replayed' ? await finishPurchase(hash, parts) : await readPurchase(hash, scripts);
+    return document?.dueAt;
+  });
+  return word;
+}
