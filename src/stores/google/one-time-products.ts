@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import type { Refusal } from '../../errors.ts';
 import { appStoreUnavailable } from '../store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { ACKNOWLEDGE_MS, lookInApps, ProductId, purchasesUrl, UNKNOWN_STATE_MS } from './purchases.ts';
+import { lookInApps, ProductId, purchasesUrl, readPurchase, tell, UNKNOWN_STATE_MS } from './purchases.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**
@@ -92,30 +91,17 @@ export class PlayProducts implements OneTimeProducts {
   }
 
   /** Calls `purchases.productsv2.getproductpurchasev2`. */
-  async #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<ProductPurchase | 'unknown'> {
-    const checkedAt = this.#parts.now();
+  #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<ProductPurchase | 'gone' | 'unknown'> {
+    const asked = { packageName, id: token, checkedAt: this.#parts.now() };
     const url = `${purchasesUrl(this.#parts, packageName)}/productsv2/tokens/${encodeURIComponent(token)}`;
-    const { status, body } = await this.#api.call({ method: 'GET', url, traceparent });
-    if (status >= 400) return 'unknown';
-    const purchase = parsePurchase(body, { packageName, id: token, checkedAt });
-    if (typeof purchase !== 'string') return purchase;
-    this.#parts.log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
-    throw appStoreUnavailable(UNKNOWN_STATE_MS);
+    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#parts, this.#api);
   }
 
-  /** Calls `purchases.products.consume`, which acknowledges too: Google refunds a purchase that is not acknowledged within three days. */
-  async finish({ packageName, sku, id }: SoldProduct, traceparent?: string): Promise<boolean> {
-    const { log } = this.#parts;
+  /** Calls `purchases.products.consume`, which acknowledges too. */
+  finish({ packageName, sku, id }: SoldProduct, traceparent?: string): Promise<boolean> {
     const call = `${encodeURIComponent(sku)}/tokens/${encodeURIComponent(id)}:consume`;
     const url = `${purchasesUrl(this.#parts, packageName)}/products/${call}`;
-    try {
-      const { status } = await this.#api.call({ method: 'POST', url, body: {}, traceparent, budgetMs: ACKNOWLEDGE_MS });
-      if (status < 300) return true;
-      log.warn({ status }, 'the app store refused the consumption of a purchase: the next check looks at it');
-    } catch (error) {
-      log.warn({ reason: (error as Refusal).message }, 'a purchase could not be consumed: the next check tries again');
-    }
-    return false;
+    return tell('consumption', { url, traceparent }, this.#parts, this.#api);
   }
 
   /** Calls `purchases.voidedpurchases.list` for each app, which leaves refunds of some units out unless they are asked for. */

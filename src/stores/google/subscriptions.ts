@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import type { Refusal } from '../../errors.ts';
-import { appStoreUnavailable } from '../store-outage.ts';
 import type { Bought, StorePurchase, StoreState, Subscriptions } from '../store.ts';
 import type { GoogleApi } from './google-api.ts';
-import { ACKNOWLEDGE_MS, lookInApps, ProductId, purchasesUrl, UNKNOWN_STATE_MS } from './purchases.ts';
+import { lookInApps, ProductId, purchasesUrl, readPurchase, tell } from './purchases.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**
@@ -68,31 +66,17 @@ export class PlaySubscriptions implements Subscriptions {
   }
 
   /** Calls `purchases.subscriptionsv2.get`, which answers 410 once the purchase expired long ago. */
-  async #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
-    const checkedAt = this.#parts.now();
+  #lookIn(packageName: string, token: string, traceparent: string | undefined): Promise<StorePurchase | 'gone' | 'unknown'> {
+    const asked = { packageName, token, checkedAt: this.#parts.now() };
     const url = `${purchasesUrl(this.#parts, packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
-    const { status, body } = await this.#api.call({ method: 'GET', url, traceparent });
-    if (status === 410) return 'gone';
-    if (status >= 400) return 'unknown';
-    const purchase = parsePurchase(body, { packageName, token, checkedAt });
-    if (typeof purchase !== 'string') return purchase;
-    this.#parts.log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
-    throw appStoreUnavailable(UNKNOWN_STATE_MS);
+    return readPurchase({ url, traceparent }, (body) => parsePurchase(body, asked), this.#parts, this.#api);
   }
 
-  /** Calls `purchases.subscriptions.acknowledge`: Google refunds a purchase that is not acknowledged within three days. */
-  async acknowledge({ packageName, productId, token }: Bought, traceparent?: string): Promise<boolean> {
-    const { log } = this.#parts;
+  /** Calls `purchases.subscriptions.acknowledge`. */
+  acknowledge({ packageName, productId, token }: Bought, traceparent?: string): Promise<boolean> {
     const call = `${encodeURIComponent(productId)}/tokens/${encodeURIComponent(token)}:acknowledge`;
     const url = `${purchasesUrl(this.#parts, packageName)}/subscriptions/${call}`;
-    try {
-      const { status } = await this.#api.call({ method: 'POST', url, body: {}, traceparent, budgetMs: ACKNOWLEDGE_MS });
-      if (status < 300) return true;
-      log.warn({ status }, 'the app store refused the acknowledgement of a purchase: the next check tries again');
-    } catch (error) {
-      log.warn({ reason: (error as Refusal).message }, 'a purchase could not be acknowledged: the next check tries again');
-    }
-    return false;
+    return tell('acknowledgement', { url, traceparent }, this.#parts, this.#api);
   }
 }
 
