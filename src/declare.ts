@@ -9,6 +9,7 @@ import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { Proofs } from './features/entitlement/proof.ts';
 import type { EventLog } from './features/events/log.ts';
+import type { OutboxNews } from './features/events/outbox-news.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PurchaseCounts } from './features/purchases/purchase-counts.ts';
 import type { Purchases } from './features/purchases/purchases.ts';
@@ -73,7 +74,8 @@ export interface Services {
   readonly coinTotals: CoinTotals;
   /** Ledger entries of the service itself: bought coins and prizes. */
   readonly bookings: Bookings;
-  /** Undefined with EVENTS=off. */
+  /** Both undefined with EVENTS=off. */
+  readonly outboxNews: OutboxNews | undefined;
   readonly events: EventLog | undefined;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;

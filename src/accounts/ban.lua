@@ -3,10 +3,12 @@
 -- ARGV ban_end (0: never), since, reason (base64url, or -)
 -- Library standing.lua: standing_of
 -- Library standing-changes.lua: ban
+-- Library account-events.lua: tell_event
 -- Answers banned moving moved(account that it moved into) deleted(time)
 --
 -- A guest that is moving is not banned here: the account that it moves into would not be.
 local state, detail = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 ban(standing, ban_end, since, reason)
+tell_event(string.match(standing, '^{(.-)}'), 'b', ban_end)
 return {'banned'}

@@ -1,3 +1,4 @@
+import { accountEvents } from './account-events.ts';
 import { standingChanges, standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts } from './caller-scripts.ts';
@@ -11,7 +12,7 @@ const banScript = defineScript({
   args: ['banEnd', 'since', 'reason'],
   answers: ['banned', 'moving', 'moved', 'deleted'],
   durable: true,
-  library: [standingLibrary, standingChanges],
+  library: [standingLibrary, standingChanges, accountEvents],
 });
 
 const unbanScript = defineScript({

@@ -3,6 +3,7 @@
 -- ARGV at, by (owner, operator, backup, or the account that a guest moved into)
 -- Library standing.lua: standing_of
 -- Library standing-changes.lua: mark_deleted
+-- Library account-events.lua: tell_event
 -- Answers marked account_deleted account_banned(end, 0 without one) moving sign_in_required other
 --
 -- A banned account does not delete itself: a new account of the same user would follow. An operator deletes it. After a restore, `backup`
@@ -16,4 +17,5 @@ if state == 'moved' and (by == 'owner' or by == 'operator') then return {'sign_i
 if is_of_guest and not (state == 'moved' and detail == by) then return {'other'} end
 if state == 'banned' and by == 'owner' then return {'account_banned', detail} end
 mark_deleted(standing, at)
+tell_event(string.match(standing, '^{(.-)}'), 'd', '')
 return {'marked'}

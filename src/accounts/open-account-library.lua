@@ -1,5 +1,6 @@
 -- The functions of prologue-open.lua. Redis defines them once a batch: as closures of each call they would cost every coin
 -- operation half a microsecond.
+-- Calls tell_event() of account-events.lua.
 -- `creation_used`: the script created something else that counts as a creation.
 local account_created, creation_used
 local function open_account(account, creation_barred)
@@ -7,6 +8,7 @@ local function open_account(account, creation_barred)
   if creation_barred ~= '' then return false end
   redis.call('HSET', account, 'createdAt', now)
   account_created = true
+  tell_event(string.match(account, '^{(.-)}'), 'n', '')
   return true
 end
 local function is_proven(account) return redis.call('HEXISTS', account, 'installVerifiedAt') == 1 end

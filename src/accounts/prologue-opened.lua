@@ -2,6 +2,7 @@
 -- account there when the script answers {'rate_limited'}, and runs the script again.
 -- KEYS -
 -- ARGV is_open, creation_barred, proven
+-- Library account-events.lua: tell_event
 -- Library opened-account-library.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --

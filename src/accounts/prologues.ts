@@ -1,4 +1,5 @@
 import { definePrologue } from '../redis/script.ts';
+import { accountEvents } from './account-events.ts';
 import { standingLibrary } from './standing.ts';
 
 /** For a script that acts for a caller: refuses an ended session, and an account that is not open, before the script does anything. */
@@ -28,13 +29,13 @@ export const opensAccount = definePrologue({
   keys: ['account'],
   args: ['creationBarred'],
   answers: ['rate_limited'],
-  library: new URL('open-account-library.lua', import.meta.url),
+  library: [accountEvents, new URL('open-account-library.lua', import.meta.url)],
   looked: definePrologue({
     after: checksCaller.looked,
     file: new URL('prologue-opened.lua', import.meta.url),
     keys: [],
     args: ['isOpen', 'creationBarred', 'proven'],
     answers: ['rate_limited'],
-    library: new URL('opened-account-library.lua', import.meta.url),
+    library: [accountEvents, new URL('opened-account-library.lua', import.meta.url)],
   }),
 });

@@ -1,3 +1,4 @@
+import { accountEvents } from './account-events.ts';
 import { standingChanges, standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
@@ -10,7 +11,7 @@ export const markDeleted = defineScript({
   args: ['at', 'by'],
   answers: ['marked', 'account_deleted', 'account_banned', 'moving', 'sign_in_required', 'other'],
   durable: true,
-  library: [standingLibrary, standingChanges],
+  library: [standingLibrary, standingChanges, accountEvents],
 });
 
 const indexTombstone = defineScript({

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { CallerScripts } from '../accounts/caller-scripts.ts';
 import { SettingError, type Config } from '../config.ts';
+import { hasEventLog } from '../features/events/log.ts';
 import { openConnections, type RedisConnections } from '../redis/redis-connections.ts';
 import { openRedis } from './opened-redis.ts';
 
@@ -32,13 +33,12 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
       connections.disconnect();
       throw error;
     });
+    const parts = { now: Date.now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable };
+    // What an operator changes is an event where a service with EVENTS=on has ever run, whatever this command's own settings say.
+    const hasEvents = await hasEventLog(new CallerScripts(connections.scripts, parts));
     return {
       connections,
-      scripts: new CallerScripts(connections.scripts, {
-        now: Date.now,
-        replicas: config.REDIS_WAIT_REPLICAS,
-        durable: connections.durable,
-      }),
+      scripts: new CallerScripts(connections.scripts, { ...parts, emitted: hasEvents ? () => {} : undefined }),
       degraded: opened.degraded,
       close,
     };

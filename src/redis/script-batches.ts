@@ -45,9 +45,9 @@ const NO_WORDS: readonly string[] = [];
 /** How long Redis waits for the replicas: shorter than the deadline of a request. */
 const REPLICAS_WAIT_MS = 1500;
 
-/** The tag of the outbox of a call in a Cluster: of its caller's slot, else of the slot that it runs in. */
+/** The tag of the outbox of a call in a Cluster. */
 export function outboxTagOf({ script, keys, prologue }: Call): string {
-  return tagOf(slotOf(prologue?.callerKey ?? keys[script.slotOf]!));
+  return tagOf(slotOf(script.outboxOf === undefined ? (prologue?.callerKey ?? keys[script.slotOf]!) : keys[script.outboxOf]!));
 }
 
 /** Gathers the calls of one turn of the event loop, and sends them on one connection. */

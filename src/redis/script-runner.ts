@@ -139,7 +139,7 @@ export class ScriptRunner {
     });
   }
 
-  protected get isOnCluster(): boolean {
+  get isOnCluster(): boolean {
     return this.#map !== undefined;
   }
 

@@ -21,6 +21,8 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly prologue: Prologue | undefined;
   /** Whose slot the script runs in: the caller's, or that of this key. All its keys but the prologue's lie there. */
   readonly slotOf: Key | 'caller';
+  /** What the script emits is of this key's slot. Undefined: of its caller's, else of the slot that it runs in. */
+  readonly outboxOf: Key | undefined;
   /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have what the script wrote. */
   readonly durable: boolean;
   /** The same script for a caller in another slot: the answers of `accounts/look.lua` take the place of the prologue's keys. */
@@ -88,6 +90,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
    * has a prologue, else its first key's.
    */
   slotOf?: Key | 'caller';
+  /** What the script emits is of this key's account, and not of its caller's. */
+  outboxOf?: Key;
   durable?: boolean;
   /** False: the script uses the caller's account itself. Where that lies in another slot, its callers do something else. */
   looked?: false;
@@ -138,7 +142,7 @@ export function defineScript<const Key extends string, const Argument extends st
   });
   const parts = partsWith(prologue);
   if (parts.keys.length + parts.args.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
-  const common = { name, keys, args, shared, answers, slotOf, durable, lists };
+  const common = { name, keys, args, shared, answers, slotOf, outboxOf: declaration.outboxOf, durable, lists };
   const isApart = slotOf !== 'caller' && prologue?.looked !== undefined && declaration.looked !== false;
   const looked = isApart ? scriptOf({ ...common, prologue: prologue.looked, looked: undefined }, partsWith(prologue.looked)) : undefined;
   return scriptOf({ ...common, prologue, looked }, parts);

@@ -34,7 +34,7 @@ export function startBackgroundWork(
     services.seasons.takeOver(),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
     services.purchases.takeOver(),
-    ...(services.events === undefined ? [] : [new Relay(services)]),
+    ...(services.outboxNews === undefined ? [] : [new Relay({ ...services, outboxNews: services.outboxNews })]),
     ...(store?.products === undefined
       ? []
       : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts, mayWrite })]),

@@ -18,6 +18,7 @@ import { pairFeed } from '../features/pairing/feed.ts';
 import { PurchaseCounts } from '../features/purchases/purchase-counts.ts';
 import { Purchases } from '../features/purchases/purchases.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
+import { OutboxNews } from '../features/events/outbox-news.ts';
 import { EventLog } from '../features/events/log.ts';
 import { roomFeed } from '../features/rooms/feed.ts';
 import { Matches } from '../features/rooms/match/matches.ts';
@@ -70,14 +71,15 @@ export function servicesOf(
   const { subscriber, durable, source } = connections;
   const replicas = config.REDIS_WAIT_REPLICAS;
   const { checksTags, redisAheadMs: timeAheadMs } = options;
-  const scripts = new CallerScripts(connections.scripts, {
+  const outboxNews = config.EVENTS === 'on' ? new OutboxNews(() => scripts, subscriber) : undefined;
+  const scripts: CallerScripts = new CallerScripts(connections.scripts, {
     now,
     observe: metrics.observeScript,
     failed,
     replicas,
     durable,
     data,
-    emitted: config.EVENTS === 'on' ? () => {} : undefined,
+    emitted: outboxNews && ((tag) => outboxNews.emitted(tag)),
     checksTags,
     timeAheadMs,
   });
@@ -136,6 +138,7 @@ export function servicesOf(
     metrics,
     coinTotals,
     bookings,
+    outboxNews,
     events: config.EVENTS === 'on' ? new EventLog({ scripts, subscriber }) : undefined,
     store: appStore,
     checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),

@@ -65,7 +65,7 @@ let redis: Redis;
 
 beforeAll(async () => {
   own = await startRedis();
-  service = await start({ redis: own.location, holdings: [...holdings, pets], settings: { ADMIN_API: 'on' } });
+  service = await start({ redis: own.location, holdings: [...holdings, pets], settings: { ADMIN_API: 'on', EVENTS: 'on' } });
   ({ redis } = service.service);
 });
 afterAll(async () => {

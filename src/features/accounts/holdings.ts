@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { eventFields } from '../../accounts/account-events.ts';
 import { heldFields, isoTime, kindOf } from '../../accounts/fields.ts';
 import type { ShownAccount, Holding } from '../../accounts/holdings.ts';
 import { AccountId } from '../../accounts/ids.ts';
@@ -9,9 +10,10 @@ const Time = z.iso.datetime();
 /** The account itself: its hash, and the record of what became of it. */
 export const accountHolding = {
   name: 'account',
-  fields: [heldFields('own', 'createdAt')],
+  fields: [heldFields('own', 'createdAt'), eventFields],
   keys: [
     { name: 'account', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: /told:\S+/, life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
     { name: 'moves', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   exported: {

@@ -1,8 +1,9 @@
 -- Books an entry that the service itself makes, of bought coins or a prize: once per key, whole or not at all.
 -- KEYS ledger, account, standing
--- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or ''), least (balance to which a refund may take it)
+-- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or ''), least (balance to which a refund may take it), event (of a purchase: its letter and the words before the coins, or '')
 -- Shared kept (milliseconds, 0: for ever), secret
 -- Library standing.lua: standing_of
+-- Library account-events.lua: tell_event
 -- Library ledger.lua: MAX_BALANCE, is_data_of, whole, tail, used_for, file_key, forget_oldest, append
 -- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
 --
@@ -23,7 +24,10 @@ if after > MAX_BALANCE then return {'balance_limit'} end
 
 -- Nothing below refuses.
 local created = seq == 0 and redis.call('HSETNX', account, 'createdAt', now) or 0
+local id = string.match(account, '^{(.-)}')
+if created == 1 then tell_event(id, 'n', '') end
 file_key(ledger, key_hash, whole(seq + 1), seq)
 append(ledger, seq + 1, after, letter .. whole(booked), key)
+if event ~= '' then tell_event(id, string.sub(event, 1, 1), string.sub(event, 3) .. ' ' .. whole(booked)) end
 forget_oldest(ledger, kept, secret, seq + 1)
 return {'done', whole(booked), whole(after), whole(created)}

@@ -1,3 +1,4 @@
+import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { runWhereItIs } from '../../accounts/standing-look.ts';
@@ -14,10 +15,10 @@ import { serviceKey } from './service-key.ts';
 const bookScript = defineScript({
   file: new URL('book.lua', import.meta.url),
   keys: ['ledger', 'account', 'standing'],
-  args: ['letter', 'coins', 'key', 'keyHash', 'refusesBanned', 'least'],
+  args: ['letter', 'coins', 'key', 'keyHash', 'refusesBanned', 'least', 'event'],
   shared: ['kept', 'secret'],
   answers: ['done', 'replayed', 'balance_limit', 'banned', 'deleted', 'moving', 'moved', 'other_data'],
-  library: [standingLibrary, ledgerLibrary],
+  library: [standingLibrary, accountEvents, ledgerLibrary],
   durable: true,
 });
 
@@ -32,6 +33,16 @@ export interface Booking {
   readonly key: readonly string[];
   /** Whether a ban keeps the entry from being booked. A banned account gets no prize, and keeps what it bought. */
   readonly refusesBanned: boolean;
+  /** What the event of the purchase tells. Only of a `topup` and of a `refund`. */
+  readonly purchase?: BookedPurchase;
+}
+
+export interface BookedPurchase {
+  readonly purchaseId: string;
+  readonly store: string;
+  readonly productId: string;
+  /** Units that are granted, or refunded in sum. */
+  readonly quantity: number;
 }
 
 /** `accountId` is the account whose ledger has the entry: for a guest that moved, the one that it moved into. */
@@ -91,7 +102,7 @@ export class Bookings {
    * @throws Error if Redis is away, or the connection broke: the entry may be booked, and the same call may be repeated
    * @throws RangeError for coins or a key that no entry of the type has
    */
-  async book(accountId: string, { type, coins, key, refusesBanned }: Booking): Promise<BookingOutcome> {
+  async book(accountId: string, { type, coins, key, refusesBanned, purchase }: Booking): Promise<BookingOutcome> {
     if (!mayBook(type, coins)) throw new RangeError(`${coins} are no coins of an entry of type ${type}`);
     const { scripts, keySecret, coinTotals, config } = this.#parts;
     const text = serviceKey(type, key);
@@ -110,6 +121,7 @@ export class Bookings {
           key: text,
           keyHash: keySecret.hashOf(text),
           refusesBanned: refusesBanned ? '1' : '',
+          event: eventOf(type, purchase),
           least: config.REFUNDS === 'debt' ? MIN_BALANCE : 0,
           kept: config.LEDGER_RETENTION_DAYS * DAY_MS,
           secret: keySecret.text,
@@ -134,4 +146,11 @@ export class Bookings {
 function mayBook(type: ServiceEntryType, coins: number): boolean {
   if (!Number.isSafeInteger(coins) || Math.abs(coins) > MAX_BALANCE || coins === 0) return false;
   return type === 'refund' || coins > 0;
+}
+
+/** In the format of `book.lua`. `features/events/model.ts` reads the event. */
+function eventOf(type: ServiceEntryType, purchase: BookedPurchase | undefined): string {
+  if (purchase === undefined) return '';
+  const { purchaseId, store, productId, quantity } = purchase;
+  return `${type === 'refund' ? 'r' : 'g'} ${purchaseId} ${store} ${productId} ${quantity}`;
 }

@@ -1,6 +1,6 @@
 -- An account's ledger, for every script that changes a balance.
 -- Defines MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), used_for(), claim(),
--- file_key(), forget_oldest(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
+-- file_key(), forget_oldest(), tell_entry(), append(), is_small() and file_guest(). used_for() calls functions of standing.lua.
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
 -- that a balance can never differ from its history. A debt, which only refunds make, is a balance below 0. The origin is the server key or
@@ -186,16 +186,19 @@ local function time_text()
   return batch_time
 end
 
--- Appends an entry. If a key is to find the entry, the caller has filed the key already. `origin` may be nil or ''.
-local function append(ledger, seq, balance, operation, key, origin)
+-- Tells the event `coins.changed`. account-events.lua says how its number is made.
+local function tell_entry(ledger, seq, balance, operation)
+  local others = redis.call('HGET', of_account(ledger, 'account'), 'events') or 0
+  emit(string.format('c %s %d %d:%d %s', string.sub(ledger, 2, -9), seq + others, seq, balance, operation))
+end
+
+-- Appends an entry. If a key is to find the entry, the caller has filed the key already. `origin` may be nil or ''. `is_guests`: the
+-- ledger is the copy of a guest's, whose events are told in the guest's slot.
+local function append(ledger, seq, balance, operation, key, origin, is_guests)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end
   redis.call('RPUSH', ledger, string.format('%d:%d %s %s %s', seq, balance, operation, at, key))
-  if emits then
-    -- The event `coins.changed`. account-events.lua says how its number is made.
-    local others = redis.call('HGET', of_account(ledger, 'account'), 'events') or 0
-    emit(string.format('c %s %d %d:%d %s', string.sub(ledger, 2, -9), seq + others, seq, balance, operation))
-  end
+  if emits and not is_guests then tell_entry(ledger, seq, balance, operation) end
   if seq % ENTRIES_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(ledger, 0, seq - 1)
   -- Split: copy the new bucket's share of the hashes, then remove it from the parent. So each hash is always in one of them.

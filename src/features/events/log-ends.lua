@@ -8,11 +8,11 @@ local first, last = 0, redis.call('ZCARD', chunks) - 1
 local function chunk_at(rank) return tonumber(redis.call('ZRANGE', chunks, rank, rank)[1]) end
 local function oldest_of(rank) return redis.call('LINDEX', chunk_key(state, chunk_at(rank)), 0) or '' end
 local function time_of(entry) return tonumber(string.match(entry, '^%S+ (%w+)') or '0', 36) end
-if last < 0 then return {'ends', readable or '0', readable or '0', next or '0', ''} end
+if last < 0 then return {'ends', readable or '0', readable or '0', next or '', ''} end
 if time ~= '' then
   while first < last do
     local middle = math.ceil((first + last) / 2)
     if time_of(oldest_of(middle)) < tonumber(time) then first = middle else last = middle - 1 end
   end
 end
-return {'ends', position_text(chunk_at(first) * CHUNK_LENGTH), readable or '0', next or '0', oldest_of(0)}
+return {'ends', position_text(chunk_at(first) * CHUNK_LENGTH), readable or '0', next or '', oldest_of(0)}

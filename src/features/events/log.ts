@@ -83,6 +83,16 @@ const LOOK_INTERVAL_MS = 2000;
 /** `positionAt` counts on events being in the order of their times. They are but for the time that the relay takes and what clocks differ. */
 const CLOCKS_DIFFER_MS = 60_000;
 
+/** Whether a service with EVENTS=on has run on this data. False while the log cannot be read: a part of a Cluster may be away. */
+export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
+  try {
+    const [, , , next] = await scripts.run(logEnds, keys, { time: '' });
+    return next !== '';
+  } catch {
+    return false;
+  }
+}
+
 /** The log of events, for readers. The relay writes it (`relay.ts`). */
 export class EventLog implements EventReader {
   readonly #parts: EventLogParts;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
 
 /** Keys of the log. They have one hash tag, so that one script appends, and one order holds for all events. */
@@ -16,6 +17,9 @@ export const eventKeys = {
   /** A sorted set: deleted accounts whose events the log still tells, by the position at which their deletion stands. */
   forgotten: '{events}:forgotten',
 };
+
+/** Begins the marks of events that another slot decided and that the account has told. Each lives a day. */
+export const forwardedKey = (accountId: string): string => keyOfAccount(accountId, 'told:');
 
 /** The channel on which the relay announces the position after the last readable event. */
 export const EVENTS_CHANNEL = 'events';
@@ -139,7 +143,7 @@ export const Event = z
 export type EventRecord = z.output<typeof Event>;
 
 /**
- * An event as an entry of the log: `<letter> <id> <account or -> <number> <word>…`. The id begins with the microseconds since 1970, in
+ * An event as an entry of the log: `<letter> <id> <account or -> <number or -> <word>…`. The id begins with the microseconds since 1970, in
  * base 36. An entry of a deleted account has no words.
  */
 export function parseEvent(entry: string): EventRecord {
@@ -150,7 +154,8 @@ export function parseEvent(entry: string): EventRecord {
     id,
     type,
     at: new Date(Math.floor(parseInt(id, 36) / 1000)).toISOString(),
-    ...(accountId === '-' ? {} : { accountId, number: Number(number) }),
+    ...(accountId === '-' ? {} : { accountId }),
+    ...(number === '-' ? {} : { number: Number(number) }),
     data: words.length === 0 ? {} : dataOf[type](words),
   };
 }
@@ -170,16 +175,16 @@ const dataOf: Record<EventType, (words: Words) => EventRecord['data']> = {
   },
   'purchase.granted': purchaseData,
   'purchase.refunded': purchaseData,
-  'subscription.changed': ([state = '', expiresAt = '-', productId]) => ({
+  'subscription.changed': ([state = '', expiresAt = '-', ...product]) => ({
     state,
-    ...(productId === undefined ? {} : { productId }),
+    ...(product.length === 0 ? {} : { productId: product.join(' ') }),
     ...(expiresAt === '-' ? {} : { expiresAt: new Date(Number(expiresAt)).toISOString() }),
   }),
   'account.created': () => ({}),
   'account.moved': ([from = '']) => ({ from }),
   'account.deleted': () => ({}),
   'account.banned': ([end = '0']) => (end === '0' ? {} : { expiresAt: new Date(Number(end)).toISOString() }),
-  'pairing.claimed': () => ({}),
+  'pairing.claimed': ([pairingId = '']) => ({ pairingId }),
   'board.season_ended': ([game = '', season = '', entries, prizes]) => ({
     game,
     season,

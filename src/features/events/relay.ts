@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
+import { accountEvents } from '../../accounts/account-events.ts';
+import { accountKey } from '../../accounts/account-keys.ts';
 import { OUTBOX } from '../../redis/outbox.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { eventKeys } from './model.ts';
+import { SLOTS, tagOf } from '../../redis/slots.ts';
+import { eventKeys, forwardedKey } from './model.ts';
+import type { OutboxNews } from './outbox-news.ts';
 
 const logLibrary = new URL('log.lua', import.meta.url);
 
 const takeOutbox = defineScript({
   file: new URL('take-outbox.lua', import.meta.url),
   keys: ['outbox'],
-  args: ['last', 'limit'],
+  args: ['last', 'limit', 'limitBytes'],
   answers: ['taken'],
   durable: true,
 });
@@ -31,6 +35,23 @@ const showLog = defineScript({
   answers: ['shown'],
 });
 
+const forwardEvent = defineScript({
+  file: new URL('forward-event.lua', import.meta.url),
+  keys: ['account', 'forwarded'],
+  args: ['id', 'letter', 'words'],
+  answers: ['told', 'known'],
+  library: accountEvents,
+  durable: true,
+});
+
+const countOutbox = defineScript({
+  file: new URL('count-outbox.lua', import.meta.url),
+  keys: ['outbox'],
+  args: [],
+  answers: ['counted'],
+  readOnly: true,
+});
+
 const leaseRelay = defineScript({
   file: new URL('lease-relay.lua', import.meta.url),
   keys: ['state'],
@@ -40,10 +61,14 @@ const leaseRelay = defineScript({
   durable: true,
 });
 
-/** Elements of an outbox that are taken at a time: up to 2,048 events, which take Redis a millisecond or two to append. */
-const ELEMENTS_AT_ONCE = 32;
+/** What is taken of an outbox at a time: some 2,000 events, which Redis appends in a millisecond or two. An element has 1 to 64 events. */
+const ELEMENTS_AT_ONCE = 512;
+const BYTES_AT_ONCE = 131_072;
 
-/** How often the outbox of one Redis is looked at, while there is news and while there was none for a second. */
+/** Outboxes of a Cluster that a look concerns: their calls share a few commands. */
+const OUTBOXES_AT_ONCE = 256;
+
+/** How often the relay looks while there is news, and while there was none for a second. */
 const BUSY_LOOK_MS = 10;
 const IDLE_LOOK_MS = 50;
 
@@ -54,8 +79,13 @@ const RENEW_MS = 1000;
 /** After a look that failed: Redis is away, or a slot moves. */
 const RETRY_MS = 200;
 
+/** A Cluster's outboxes are looked at all in turn, in 13 s: some processes die before they hint. */
+const SWEPT_AT_ONCE = 128;
+const SWEEP_MS = 100;
+
 export interface RelayParts {
   readonly scripts: ScriptRunner;
+  readonly outboxNews: OutboxNews;
   readonly log: Logger;
 }
 
@@ -65,6 +95,8 @@ interface Element {
   readonly begin: string;
   readonly microseconds: number;
   readonly entries: readonly string[];
+  /** Events of accounts in other slots, which are told there (`forward-event.lua`): letter, id, account, words. */
+  readonly elsewhere: readonly (readonly [letter: string, id: string, accountId: string, words: string])[];
 }
 
 /**
@@ -80,6 +112,11 @@ export class Relay {
   readonly #holder = randomBytes(9).toString('base64url');
   /** The begin of the last element of each outbox that is in the log. */
   readonly #last = new Map<string, string>();
+  /** Tags of outboxes that may have news. */
+  readonly #tags = new Set<string>();
+  /** The slot whose outbox the sweep of a Cluster comes to next. */
+  #sweptTo = 0;
+  #sweptAt = -Infinity;
   #isHolder = false;
   #knownNext = 0;
   #renewedAt = -Infinity;
@@ -99,12 +136,8 @@ export class Relay {
     this.#isClosed = true;
     this.#wake?.();
     await this.#running;
+    this.#parts.outboxNews.close();
     if (this.#isHolder) await this.#lease(0).catch(() => {});
-  }
-
-  /** A script of this process has emitted. */
-  emitted(_tag: string): void {
-    this.#newsAt = performance.now();
   }
 
   async #run(): Promise<void> {
@@ -125,6 +158,7 @@ export class Relay {
     if (this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => {
       this.#wake = (): void => {
+        this.#wake = undefined;
         clearTimeout(this.#timer);
         resolve();
       };
@@ -136,74 +170,137 @@ export class Relay {
     if (performance.now() < this.#renewedAt + RENEW_MS) return;
     const startedAt = performance.now();
     const [word, next, readable] = await this.#lease(LEASE_MS);
-    this.#isHolder = word === 'yours';
     this.#renewedAt = startedAt;
-    if (!this.#isHolder) return;
+    if (word === 'others') {
+      this.#isHolder = false;
+      this.#parts.outboxNews.relay(undefined);
+      return;
+    }
     this.#knownNext = Math.max(this.#knownNext, Number(next));
     // An earlier holder died between `append` and `show`.
-    if (next !== readable) await this.#show(next!);
+    if (next !== readable) await this.#show(Number(next));
+    if (!this.#isHolder) await this.#begin();
+  }
+
+  /** This process relays from now on. */
+  async #begin(): Promise<void> {
+    this.#isHolder = true;
+    this.#parts.outboxNews.relay((tags) => {
+      for (const tag of tags) this.#tags.add(tag);
+      // News that come while the relay works are found by its next look.
+      if (performance.now() > this.#newsAt + BUSY_LOOK_MS) this.#wake?.();
+      this.#newsAt = performance.now();
+    });
+    this.#tags.add('');
+    if (this.#isCluster)
+      for (let slot = 0; slot < SLOTS && !this.#isClosed; slot += OUTBOXES_AT_ONCE) await this.#sweep(slot, OUTBOXES_AT_ONCE);
   }
 
   #lease(leaseMs: number) {
     return this.#parts.scripts.run(leaseRelay, { state: eventKeys.state }, { holder: this.#holder, leaseMs });
   }
 
-  async #show(readable: string): Promise<void> {
-    await this.#parts.scripts.run(showLog, { state: eventKeys.state }, { readable });
+  get #isCluster(): boolean {
+    return this.#parts.scripts.isOnCluster;
   }
 
   /** @returns after how many milliseconds to look again */
   async #look(): Promise<number> {
-    const hasNews = await this.#relay('');
-    if (hasNews) this.#newsAt = performance.now();
+    if (!this.#isCluster) this.#tags.add('');
+    else if (performance.now() > this.#sweptAt + SWEEP_MS) {
+      this.#sweptAt = performance.now();
+      await this.#sweep(this.#sweptTo, SWEPT_AT_ONCE);
+      this.#sweptTo = (this.#sweptTo + SWEPT_AT_ONCE) % SLOTS;
+    }
+    const tags = [...this.#tags].slice(0, OUTBOXES_AT_ONCE);
+    for (const tag of tags) this.#tags.delete(tag);
+    const left = await this.#relay(tags);
+    if (left !== 'nothing') this.#newsAt = performance.now();
+    if (left === 'more' || this.#tags.size > OUTBOXES_AT_ONCE) return 0;
     return performance.now() < this.#newsAt + 1000 ? BUSY_LOOK_MS : IDLE_LOOK_MS;
   }
 
-  /** Carries what an outbox has. @returns whether it had something */
-  async #relay(tag: string): Promise<boolean> {
-    for (let rounds = 0; ; rounds++) {
-      const seen = this.#last.get(tag) ?? '';
-      const [, , ...texts] = await this.#parts.scripts.run(
-        takeOutbox,
-        { outbox: `${tag}${OUTBOX}` },
-        { last: seen, limit: ELEMENTS_AT_ONCE },
-      );
-      if (texts.length === 0 || this.#isClosed) return rounds > 0;
-      await this.#append(
-        tag,
-        seen,
-        texts.map((text) => parseElement(text, tag)),
-      );
-      await this.#keepLease();
-      if (!this.#isHolder) return true;
+  /** Finds the outboxes of slots that have something. */
+  async #sweep(slot: number, count: number): Promise<void> {
+    const tags = Array.from({ length: count }, (_, index) => tagOf(slot + index));
+    const counts = await Promise.allSettled(tags.map((tag) => this.#parts.scripts.run(countOutbox, { outbox: `${tag}${OUTBOX}` }, {})));
+    counts.forEach((counted, index) => {
+      if (counted.status === 'fulfilled' && counted.value[1] !== '0') this.#tags.add(tags[index]!);
+    });
+  }
+
+  /** Carries a part of what these outboxes have. @returns whether they had anything, and whether they have more */
+  async #relay(tags: readonly string[]): Promise<'nothing' | 'some' | 'more'> {
+    // One turn of the event loop: the calls for all outboxes of a primary share commands.
+    const taken = await Promise.all(tags.map((tag) => this.#take(tag)));
+    const news = taken
+      .filter((each) => each !== undefined)
+      .toSorted((one, other) => one.elements[0]!.microseconds - other.elements[0]!.microseconds);
+    if (news.length === 0) return 'nothing';
+    await Promise.all(
+      news.flatMap(({ elements }) => elements.flatMap(({ elsewhere }) => elsewhere)).map((event) => this.#forward(...event)),
+    );
+    const positions = await Promise.all(news.map(({ tag, seen, elements }) => this.#append(tag, seen, elements)));
+    this.#knownNext = Math.max(this.#knownNext, ...positions);
+    await this.#show(this.#knownNext);
+    return news.some(({ hasMore }) => hasMore) ? 'more' : 'some';
+  }
+
+  async #forward(letter: string, id: string, accountId: string, words: string): Promise<void> {
+    const keys = { account: accountKey(accountId), forwarded: forwardedKey(accountId) };
+    await this.#parts.scripts.run(forwardEvent, keys, { id, letter, words });
+  }
+
+  async #take(tag: string) {
+    const seen = this.#last.get(tag) ?? '';
+    try {
+      const args = { last: seen, limit: ELEMENTS_AT_ONCE, limitBytes: BYTES_AT_ONCE };
+      const [, left, ...texts] = await this.#parts.scripts.run(takeOutbox, { outbox: `${tag}${OUTBOX}` }, args);
+      if (texts.length === 0) return undefined;
+      // The next look drops these, and takes more.
+      this.#tags.add(tag);
+      return { tag, seen, hasMore: left !== '', elements: texts.map((text) => parseElement(text, tag)) };
+    } catch (error) {
+      // A primary that is away holds up no other one.
+      this.#tags.add(tag);
+      this.#parts.log.debug({ reason: (error as Error).message, outbox: tag }, 'an outbox could not be read; the relay tries again');
+      return undefined;
     }
   }
 
-  async #append(tag: string, seen: string, elements: readonly Element[]): Promise<void> {
+  /** @returns the position after the last event of the log, as far as this tells */
+  async #append(tag: string, seen: string, elements: readonly Element[]): Promise<number> {
     const last = elements.at(-1)!.begin;
     const [word, figure] = await this.#parts.scripts.run(
       appendLog,
       { state: eventKeys.state, chunks: eventKeys.chunks, forgotten: eventKeys.forgotten },
       { source: tag, seen, last, knownNext: this.#knownNext, entries: elements.flatMap(({ entries }) => entries).join('\n') },
     );
-    if (word === 'changed') {
-      this.#last.set(tag, figure!);
-      return;
-    }
-    this.#last.set(tag, last);
-    this.#knownNext = Number(figure);
-    await this.#show(figure!);
+    this.#last.set(tag, word === 'appended' ? last : figure!);
+    return word === 'appended' ? Number(figure) : 0;
+  }
+
+  async #show(readable: number): Promise<void> {
+    await this.#parts.scripts.run(showLog, { state: eventKeys.state }, { readable });
   }
 }
+
+/** An event whose account lies on another primary than the script that decided it. */
+const ELSEWHERE = /^(\w) (\S+) (\S+) \? (.*)$/;
 
 function parseElement(text: string, tag: string): Element {
   const [time = '', ...lines] = text.split('\n');
   const microseconds = Number(time);
   const from = `${microseconds.toString(36)}-${tag.slice(1, -1) || '0'}`;
+  // `c <account> <number> …` becomes `c <id> <account> <number> …`.
+  const entries = lines.map((line, index) => `${line.slice(0, 1)} ${from}-${index.toString(36)}${line.slice(1)}`);
   return {
     begin: `${time}\n${lines[0]}`,
     microseconds,
-    // `c <account> <number> …` becomes `c <id> <account> <number> …`.
-    entries: lines.map((line, index) => `${line.slice(0, 1)} ${from}-${index.toString(36)}${line.slice(1)}`),
+    entries: entries.filter((entry) => !ELSEWHERE.test(entry)),
+    elsewhere: entries.flatMap((entry) => {
+      const [, letter, id, accountId, words] = ELSEWHERE.exec(entry) ?? [];
+      return letter === undefined ? [] : [[letter, id!, accountId!, words!] as const];
+    }),
   };
 }

@@ -38,4 +38,13 @@ local state = (#thresholds > 0 and entries > 0) and 'paying' or 'paid'
 redis.call('SET', closed_key, string.format('%.0f', math.max(ends, tonumber(redis.call('GET', closed_key) or 0))))
 redis.call('HSET', season_hash, 'state', state, 'closedAt', string.format('%.0f', millis), 'entries', string.format('%d', entries),
   'thresholds', table.concat(thresholds, ' '))
+if emits then
+  -- The event `board.season_ended`. It is of no account.
+  local prizes, last = 0, thresholds[#thresholds] and string.match(thresholds[#thresholds], '^[^:]+')
+  if last == '*' then prizes = entries
+  elseif last then
+    prizes = is_ascending and redis.call('ZCOUNT', season_scores, '-inf', last) or redis.call('ZCOUNT', season_scores, last, '+inf')
+  end
+  emit(string.format('e - - %s %s %d %d', string.match(scores, '^{board:(.-)}'), season, entries, prizes))
+end
 return {state}

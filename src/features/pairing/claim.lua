@@ -1,7 +1,7 @@
 -- Takes a step in a pairing: scan looks at it, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
 -- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing)
--- Prologue prologue-open.lua: open_account, answer, moved_in, generation
+-- Prologue prologue-open.lua: account, open_account, tell_event, answer, moved_in, generation
 -- Library standing.lua: has_guest
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
 --
@@ -54,4 +54,9 @@ if not open_account(account, creation_barred) then return {'rate_limited'} end
 redis.call('HSET', pair, 'claimant', claimant, 'winner', claimant, 'generation', generation, 'kind', kind)
 keep_name()
 set_status('claimed')
+if emits then
+  -- As pairingIdOf of model.ts. Where the account lies on another primary, the relay of events takes the event there for its number.
+  local pairing_id = string.sub(redis.sha1hex('coinop:pairing:' .. string.sub(pair, 7, -2)), 1, 22)
+  if account == '' then emit('p ' .. claimant .. ' ? ' .. pairing_id) else tell_event(claimant, 'p', pairing_id) end
+end
 return details('claimed')

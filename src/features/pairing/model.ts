@@ -44,6 +44,11 @@ export const pairKeys = {
   pair: (token: string) => `{pair:${token}}`,
 };
 
+/** Names a pairing in events. The token, which opens the pairing, cannot be computed from it. `claim.lua` makes the same. */
+export function pairingIdOf(token: string): string {
+  return hash('sha1', `coinop:pairing:${token}`).slice(0, 22);
+}
+
 /**
  * Holds a secret for each of the browser's latest pairings, newest first, separated by dots. With a single secret, a second
  * tab would take the session away from the first. Each secret is valid only for the pairing it was made with, so planting

@@ -16,6 +16,7 @@ import {
   PAIR_KEPT_SECONDS,
   PAIR_LIFE_SECONDS,
   pairingUrl,
+  pairingIdOf,
   pairKeys,
   POLL_INTERVAL_SECONDS,
   secretHash,
@@ -41,6 +42,7 @@ export const newPairing = endpoint({
   emptyBody: true,
   reply: z.object({
     token: z.string().meta({ example: 'Zl8yqvJ0c3T1mXbN4kRdW7aP' }),
+    pairingId: z.string().meta({ description: 'Names the pairing in the event `pairing.claimed`.', example: '5f0d3c1b2a4e6f7890ab1c' }),
     secret: z.string().optional().meta({
       description:
         'With `session:"token"`: send it in the header `x-pair-secret` of `GET /v1/pair/status`. Keep it out of the QR code, and show it to nobody.',
@@ -77,6 +79,7 @@ export const newPairing = endpoint({
     const token = await onAnyPrimary({ draw: newPairToken, keyOf: pairKeys.pair, run: open }, scripts);
     const pairing = {
       token,
+      pairingId: pairingIdOf(token),
       expiresIn: PAIR_LIFE_SECONDS,
       interval: POLL_INTERVAL_SECONDS,
       matchCode,

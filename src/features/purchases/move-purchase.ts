@@ -12,7 +12,13 @@ export type Booked =
 export interface PurchaseBookings {
   book(
     accountId: string,
-    entry: { type: PurchaseBooking['type']; coins: number; key: readonly string[]; refusesBanned: boolean },
+    entry: {
+      type: PurchaseBooking['type'];
+      coins: number;
+      key: readonly string[];
+      refusesBanned: boolean;
+      purchase?: { purchaseId: string; store: string; productId: string; quantity: number };
+    },
   ): Promise<Booked>;
 }
 

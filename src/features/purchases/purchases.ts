@@ -261,11 +261,14 @@ export class Purchases {
     let balance: number | undefined;
     if (moved.word !== 'done') return { document, balance, word: moved.word };
     for (let booking = document.booking; booking !== undefined; booking = document.booking) {
-      const { owner, store, at, orderId } = document;
+      const { owner, store, at, orderId, productId, quantity, refunded } = document;
       const { type, coins, number } = booking;
       // One turn of the event loop: one round trip, where all go to one primary.
       const [booked] = await Promise.all([
-        bookings.book(owner, { type, coins, key: [store, purchaseId, number], refusesBanned: false }),
+        bookings.book(owner, {
+          ...{ type, coins, key: [store, purchaseId, number], refusesBanned: false },
+          purchase: { purchaseId, store, productId, quantity: type === 'topup' ? quantity : refunded },
+        }),
         listPurchase(owner, purchaseId, at, scripts),
         keepOrder(orderId, purchaseId, scripts),
       ]);

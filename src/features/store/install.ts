@@ -1,3 +1,4 @@
+import { accountEvents } from '../../accounts/account-events.ts';
 import { runWhereItIs } from '../../accounts/standing-look.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
@@ -25,7 +26,7 @@ export const keepProof = defineScript({
   keys: ['account', 'standing'],
   args: ['at'],
   answers: ['kept', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
-  library: standingLibrary,
+  library: [standingLibrary, accountEvents],
 });
 
 export const storeInstall = endpoint({

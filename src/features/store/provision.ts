@@ -1,3 +1,4 @@
+import { accountEvents } from '../../accounts/account-events.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import { checkCaller } from '../../accounts/account.ts';
@@ -28,7 +29,8 @@ export const provisionScript = defineScript({
   answers: ['opened', 'deleted', 'banned'],
   prologue: checksCaller,
   slotOf: 'account',
-  library: standingLibrary,
+  outboxOf: 'account',
+  library: [standingLibrary, accountEvents],
 });
 
 export const storeProvision = endpoint({

@@ -1,5 +1,6 @@
 -- Functions for scripts that change the purchase lines of an account (model.ts, purchasesOf). Needs account, standing and revised (keys),
--- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without() and write_lines().
+-- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without(), told_of(), told_by()
+-- and write_lines().
 
 -- The answer where the account moved, or is about to, or was deleted: its lines are elsewhere or nowhere.
 local function owner_away()
@@ -22,6 +23,20 @@ local function lines_without()
     if string.match(line, '^%S+') ~= hash then lines[#lines + 1] = line end
   end
   return lines
+end
+
+-- What the event of a line tells: state, end and product.
+local function told_of(line_words)
+  local line_state, ends, product = string.match(line_words, '^(%S+) (%S+) %S+ %S+ (.*)$')
+  return line_state .. ' ' .. ends .. ' ' .. product
+end
+
+-- The same of the line that the account has of this purchase. Nil without one.
+local function told_by()
+  for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
+    local of, line_words = string.match(line, '^(%S+) (.*)$')
+    if of == hash then return told_of(line_words) end
+  end
 end
 
 local function write_lines(lines)

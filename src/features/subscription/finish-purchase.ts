@@ -1,3 +1,4 @@
+import { accountEvents } from '../../accounts/account-events.ts';
 import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
@@ -15,7 +16,7 @@ export const putLineScript = defineScript({
   args: ['hash', 'revision', 'words', 'now'],
   answers: ['put', 'stale', 'moved', 'moving', 'deleted', 'no_account'],
   prelude: linesPrelude,
-  library: [standingLibrary, boundedLines],
+  library: [standingLibrary, boundedLines, accountEvents],
   durable: true,
 });
 
@@ -25,7 +26,7 @@ export const dropLineScript = defineScript({
   args: ['hash', 'revision'],
   answers: ['dropped', 'stale', 'moved', 'moving', 'deleted'],
   prelude: linesPrelude,
-  library: standingLibrary,
+  library: [standingLibrary, accountEvents],
   durable: true,
 });
 

@@ -2,9 +2,10 @@
 -- all its purchases: its deletion has to find them.
 -- KEYS account, standing, revised, owned
 -- ARGV hash, revision, words ('': another purchase replaced it, so it has no line), now
--- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines
+-- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines, told_of, told_by
 -- Library standing.lua: standing_of
 -- Library bounded-lines.lua: bound_lines
+-- Library account-events.lua: tell_event
 -- Answers put stale moved(account that it moved into) moving deleted(time) no_account
 local away = owner_away()
 if away then return away end
@@ -12,7 +13,10 @@ if redis.call('EXISTS', account) == 0 then return {'no_account'} end
 if not is_newer() then return {'stale'} end
 
 redis.call('SADD', owned, hash)
+local before, after = told_by(), words ~= '' and told_of(words)
 local lines = lines_without()
 if words ~= '' then lines[#lines + 1] = hash .. ' ' .. words end
 write_lines(bound_lines(lines, tonumber(now), owned))
+-- A check that finds nothing new is no event, and neither is a purchase that another one has replaced.
+if after and after ~= before then tell_event(string.match(account, '^{(.-)}'), 's', after) end
 return {'put'}

@@ -1,64 +1,61 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
-import { eventually } from '../../realtime/watcher.ts';
-import { start, type TestService } from '../../harness.ts';
+import { EventsOf, told } from './reading.ts';
 
 let service: TestService;
-let token: string;
+let events: EventsOf;
 
 beforeAll(async () => {
   service = await start({ settings: { EVENTS: 'on' } });
-  ({ token } = await makeServerKey(service, ['events']));
+  events = await EventsOf.from(service);
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-const get = (query = '') => service.get(`/v1/events${query}`, { bearer: token });
-
-/** The end of the log before a test: other tests of this Redis have events, too. */
-async function endOfLog(): Promise<string> {
-  for (let cursor: string | undefined; ;) {
-    const { body } = await get(`?limit=1000${cursor === undefined ? '' : `&after=${cursor}`}`);
-    if (body.events.length === 0 && body.cursor === cursor) return body.cursor;
-    cursor = body.cursor;
-  }
-}
-
-// oxlint-disable-next-line no-explicit-any
-type Events = any[];
-
-/** The events of an account behind a cursor, once there are so many. */
-async function eventsOf(accountId: string, after: string, count: number): Promise<Events> {
-  let found: Events = [];
-  await eventually(async () => {
-    const { body } = await get(`?after=${after}&limit=1000`);
-    found = body.events.filter((event: { accountId?: string }) => event.accountId === accountId);
-    return found.length >= count;
-  });
-  return found;
-}
-
 describe('GET /v1/events', () => {
   test('a credit and a debit are events in their order, with rising numbers and the ids of their ledger entries', async () => {
-    const after = await endOfLog();
-    const installId = 'events-install-1';
-    const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
+    const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 25, key: 'a' });
     await service.post('/v1/coins/credit', { installId, coins: 25, key: 'a' });
     await service.post('/v1/coins/debit', { installId, coins: 10, key: 'b' });
-    const events = (await eventsOf(accountId, after, 2)).filter(({ type }) => type === 'coins.changed');
-    expect(events.map(({ type, number, data }) => ({ type, number, data }))).toEqual([
-      { type: 'coins.changed', number: expect.any(Number), data: { entryId: '1', type: 'credit', coins: 25, balanceAfterCoins: 25 } },
-      { type: 'coins.changed', number: events[0].number + 1, data: { entryId: '2', type: 'debit', coins: -10, balanceAfterCoins: 15 } },
+    const found = await events.of([accountIdOf(installId)], 3);
+    expect(found.map(told)).toEqual([
+      'account.created 1 {}',
+      'coins.changed 2 {"entryId":"1","type":"credit","coins":25,"balanceAfterCoins":25}',
+      'coins.changed 3 {"entryId":"2","type":"debit","coins":-10,"balanceAfterCoins":15}',
     ]);
-    expect(Math.abs(Date.parse(events[0].at) - Date.now())).toBeLessThan(60_000);
-    expect(new Set(events.map(({ id }) => id)).size).toBe(2);
+    for (const { at } of found) expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(60_000);
+    expect(new Set(found.map(({ id }) => id)).size).toBe(3);
+  });
+
+  test('reading on by cursors of one event each gives the same events, and types leave others out', async () => {
+    const { cursor } = events;
+    const installId = freshId();
+    const mine = [accountIdOf(installId)];
+    for (const key of ['a', 'b', 'c']) await service.post('/v1/coins/credit', { installId, coins: 1, key });
+    const whole = await events.of(mine, 4);
+    let after = cursor;
+    const ids: string[] = [];
+    for (
+      let page = await events.get(`?limit=1&after=${after}`);
+      page.body.events.length > 0;
+      page = await events.get(`?limit=1&after=${after}`)
+    ) {
+      after = page.body.cursor;
+      if (mine.includes(page.body.events[0].accountId)) ids.push(page.body.events[0].id);
+    }
+    expect(ids).toEqual(whole.map(({ id }) => id));
+    const { body } = await events.get(`?types=account.created&limit=1000&after=${cursor}`);
+    expect(new Set(body.events.map(({ type }: { type: string }) => type))).toEqual(new Set(['account.created']));
+    expect((await events.get(`?types=board.season_ended&after=${cursor}`)).body.cursor).not.toBe(cursor);
   });
 
   test('a long-poll answers at the first event', async () => {
-    const after = await endOfLog();
-    const polled = get(`?after=${after}&wait=20`);
+    await events.skip();
+    const polled = events.get(`?after=${events.cursor}&wait=20`);
     const startedAt = performance.now();
-    await service.post('/v1/coins/credit', { installId: 'events-install-2', coins: 1, key: 'a' });
+    await service.post('/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' });
     const { body } = await polled;
     expect(body.events.length).toBeGreaterThan(0);
     expect(performance.now() - startedAt).toBeLessThan(10_000);
@@ -71,7 +68,7 @@ describe('refusals', () => {
     const other = await makeServerKey(service, ['coins']);
     expect((await service.get('/v1/events', { bearer: other.token })).body.error.code).toBe('forbidden');
     for (const query of ['?after=A', '?after=zzzzzzzzzzz', '?types=coins.changed,nothing', '?limit=1001', '?wait=26'])
-      expect([query, (await get(query)).status]).toEqual([query, 400]);
+      expect([query, (await events.get(query)).status]).toEqual([query, 400]);
   });
 
   test('with EVENTS=off it is 404', async () => {

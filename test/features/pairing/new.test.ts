@@ -12,6 +12,7 @@ describe('POST /v1/pair/new', () => {
     expect(body).toEqual({
       ok: true,
       token: expect.stringMatching(/^[\w-]{24}$/),
+      pairingId: expect.stringMatching(/^[0-9a-f]{22}$/),
       expiresIn: 180,
       interval: 2,
       matchCode: expect.stringMatching(/^\d\d$/),

@@ -28,6 +28,7 @@ describe('POST /v1/pair/new with session: token', () => {
     expect(body).toEqual({
       ok: true,
       token: expect.stringMatching(/^[\w-]{24}$/),
+      pairingId: expect.stringMatching(/^[0-9a-f]{22}$/),
       secret: expect.stringMatching(/^[\w-]{32}$/),
       expiresIn: 180,
       interval: 2,

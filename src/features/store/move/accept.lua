@@ -4,6 +4,7 @@
 -- Shared secret
 -- Library standing.lua: standing_of, has_guest, count_guests
 -- Library standing-changes.lua: add_guest
+-- Library account-events.lua: tell_event
 -- Library ledger.lua: MAX_BALANCE, MIN_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
 -- Prelude bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
@@ -57,10 +58,12 @@ if copied > 0 then
 end
 local created = redis.call('HSETNX', account, 'createdAt', now)
 redis.call('HSET', account, 'store', store)
+if created == 1 then tell_event(target_id, 'n', '') end
+tell_event(target_id, 'm', guest_id)
 -- A debt moves too.
 if coins ~= 0 then
   last_seq = last_seq + 1
-  append(guests, last_seq, 0, 'm' .. whole(-coins), 'merge:' .. target_id)
+  append(guests, last_seq, 0, 'm' .. whole(-coins), 'merge:' .. target_id, nil, true)
   append(ledger, target_seq + 1, target_balance + coins, 'm' .. whole(coins), 'merge:' .. guest_id)
 end
 

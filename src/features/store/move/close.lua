@@ -3,9 +3,14 @@
 -- KEYS standing
 -- ARGV move_id, target_id, names (of the keys that go, separated by blanks)
 -- Library standing-changes.lua: is_frozen, mark_moved
+-- Library ledger.lua: whole, tail, tell_entry
 -- Answers closed gone
 if not is_frozen(standing, move_id) then return {'gone'} end
 mark_moved(standing, target_id)
 local tag = string.match(standing, '^{.-}')
+-- The entry with which accept.lua took the guest's coins away. It lies in the account's slot; its event follows here.
+local ledger = tag .. ':ledger'
+local last_seq, coins = tail(ledger)
+if emits and coins ~= 0 then tell_entry(ledger, last_seq + 1, 0, 'm' .. whole(-coins)) end
 for name in string.gmatch(names, '%S+') do redis.call('UNLINK', tag .. ':' .. name) end
 return {'closed'}

@@ -1,3 +1,4 @@
+import { accountEvents } from '../../../accounts/account-events.ts';
 import { boundedLines } from '../../../accounts/bounded-lines.ts';
 import { checksCaller } from '../../../accounts/prologues.ts';
 import { standingChanges, standingLibrary } from '../../../accounts/standing.ts';
@@ -67,7 +68,7 @@ export const acceptGuest = defineScript({
   shared: ['secret'],
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
-  library: [standingLibrary, standingChanges, ledgerLibrary],
+  library: [standingLibrary, standingChanges, accountEvents, ledgerLibrary],
   prelude: boundedLines,
 });
 
@@ -104,5 +105,5 @@ export const closeGuest = defineScript({
   args: ['moveId', 'targetId', 'names'],
   answers: ['closed', 'gone'],
   durable: true,
-  library: standingChanges,
+  library: [standingChanges, ledgerLibrary],
 });

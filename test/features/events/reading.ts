@@ -1,0 +1,58 @@
+import { expect } from 'vitest';
+import type { EventRecord } from '../../../src/features/events/model.ts';
+import type { TestService } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
+
+/** Reads the events of a service with a key of its own. */
+export class EventsOf {
+  readonly #service: TestService;
+  readonly token: string;
+  cursor = '';
+
+  private constructor(service: TestService, token: string) {
+    this.#service = service;
+    this.token = token;
+  }
+
+  /** Begins behind the events that are there: all test files share one Redis. */
+  static async from(service: TestService): Promise<EventsOf> {
+    const { token } = await makeServerKey(service, ['events']);
+    const events = new EventsOf(service, token);
+    await events.skip();
+    return events;
+  }
+
+  get(query = '') {
+    return this.#service.get(`/v1/events${query}`, { bearer: this.token });
+  }
+
+  /** Goes behind the events that are there now. */
+  async skip(): Promise<void> {
+    while ((await this.next()).length > 0);
+  }
+
+  /** The next events. None: there are none now. */
+  async next(more = ''): Promise<EventRecord[]> {
+    const { body } = await this.get(`?limit=1000${this.cursor === '' ? '' : `&after=${this.cursor}`}${more}`);
+    this.cursor = body.cursor;
+    return body.events;
+  }
+
+  /** Reads on until there were so many events of these accounts, and gives those. */
+  async of(accountIds: readonly string[], count: number): Promise<EventRecord[]> {
+    const found: EventRecord[] = [];
+    await expect
+      .poll(
+        async () => {
+          found.push(...(await this.next()).filter(({ accountId }) => accountId !== undefined && accountIds.includes(accountId)));
+          return found.length;
+        },
+        { timeout: 15_000 },
+      )
+      .toBeGreaterThanOrEqual(count);
+    return found;
+  }
+}
+
+/** `coins.changed 3 {"coins":1}`, for a comparison by hand. */
+export const told = ({ type, number, data }: EventRecord): string => `${type} ${number ?? '-'} ${JSON.stringify(data)}`;
