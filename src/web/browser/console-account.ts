@@ -18,6 +18,7 @@ import {
   type Shown,
 } from './console-parts.ts';
 import { make } from './dom.ts';
+import { browserOf } from './user-agent.ts';
 
 /** All of an account on one screen. */
 export async function accountView({ words: [id = ''], query, operator, signal, again }: Asked): Promise<Shown> {
@@ -39,11 +40,12 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
       make(
         'div',
         { className: 'columns' },
-        section('Standing', standing(account), buttons(change.ban, change.unban, change.signOut, change.delete)),
+        section('Standing', standing(account), buttons(change.ban, change.unban, change.delete)),
         section('Balance', balance(account), buttons(change.adjust)),
         section('Entitlement', entitlement(account, because), buttons(change.give, change.takeBack, change.restart, change.restore)),
         section('Name', name(account), buttons(change.rename, change.unname)),
       ),
+      section('Sessions', sessions(account, operator, again), buttons(change.signOut)),
       section('Ledger', ledger(account, page, query)),
       section('Purchases of coins', coinPurchases(account)),
       section('Subscriptions', subscriptions(account)),
@@ -164,7 +166,6 @@ function standing(account: Answer): HTMLElement {
     ['Kind', account.kind],
     ['Made (UTC)', account.createdAt && time(account.createdAt)],
     ['Install proven', account.installVerifiedAt && time(account.installVerifiedAt)],
-    ['Signed out everywhere', `${account.sessions.signOutsEverywhere} times`],
     [
       'Guests that moved in',
       account.guests.length === 0
@@ -172,6 +173,44 @@ function standing(account: Answer): HTMLElement {
         : make('span', {}, ...account.guests.flatMap(({ accountId }: Answer) => [accountLink(accountId), ' '])),
     ],
   ]);
+}
+
+/** Those of pairings and of sign-ins with the store. */
+function sessions({ accountId, sessions: { listed, signOutsEverywhere } }: Answer, operator: Operator, again: () => void): HTMLElement {
+  const end = (session: string): HTMLElement => {
+    const made = changeButton(
+      {
+        title: 'End',
+        operation: 'accounts end-session',
+        path: `/accounts/${encodeURIComponent(accountId)}/end-session`,
+        target: { accountId },
+        valuesOf: () => ({ session }),
+      },
+      operator,
+      again,
+    );
+    made.setAttribute('aria-label', `End the session ${session}`);
+    return made;
+  };
+  return make(
+    'div',
+    {},
+    table(
+      'Sessions',
+      ['Session', 'Kind', 'Device', 'Since (UTC)', 'Seen (UTC)', 'Ends (UTC)', ''],
+      (listed as Answer[]).map((each) => [
+        make('span', { className: 'mono', textContent: each.id }),
+        each.kind,
+        browserOf(each.userAgent),
+        time(each.createdAt),
+        time(each.lastSeenAt),
+        time(each.expiresAt),
+        mayAct(operator, 'support') ? end(each.id) : '',
+      ]),
+      'No session of a pairing or a store is listed. Logins with an installId are not.',
+    ),
+    make('p', { className: 'hint', textContent: `Signed out everywhere ${signOutsEverywhere} times.` }),
+  );
 }
 
 function balance(account: Answer): HTMLElement {

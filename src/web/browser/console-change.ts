@@ -156,8 +156,8 @@ class Dialog {
     const before = (await this.#newest())?.number ?? 0;
     for (let tries = 1; ; tries++) {
       try {
-        await call(`/v1/admin${this.#change.path}`, { body: this.#input, says: seen });
-        return this.#showDone(await this.#logged(before));
+        const { logged } = await call(`/v1/admin${this.#change.path}`, { body: this.#input, says: seen });
+        return this.#showDone(logged as LogEntry | undefined);
       } catch (error) {
         if (!(error instanceof Failed)) throw error;
         const entry = error.isUnknown || tries > 1 ? await this.#logged(before) : undefined;

@@ -40,7 +40,7 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
   const text = make('textarea', { rows: 8, spellcheck: false, placeholder: 'accountId\nBQ5v1mHk2nYtZ8cXw0aLpR' });
   file.addEventListener('change', () => void file.files?.[0]?.text().then((read) => (text.value = read)));
   const amount = input('coins', '', { type: 'number', required: true, min: '1', max: '1000000', step: '1' });
-  const key = input('key', '', { required: true, maxLength: 255, pattern: '[ -~]+', placeholder: 'comp-2026-11' });
+  const key = input('event', '', { required: true, maxLength: 255, pattern: '[ -~]+', placeholder: 'comp-2026-11' });
   const reason = input('reason', '', { required: true, maxLength: 120 });
   const result = make('div', { className: 'stack' });
   const said = make('p', { className: 'problem' });
@@ -114,6 +114,7 @@ class Bulk {
 
   #showPreview(): void {
     const rows = this.#toGrant;
+    const apart = this.#apart;
     const { coins } = this.#terms;
     const typed = input('typed', '', { required: true, inputMode: 'numeric' });
     const key = keyInput();
@@ -155,31 +156,42 @@ class Bulk {
             textContent: `${shownCoins(rows.length)} accounts × ${shownCoins(coins)} = ${shownCoins(rows.length * coins)} coins`,
           }),
         ],
+        ...[...apart].map(([kind, { length }]) => [WORDS[kind] ?? kind, shownCoins(length)] as const),
       ]),
-      this.#others(),
+      this.#others(apart),
       ...(rows.length === 0 ? [] : [form]),
-      this.#reportButton(),
+      make('div', { className: 'row' }, this.#reportButton()),
     );
   }
 
-  /** The lines that get nothing, or that another account gets the coins of. */
-  #others(): HTMLElement {
-    const rows = this.#rows.filter(({ outcome, movedTo }) => outcome !== 'to grant' || movedTo !== undefined);
-    const shown = rows
-      .slice(0, MOST_SHOWN)
-      .map(({ line, accountId, outcome, movedTo }) => [
-        String(line),
-        accountLink(accountId),
-        outcome === 'to grant' ? 'moved: another account gets them' : (WORDS[outcome] ?? outcome),
-        movedTo === undefined ? '' : accountLink(movedTo),
-      ]);
-    return make(
-      'div',
-      {},
-      table('Lines apart', ['#Line', 'Account', 'What is with it', 'Moved to'], shown, 'Every line is an account that can get the coins.'),
-      rows.length > MOST_SHOWN
-        ? make('p', { className: 'hint', textContent: `and ${rows.length - MOST_SHOWN} more, which the report has` })
-        : '',
+  /** How many lines of each kind get nothing, or give their coins to another account. */
+  get #apart(): Map<string, Row[]> {
+    const kinds = new Map<string, Row[]>();
+    for (const row of this.#rows) {
+      const kind = row.outcome !== 'to grant' ? row.outcome : row.movedTo === undefined ? undefined : 'moved';
+      if (kind === undefined) continue;
+      if (kinds.has(kind)) kinds.get(kind)!.push(row);
+      else kinds.set(kind, [row]);
+    }
+    return kinds;
+  }
+
+  #others(kinds: ReadonlyMap<string, readonly Row[]>): HTMLElement {
+    const rows = [...kinds].flatMap(([kind, all]) =>
+      all
+        .slice(0, MOST_SHOWN)
+        .map(({ line, accountId, movedTo }) => [
+          String(line),
+          accountLink(accountId),
+          WORDS[kind] ?? kind,
+          movedTo === undefined ? '' : accountLink(movedTo),
+        ]),
+    );
+    return table(
+      'Lines apart, of each kind the first',
+      ['#Line', 'Account', 'What is with it', 'Moved to'],
+      rows,
+      'Every line is an account that can get the coins.',
     );
   }
 
@@ -279,11 +291,12 @@ const WORDS: Readonly<Record<string, string>> = {
   granted: 'granted',
   replayed: 'had got them under this key',
   repeated: 'named by an earlier line too',
+  moved: 'moved: the other account gets them',
   banned: 'banned: gets nothing',
   deleted: 'deleted: gets nothing',
   unknown: 'unknown: no such account',
   refused: 'refused',
 };
 
-const MOST_SHOWN = 50;
+const MOST_SHOWN = 10;
 const MOST_TRIES = 5;

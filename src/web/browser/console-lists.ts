@@ -24,7 +24,7 @@ import { make } from './dom.ts';
 export async function boardsView({ operator, signal }: Asked): Promise<Shown> {
   const { apps } = await call('/v1/catalogue', { signal });
   const games = (apps as Answer[]).map(({ id }) => id as string).filter((id) => operator.game === undefined || id === operator.game);
-  const named = input('game', '', { required: true, pattern: '[a-z0-9-]{1,64}' });
+  const named = input('game', '', { required: true, pattern: '[a-z0-9\\-]{1,64}' });
   const form = make(
     'form',
     { className: 'filter' },

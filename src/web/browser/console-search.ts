@@ -1,72 +1,91 @@
 import { admin, call, Failed, type Answer } from './console-calls.ts';
-import { accountLink, chip, hashOf, link, table, time, type Asked, type Shown } from './console-parts.ts';
+import { accountLink, button, chip, hashOf, link, section, table, time, type Asked, type Part, type Shown } from './console-parts.ts';
 import { make } from './dom.ts';
 
-/** What was found last. The text is kept nowhere: an installId is a secret, and addresses stay in the history of browsers. */
-let last: { readonly accounts: readonly Answer[]; readonly problem: string } | undefined;
+/** What was found last. The text is kept nowhere else: an installId is a secret, and addresses stay in the history of browsers. */
+let last: { readonly who: string; found: Answer } | undefined;
+
+const NOTHING = { accounts: [], purchases: [], rooms: [], keys: [] };
+
+async function find(who: string, cursor?: string): Promise<Answer> {
+  try {
+    return { ...NOTHING, ...(await call('/v1/admin/find', { body: { who, ...(cursor === undefined ? {} : { cursor }) } })) };
+  } catch (error) {
+    if (error instanceof Failed && error.code === 'account_not_found') return NOTHING;
+    throw error;
+  }
+}
 
 /**
  * Looks for whatever the user has.
  * @returns the address to go to: what was found, or the list of it
  */
 export async function searchFrom(typed: string): Promise<string> {
-  const text = typed.trim();
-  if (text === '') return hashOf([]);
-  if (/^[A-Za-z]{5}$/.test(text)) return hashOf(['rooms', text.toUpperCase()]);
-  const found = await Promise.all(namesOf(text).map(accountsOf));
-  const accounts = new Map(found.flat().map((account) => [account.accountId as string, account]));
-  if (accounts.size === 1) {
-    const [id] = accounts.keys();
-    return hashOf(['accounts', id!]);
-  }
-  last = { accounts: [...accounts.values()], problem: accounts.size === 0 ? 'Nobody was found.' : '' };
-  return hashOf([]);
+  const who = typed.trim();
+  if (who === '') return hashOf([]);
+  const found = await find(who);
+  const { accounts, purchases, rooms, keys, nextCursor } = found;
+  last = { who, found };
+  if (nextCursor !== undefined || keys.length > 0) return hashOf(['found']);
+  if (rooms.length === 1) return hashOf(['rooms', rooms[0].code]);
+  if (accounts.length === 1) return hashOf(['accounts', accounts[0].accountId]);
+  const [purchase] = purchases;
+  return accounts.length === 0 && purchase?.kind === 'coins' ? hashOf(['purchases', purchase.purchase]) : hashOf(['found']);
 }
 
-/** What the text may be, in the words of `find`. */
-function namesOf(text: string): string[] {
-  if (/^(account|install|order|room|google|sandbox):/.test(text)) return [text];
-  const names = [text];
-  if (/^[\w.-]{8,255}$/.test(text)) names.push(`order:${text}`);
-  // The subject of a Google account.
-  if (/^\d{15,30}$/.test(text)) names.push(`google:${text}`);
-  return names;
+/** What was found, where it is more than one, or nothing. */
+export async function foundView({ again }: Asked): Promise<Shown> {
+  if (last === undefined)
+    return { title: 'Found', parts: [make('p', { className: 'lead', textContent: 'Search once more: what you typed is not kept.' })] };
+  const { who, found } = last;
+  const { accounts, purchases, rooms, keys, nextCursor } = found;
+  const rows = (accounts as Answer[]).map((account) => [
+    accountLink(account.accountId),
+    account.via?.name === undefined ? '' : make('bdi', { textContent: account.via.name }),
+    account.via?.game,
+    account.foundBy,
+    account.kind,
+    time(account.createdAt),
+    stateOf(account),
+  ]);
+  const more = async (): Promise<void> => {
+    const next = await find(who, nextCursor);
+    last = { who, found: { ...next, accounts: [...accounts, ...next.accounts], purchases, rooms, keys } };
+    again();
+  };
+  const others: Part[] = [
+    ...(rooms as Answer[]).map(({ code }) => link(['rooms', code], `The room ${code}`)),
+    ...(purchases as Answer[])
+      .filter(({ kind }) => kind === 'coins')
+      .map(({ purchase }) => link(['purchases', purchase], `The purchase ${purchase}`)),
+    ...(keys as Answer[]).map(({ id, name, state }) => link(['log'], `The key ${id}, “${name}” (${state})`, { operator: `key:${id}` })),
+  ];
+  return {
+    title: 'Found',
+    parts: [
+      section(
+        'Accounts',
+        table('Accounts', ['Account', 'Name', 'Game', 'Found by', 'Kind', 'Made (UTC)', 'State'], rows, 'Nobody was found.'),
+        nextCursor === undefined ? '' : button('Look further', () => void more()),
+      ),
+      ...(others.length === 0
+        ? []
+        : [section('Else', make('ul', { className: 'because' }, ...others.map((each) => make('li', {}, each))))]),
+    ],
+  };
 }
 
-async function accountsOf(who: string): Promise<Answer[]> {
-  try {
-    return (await call('/v1/admin/find', { body: { who } })).accounts;
-  } catch (error) {
-    if (error instanceof Failed && ['account_not_found', 'invalid_request'].includes(error.code)) return [];
-    throw error;
-  }
+function stateOf({ deletedAt, movedTo }: Answer): Part {
+  if (deletedAt !== undefined) return chip('deleted', 'waiting');
+  return movedTo === undefined ? '' : make('span', {}, 'moved to ', accountLink(movedTo));
 }
 
 export async function searchView({ operator, signal }: Asked): Promise<Shown> {
   const help = make(
     'p',
     { className: 'lead' },
-    'Search for an accountId, the installId that the app shows, the user’s id in the store (google:…), an order number (GPA.…), or the code of a room.',
+    'Search for what the user has: the installId that the app shows, an accountId, a name on a board, an order number (GPA.…), the id in the store, or the code of a room.',
   );
-  const found = last;
-  last = undefined;
-  if (found !== undefined) {
-    const rows = found.accounts.map((account) => [
-      accountLink(account.accountId),
-      account.kind ?? '–',
-      account.foundBy,
-      time(account.createdAt),
-      account.deletedAt !== undefined
-        ? chip('deleted', 'waiting')
-        : account.movedTo === undefined
-          ? ''
-          : make('span', {}, 'moved to ', accountLink(account.movedTo)),
-    ]);
-    return {
-      title: 'Found',
-      parts: [make('div', { className: 'card' }, table('Accounts', ['Account', 'Kind', 'Found by', 'Made', ''], rows, found.problem))],
-    };
-  }
   if (operator.game !== undefined)
     return { title: 'Search', parts: [help, link(['boards', operator.game], `The board of ${operator.game}`)] };
   const { entries } = await admin('/log', { limit: '1' }, signal);

@@ -4,7 +4,7 @@ import { grantView } from './console-grant.ts';
 import { boardsView, boardView, figuresView, keysView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { hashOf, link, type Asked, type Shown } from './console-parts.ts';
 import { roomsView, roomView } from './console-room.ts';
-import { searchFrom, searchView } from './console-search.ts';
+import { foundView, searchFrom, searchView } from './console-search.ts';
 import { signInView } from './console-sign-in.ts';
 import { byId, make, onPress, onSubmit } from './dom.ts';
 
@@ -12,6 +12,7 @@ type View = (asked: Asked) => Promise<Shown>;
 
 const views: Readonly<Record<string, View>> = {
   '': searchView,
+  found: foundView,
   accounts: accountView,
   boards: (asked) => (asked.words.length === 0 ? boardsView(asked) : boardView(asked)),
   rooms: (asked) => (asked.words.length === 0 ? roomsView(asked) : roomView(asked)),
@@ -46,11 +47,14 @@ async function show(): Promise<void> {
     const shown = await view(asked);
     if (!mine.signal.aborted) put(shown);
   } catch (error) {
-    if (mine.signal.aborted) return;
-    if (error instanceof Failed && error.isSignedOut) return signedOut(error.message);
-    put({ title: 'That did not work', parts: [make('p', { className: 'card', textContent: (error as Error).message })] });
-    if (!(error instanceof Failed)) throw error;
+    if (!mine.signal.aborted) fail(error);
   }
+}
+
+function fail(error: unknown): void {
+  if (error instanceof Failed && error.isSignedOut) return signedOut(error.message);
+  put({ title: 'That did not work', parts: [make('p', { className: 'card', textContent: (error as Error).message })] });
+  if (!(error instanceof Failed)) throw error;
 }
 
 function decoded(word: string): string {
@@ -100,10 +104,14 @@ function bar(who: Operator): Node[] {
   const form = make('form', { className: 'search' }, search, make('button', { type: 'submit', className: 'small', textContent: 'Search' }));
   form.setAttribute('role', 'search');
   onSubmit(form, async () => {
-    const found = await searchFrom(search.value);
-    search.value = '';
-    if (location.hash === found || (location.hash === '' && found === '#/')) await show();
-    else location.hash = found;
+    try {
+      const found = await searchFrom(search.value);
+      search.value = '';
+      if (location.hash === found) await show();
+      else location.hash = found;
+    } catch (error) {
+      fail(error);
+    }
   });
   const places: (readonly [string, string, boolean])[] = [
     ['boards', 'Boards', true],

@@ -18,6 +18,7 @@ export const openConsole = layout({
     'console-search',
     'console-sign-in',
     'dom',
+    'user-agent',
   ],
   body: console(
     html`<main id="main" class="console-view" tabindex="-1" aria-busy="true">
