@@ -229,6 +229,8 @@ const Environment = z.object({
   CONSOLE: z.enum(['on', 'off'], 'must be on or off').optional(),
   /** The most coins that an operator of the role `support` may add or remove by one correction. */
   SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
+  /** The most coins that the corrections of one key of the role `support` may add and remove in sum, in a UTC day. */
+  SUPPORT_DAILY_COINS: wholeNumber(0, 1_000_000_000_000).default(10_000),
   /** For the operator's tool: the server key of whoever uses it. It decides what the tool does for them, and whom the log names. */
   OPERATOR_KEY: z
     .string()

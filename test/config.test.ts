@@ -328,6 +328,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['-1', '1000000000001', '1e3'],
   },
+  SUPPORT_DAILY_COINS: {
+    unset: 10_000,
+    good: [
+      ['0', 0],
+      ['1000000000000', 1e12],
+    ],
+    bad: ['-1', '1000000000001', '1e3'],
+  },
   OPERATOR_KEY: {
     unset: undefined,
     good: [[`coinop_sk_abcdefgh_${'x'.repeat(32)}`, `coinop_sk_abcdefgh_${'x'.repeat(32)}`]],

@@ -6,6 +6,7 @@ import { CoinOperationReply, MAX_BALANCE } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
+import { withinDayOfSupport } from './day-of-support.ts';
 import { operation, Reason } from './operation.ts';
 
 export const adjust = operation({
@@ -19,14 +20,16 @@ export const adjust = operation({
   description:
     'An entry of type `adjust` with the reason and the operator, which `history` shows to operators. Repeating it with the same key and coins ' +
     'changes nothing. A debt is forgiven by adding what is owed; an adjustment takes no balance below 0. Above SUPPORT_ADJUST_COINS (1,000), ' +
-    'added or removed, the role `economist` is needed.',
+    'added or removed, the role `economist` is needed; the corrections of a key of the role `support` in a UTC day are at most SUPPORT_DAILY_COINS ' +
+    '(10,000) in sum, else 403 `forbidden` with `leftCoins`.',
   input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Adjustment.shape.key, reason: Reason }),
   reply: CoinOperationReply.extend({ accountId: AccountId }),
   errors: ['account_not_found', 'account_deleted', 'account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/adjust -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"coins":50,"key":"ticket-4711","reason":"lost in the outage of 3 May"}'`,
-  async prepare({ accountId: asked, coins, key, reason }, parts, { by, key: serverKey }) {
+  async prepare({ accountId: asked, coins, key, reason }, parts, operator) {
+    const { by, key: serverKey } = operator;
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
@@ -46,8 +49,10 @@ export const adjust = operation({
       async act() {
         // In the tool nothing has needed the secret yet.
         if (!parts.keySecret.isKnown) await parts.keySecret.read();
-        const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, parts);
-        return answer instanceof Refusal ? clearer(answer, coins) : answer;
+        return withinDayOfSupport({ accountId, coins, key }, operator, parts, async () => {
+          const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, parts);
+          return answer instanceof Refusal ? clearer(answer, coins) : answer;
+        });
       },
     };
   },

@@ -64,7 +64,7 @@ export interface Change<Reply> {
 export type OperatorParts = HoldingParts & {
   /** Tells its games, and how long the seasons of a game last, too. */
   readonly catalogue: { readonly games: readonly string[]; seasonsOf(game: string): { readonly period: string } | undefined };
-  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS'>;
+  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS' | 'SUPPORT_DAILY_COINS'>;
   readonly keySecret: Services['keySecret'];
   readonly deletions: Pick<Services['deletions'], 'delete'>;
   readonly bans: Pick<Services['bans'], 'ban' | 'unban'>;
@@ -168,9 +168,13 @@ export function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
 
 const refusedAs = ({ code }: Refusal): Outcome => ({ word: 'refused', code });
 
-/** Only a refusal, or an error with which Redis refuses a script before it runs, proves that nothing was changed. */
+/** Whether it is a refusal, or an error with which Redis refuses a script before it runs. */
+export function provesNoChange(error: unknown): boolean {
+  return error instanceof Refusal ? error.details['outcome'] !== 'unknown' : redisFailure(error) === 'not_applied';
+}
+
 function outcomeOf(error: Error): Outcome {
-  if (error instanceof Refusal && error.details['outcome'] !== 'unknown') return refusedAs(error);
+  if (error instanceof Refusal && provesNoChange(error)) return refusedAs(error);
   if (error instanceof KeyChangeRefused) return { word: 'refused', reason: error.message };
-  return { word: redisFailure(error) === 'not_applied' ? 'failed' : 'unknown', reason: error.message.slice(0, 200) };
+  return { word: provesNoChange(error) ? 'failed' : 'unknown', reason: error.message.slice(0, 200) };
 }

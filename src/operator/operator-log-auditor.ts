@@ -1,4 +1,5 @@
 import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
+import { CORRECTED_KEYS } from './day-of-support.ts';
 import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 
 /** Entries that one look reads. */
@@ -6,7 +7,10 @@ const AT_ONCE = 500;
 
 /** Checks that each entry of the operators' log can be read. */
 export const operatorLogAuditor: Auditor = {
-  keys: [{ pattern: /^\{operator-log\}$/, life: 'lasts', check: (_parts, look) => checkLog(look) }],
+  keys: [
+    { pattern: /^\{operator-log\}$/, life: 'lasts', check: (_parts, look) => checkLog(look) },
+    { pattern: CORRECTED_KEYS, life: 'ends' },
+  ],
 };
 
 async function checkLog(look: Look): Promise<Finding[]> {

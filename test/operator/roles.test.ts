@@ -115,6 +115,57 @@ test('support corrects up to SUPPORT_ADJUST_COINS, up or down, and an economist 
   expect((await stingy.post(path, { coins: 1, key: 'a', reason }, { bearer: token })).body.error.role).toBe('economist');
 });
 
+describe('the corrections of a support key', () => {
+  const settings = { ADMIN_API: 'on', SUPPORT_ADJUST_COINS: '1000', SUPPORT_DAILY_COINS: '2500' };
+  async function desk(more: { installId?: string } = {}) {
+    const here = await start({ settings });
+    const installId = more.installId ?? freshId();
+    await here.post('/v1/coins/credit', { installId, coins: 5000, key: 'first' });
+    const path = `/v1/admin/accounts/${accountIdOf(installId)}/adjust`;
+    const { token } = await makeServerKey(here, ['admin'], { role: 'support' });
+    const by = (bearer: string) => async (coins: number, key: string) => (await here.post(path, { coins, key, reason }, { bearer })).body;
+    return { here, token, by, adjust: by(token), [Symbol.asyncDispose]: () => here[Symbol.asyncDispose]() };
+  }
+
+  test('are bounded by the sum of a day, also after a restart, and the next day begins anew', async () => {
+    await using first = await desk();
+    expect(await first.adjust(1000, 'a')).toMatchObject({ balanceAfterCoins: 6000 });
+    expect(await first.adjust(-1000, 'b')).toMatchObject({ balanceAfterCoins: 5000 });
+    // Neither counts: a replay, and one that the account refuses.
+    expect(await first.adjust(1000, 'a')).toMatchObject({ replayed: true });
+    expect((await first.adjust(500, 'a')).error.code).toBe('key_reused');
+    expect((await first.adjust(-500, 'a')).error.code).toBe('key_reused');
+    expect((await first.adjust(501, 'c')).error).toEqual({
+      code: 'forbidden',
+      message:
+        'This key has corrected 2000 coins today, of 2500 (SUPPORT_DAILY_COINS): 500 are left until midnight UTC. More needs the role economist.',
+      role: 'economist',
+      leftCoins: 500,
+    });
+    await using second = await desk();
+    second.here.advance(first.here.now() - second.here.now());
+    const restarted = second.by(first.token);
+    expect((await restarted(501, 'c')).error.leftCoins).toBe(500);
+    expect(await restarted(500, 'c')).toMatchObject({ balanceAfterCoins: 5500 });
+    expect((await restarted(1, 'd')).error.leftCoins).toBe(0);
+    // A repetition after a lost answer is no second correction.
+    expect(await restarted(500, 'c')).toMatchObject({ replayed: true });
+    // Another key has a sum of its own, and an economist has none.
+    expect(await second.adjust(1000, 'e')).toMatchObject({ balanceAfterCoins: 6500 });
+    const economist = await makeServerKey(second.here, ['admin'], { role: 'economist' });
+    for (const key of ['f', 'g', 'h']) expect((await second.by(economist.token)(1000, key)).error).toBeUndefined();
+    second.here.advance(86_400_000);
+    expect((await restarted(1000, 'i')).error).toBeUndefined();
+  });
+
+  test('at once are bounded too', async () => {
+    await using one = await desk();
+    const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => one.adjust(100, `k${index}`)));
+    expect(replies.filter(({ error }) => error === undefined)).toHaveLength(25);
+    expect(replies.filter(({ error }) => error?.code === 'forbidden')).toHaveLength(15);
+  });
+});
+
 test('what single players of a room see needs support', async () => {
   const fields = { code: 'BCDFG', private: 'true', reason };
   expect((await ask('rooms show', fields, 'viewer')).body.error).toMatchObject({ code: 'forbidden', role: 'support' });

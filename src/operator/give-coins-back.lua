@@ -1,0 +1,11 @@
+-- Takes the coins of a correction that did not happen out of those that a server key has corrected in a day.
+-- KEYS corrected
+-- ARGV key_id, correction (a hash)
+-- Answers given_back
+local field = key_id .. ' ' .. correction
+local coins = redis.call('HGET', corrected, field)
+if coins then
+  redis.call('HDEL', corrected, field)
+  redis.call('HSET', corrected, key_id, string.format('%.0f', redis.call('HGET', corrected, key_id) - coins))
+end
+return {'given_back'}
