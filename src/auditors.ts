@@ -13,6 +13,7 @@ import { KEY_SECRET } from './features/coins/secret-keys.ts';
 import { eventsAuditor } from './features/events/events-auditor.ts';
 import { pairAuditor } from './features/pairing/pair-auditor.ts';
 import { roomAuditor } from './features/rooms/room-auditor.ts';
+import { webhookAuditor } from './features/webhooks/webhook-auditor.ts';
 import { holdings } from './holdings.ts';
 import { operatorLogAuditor } from './operator/operator-log-auditor.ts';
 import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
@@ -42,6 +43,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     roomAuditor,
     seatAuditor,
     eventsAuditor,
+    webhookAuditor,
     serverKeyAuditor,
     operatorLogAuditor,
     alone,

@@ -266,6 +266,8 @@ const Environment = z.object({
   EVENTS: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Days for which events are kept. */
   EVENTS_DAYS: wholeNumber(1, 365).default(7),
+  /** `on`: webhooks may lead to `http:` and to private addresses. */
+  WEBHOOKS_PRIVATE: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Seconds that a host keeps the role after its connection is lost. */
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
   /** Open WebSockets from one client address (IPv6: one /64), over all workers. */

@@ -22,6 +22,8 @@ import type { FirstPages } from './features/rooms/list/first-pages.ts';
 import type { RoomList } from './features/rooms/list/room-list.ts';
 import type { RoomActs } from './features/rooms/room-acts.ts';
 import type { SeatBudgets } from './features/rooms/seat-budgets.ts';
+import type { Hooks } from './features/webhooks/hooks.ts';
+import type { WebhookCounts } from './features/webhooks/webhook-counts.ts';
 import type { Sandbox } from './stores/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/store/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
@@ -77,6 +79,8 @@ export interface Services {
   /** Both undefined with EVENTS=off. */
   readonly outboxNews: OutboxNews | undefined;
   readonly events: EventLog | undefined;
+  readonly hooks: Hooks;
+  readonly webhookCounts: WebhookCounts;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
   /** Makes a purchase due for a check, because its store says that it may have changed. False: the token has no purchase here. */

@@ -219,6 +219,21 @@ export const errors = {
     message: 'There is no such purchase here.',
     advice: "Look for the purchase by the store's order number, or in the account of the buyer: nobody may have shown its token yet.",
   },
+  webhook_not_found: {
+    status: 404,
+    message: 'There is no such webhook.',
+    advice: 'Use an id of `GET /v1/admin/webhooks`: somebody may have removed this one.',
+  },
+  event_not_found: {
+    status: 404,
+    message: 'The log of events has no such event.',
+    advice: 'Use the id of an event that `GET /v1/events` shows. The log keeps events for EVENTS_DAYS, and has none with EVENTS=off.',
+  },
+  webhooks_full: {
+    status: 409,
+    message: 'There are as many webhooks, or repetitions of one, as there may be.',
+    advice: 'Remove a webhook that nobody needs. Where many events are to be delivered again, replay the webhook from a time.',
+  },
   purchase_owned: {
     status: 409,
     message: 'This purchase belongs to another account.',

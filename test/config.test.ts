@@ -428,6 +428,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['On', '1', 'true'],
   },
+  WEBHOOKS_PRIVATE: {
+    unset: 'off',
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['On', '1', 'true'],
+  },
   EVENTS_DAYS: {
     unset: 7,
     good: [

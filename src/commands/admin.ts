@@ -13,6 +13,7 @@ import { checkData, openOperatorParts } from '../operator/console/parts.ts';
 import { purchases } from '../operator/console/purchases.ts';
 import { rooms } from '../operator/console/rooms.ts';
 import { trials } from '../operator/console/trials.ts';
+import { webhooks } from '../operator/console/webhooks.ts';
 import { printableJson, printableLines } from '../operator/console/table.ts';
 import type { CallerScripts } from '../accounts/caller-scripts.ts';
 import { readConfig, SettingError, type Config } from '../config.ts';
@@ -27,7 +28,7 @@ import { redisFailure } from '../redis/script-runner.ts';
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
 /** Each group is one file in `admin/`. */
-const groups: readonly CommandGroup[] = [accounts, coins, purchases, boards, rooms, trials, keys, data, log];
+const groups: readonly CommandGroup[] = [accounts, coins, purchases, boards, rooms, trials, webhooks, keys, data, log];
 
 /** The settings that commands need. Others may be missing where an operator runs the tool. */
 const SETTINGS = [
@@ -44,6 +45,7 @@ const SETTINGS = [
   'SUPPORT_ADJUST_COINS',
   'SUPPORT_DAILY_COINS',
   'TRIAL_DAYS',
+  'WEBHOOKS_PRIVATE',
 ];
 
 /** Words that may be secrets: `-` in their place reads them from standard input. */

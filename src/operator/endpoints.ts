@@ -21,6 +21,18 @@ import { listSeasons } from './seasons.ts';
 import { find } from './search.ts';
 import { restartTrial, restoreTrial } from './trials.ts';
 import { endSession, signOut } from './sign-out.ts';
+import {
+  addWebhook,
+  disableWebhook,
+  enableWebhook,
+  listDeliveries,
+  listWebhooks,
+  removeWebhook,
+  repeatDelivery,
+  replayWebhook,
+  rotateWebhook,
+  showWebhook,
+} from './webhooks.ts';
 
 /** All that the tool and the endpoints do. */
 export const operations: readonly Operation[] = [
@@ -54,6 +66,16 @@ export const operations: readonly Operation[] = [
   endRoom,
   kick,
   pardon,
+  listWebhooks,
+  showWebhook,
+  addWebhook,
+  rotateWebhook,
+  disableWebhook,
+  enableWebhook,
+  removeWebhook,
+  listDeliveries,
+  repeatDelivery,
+  replayWebhook,
   listLog,
   exportLog,
 ] as unknown as Operation[];

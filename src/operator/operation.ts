@@ -4,6 +4,8 @@ import { MAX_REASON_LENGTH, plainText } from '../accounts/plain-text.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { refuse, Refusal, type ErrorCode } from '../errors.ts';
+import type { EventReader } from '../features/events/log.ts';
+import type { Hooks } from '../features/webhooks/hooks.ts';
 import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';
 import { KeyChangeRefused } from '../server/identity/server-key-changes.ts';
@@ -70,6 +72,9 @@ export type OperatorParts = HoldingParts & {
   readonly bans: Pick<Services['bans'], 'ban' | 'unban'>;
   readonly bookings: Pick<Services['bookings'], 'book'>;
   readonly grantPace: GrantPace;
+  readonly hooks: Hooks;
+  /** Undefined with EVENTS=off. */
+  readonly events: Pick<EventReader, 'read' | 'positionAt' | 'end'> | undefined;
 };
 
 /** Who looks or changes. */

@@ -114,6 +114,21 @@ export class Metrics {
     });
   }
 
+  /** Adds a gauge by one label, whose values are read at each scrape. */
+  gaugeByEach({ name, help, label, aggregator = 'sum', values }: ReadGaugeByEach): void {
+    const gauge = new Gauge({
+      name,
+      help,
+      aggregator,
+      labelNames: [label],
+      registers: [this.registry],
+      collect: () => {
+        gauge.reset();
+        for (const [value, figure] of values()) gauge.set({ [label]: value }, figure);
+      },
+    });
+  }
+
   refused(code: ErrorCode): void {
     this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
   }
@@ -166,6 +181,11 @@ export interface ReadGauge extends Omit<Read, 'value'> {
   /** How the values of several workers become one. */
   readonly aggregator?: 'sum' | 'max' | 'min';
   readonly value: () => number | undefined;
+}
+
+export interface ReadGaugeByEach extends Omit<ReadGauge, 'value'> {
+  readonly label: string;
+  readonly values: () => readonly (readonly [value: string, figure: number])[];
 }
 
 /** A counter by one label. */

@@ -6,6 +6,7 @@ import { AddressGrowth } from '../features/coins/address-growth.ts';
 import { Relay } from '../features/events/relay.ts';
 import { RefundQuestions } from '../features/purchases/refund-questions.ts';
 import { purchaseChecks } from '../features/subscription/purchase-check.ts';
+import { Webhooks } from '../features/webhooks/webhooks.ts';
 import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
 import type { ServiceOptions } from './options.ts';
@@ -26,7 +27,7 @@ export function startBackgroundWork(
   services: Services,
   mayWrite: () => boolean,
 ): BackgroundWork {
-  const { store, metrics } = services;
+  const { store, metrics, events } = services;
   const queues = [
     services.moves.takeOver(),
     services.deletions.takeOver(),
@@ -35,6 +36,7 @@ export function startBackgroundWork(
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
     services.purchases.takeOver(),
     ...(services.outboxNews === undefined ? [] : [new Relay({ ...services, outboxNews: services.outboxNews })]),
+    ...(events === undefined ? [] : [new Webhooks({ ...services, events, counts: services.webhookCounts })]),
     ...(store?.products === undefined
       ? []
       : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts, mayWrite })]),

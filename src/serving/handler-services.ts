@@ -30,6 +30,8 @@ import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/store/move-journal.ts';
 import { checkSoon } from '../features/subscription/purchase-check.ts';
+import { Hooks } from '../features/webhooks/hooks.ts';
+import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
 import { openStore } from '../stores/stores.ts';
@@ -140,6 +142,8 @@ export function servicesOf(
     bookings,
     outboxNews,
     events: config.EVENTS === 'on' ? new EventLog({ scripts, subscriber }) : undefined,
+    hooks: new Hooks({ scripts, config, now }),
+    webhookCounts: new WebhookCounts(metrics),
     store: appStore,
     checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
     purchases,

@@ -210,6 +210,15 @@ const advice: Readonly<Record<string, Entry>> = {
   },
   orphan_use: { right: 'The list of keys', mend: (finding) => redis('HDEL', "'{server-keys}:used'", nameIn(finding).replace('key ', '')) },
   wrong_use: { right: 'The key itself', mend: (finding) => redis('HDEL', "'{server-keys}:used'", nameIn(finding).replace('key ', '')) },
+  unreadable_webhook: {
+    right: 'Neither side: the webhook gets nothing',
+    mend: (finding) => `${redis('HDEL', "'{webhooks}'", nameIn(finding))}, then npm run admin -- webhooks add`,
+  },
+  orphan_webhook: {
+    right: 'The list of webhooks',
+    mend: (finding) =>
+      redis('DEL', ...['state', 'waiting', 'delivered', 'failed', 'asked'].map((kind) => `'{webhooks}:${kind}:${nameIn(finding)}'`)),
+  },
   unreadable_log: { right: 'The entries that can be read', mend: RESTORE },
   wrong_type: { right: 'Neither side: something else than coinop wrote it', mend: RESTORE },
   misplaced_keys: {

@@ -21,7 +21,7 @@ const IDLE_MS = 20_000;
 export type FailureWord =
   /** The name has no address, or DNS did not answer. */
   | 'dns'
-  /** The name leads to addresses that a hook must not reach. */
+  /** The name leads to addresses that a hook must not reach, or the URL begins with `http:`, without WEBHOOKS_PRIVATE=on. */
   | 'private_address'
   | 'connection'
   /** The certificate does not verify, or the other side speaks no TLS. */
@@ -122,9 +122,11 @@ export class Sender {
     mayRepeat: boolean,
   ): Promise<Omit<Attempt, 'durationMs'>> {
     const host = hostOf(this.#url);
-    // Node looks up names only.
+    const isPlain = this.#url.protocol === 'http:';
+    // WEBHOOKS_PRIVATE may have been on when the hook was added. And Node looks up names only.
+    if (isPlain && !this.#parts.allowsPrivate) return { error: 'private_address' };
     if (isIP(host) !== 0 && !isReachable(host, this.#parts.allowsPrivate)) return { error: 'private_address' };
-    const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const send = isPlain ? httpRequest : httpsRequest;
     const request = send(this.#url, { method: 'POST', headers, agent: this.#agent, signal, lookup: this.#lookup });
     try {
       return await answerTo(request, body, this.#parts.now);

@@ -12,6 +12,8 @@ interface OperationCommand<Reply> {
   readonly words?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
   readonly changes?: boolean;
+  /** False: a change may go without a reason. */
+  readonly needsReason?: boolean;
   /** Flags with which a look is kept in the operators' log. */
   readonly logged?: readonly string[];
   /** The fields of the operation's input, beside the account. */
@@ -22,19 +24,19 @@ interface OperationCommand<Reply> {
 /** A command that runs an operation, as the endpoints of `operator/endpoints.ts` do. `--json` prints the reply that they send. */
 export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   operation: Operation<Input, Reply>,
-  { words = [], flags = {}, changes = false, logged = [], input, text }: OperationCommand<z.output<Reply>>,
+  { words = [], flags = {}, changes = false, needsReason = true, logged = [], input, text }: OperationCommand<z.output<Reply>>,
 ): Command {
   const isOfAccount = words[0] === 'ACCOUNT';
   return {
     summary: operation.summary,
     role: operation.role,
     words,
-    flags: changes ? { ...flags, reason: { value: 'TEXT', summary: 'why, for other operators. Needed' } } : flags,
+    flags: changes ? { ...flags, reason: { value: 'TEXT', summary: `why, for other operators${needsReason ? '. Needed' : ''}` } } : flags,
     changes,
     mayBeLogged: logged.length > 0,
     plan(given) {
       const reason = given.flags['reason'];
-      if (changes && reason === undefined) throw new Failure(`"${operation.name}" needs --reason TEXT.`);
+      if (changes && needsReason && reason === undefined) throw new Failure(`"${operation.name}" needs --reason TEXT.`);
       const fields = input(given);
       const shape = isOfAccount ? operation.input.omit({ accountId: true } as never) : operation.input;
       const { data, error } = shape.safeParse(changes ? { ...fields, reason } : fields);

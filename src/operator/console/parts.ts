@@ -7,6 +7,8 @@ import { Catalogue } from '../../features/catalogue/file.ts';
 import { Bookings } from '../../features/coins/bookings.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
 import { MoveJournal } from '../../features/store/move-journal.ts';
+import { EventLog } from '../../features/events/log.ts';
+import { Hooks } from '../../features/webhooks/hooks.ts';
 import { holdings } from '../../holdings.ts';
 import { GrantPace } from '../grant-pace.ts';
 import type { OperatorParts } from '../operation.ts';
@@ -34,9 +36,13 @@ export function openOperatorParts(
   const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
   const bookings = new Bookings({ scripts, keySecret, coinTotals: { applied(): void {} }, config });
   const bans = new Bans({ scripts, catalogue, config, holdings, log, now });
+  const hooks = new Hooks({ scripts, config, now });
+  // The log is there whatever EVENTS says to the tool.
+  const events = new EventLog({ scripts, subscriber: connections.subscriber });
   return {
-    parts: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), now },
+    parts: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), hooks, events, now },
     closeParts() {
+      events.close();
       keySecret.close();
       catalogue.close();
     },

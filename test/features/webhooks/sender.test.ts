@@ -171,15 +171,21 @@ describe('an address', () => {
   const strict = { allowsPrivate: false };
 
   test('that is private gets no connection, whether the URL has it or its name leads there', async () => {
-    await using receiver = await startReceiver();
+    await using receiver = await startReceiver({ tls: true });
     expect(await open(receiver.url, strict).send(message, [newSecret()])).toMatchObject({ error: 'private_address' });
-    const named = `http://play.example:${receiver.port}/`;
+    const named = `https://play.example:${receiver.port}/`;
     for (const addresses of [['127.0.0.1'], ['::1', '10.0.0.1'], ['::ffff:127.0.0.1']])
       expect(await open(named, { ...strict, resolve: async () => addresses }).send(message, [newSecret()])).toMatchObject({
         error: 'private_address',
       });
     expect(receiver.connections()).toBe(0);
-    expect(await open(named, { resolve: async () => ['127.0.0.1'] }).send(message, [newSecret()])).toMatchObject({ status: 204 });
+    // Without TLS nothing is sent, wherever the name leads.
+    await using plain = await startReceiver();
+    const toPlain = open(`http://play.example:${plain.port}/`, { ...strict, resolve: async () => ['127.0.0.1'] });
+    expect(await toPlain.send(message, [newSecret()])).toMatchObject({ error: 'private_address' });
+    expect(plain.connections()).toBe(0);
+    const withPrivate = `http://play.example:${plain.port}/`;
+    expect(await open(withPrivate, { resolve: async () => ['127.0.0.1'] }).send(message, [newSecret()])).toMatchObject({ status: 204 });
   });
 
   test('is looked up for each connection, and the one that was checked is connected to', async () => {

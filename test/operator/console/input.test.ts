@@ -9,10 +9,10 @@ import { Failure } from '../../../src/process/command.ts';
 
 test.each<[words: string[], error: string]>([
   [['keys', 'create', '--scopes', 'coins', '--yes'], 'keys create needs --name NAME.'],
-  [['keys', 'create', '--name', 'a', '--yes'], 'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,admin.'],
+  [['keys', 'create', '--name', 'a', '--yes'], 'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,events,admin.'],
   [
     ['keys', 'create', '--name', 'a', '--scopes', 'coins,all', '--yes'],
-    'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,admin.',
+    'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,events,admin.',
   ],
   [['keys', 'create', '--name', ' ', '--scopes', 'coins', '--yes'], '--name must have 1 to 64 characters.'],
   [['keys', 'create', '--name', '\u001b[31mred', '--scopes', 'coins', '--yes'], '--name must hold no control or format characters.'],

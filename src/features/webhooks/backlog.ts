@@ -1,0 +1,282 @@
+import type { EventPage, Position } from './model.ts';
+import type { EventRecord } from '../events/model.ts';
+import { nextAttemptAt } from './schedule.ts';
+
+/** Accounts of a hook that may wait for a next attempt, and their events. Beyond, the position of the hook stands. */
+export const MOST_WAITING = { accounts: 1000, events: 20_000 };
+
+/** Events that are read and not delivered yet. */
+export const MOST_READ = 1000;
+
+/** While an endpoint is down and nothing is due, the account that was tried least recently is a probe after so long. */
+const PROBE_AGAIN_MS = 300_000;
+
+/** The lane of events without an account. */
+const NO_ACCOUNT = '-';
+
+/** Begins the lane of an event that an operator asked for. */
+const ASKED = '!';
+
+interface Entry {
+  readonly position: Position;
+  readonly event: EventRecord;
+  /** Delivered, given up, or among the events that wait. */
+  isSettled: boolean;
+}
+
+/** A first event that failed. Times are milliseconds since 1970. */
+interface Retry {
+  failedSince: number;
+  attempts: number;
+  nextAt: number;
+  triedAt: number;
+}
+
+/** The events of one account, in order. One is sent at a time. */
+interface Lane {
+  readonly key: string;
+  /** Positions of events that Redis keeps as waiting. They come before those of `queue`. */
+  waiting: Position[];
+  readonly queue: Entry[];
+  retry: Retry | undefined;
+  isSending: boolean;
+  /** In `ready`. */
+  isReady: boolean;
+}
+
+/** The next event of an account, which is sent now. */
+export interface Job {
+  readonly lane: Lane;
+  readonly position: Position;
+  /** Undefined: it has to be read from the log. */
+  readonly event: EventRecord | undefined;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+}
+
+/**
+ * What is left to deliver of a hook, in order by account: the events that were read from the log, and those that wait for a next attempt.
+ * It sends and keeps nothing itself.
+ *
+ * An account whose event failed waits with all its events, and others go on. Redis keeps the positions of the waiting events, so the
+ * position of the hook may pass them. Where too many accounts wait, further ones wait in memory, and the position of the hook stands.
+ */
+export class Backlog {
+  readonly #lanes = new Map<string, Lane>();
+  readonly #read: Entry[] = [];
+  readonly #ready: Lane[] = [];
+  readonly #changed = new Set<string>();
+  #readTo: Position;
+  #nextRetryAt = Infinity;
+  #waitingLanes = 0;
+  #waitingEvents = 0;
+
+  /** @param waiting of each account, as `waitingText` wrote them */
+  constructor(cursor: Position, waiting: readonly (readonly [key: string, text: string])[]) {
+    this.#readTo = cursor;
+    for (const [key, text] of waiting) {
+      const { positions, ...retry } = parseWaiting(text);
+      // An operator has set the position of the hook back: it reads these events again.
+      const kept = key.startsWith(ASKED) ? positions : positions.filter((position) => position < cursor);
+      if (kept.length < positions.length) this.#changed.add(key);
+      if (kept.length === 0) continue;
+      this.#lanes.set(key, { key, waiting: kept, queue: [], retry: { ...retry, triedAt: 0 }, isSending: false, isReady: false });
+      this.#waitingLanes++;
+      this.#waitingEvents += kept.length;
+      this.#nextRetryAt = Math.min(this.#nextRetryAt, retry.nextAt);
+    }
+  }
+
+  /** Where reading goes on. */
+  get readTo(): Position {
+    return this.#readTo;
+  }
+
+  /** Enough events are read. */
+  get isFull(): boolean {
+    return this.#read.length >= MOST_READ;
+  }
+
+  get waitingAccounts(): number {
+    return this.#waitingLanes;
+  }
+
+  /** Where delivery begins again after a crash: everything before is delivered, given up or waits. */
+  get cursor(): Position {
+    this.#dropSettled();
+    return this.#read[0]?.position ?? this.#readTo;
+  }
+
+  /** When the oldest event happened that is read and not delivered; undefined: there is none. Waiting accounts do not count. */
+  get oldestAt(): number | undefined {
+    this.#dropSettled();
+    return this.#read[0] && Date.parse(this.#read[0].event.at);
+  }
+
+  take({ events, positions, next }: Pick<EventPage, 'events' | 'positions' | 'next'>): void {
+    for (const [index, event] of events.entries()) {
+      const lane = this.#laneOf(event.accountId ?? NO_ACCOUNT);
+      const entry: Entry = { position: positions[index]!, event, isSettled: false };
+      this.#read.push(entry);
+      lane.queue.push(entry);
+      if (lane.waiting.length > 0) this.#wait(lane);
+      else this.#makeReady(lane);
+    }
+    this.#readTo = next;
+  }
+
+  /** Has an event delivered once more. @returns false if too many events wait */
+  ask(event: string, position: Position, now: number): boolean {
+    const lane = this.#laneOf(ASKED + event);
+    if (lane.waiting.length > 0) return true;
+    if (!this.#hasRoom(lane)) {
+      this.#lanes.delete(lane.key);
+      return false;
+    }
+    lane.waiting = [position];
+    lane.retry = { failedSince: 0, attempts: 0, nextAt: now, triedAt: 0 };
+    this.#waitingLanes++;
+    this.#waitingEvents++;
+    this.#changed.add(lane.key);
+    this.#nextRetryAt = Math.min(this.#nextRetryAt, now);
+    return true;
+  }
+
+  /**
+   * The event to send next. It stays where it is until `settle` or `fail`.
+   * @param isProbe the endpoint is down: an account that waits may be tried before its time
+   */
+  next(now: number, isProbe: boolean): Job | undefined {
+    const ready = this.#ready.shift();
+    if (ready !== undefined) return this.#jobOf(ready);
+    if (this.#nextRetryAt > now && !isProbe) return undefined;
+    let [due, least]: (Lane | undefined)[] = [];
+    let nextRetryAt = Infinity;
+    for (const lane of this.#lanes.values()) {
+      const { retry } = lane;
+      if (retry === undefined || lane.isSending) continue;
+      if (retry.nextAt > now) nextRetryAt = Math.min(nextRetryAt, retry.nextAt);
+      else if (due === undefined || retry.nextAt < due.retry!.nextAt) due = lane;
+      if (least === undefined || retry.triedAt < least.retry!.triedAt) least = lane;
+    }
+    this.#nextRetryAt = due === undefined ? nextRetryAt : now;
+    const lane = due ?? (isProbe && least !== undefined && least.retry!.triedAt + PROBE_AGAIN_MS <= now ? least : undefined);
+    return lane && this.#jobOf(lane);
+  }
+
+  /** The event was delivered or given up: the next one of its account follows. */
+  settle({ lane }: Job, now: number): void {
+    lane.isSending = false;
+    if (lane.waiting.length > 0) {
+      lane.waiting.shift();
+      this.#waitingEvents--;
+      this.#changed.add(lane.key);
+      if (lane.waiting.length === 0) this.#waitingLanes--;
+    } else lane.queue.shift()!.isSettled = true;
+    lane.retry = lane.waiting.length === 0 ? undefined : { failedSince: 0, attempts: 0, nextAt: now, triedAt: now };
+    if (lane.retry !== undefined) this.#nextRetryAt = Math.min(this.#nextRetryAt, now);
+    if (lane.queue.length > 0) this.#makeReady(lane);
+    else if (lane.waiting.length === 0) this.#lanes.delete(lane.key);
+  }
+
+  /**
+   * The event failed: its account waits.
+   * @returns false if it is given up: `settle` has to follow
+   */
+  fail({ lane, attempt }: Job, now: number, retryAfterMs: number | undefined): boolean {
+    const failedSince = lane.retry?.failedSince || now;
+    const nextAt = nextAttemptAt(failedSince, now, retryAfterMs);
+    if (nextAt === undefined) return false;
+    this.#retryAt(lane, { failedSince, attempts: attempt, nextAt, triedAt: now });
+    return true;
+  }
+
+  /** Nothing was sent: the log could not be read. */
+  putBack({ lane }: Job, now: number, waitMs: number): void {
+    this.#retryAt(lane, { failedSince: 0, attempts: 0, triedAt: now, ...lane.retry, nextAt: now + waitMs });
+  }
+
+  /** The endpoint takes events again: no account waits any longer. */
+  retryAll(now: number): void {
+    for (const lane of this.#lanes.values()) {
+      if (lane.retry === undefined) continue;
+      lane.retry.nextAt = Math.min(lane.retry.nextAt, now);
+      if (lane.waiting.length > 0) this.#changed.add(lane.key);
+    }
+    this.#nextRetryAt = now;
+  }
+
+  /** What Redis has to keep of accounts that changed since the last call: '' for one that no longer waits. */
+  changes(): [key: string, text: string][] {
+    const changes = [...this.#changed].map((key): [string, string] => {
+      const lane = this.#lanes.get(key);
+      return [key, lane === undefined || lane.waiting.length === 0 ? '' : waitingText(lane)];
+    });
+    this.#changed.clear();
+    return changes;
+  }
+
+  #laneOf(key: string): Lane {
+    let lane = this.#lanes.get(key);
+    if (lane === undefined)
+      this.#lanes.set(key, (lane = { key, waiting: [], queue: [], retry: undefined, isSending: false, isReady: false }));
+    return lane;
+  }
+
+  #makeReady(lane: Lane): void {
+    if (lane.retry !== undefined || lane.isSending || lane.isReady) return;
+    lane.isReady = true;
+    this.#ready.push(lane);
+  }
+
+  #jobOf(lane: Lane): Job {
+    lane.isSending = true;
+    lane.isReady = false;
+    const attempt = (lane.retry?.attempts ?? 0) + 1;
+    const [position] = lane.waiting;
+    if (position !== undefined) return { lane, position, event: undefined, attempt };
+    const [entry] = lane.queue;
+    return { lane, position: entry!.position, event: entry!.event, attempt };
+  }
+
+  #retryAt(lane: Lane, retry: Retry): void {
+    lane.isSending = false;
+    lane.retry = retry;
+    this.#nextRetryAt = Math.min(this.#nextRetryAt, retry.nextAt);
+    this.#wait(lane);
+  }
+
+  /** Redis keeps the events of the lane from now on, if it has room. */
+  #wait(lane: Lane): void {
+    if (lane.waiting.length > 0) this.#changed.add(lane.key);
+    while (lane.queue.length > 0 && this.#hasRoom(lane)) {
+      const entry = lane.queue.shift()!;
+      entry.isSettled = true;
+      if (lane.waiting.push(entry.position) === 1) this.#waitingLanes++;
+      this.#waitingEvents++;
+      this.#changed.add(lane.key);
+    }
+  }
+
+  #hasRoom(lane: Lane): boolean {
+    return this.#waitingEvents < MOST_WAITING.events && (lane.waiting.length > 0 || this.#waitingLanes < MOST_WAITING.accounts);
+  }
+
+  #dropSettled(): void {
+    const unsettled = this.#read.findIndex(({ isSettled }) => !isSettled);
+    this.#read.splice(0, unsettled === -1 ? this.#read.length : unsettled);
+  }
+}
+
+/** Positions as the first one and the steps to the others: they are many, and near to each other. */
+function waitingText({ waiting, retry }: Lane): string {
+  const steps = waiting.map((position, index) => position - (waiting[index - 1] ?? 0));
+  const { failedSince = 0, attempts = 0, nextAt = 0 } = retry ?? {};
+  return JSON.stringify({ steps: steps.join(' '), failedSince, attempts, nextAt });
+}
+
+function parseWaiting(text: string): { positions: Position[] } & Omit<Retry, 'triedAt'> {
+  const { steps, ...retry } = JSON.parse(text) as { steps: string } & Omit<Retry, 'triedAt'>;
+  let position = 0;
+  return { ...retry, positions: steps.split(' ').map((step) => (position += Number(step))) };
+}

@@ -1,0 +1,105 @@
+import { pairsOf } from '../../redis/pairs.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { hookKeys, KEPT_ATTEMPTS, type Attempted } from './model.ts';
+
+/** What the processes that deliver keep in Redis. */
+
+const leaseHooks = defineScript({
+  file: new URL('lease-hooks.lua', import.meta.url),
+  keys: ['hooks'],
+  args: ['holder', 'leaseMs'],
+  answers: ['held'],
+});
+
+const readWaiting = defineScript({
+  file: new URL('read-waiting.lua', import.meta.url),
+  keys: ['waiting'],
+  args: [],
+  answers: ['waiting'],
+  readOnly: true,
+});
+
+const noteDeliveries = defineScript({
+  file: new URL('note-deliveries.lua', import.meta.url),
+  keys: ['hooks', 'state', 'waiting', 'delivered', 'failed', 'asked'],
+  args: ['id', 'holder', 'leaseMs', 'turn', 'cursor', 'waits', 'successes', 'failures', 'kept', 'askedDone', 'disabled'],
+  answers: ['noted', 'lost'],
+});
+
+/** A hook that this process delivers. */
+export interface HeldHook {
+  readonly id: string;
+  /** Its record. */
+  readonly text: string;
+  /** Undefined: nobody has looked at the hook yet. */
+  readonly cursor: number | undefined;
+  readonly turn: number;
+  /** Events that operators want to have delivered again. */
+  readonly asked: readonly string[];
+}
+
+/** Takes the hooks that no process delivers, and keeps those of this one. */
+export async function leasedHooks(scripts: ScriptRunner, holder: string, leaseMs: number): Promise<HeldHook[]> {
+  const [, ...words] = await scripts.run(leaseHooks, { hooks: hookKeys.hooks }, { holder, leaseMs });
+  const hooks: HeldHook[] = [];
+  for (let at = 0; at < words.length;) {
+    const [id = '', text = '', cursor, turn, count] = words.slice(at, at + 5);
+    at += 5;
+    const asked = words.slice(at, (at += Number(count)));
+    hooks.push({ id, text, cursor: cursor === '' ? undefined : Number(cursor), turn: Number(turn), asked });
+  }
+  return hooks;
+}
+
+export async function waitingOf(scripts: ScriptRunner, id: string): Promise<[key: string, text: string][]> {
+  const [, ...words] = await scripts.run(readWaiting, { waiting: hookKeys.waiting(id) }, {});
+  return pairsOf(words) as [string, string][];
+}
+
+/** What changed since the last note. */
+export interface Noted {
+  readonly turn: number;
+  readonly cursor: number;
+  readonly waits: readonly (readonly [key: string, text: string])[];
+  readonly attempts: readonly Attempted[];
+  /** So many of the events that were asked for are among those that wait. */
+  readonly askedDone: number;
+  /** The endpoint answered 410. */
+  readonly goneAt: number | undefined;
+}
+
+/**
+ * Keeps what was delivered, and renews the lease.
+ * @param leaseMs 0 ends it
+ * @returns the hook's record; undefined: another process has the hook, or its state was set back, and nothing is kept
+ */
+export async function note(scripts: ScriptRunner, id: string, holder: string, leaseMs: number, noted: Noted): Promise<string | undefined> {
+  const { turn, cursor, waits, attempts, askedDone, goneAt } = noted;
+  const { hooks, state, waiting, delivered, failed, asked } = hookKeys;
+  const textsOf = (isSuccess: boolean): string =>
+    JSON.stringify(
+      attempts
+        .filter(({ outcome }) => (outcome === 'delivered') === isSuccess)
+        .slice(-KEPT_ATTEMPTS)
+        .map((attempt) => JSON.stringify(attempt)),
+    );
+  const [word, record] = await scripts.run(
+    noteDeliveries,
+    { hooks, state: state(id), waiting: waiting(id), delivered: delivered(id), failed: failed(id), asked: asked(id) },
+    {
+      id,
+      holder,
+      leaseMs,
+      turn,
+      cursor,
+      waits: JSON.stringify(waits),
+      successes: textsOf(true),
+      failures: textsOf(false),
+      kept: KEPT_ATTEMPTS,
+      askedDone,
+      disabled: goneAt === undefined ? '' : JSON.stringify({ by: 'gone', at: goneAt }),
+    },
+  );
+  return word === 'noted' ? record : undefined;
+}

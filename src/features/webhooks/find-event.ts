@@ -1,0 +1,27 @@
+import type { EventSource, Position } from './model.ts';
+import type { EventRecord } from '../events/model.ts';
+
+/** As the log makes them: it begins with the microseconds since 1970, in base 36. */
+const EVENT_ID = /^([0-9a-z]{9,12})\b[\w:.-]{0,80}$/;
+
+/** Pages that are looked at: some seconds' worth of the busiest log. */
+const MOST_PAGES = 50;
+const PAGE = 1000;
+
+/** Finds an event of the log by its id. */
+export async function findEvent(
+  id: string,
+  events: Pick<EventSource, 'read' | 'positionAt'>,
+): Promise<{ readonly event: EventRecord; readonly position: Position } | undefined> {
+  const [, micros] = EVENT_ID.exec(id) ?? [];
+  if (micros === undefined) return undefined;
+  let after = await events.positionAt(parseInt(micros, 36) / 1000);
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page = await events.read(after, PAGE);
+    const index = page.events.findIndex((event) => event.id === id);
+    if (index !== -1) return { event: page.events[index]!, position: page.positions[index]! };
+    if (page.isEnd) return undefined;
+    after = page.next;
+  }
+  return undefined;
+}

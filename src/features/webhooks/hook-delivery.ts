@@ -1,0 +1,322 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { EventRecord } from '../events/model.ts';
+import { Backlog, type Job } from './backlog.ts';
+import { note, waitingOf, type HeldHook } from './delivery-state.ts';
+import { EndpointHealth } from './endpoint-health.ts';
+import { parseHook, secretsOf, typesOf, type Attempted, type EventSource, type HookRecord } from './model.ts';
+import { isDelivered, type Attempt, type Sender } from './sender.ts';
+import type { HookFigures, WebhookCounts } from './webhook-counts.ts';
+
+/** Requests to one endpoint at a time, each of another account: an endpoint that needs 100 ms gets 320 events a second. */
+export const MOST_REQUESTS = 32;
+
+/** Events that one read of the log takes. */
+const PAGE = 200;
+
+/** What was delivered is kept within this time: a process that dies repeats no more. */
+const NOTE_WITHIN_MS = 200;
+
+/** A position that moved over events of other types is kept within this time. */
+const NOTE_POSITION_WITHIN_MS = 1000;
+
+/** How often accounts are looked for whose next attempt is due. */
+const TICK_MS = 100;
+
+/** How long a wait for news of the log takes at most. */
+const NEWS_MS = 30_000;
+
+/** After a failed read of the log. */
+const READ_AGAIN_MS = 1000;
+
+/** An event that was read longer ago is read again before it is sent: its account may have been deleted since. */
+const FRESH_MS = 5000;
+
+/** At the end, how long requests under way may take. */
+const CLOSE_MS = 3000;
+
+export interface DeliveryParts {
+  readonly events: EventSource;
+  readonly scripts: ScriptRunner;
+  readonly openSender: (url: string) => Pick<Sender, 'send' | 'close'>;
+  readonly counts: Pick<WebhookCounts, 'begun' | 'counted' | 'gone'>;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** This process. */
+  readonly holder: string;
+  readonly leaseMs: number;
+}
+
+/**
+ * Delivers the events of one hook, while this process has its lease. It begins with the state in Redis, and ends for good when the lease is
+ * lost, when what Redis has differs from what it knows, or when the hook ends: whoever leases the hook next begins with a new one.
+ */
+export class HookDelivery {
+  readonly id: string;
+  readonly #parts: DeliveryParts;
+  readonly #sender: Pick<Sender, 'send' | 'close'>;
+  readonly #stop = new AbortController();
+  readonly #health = new EndpointHealth();
+  readonly #sending = new Set<Promise<void>>();
+  readonly #tick: NodeJS.Timeout;
+  #backlog: Backlog | undefined;
+  #text: string;
+  #hook: HookRecord;
+  #turn: number;
+  /** On the clock of `performance.now()`. */
+  #leaseEnd: number;
+  #readAt = 0;
+  #attempts: Attempted[] = [];
+  #askedDone = 0;
+  #goneAt: number | undefined;
+  #noteTimer: NodeJS.Timeout | undefined;
+  #noteAt = Infinity;
+  #noting: Promise<void> | undefined;
+  #isClosing = false;
+  #roomMade = (): void => {};
+
+  /** @param leaseEnd on the clock of `performance.now()` */
+  constructor(held: HeldHook, hook: HookRecord, leaseEnd: number, parts: DeliveryParts) {
+    this.id = held.id;
+    this.#parts = parts;
+    this.#text = held.text;
+    this.#hook = hook;
+    this.#turn = held.turn;
+    this.#leaseEnd = leaseEnd;
+    this.#sender = parts.openSender(hook.url);
+    parts.counts.begun(held.id);
+    this.#tick = setInterval(() => this.#pump(), TICK_MS);
+    void this.#begin(held);
+  }
+
+  /** It delivers nothing any more. */
+  get isOver(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  get figures(): HookFigures {
+    const oldestAt = this.#backlog?.oldestAt;
+    return {
+      id: this.id,
+      lagSeconds: oldestAt === undefined ? 0 : Math.max(0, (this.#parts.now() - oldestAt) / 1000),
+      waitingAccounts: this.#backlog?.waitingAccounts ?? 0,
+      isDown: this.#health.isDown,
+    };
+  }
+
+  /** The lease was renewed. */
+  renewed({ text, turn, asked }: HeldHook, leaseEnd: number): void {
+    this.#leaseEnd = leaseEnd;
+    this.#learn(text);
+    if (this.isOver) return;
+    // Its answer tells whether somebody else has changed the state, or a note of this process was on its way.
+    if (turn !== this.#turn) this.#noteSoon(0);
+    this.#ask(asked);
+  }
+
+  /** Ends at once. Requests under way fail. */
+  abandon(): void {
+    if (this.isOver) return;
+    this.#stop.abort();
+    clearInterval(this.#tick);
+    clearTimeout(this.#noteTimer);
+    this.#roomMade();
+    this.#sender.close();
+  }
+
+  /** Waits for the requests under way, keeps what they led to, and gives the hook to other processes. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.race([Promise.all(this.#sending), pause(CLOSE_MS, undefined, { ref: false })]);
+    clearTimeout(this.#noteTimer);
+    await this.#noting;
+    if (!this.isOver && this.#backlog !== undefined) await this.#note(0).catch(() => {});
+    this.abandon();
+  }
+
+  async #begin({ cursor, asked }: HeldHook): Promise<void> {
+    const { events, scripts, log } = this.#parts;
+    try {
+      const [start, waiting, oldest] = await Promise.all([cursor ?? events.end(), waitingOf(scripts, this.id), events.oldest()]);
+      if (this.isOver) return;
+      if (start < oldest && cursor !== 0)
+        log.warn(
+          { hook: this.id },
+          'events were dropped before the endpoint of a webhook took them: it missed those older than EVENTS_DAYS',
+        );
+      this.#backlog = new Backlog(start, waiting);
+    } catch (error) {
+      log.debug({ hook: this.id, reason: (error as Error).message }, 'the state of a webhook could not be read');
+      return this.abandon();
+    }
+    if (cursor === undefined) this.#noteSoon(0);
+    this.#ask(asked);
+    await this.#readOn(this.#backlog);
+  }
+
+  async #readOn(backlog: Backlog): Promise<void> {
+    const { events, log } = this.#parts;
+    let problem = '';
+    while (!this.isOver) {
+      if (backlog.isFull) {
+        await new Promise<void>((resolve) => (this.#roomMade = resolve));
+        continue;
+      }
+      try {
+        const page = await events.read(backlog.readTo, PAGE, typesOf(this.#hook));
+        problem = '';
+        if (this.isOver) return;
+        const hasMoved = page.next !== backlog.readTo;
+        this.#readAt = performance.now();
+        backlog.take(page);
+        this.#pump();
+        if (hasMoved) this.#noteSoon(NOTE_POSITION_WITHIN_MS);
+        if (page.isEnd) await events.news(page.next, NEWS_MS, this.#stop.signal);
+      } catch (error) {
+        const { message } = error as Error;
+        log[message === problem ? 'debug' : 'warn'](
+          { hook: this.id, reason: message },
+          'the log of events could not be read for a webhook',
+        );
+        problem = message;
+        await pause(READ_AGAIN_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
+      }
+    }
+  }
+
+  /** Sends what may be sent now. */
+  #pump(): void {
+    const { now } = this.#parts;
+    if (performance.now() > this.#leaseEnd) return this.abandon();
+    while (this.#backlog !== undefined && !this.isOver && !this.#isClosing && this.#goneAt === undefined) {
+      const { isDown, probeAt } = this.#health;
+      if (this.#sending.size >= (isDown ? 1 : MOST_REQUESTS) || (isDown && now() < probeAt)) return;
+      const job = this.#backlog.next(now(), isDown);
+      if (job === undefined) return;
+      const sent = this.#deliver(this.#backlog, job).finally(() => {
+        this.#sending.delete(sent);
+        if (!this.isOver) this.#pump();
+      });
+      this.#sending.add(sent);
+    }
+  }
+
+  async #deliver(backlog: Backlog, job: Job): Promise<void> {
+    const { events, now, log } = this.#parts;
+    let event = performance.now() - this.#readAt < FRESH_MS ? job.event : undefined;
+    if (event === undefined) {
+      try {
+        const page = await events.read(job.position, 1);
+        event = page.positions[0] === job.position ? page.events[0] : undefined;
+      } catch (error) {
+        log.debug({ hook: this.id, reason: (error as Error).message }, 'an event could not be read again');
+        return backlog.putBack(job, now(), READ_AGAIN_MS);
+      }
+      if (this.isOver) return;
+    }
+    const at = now();
+    const attempt = event && (await this.#sender.send({ id: event.id, body: JSON.stringify(event) }, secretsOf(this.#hook, at)));
+    if (this.isOver) return;
+    this.#end(backlog, job, event, at, attempt);
+    this.#roomMade();
+  }
+
+  /** @param attempt undefined: the log has dropped the event */
+  #end(backlog: Backlog, job: Job, event: EventRecord | undefined, at: number, attempt: Attempt | undefined): void {
+    const { now, counts, log } = this.#parts;
+    const endedAt = now();
+    const isSuccess = attempt !== undefined && isDelivered(attempt);
+    if (attempt?.status === 410) this.#goneAt = endedAt;
+    const isKept = attempt !== undefined && !isSuccess && backlog.fail(job, endedAt, attempt.retryAfterMs);
+    if (!isKept) backlog.settle(job, endedAt);
+    const outcome = isSuccess ? 'delivered' : isKept ? 'failed' : 'given_up';
+    const told = attempt?.status === undefined ? { error: attempt?.error ?? 'expired' } : { status: attempt.status };
+    this.#attempts.push({
+      event: event?.id ?? '',
+      type: event?.type ?? '',
+      position: job.position,
+      at,
+      attempt: job.attempt,
+      outcome,
+      ...told,
+      durationMs: attempt?.durationMs ?? 0,
+    });
+    counts.counted(this.id, outcome);
+    if (outcome === 'given_up')
+      log.warn({ hook: this.id, event: event?.id, ...told }, 'an event was not delivered to a webhook, and is given up');
+    if (isSuccess && this.#health.succeeded()) {
+      log.info({ hook: this.id }, 'the endpoint of a webhook takes events again');
+      backlog.retryAll(endedAt);
+    }
+    if (attempt !== undefined && !isSuccess && this.#health.failed(job.lane.key, endedAt))
+      log.warn({ hook: this.id, ...told }, 'the endpoint of a webhook is down: single attempts probe it');
+    this.#noteSoon(this.#goneAt === undefined ? NOTE_WITHIN_MS : 0);
+  }
+
+  #ask(asked: readonly string[]): void {
+    if (this.#backlog === undefined) return;
+    for (const text of asked.slice(this.#askedDone)) {
+      const { event, position } = JSON.parse(text) as { event: string; position: number };
+      if (!this.#backlog.ask(event, position, this.#parts.now())) return;
+      this.#askedDone++;
+      this.#noteSoon(0);
+    }
+    this.#pump();
+  }
+
+  /** Plans a note, unless one is planned that comes sooner. */
+  #noteSoon(withinMs: number): void {
+    const at = performance.now() + withinMs;
+    if (this.isOver || at >= this.#noteAt) return;
+    this.#noteAt = at;
+    clearTimeout(this.#noteTimer);
+    this.#noteTimer = setTimeout(() => void this.#noteNow(), withinMs);
+  }
+
+  async #noteNow(): Promise<void> {
+    // One at a time: each has the turn that the one before led to.
+    await this.#noting;
+    if (this.isOver || this.#isClosing) return;
+    this.#noteAt = Infinity;
+    this.#noting = this.#note(this.#parts.leaseMs).catch((error: unknown) => {
+      // It may have been kept or not: whoever leases the hook next sees.
+      this.#parts.log.debug({ hook: this.id, reason: (error as Error).message }, 'deliveries of a webhook could not be noted');
+      this.abandon();
+    });
+    await this.#noting;
+  }
+
+  async #note(leaseMs: number): Promise<void> {
+    const { scripts, holder, counts, log } = this.#parts;
+    const backlog = this.#backlog!;
+    const [attempts, askedDone, goneAt, turn] = [this.#attempts, this.#askedDone, this.#goneAt, this.#turn];
+    this.#attempts = [];
+    const sentAt = performance.now();
+    const noted = { turn, cursor: backlog.cursor, waits: backlog.changes(), attempts, askedDone, goneAt };
+    const record = await note(scripts, this.id, holder, leaseMs, noted);
+    if (record === undefined) return this.abandon();
+    this.#turn = turn + 1;
+    this.#askedDone -= askedDone;
+    if (leaseMs > 0) this.#leaseEnd = Math.max(this.#leaseEnd, sentAt + leaseMs - LEASE_MARGIN_MS);
+    this.#learn(record);
+    if (goneAt === undefined) return;
+    counts.gone++;
+    log.warn({ hook: this.id }, 'the endpoint of a webhook answered 410: the hook is disabled');
+    this.abandon();
+  }
+
+  /** The record may have changed. */
+  #learn(text: string): void {
+    if (text === this.#text) return;
+    const hook = parseHook(text);
+    // A sender has one URL.
+    if (hook === undefined || hook.disabled !== undefined || hook.url !== this.#hook.url) return this.abandon();
+    this.#text = text;
+    this.#hook = hook;
+  }
+}
+
+/** This process stops so long before its lease ends: an answer of Redis takes time, too. */
+export const LEASE_MARGIN_MS = 500;

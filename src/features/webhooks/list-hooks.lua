@@ -1,0 +1,18 @@
+-- Reads all hooks: of each its id, its record, its position in the log, how many accounts wait for a next attempt, and whether a process
+-- delivers ('1' or '').
+-- KEYS hooks
+-- ARGV -
+-- Answers hooks(id, record, cursor, waiting, held …)
+local answer = {'hooks'}
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local records = redis.call('HGETALL', hooks)
+for index = 1, #records, 2 do
+  local id = records[index]
+  local cursor, lease_end = unpack(redis.call('HMGET', hooks .. ':state:' .. id, 'cursor', 'leaseEnd'))
+  local count = #answer
+  answer[count + 1], answer[count + 2], answer[count + 3] = id, records[index + 1], cursor or ''
+  answer[count + 4] = tostring(redis.call('HLEN', hooks .. ':waiting:' .. id))
+  answer[count + 5] = tonumber(lease_end or 0) > now_ms and '1' or ''
+end
+return answer

@@ -1,0 +1,35 @@
+-- Keeps what a process has delivered of a hook, and renews its lease.
+-- KEYS hooks, state, waiting, delivered, failed, asked
+-- ARGV id, holder, lease_ms (0: ends it), turn, cursor, waits, successes, failures, kept, asked_done, disabled (or '')
+-- Answers noted(record) lost
+--
+-- `waits` is a JSON list of [account, its waiting events or ''], `successes` and `failures` are JSON lists of attempts, the oldest first.
+-- `turn` is that of the state which the process knows. With `lost` another process has the hook, an operator has set its position, or a
+-- failover has brought an older state back: nothing is kept, and the process begins again from what Redis has. Position and waiting events
+-- change together, so that no event is in neither. `disabled` is a JSON object: the endpoint has ended the hook.
+local record = redis.call('HGET', hooks, id)
+local known_turn, leased_by = unpack(redis.call('HMGET', state, 'turn', 'holder'))
+if not record or leased_by ~= holder or known_turn ~= turn then return {'lost'} end
+local lists = {cjson.decode(waits), cjson.decode(successes), cjson.decode(failures)}
+
+local time = redis.call('TIME')
+local lease_end = time[1] * 1000 + math.floor(time[2] / 1000) + lease_ms
+if tonumber(lease_ms) == 0 then lease_end = 0 end
+redis.call('HSET', state, 'turn', string.format('%.0f', turn + 1), 'cursor', cursor, 'leaseEnd', string.format('%.0f', lease_end))
+for _, wait in ipairs(lists[1]) do
+  if wait[2] == '' then redis.call('HDEL', waiting, wait[1]) else redis.call('HSET', waiting, wait[1], wait[2]) end
+end
+for index, list in ipairs({delivered, failed}) do
+  for _, attempt in ipairs(lists[index + 1]) do redis.call('LPUSH', list, attempt) end
+  if #lists[index + 1] > 0 then redis.call('LTRIM', list, 0, kept - 1) end
+end
+if tonumber(asked_done) > 0 then redis.call('LTRIM', asked, asked_done, -1) end
+if disabled ~= '' then
+  local hook = cjson.decode(record)
+  if not hook.disabled then
+    -- The record is text: cjson would write an empty list as an object, and long numbers with fewer digits.
+    record = string.gsub(record, '}$', function() return ',"disabled":' .. disabled .. '}' end)
+    redis.call('HSET', hooks, id, record)
+  end
+end
+return {'noted', record}

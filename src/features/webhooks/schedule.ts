@@ -1,0 +1,35 @@
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** The waits of the Standard Webhooks specification: ten attempts in a little more than three days. */
+const WAITS_MS = [
+  5 * SECOND_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  5 * HOUR_MS,
+  10 * HOUR_MS,
+  14 * HOUR_MS,
+  20 * HOUR_MS,
+  24 * HOUR_MS,
+];
+
+/** The same, from the first failure on. */
+const DUE_MS = WAITS_MS.map((_, index) => WAITS_MS.slice(0, index + 1).reduce((sum, waitMs) => sum + waitMs));
+
+/** A Retry-After counts in place of the next wait, within these bounds: an endpoint can neither be flooded by one nor put off for good. */
+const RETRY_AFTER_MS = { least: SECOND_MS, most: 24 * HOUR_MS };
+
+/**
+ * When an event that failed is tried again. The time since the first failure decides, so that attempts between the planned ones, restarts
+ * and outages of the service itself change nothing.
+ * @param failedSince when it failed for the first time
+ * @returns undefined: it is given up
+ */
+export function nextAttemptAt(failedSince: number, now: number, retryAfterMs: number | undefined): number | undefined {
+  const dueMs = DUE_MS.find((each) => each > now - failedSince);
+  if (dueMs === undefined) return undefined;
+  if (retryAfterMs === undefined) return failedSince + dueMs;
+  return now + Math.min(Math.max(retryAfterMs, RETRY_AFTER_MS.least), RETRY_AFTER_MS.most);
+}

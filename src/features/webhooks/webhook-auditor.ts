@@ -1,0 +1,29 @@
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { pairsOf } from '../../redis/pairs.ts';
+import { HOOK_ID, hookKeys, parseHook } from './model.ts';
+
+/** Checks that each webhook can be read, and that what Redis keeps beside them belongs to one. */
+export const webhookAuditor: Auditor = {
+  keys: [
+    { pattern: /^\{webhooks\}$/, life: 'lasts', check: (_parts, look) => checkRecords(look) },
+    {
+      pattern: /^\{webhooks\}:(?:state|waiting|delivered|failed|asked):(.*)$/,
+      life: 'lasts',
+      check: ([id = ''], look) => checkOwner(id, look),
+    },
+  ],
+};
+
+async function checkRecords(look: Look): Promise<Finding[]> {
+  const records = pairsOf((await look.ask('HGETALL', hookKeys.hooks)) as string[]);
+  look.count('webhooks', records.length);
+  return records.flatMap(([id, text]) => {
+    if (HOOK_ID.test(id) && parseHook(text) !== undefined) return [];
+    return [{ kind: 'unreadable_webhook', subject: `webhook ${id}`, text: 'Its record cannot be read: it gets nothing.' }];
+  });
+}
+
+async function checkOwner(id: string, look: Look): Promise<Finding[]> {
+  if ((await look.ask('HEXISTS', hookKeys.hooks, id)) === 1) return [];
+  return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text: 'Redis keeps deliveries of it, and there is no such webhook.' }];
+}

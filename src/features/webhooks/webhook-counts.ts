@@ -1,0 +1,77 @@
+import type { Metrics } from '../../server/metrics.ts';
+
+const outcomes = ['delivered', 'failed', 'given_up'] as const;
+
+export type WebhookOutcome = (typeof outcomes)[number];
+
+/** What the process knows of a hook that it delivers. */
+export interface HookFigures {
+  readonly id: string;
+  /** Seconds since the oldest event that is not delivered, without those of accounts that wait for a next attempt. */
+  readonly lagSeconds: number;
+  readonly waitingAccounts: number;
+  readonly isDown: boolean;
+}
+
+/**
+ * What this process has delivered. The label `hook` has one value a hook, of which there are at most 50: the counts of a hook are dropped
+ * with it.
+ */
+export class WebhookCounts {
+  readonly #counts = new Map<string, Record<WebhookOutcome, number>>();
+  /** Hooks that answered 410. */
+  gone = 0;
+  /** The hooks that this process delivers. */
+  figures: () => readonly HookFigures[] = () => [];
+
+  constructor(metrics: Metrics) {
+    metrics.countByEach({
+      name: 'coinop_webhook_attempts_total',
+      help: 'Attempts to deliver an event to a hook: delivered, failed (it is tried again), or given up after three days.',
+      labels: ['hook', 'outcome'],
+      counts: () => [...this.#counts].flatMap(([hook, counts]) => outcomes.map((outcome) => [[hook, outcome], counts[outcome]] as const)),
+    });
+    metrics.count({
+      name: 'coinop_webhooks_gone_total',
+      help: 'Hooks that were disabled because their endpoint answered 410.',
+      value: () => this.gone,
+    });
+    const gauges = [
+      [
+        'coinop_webhook_lag_seconds',
+        'Since the oldest event that a hook has not got happened. Accounts that wait for a next attempt do not count.',
+        'lagSeconds',
+      ],
+      ['coinop_webhook_waiting_accounts', 'Accounts of a hook whose event failed, and whose next attempt is to come.', 'waitingAccounts'],
+    ] as const;
+    for (const [name, help, figure] of gauges)
+      metrics.gaugeByEach({
+        name,
+        help,
+        label: 'hook',
+        aggregator: 'max',
+        values: () => this.figures().map((of) => [of.id, of[figure]]),
+      });
+    metrics.gaugeByEach({
+      name: 'coinop_webhook_down',
+      help: '1 while the endpoint of a hook takes nothing: one attempt at a time probes it.',
+      label: 'hook',
+      aggregator: 'max',
+      values: () => this.figures().map(({ id, isDown }) => [id, isDown ? 1 : 0]),
+    });
+  }
+
+  /** A hook that this process delivers: its counts begin with 0. */
+  begun(hook: string): void {
+    if (!this.#counts.has(hook)) this.#counts.set(hook, { delivered: 0, failed: 0, given_up: 0 });
+  }
+
+  counted(hook: string, outcome: WebhookOutcome): void {
+    const counts = this.#counts.get(hook);
+    if (counts !== undefined) counts[outcome]++;
+  }
+
+  removed(hook: string): void {
+    this.#counts.delete(hook);
+  }
+}

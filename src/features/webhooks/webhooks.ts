@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { leasedHooks } from './delivery-state.ts';
+import { HookDelivery, LEASE_MARGIN_MS, MOST_REQUESTS } from './hook-delivery.ts';
+import type { Hooks } from './hooks.ts';
+import { parseHook, type EventSource } from './model.ts';
+import { Sender } from './sender.ts';
+import type { WebhookCounts } from './webhook-counts.ts';
+
+/** How often each process renews its leases and looks for hooks that nobody delivers. */
+const LOOK_MS = 1000;
+
+/** A process that does not renew its lease is dead, and another goes on. */
+const LEASE_MS = 5000;
+
+export interface WebhooksParts {
+  readonly events: EventSource;
+  readonly scripts: ScriptRunner;
+  readonly hooks: Pick<Hooks, 'resolve' | 'allowsPrivate'>;
+  readonly counts: WebhookCounts;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** For tests: as of `SenderParts`. */
+  readonly answerMs?: number;
+}
+
+/** Delivers events to hooks: each hook in one process at a time of all that share a Redis. */
+export class Webhooks {
+  readonly #parts: WebhooksParts;
+  readonly #holder = randomBytes(9).toString('base64url');
+  readonly #deliveries = new Map<string, HookDelivery>();
+  /** Records that cannot be read, by hook: each is logged once. */
+  readonly #unreadable = new Map<string, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(parts: WebhooksParts) {
+    this.#parts = parts;
+    parts.counts.figures = () => [...this.#deliveries.values()].map(({ figures }) => figures);
+    this.#lookAndPlan();
+  }
+
+  /** Takes no more hooks, and waits for the requests under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+    await Promise.all([...this.#deliveries.values()].map((delivery) => delivery.close()));
+  }
+
+  #lookAndPlan(): void {
+    this.#looking = this.#look()
+      // While Redis is away other lines say so.
+      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not look for webhooks'))
+      .finally(() => {
+        if (!this.#isClosed) this.#timer = setTimeout(() => this.#lookAndPlan(), LOOK_MS);
+      });
+  }
+
+  async #look(): Promise<void> {
+    const { scripts, counts } = this.#parts;
+    const leaseEnd = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
+    const held = await leasedHooks(scripts, this.#holder, LEASE_MS);
+    for (const each of held) {
+      const delivery = this.#deliveries.get(each.id);
+      if (delivery === undefined || delivery.isOver) this.#begin(each, leaseEnd);
+      else delivery.renewed(each, leaseEnd);
+    }
+    // Disabled, removed, or of another process.
+    const ids = new Set(held.map(({ id }) => id));
+    for (const [id, delivery] of this.#deliveries) {
+      if (ids.has(id)) continue;
+      delivery.abandon();
+      this.#deliveries.delete(id);
+      counts.removed(id);
+    }
+  }
+
+  #begin(held: Awaited<ReturnType<typeof leasedHooks>>[number], leaseEnd: number): void {
+    const { hooks, now, log, answerMs } = this.#parts;
+    const hook = parseHook(held.text);
+    if (hook === undefined) {
+      if (this.#unreadable.get(held.id) !== held.text)
+        log.error({ hook: held.id.slice(0, 16) }, 'a webhook cannot be read: it gets nothing');
+      this.#unreadable.set(held.id, held.text);
+      return;
+    }
+    const { resolve, allowsPrivate } = hooks;
+    const openSender = (url: string): Sender =>
+      new Sender({ url, allowsPrivate, resolve, connections: MOST_REQUESTS, now, ...(answerMs === undefined ? {} : { answerMs }) });
+    const parts = { ...this.#parts, openSender, holder: this.#holder, leaseMs: LEASE_MS };
+    this.#deliveries.set(held.id, new HookDelivery(held, hook, leaseEnd, parts));
+  }
+}

@@ -1,0 +1,365 @@
+import { z } from 'zod';
+import { isoTime } from '../accounts/fields.ts';
+import { invalid, refuse } from '../errors.ts';
+import { EVENT_TYPES } from '../features/events/model.ts';
+import { findEvent } from '../features/webhooks/find-event.ts';
+import { MOST_URL_LENGTH } from '../features/webhooks/hook-url.ts';
+import type { ListedHook } from '../features/webhooks/hooks.ts';
+import { HOOK_ID, KEPT_ATTEMPTS, type HookRecord } from '../features/webhooks/model.ts';
+import { limitParameter } from '../server/http/endpoint.ts';
+import { operation, Reason } from './operation.ts';
+
+const Id = z.string().regex(HOOK_ID, 'Must be the id of a webhook: 8 small letters and digits').meta({ example: 'k3v9x0ab' });
+
+const Url = z
+  .string()
+  .min(1)
+  .max(MOST_URL_LENGTH)
+  .meta({
+    description:
+      'Where events are sent: `https:`, without user and password. `http:` and private addresses need WEBHOOKS_PRIVATE=on. All operators see ' +
+      'it: put no secret into it, because the signature proves who sends.',
+    example: 'https://play.example/coinop',
+  });
+
+const Types = z
+  .array(z.enum(EVENT_TYPES, { error: `Must be types of events: ${EVENT_TYPES.join(', ')}` }))
+  .min(1)
+  .max(EVENT_TYPES.length)
+  .meta({ description: 'Types of the events that are sent. Left out: all.', example: ['coins.changed', 'account.deleted'] });
+
+/** Minutes of 30 days. */
+const MOST_OVERLAP_MINUTES = 43_200;
+
+/** A day: time to give the new secret to all receivers. */
+const OVERLAP_MINUTES = 1440;
+
+const Webhook = z
+  .object({
+    id: Id,
+    url: Url,
+    types: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'Left out: all types.', example: ['coins.changed'] }),
+    createdAt: z.iso.datetime(),
+    state: z.enum(['active', 'disabled']),
+    disabledBy: z.enum(['operator', 'gone']).optional().meta({ description: '`gone`: the endpoint answered 410.' }),
+    disabledAt: z.iso.datetime().optional(),
+    oldSecretsUntil: z.iso.datetime().optional().meta({ description: 'Until then a former secret signs beside the present one.' }),
+    waitingAccounts: z.number().int().meta({ description: 'Accounts whose event failed, and whose next attempt is to come.', example: 0 }),
+    delivering: z.boolean().meta({ description: 'A process of the service delivers its events.', example: true }),
+  })
+  .meta({ id: 'Webhook' });
+
+const Delivery = z
+  .object({
+    event: z.string().meta({ description: 'The id of the event.' }),
+    type: z.string().meta({ example: 'coins.changed' }),
+    at: z.iso.datetime().meta({ description: 'When the attempt began.' }),
+    attempt: z.number().int().meta({ description: '1 for the first.', example: 1 }),
+    outcome: z.enum(['delivered', 'failed', 'given_up']).meta({ description: '`failed` is tried again.' }),
+    status: z.number().int().optional().meta({ description: 'Of the answer.', example: 204 }),
+    error: z
+      .string()
+      .optional()
+      .meta({
+        description:
+          'Why no answer counts: `dns`, `private_address`, `connection`, `tls`, `timeout`, `answer_too_large`, `bad_answer`; or `expired`: the log ' +
+          'dropped the event before it was delivered.',
+        example: 'timeout',
+      }),
+    durationMs: z.number().int().meta({ example: 31 }),
+  })
+  .meta({ id: 'WebhookDelivery' });
+
+const OptionalReason = Reason.optional();
+
+const exampleOf = (path: string, body: object): string =>
+  `curl -s $base/v1/admin/webhooks${path} -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+
+function shown({ id, text: _, ...hook }: ListedHook): z.input<typeof Webhook> {
+  return { ...recordOf(id, hook), waitingAccounts: hook.waitingAccounts, delivering: hook.isHeld && hook.disabled === undefined };
+}
+
+function recordOf(id: string, { url, types, createdAt, disabled, secrets }: HookRecord): z.input<typeof Webhook> {
+  const oldUntil = Math.max(0, ...secrets.slice(1).map(({ until = 0 }) => until));
+  return {
+    id,
+    url,
+    ...(types === undefined ? {} : { types }),
+    createdAt: isoTime(createdAt)!,
+    state: disabled === undefined ? 'active' : 'disabled',
+    ...(disabled === undefined ? {} : { disabledBy: disabled.by, disabledAt: isoTime(disabled.at)! }),
+    ...(oldUntil === 0 ? {} : { oldSecretsUntil: isoTime(oldUntil)! }),
+    waitingAccounts: 0,
+    delivering: false,
+  };
+}
+
+/** Without path and query: either may hold a secret, and the log is for good. */
+const placeOf = (url: string): string => new URL(url).origin;
+
+export const listWebhooks = operation({
+  name: 'webhooks list',
+  method: 'GET',
+  path: '/v1/admin/webhooks',
+  operationId: 'listWebhooks',
+  role: 'viewer',
+  summary: 'All webhooks, the oldest first.',
+  input: z.object({}),
+  reply: z.object({ webhooks: z.array(Webhook) }),
+  example: `curl -s $base/v1/admin/webhooks -H "authorization: Bearer $COINOP_KEY"`,
+  async prepare(_, { hooks }) {
+    return { reply: { webhooks: (await hooks.list()).map(shown) } };
+  },
+});
+
+export const showWebhook = operation({
+  name: 'webhooks show',
+  method: 'GET',
+  path: '/v1/admin/webhooks/{id}',
+  operationId: 'showWebhook',
+  role: 'viewer',
+  summary: 'A webhook. Its secret is never shown again.',
+  input: z.object({ id: Id }),
+  reply: z.object({ webhook: Webhook }),
+  errors: ['webhook_not_found'],
+  example: `curl -s $base/v1/admin/webhooks/k3v9x0ab -H "authorization: Bearer $COINOP_KEY"`,
+  async prepare({ id }, { hooks }) {
+    const hook = await hooks.find(id);
+    return hook === undefined ? refuse('webhook_not_found') : { reply: { webhook: shown(hook) } };
+  },
+});
+
+export const listDeliveries = operation({
+  name: 'webhooks deliveries',
+  method: 'GET',
+  path: '/v1/admin/webhooks/{id}/deliveries',
+  operationId: 'listWebhookDeliveries',
+  role: 'viewer',
+  summary: 'The last attempts to deliver events to a webhook, the newest first.',
+  description: `Kept are the last ${KEPT_ATTEMPTS} that delivered and the last ${KEPT_ATTEMPTS} that failed.`,
+  input: z.object({
+    id: Id,
+    limit: limitParameter(2 * KEPT_ATTEMPTS, `Attempts, 1 to ${2 * KEPT_ATTEMPTS}. The default is ${KEPT_ATTEMPTS}.`),
+  }),
+  reply: z.object({ deliveries: z.array(Delivery) }),
+  errors: ['webhook_not_found'],
+  example: `curl -s $base/v1/admin/webhooks/k3v9x0ab/deliveries -H "authorization: Bearer $COINOP_KEY"`,
+  async prepare({ id, limit }, { hooks }) {
+    const [hook, attempts] = await Promise.all([hooks.find(id), hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS))]);
+    if (hook === undefined) return refuse('webhook_not_found');
+    return { reply: { deliveries: attempts.map(({ position: _, at, ...attempt }) => ({ ...attempt, at: isoTime(at)! })) } };
+  },
+});
+
+export const addWebhook = operation({
+  name: 'webhooks add',
+  method: 'POST',
+  path: '/v1/admin/webhooks',
+  operationId: 'addWebhook',
+  role: 'admin',
+  summary: 'Adds a webhook, and shows its secret once.',
+  description:
+    'It gets the events that happen from then on. The secret signs each request by the Standard Webhooks specification. Whoever runs the ' +
+    'endpoint learns what happens to all accounts.',
+  input: z.object({ url: Url, types: Types.optional(), reason: OptionalReason }),
+  reply: z.object({
+    id: Id,
+    secret: z.string().meta({ description: 'Shown once.', example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw1M2n3O4p5Q6=' }),
+    webhook: Webhook,
+  }),
+  errors: ['invalid_request', 'webhooks_full'],
+  example: exampleOf('', { url: 'https://play.example/coinop', types: ['coins.changed'], reason: 'the website shows balances' }),
+  async prepare({ url, types, reason = '' }, { hooks, events }) {
+    const problem = await hooks.problemOf(url);
+    if (problem !== undefined) return invalid('url', `It ${problem}`);
+    return {
+      question: `Send ${types === undefined ? 'all events' : types.join(', ')} of all accounts to ${url}?`,
+      what: { url: placeOf(url), types: types?.join(',') ?? 'all' },
+      why: reason,
+      noted: ({ id }) => ({ id }),
+      async act() {
+        const added = await hooks.add({ url: new URL(url).href, types }, await events?.end());
+        if (added === undefined) return refuse('webhooks_full', { message: 'There are as many webhooks as there may be.' });
+        const { id, secret, record } = added;
+        return { id, secret, webhook: recordOf(id, record) };
+      },
+    };
+  },
+});
+
+export const rotateWebhook = operation({
+  name: 'webhooks rotate',
+  method: 'POST',
+  path: '/v1/admin/webhooks/{id}/rotate',
+  operationId: 'rotateWebhook',
+  role: 'admin',
+  summary: 'Makes a new secret of a webhook, and shows it once. The old one signs beside it for a while.',
+  input: z.object({
+    id: Id,
+    overlapMinutes: z
+      .number()
+      .int()
+      .min(0)
+      .max(MOST_OVERLAP_MINUTES)
+      .optional()
+      .meta({
+        description: `How long the old secret signs too, up to 30 days. Default: ${OVERLAP_MINUTES}, a day.`,
+        example: OVERLAP_MINUTES,
+      }),
+    reason: OptionalReason,
+  }),
+  reply: z.object({ secret: z.string().meta({ description: 'Shown once.' }), webhook: Webhook }),
+  errors: ['webhook_not_found'],
+  example: exampleOf('/k3v9x0ab/rotate', { overlapMinutes: 60, reason: 'the secret was in a log' }),
+  async prepare({ id, overlapMinutes = OVERLAP_MINUTES, reason = '' }, { hooks, now }) {
+    const hook = await hooks.find(id);
+    if (hook === undefined) return refuse('webhook_not_found');
+    const oldUntil = now() + overlapMinutes * 60_000;
+    return {
+      question: `Make a new secret for ${hook.url}, and end the present one at ${isoTime(oldUntil)}?`,
+      what: { id, url: placeOf(hook.url), overlapMinutes },
+      why: reason,
+      async act() {
+        const rotated = await hooks.rotate(id, oldUntil);
+        return rotated === undefined
+          ? refuse('webhook_not_found')
+          : { secret: rotated.secret, webhook: { ...shown(hook), ...recordOf(id, rotated.record), waitingAccounts: hook.waitingAccounts } };
+      },
+    };
+  },
+});
+
+export const disableWebhook = switched('disable', 'It gets nothing from then on, and stands where it is.');
+export const enableWebhook = switched(
+  'enable',
+  'It goes on where it stood: what happened meanwhile is sent, as far as the log still has it.',
+);
+
+function switched(verb: 'disable' | 'enable', description: string) {
+  return operation({
+    name: `webhooks ${verb}`,
+    method: 'POST',
+    path: `/v1/admin/webhooks/{id}/${verb}`,
+    operationId: `${verb}Webhook`,
+    role: 'economist',
+    summary: verb === 'disable' ? 'Stops a webhook.' : 'Lets a webhook go on that an operator or the status 410 of its endpoint stopped.',
+    description,
+    input: z.object({ id: Id, reason: OptionalReason }),
+    reply: z.object({ webhook: Webhook }),
+    errors: ['webhook_not_found'],
+    example: exampleOf(`/k3v9x0ab/${verb}`, { reason: 'the website moves, ticket 4711' }),
+    async prepare({ id, reason = '' }, { hooks }) {
+      const hook = await hooks.find(id);
+      if (hook === undefined) return refuse('webhook_not_found');
+      return {
+        question: `${verb === 'disable' ? 'Stop' : 'Start'} sending events to ${hook.url}?`,
+        what: { id, url: placeOf(hook.url) },
+        why: reason,
+        async act() {
+          const record = await (verb === 'disable' ? hooks.disable(id) : hooks.enable(id));
+          return record === undefined
+            ? refuse('webhook_not_found')
+            : { webhook: { ...recordOf(id, record), waitingAccounts: hook.waitingAccounts } };
+        },
+      };
+    },
+  });
+}
+
+export const removeWebhook = operation({
+  name: 'webhooks remove',
+  method: 'POST',
+  path: '/v1/admin/webhooks/{id}/remove',
+  operationId: 'removeWebhook',
+  role: 'admin',
+  summary: 'Removes a webhook, with its secrets and its deliveries.',
+  input: z.object({ id: Id, reason: OptionalReason }),
+  reply: z.object({ id: Id }),
+  errors: ['webhook_not_found'],
+  example: exampleOf('/k3v9x0ab/remove', { reason: 'the website is closed' }),
+  async prepare({ id, reason = '' }, { hooks }) {
+    const hook = await hooks.find(id);
+    if (hook === undefined) return refuse('webhook_not_found');
+    return {
+      question: `Remove the webhook ${id} to ${hook.url}, with its secrets and deliveries?`,
+      what: { id, url: placeOf(hook.url) },
+      why: reason,
+      act: async () => ((await hooks.remove(id)) ? { id } : refuse('webhook_not_found')),
+    };
+  },
+});
+
+export const repeatDelivery = operation({
+  name: 'webhooks repeat',
+  method: 'POST',
+  path: '/v1/admin/webhooks/{id}/repeat',
+  operationId: 'repeatWebhookDelivery',
+  role: 'support',
+  summary: 'Sends one event to a webhook again, within a second or two.',
+  description: 'It goes beside the order of its account, also an event that was given up or that the webhook does not get by its types.',
+  input: z.object({
+    id: Id,
+    event: z.string().min(1).max(100).meta({ description: 'The id of the event: the `webhook-id` of its delivery.' }),
+    reason: OptionalReason,
+  }),
+  reply: z.object({ id: Id, event: z.string() }),
+  errors: ['webhook_not_found', 'event_not_found', 'webhooks_full'],
+  example: exampleOf('/k3v9x0ab/repeat', { event: 'hr8dsyfqu3k:0', reason: 'the receiver lost it' }),
+  async prepare({ id, event, reason = '' }, parts) {
+    const { hooks } = parts;
+    const hook = await hooks.find(id);
+    if (hook === undefined) return refuse('webhook_not_found');
+    const found = parts.events && (await findEvent(event, parts.events));
+    if (found === undefined) return refuse('event_not_found');
+    return {
+      question: `Send the event ${event} (${found.event.type}) to ${hook.url} again?`,
+      what: { id, event, ...(found.event.accountId === undefined ? {} : { account: found.event.accountId }) },
+      why: reason,
+      async act() {
+        const word = await hooks.askAgain(id, { event, position: found.position });
+        if (word === 'full') return refuse('webhooks_full', { message: 'As many events as possible wait to be sent again.' });
+        return word === 'asked' ? { id, event } : refuse('webhook_not_found');
+      },
+    };
+  },
+});
+
+export const replayWebhook = operation({
+  name: 'webhooks replay',
+  method: 'POST',
+  path: '/v1/admin/webhooks/{id}/replay',
+  operationId: 'replayWebhook',
+  role: 'economist',
+  summary: 'Sends all events from a time on to a webhook again.',
+  description:
+    'It begins there within two seconds, and a few events from before the time come too. The endpoint must know repeated ones by `webhook-id`. A time ' +
+    'after the present place of the webhook skips events.',
+  input: z.object({
+    id: Id,
+    from: z.iso
+      .datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' })
+      .meta({ description: 'From then on. What the log no longer has is left out.' }),
+    reason: OptionalReason,
+  }),
+  reply: z.object({ id: Id, from: z.iso.datetime() }),
+  errors: ['webhook_not_found', 'event_not_found'],
+  example: exampleOf('/k3v9x0ab/replay', { from: '2026-11-22T12:00:00Z', reason: 'the database of the website was restored' }),
+  async prepare({ id, from, reason = '' }, { hooks, events }) {
+    const hook = await hooks.find(id);
+    if (hook === undefined) return refuse('webhook_not_found');
+    if (events === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });
+    const time = Date.parse(from);
+    return {
+      question: `Send all events since ${isoTime(time)} to ${hook.url} again?`,
+      what: { id, url: placeOf(hook.url), from: isoTime(time)! },
+      why: reason,
+      async act() {
+        const isSet = await hooks.replay(id, await events.positionAt(time));
+        return isSet ? { id, from: isoTime(time)! } : refuse('webhook_not_found');
+      },
+    };
+  },
+});

@@ -1,0 +1,510 @@
+import type { ServerResponse } from 'node:http';
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import type { EventType } from '../../../src/features/events/model.ts';
+import { Hooks } from '../../../src/features/webhooks/hooks.ts';
+import { hookKeys, type Attempted } from '../../../src/features/webhooks/model.ts';
+import { WebhookCounts } from '../../../src/features/webhooks/webhook-counts.ts';
+import { Webhooks } from '../../../src/features/webhooks/webhooks.ts';
+import { Metrics } from '../../../src/server/metrics.ts';
+import { start, type TestService } from '../../harness.ts';
+import { eventually } from '../../realtime/watcher.ts';
+import { FakeLog } from './fake-log.ts';
+import { startReceiver, type Received, type Receiver } from './receiver.ts';
+
+/** How events get to an endpoint: real requests, a real Redis, a log in memory, and a clock that the test moves. */
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+let service: TestService;
+let hooks: Hooks;
+let scripts: CallerScripts;
+let aheadMs = 0;
+const now = (): number => Date.now() + aheadMs;
+beforeAll(async () => {
+  service = await start();
+  scripts = new CallerScripts(service.service.connections.scripts, { now, checksTags: true });
+  hooks = new Hooks({ scripts, config: { WEBHOOKS_PRIVATE: 'on' }, now });
+});
+afterEach(async () => {
+  aheadMs = 0;
+  for (const { id } of await hooks.list()) await hooks.remove(id);
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+interface Process {
+  readonly webhooks: Webhooks;
+  readonly lines: string[];
+  readonly metrics: Metrics;
+}
+
+/** What a process of the service does for hooks. */
+function startProcess(log: FakeLog, answerMs = 10_000): Process {
+  const lines: string[] = [];
+  const metrics = new Metrics();
+  const counts = new WebhookCounts(metrics);
+  const webhooks = new Webhooks({
+    events: log,
+    scripts,
+    hooks,
+    counts,
+    log: pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) }),
+    now,
+    answerMs,
+  });
+  onTestFinished(() => webhooks.close());
+  return { webhooks, lines, metrics };
+}
+
+interface Added {
+  readonly id: string;
+  readonly secret: string;
+}
+
+async function addHook(receiver: Pick<Receiver, 'url'>, cursor = 0, types?: EventType[]): Promise<Added> {
+  const added = await hooks.add({ url: receiver.url, types }, cursor);
+  return added!;
+}
+
+const idOf = ({ headers }: Received): string => headers['webhook-id']!;
+const idsOf = ({ received }: Receiver): string[] => received.map(idOf);
+const accountOf = ({ body }: Received): string => (JSON.parse(body) as { accountId: string }).accountId;
+
+async function outcomesOf(hook: Added, event: string): Promise<Pick<Attempted, 'outcome' | 'status' | 'error' | 'attempt'>[]> {
+  const attempts = (await hooks.attempts(hook.id)).filter((each) => each.event === event);
+  return attempts
+    .toReversed()
+    .map(({ outcome, status, error, attempt }) => ({ outcome, attempt, ...(status === undefined ? { error } : { status }) }));
+}
+
+/** Answers with 500 for these accounts. */
+function failing(...accounts: string[]): Receiver['answer'] {
+  return (request, response) => void response.writeHead(accounts.includes(accountOf(request)) ? 500 : 204).end();
+}
+
+describe('events', () => {
+  test('arrive signed, whole and once, those of an account in order, from where the hook began', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    log.add('ada');
+    const hook = await addHook(receiver, await log.end());
+    startProcess(log);
+    const ids = Array.from({ length: 30 }, (_, index) => log.add(['ada', 'ben', 'cleo'][index % 3]));
+    await eventually(() => receiver.received.length === 30);
+    expect(idsOf(receiver).toSorted()).toEqual(ids.toSorted());
+    for (const account of ['ada', 'ben', 'cleo']) {
+      const ofAccount = receiver.received.filter((each) => accountOf(each) === account).map(idOf);
+      expect(ofAccount).toEqual(ids.filter((id) => ofAccount.includes(id)));
+    }
+    for (const { headers, body } of receiver.received)
+      expect(new Webhook(hook.secret).verify(body, headers)).toMatchObject({ id: headers['webhook-id'] });
+    const [page] = (await log.read(1, 1)).events;
+    expect(JSON.parse(receiver.received.find((each) => idOf(each) === ids[0])!.body)).toEqual(page);
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 31);
+    expect(await outcomesOf(hook, ids[7]!)).toEqual([{ outcome: 'delivered', attempt: 1, status: 204 }]);
+  });
+
+  test('of other types than those of the hook do not arrive, and its position passes them', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    const hook = await addHook(receiver, 0, ['account.banned', 'account.deleted']);
+    log.add('ada');
+    const banned = log.add('ada', 'account.banned');
+    log.add('ada');
+    startProcess(log);
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 3);
+    expect(idsOf(receiver)).toEqual([banned]);
+  });
+
+  test('without an account keep their order too', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    await addHook(receiver);
+    const ids = Array.from({ length: 5 }, () => log.add(undefined, 'board.season_ended'));
+    startProcess(log);
+    await eventually(() => receiver.received.length === 5);
+    expect(idsOf(receiver)).toEqual(ids);
+  });
+
+  test('of one account are sent one after the other, those of several at once', async () => {
+    await using receiver = await startReceiver();
+    const open: [Received, ServerResponse][] = [];
+    receiver.answer = (request, response) => void open.push([request, response]);
+    const log = new FakeLog();
+    await addHook(receiver);
+    for (let index = 0; index < 6; index++) log.add(index % 2 === 0 ? 'ada' : 'ben');
+    startProcess(log);
+    for (let round = 0; round < 3; round++) {
+      await eventually(() => open.length === 2);
+      expect(open.map(([request]) => accountOf(request)).toSorted()).toEqual(['ada', 'ben']);
+      for (const [, response] of open.splice(0)) response.writeHead(200).end();
+    }
+    expect(receiver.received).toHaveLength(6);
+  });
+
+  test('reach an endpoint that is slow 32 at a time, and no other hook waits for it', async () => {
+    await using slow = await startReceiver();
+    await using quick = await startReceiver();
+    const open: ServerResponse[] = [];
+    slow.answer = (_, response) => void open.push(response);
+    const log = new FakeLog();
+    await addHook(slow);
+    await addHook(quick);
+    for (let index = 0; index < 100; index++) log.add(`account${index}`);
+    startProcess(log);
+    await eventually(() => quick.received.length === 100 && open.length === 32);
+    for (let answered = 0; answered < 100; answered++) {
+      await eventually(() => open.length > 0);
+      open.shift()!.writeHead(200).end();
+    }
+    await eventually(() => slow.received.length === 100);
+  });
+});
+
+describe('an event that fails', () => {
+  test('holds its account, and no other; it is sent again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, and then given up', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = failing('ada');
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    const first = log.add('ada');
+    const { metrics, lines } = startProcess(log);
+    const second = log.add('ada');
+    await eventually(() => receiver.received.length === 1);
+    const others = [log.add('ben'), log.add('cleo')];
+    await eventually(() => receiver.received.length === 3);
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 4);
+    expect(await hooks.find(hook.id)).toMatchObject({ waitingAccounts: 1, isHeld: true });
+    const failedAt = (await hooks.attempts(hook.id)).find(({ event }) => event === first)!.at;
+    const waits = [5000, 5 * MINUTE_MS, 30 * MINUTE_MS, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS)];
+    let dueAt = failedAt;
+    for (const [index, waitMs] of waits.entries()) {
+      dueAt += waitMs;
+      // Not before its time.
+      aheadMs = dueAt - Date.now() - 2000;
+      await eventually(async () => (await hooks.attempts(hook.id)).length === 3 + index);
+      expect(receiver.received).toHaveLength(3 + index);
+      // The endpoint answers some milliseconds after the attempt began.
+      aheadMs = dueAt - Date.now() + 1000;
+      await eventually(() => receiver.received.length >= 4 + index);
+    }
+    // The last failure gives up, and the next event of the account follows at once.
+    await eventually(() => receiver.received.length === 13);
+    expect(idsOf(receiver)).toEqual([first, ...others, ...Array<string>(9).fill(first), second]);
+    await eventually(async () => (await outcomesOf(hook, first)).length === 10);
+    const attempts = await outcomesOf(hook, first);
+    expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    expect(attempts.at(-1)).toEqual({ outcome: 'given_up', attempt: 10, status: 500 });
+    expect(attempts.slice(0, 9).every(({ outcome }) => outcome === 'failed')).toBe(true);
+    expect(await metrics.registry.metrics()).toContain(`coinop_webhook_attempts_total{hook="${hook.id}",outcome="given_up"} 1`);
+    expect(lines.filter((line) => line.includes('is given up'))).toHaveLength(1);
+    expect(lines.join('')).not.toContain(hook.secret.slice(6));
+  }, 30_000);
+
+  test('arrives with those of its account that came after it, in order, once the endpoint takes it', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = failing('ada');
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    const ids = [log.add('ada'), log.add('ada')];
+    await eventually(async () => (await hooks.find(hook.id))!.waitingAccounts === 1);
+    ids.push(log.add('ada'), log.add('ada'));
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 4);
+    receiver.answer = (_, response) => void response.writeHead(204).end();
+    aheadMs += 5000;
+    await eventually(() => receiver.received.length === 5);
+    expect(idsOf(receiver)).toEqual([ids[0], ...ids]);
+    await eventually(async () => (await hooks.find(hook.id))!.waitingAccounts === 0);
+    expect(await service.service.redis.exists(hookKeys.waiting(hook.id))).toBe(0);
+  });
+
+  test.each([
+    ['301', 301, 'failed'],
+    ['400', 400, 'failed'],
+    ['503', 503, 'failed'],
+  ])('with %s is told by its status', async (_, status, outcome) => {
+    await using receiver = await startReceiver();
+    receiver.answer = (_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    const event = log.add('ada');
+    await eventually(async () => (await outcomesOf(hook, event)).length === 1);
+    expect(await outcomesOf(hook, event)).toEqual([{ outcome, attempt: 1, status }]);
+  });
+
+  test('waits as long as Retry-After says, in place of the next wait, a day at most', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = (_, response) =>
+      void response.writeHead(429, { 'retry-after': receiver.received.length === 1 ? '600' : '9999999' }).end();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    const event = log.add('ada');
+    await eventually(async () => (await outcomesOf(hook, event)).length === 1);
+    aheadMs += 590_000;
+    log.add('ben');
+    await eventually(() => receiver.received.length === 2);
+    expect(idsOf(receiver)).toEqual(['e0', 'e1']);
+    aheadMs += 11_000;
+    await eventually(async () => (await outcomesOf(hook, event)).length === 2);
+    aheadMs += 24 * HOUR_MS + 1000;
+    await eventually(async () => (await outcomesOf(hook, event)).length === 3);
+  });
+
+  test('after its account was deleted has no data', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = failing('ada');
+    const log = new FakeLog();
+    await addHook(receiver);
+    startProcess(log);
+    log.add('ada');
+    await eventually(() => receiver.received.length === 1);
+    log.blank('ada');
+    aheadMs += 5000;
+    await eventually(() => receiver.received.length === 2);
+    expect(receiver.received.map(({ body }) => (JSON.parse(body) as { data: object }).data)).toEqual([{ coins: 1 }, {}]);
+  });
+
+  test('and that the log drops meanwhile is given up', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = failing('ada');
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    log.add('ada');
+    await eventually(async () => (await hooks.find(hook.id))!.waitingAccounts === 1);
+    log.drop(1);
+    aheadMs += 5000;
+    await eventually(async () => (await hooks.find(hook.id))!.waitingAccounts === 0);
+    expect((await hooks.attempts(hook.id))[0]).toMatchObject({ outcome: 'given_up', error: 'expired', position: 0 });
+  });
+});
+
+describe('an endpoint', () => {
+  test('that is down is probed by one request at a time; once it answers, everything arrives in order', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = (_, response) => void response.writeHead(502).end();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    const accounts = Array.from({ length: 300 }, (_, index) => `account${index}`);
+    for (const account of [...accounts, ...accounts]) log.add(account);
+    const { lines, metrics } = startProcess(log);
+    await eventually(() => lines.some((line) => line.includes('is down')));
+    const triedBefore = receiver.received.length;
+    // 32 may be under way when the 64th in a row fails.
+    expect(triedBefore).toBeLessThan(64 + 32);
+    expect(await metrics.registry.metrics()).toContain(`coinop_webhook_down{hook="${hook.id}"} 1`);
+    for (let probe = 1; probe <= 5; probe++) {
+      aheadMs += 31_000;
+      await eventually(() => receiver.received.length >= triedBefore + probe);
+    }
+    expect(receiver.received.length).toBeLessThan(64 + 32 + 7);
+    receiver.answer = (_, response) => void response.writeHead(204).end();
+    const failed = receiver.received.length;
+    aheadMs += 31_000;
+    await eventually(() => receiver.received.length === failed + 600);
+    const arrived = receiver.received.slice(failed).map(idOf);
+    for (const [index] of accounts.entries())
+      expect(arrived.filter((id) => [`e${index}`, `e${index + 300}`].includes(id))).toEqual([`e${index}`, `e${index + 300}`]);
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 600 && (await hooks.find(hook.id))!.waitingAccounts === 0);
+  });
+
+  test('that often fails gets every event, in order by account', async () => {
+    await using receiver = await startReceiver();
+    const taken: string[] = [];
+    // The first attempts at three events of four fail: one, two or three.
+    receiver.answer = (request, response) => {
+      const isTaken = idsOf(receiver).filter((id) => id === idOf(request)).length > Number(idOf(request).slice(1)) % 4;
+      if (isTaken) taken.push(idOf(request));
+      response.writeHead(isTaken ? 200 : 500).end();
+    };
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    for (let index = 0; index < 200; index++) log.add(`account${index % 50}`);
+    startProcess(log);
+    await eventually(async () => {
+      aheadMs += MINUTE_MS;
+      return (await hooks.find(hook.id))!.cursor === 200 && (await hooks.find(hook.id))!.waitingAccounts === 0;
+    });
+    expect(new Set(taken).size).toBe(200);
+    for (let account = 0; account < 50; account++)
+      expect(taken.filter((id) => Number(id.slice(1)) % 50 === account)).toEqual([0, 50, 100, 150].map((more) => `e${account + more}`));
+  });
+
+  test('that answers 410 gets nothing any more, until an operator enables the hook: it goes on where it stood', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = (_, response) => void response.writeHead(410).end();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    const { lines, metrics } = startProcess(log);
+    log.add('ada');
+    await eventually(async () => (await hooks.find(hook.id))!.disabled !== undefined);
+    expect((await hooks.find(hook.id))!.disabled).toEqual({ by: 'gone', at: expect.any(Number) });
+    log.add('ada');
+    expect(lines.filter((line) => line.includes('answered 410'))).toHaveLength(1);
+    expect(await metrics.registry.metrics()).toContain('coinop_webhooks_gone_total 1');
+    receiver.answer = (_, response) => void response.writeHead(204).end();
+    expect(receiver.received).toHaveLength(1);
+    await hooks.enable(hook.id);
+    aheadMs += 5000;
+    await eventually(() => receiver.received.length === 3);
+    expect(idsOf(receiver)).toEqual(['e0', 'e0', 'e1']);
+  });
+
+  test('that never ends its answer does not count as one that took the event', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = (_, response) => void response.writeHead(200).write('…');
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log, 50);
+    const event = log.add('ada');
+    await eventually(async () => (await outcomesOf(hook, event)).length === 1);
+    expect(await outcomesOf(hook, event)).toEqual([{ outcome: 'failed', attempt: 1, error: 'timeout' }]);
+  });
+});
+
+describe('a process', () => {
+  test('that ends gives its hooks to another, which repeats nothing', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    const first = startProcess(log);
+    await eventually(async () => (await hooks.find(hook.id))!.isHeld);
+    startProcess(log);
+    for (let index = 0; index < 10; index++) log.add('ada');
+    await eventually(() => receiver.received.length === 10);
+    await first.webhooks.close();
+    log.add('ada');
+    await eventually(() => receiver.received.length === 11);
+    expect(idsOf(receiver)).toEqual(Array.from({ length: 11 }, (_, index) => `e${index}`));
+  });
+
+  test('that dies loses nothing: another goes on when its lease is over, and repeats what was not noted', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = failing('ada');
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    log.add('ada');
+    log.add('ben');
+    // A process that died holds the lease, and had noted that ada waits.
+    const redis = service.service.redis;
+    await redis.hset(hookKeys.state(hook.id), { holder: 'dead', leaseEnd: Date.now() + 1500, cursor: 1, turn: 7 });
+    const waiting = { steps: '0', failedSince: now(), attempts: 1, nextAt: now() + 5000 };
+    await redis.hset(hookKeys.waiting(hook.id), 'ada', JSON.stringify(waiting));
+    const startedAt = performance.now();
+    startProcess(log);
+    await eventually(() => receiver.received.length === 1);
+    expect(performance.now() - startedAt).toBeGreaterThan(1000);
+    expect(idsOf(receiver)).toEqual(['e1']);
+    aheadMs += 5000;
+    await eventually(() => receiver.received.length === 2);
+    expect(idsOf(receiver)).toEqual(['e1', 'e0']);
+    await eventually(async () => (await outcomesOf(hook, 'e0')).length === 1);
+    expect(await outcomesOf(hook, 'e0')).toEqual([{ outcome: 'failed', attempt: 2, status: 500 }]);
+  });
+
+  test('begins again from the state in Redis when a failover brings an older one back', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    for (let index = 0; index < 5; index++) log.add('ada');
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 5);
+    await service.service.redis.hset(hookKeys.state(hook.id), { cursor: 3, turn: 0 });
+    log.add('ada');
+    // The process may send one more event before it learns of the failover.
+    await eventually(() => idsOf(receiver).slice(5).includes('e3') && idsOf(receiver).at(-1) === 'e5');
+    expect(idsOf(receiver).slice(-3)).toEqual(['e3', 'e4', 'e5']);
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 6);
+  });
+
+  test('goes on when the log can be read again', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    await addHook(receiver);
+    log.problem = new Error('redis is away');
+    log.add('ada');
+    const { lines } = startProcess(log);
+    await eventually(() => lines.some((line) => line.includes('could not be read')));
+    log.problem = undefined;
+    await eventually(() => receiver.received.length === 1);
+  });
+});
+
+describe('an operator', () => {
+  test('has an event delivered again, beside the order of its account', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    for (let index = 0; index < 3; index++) log.add('ada');
+    await eventually(() => receiver.received.length === 3);
+    expect(await hooks.askAgain(hook.id, { event: 'e1', position: 1 })).toBe('asked');
+    await eventually(() => receiver.received.length === 4);
+    expect(idsOf(receiver)).toEqual(['e0', 'e1', 'e2', 'e1']);
+    await eventually(async () => (await service.service.redis.exists(hookKeys.asked(hook.id), hookKeys.waiting(hook.id))) === 0);
+    expect(await hooks.askAgain('nosuch00', { event: 'e1', position: 1 })).toBe('none');
+  });
+
+  test('has all events delivered again from a position on, while some wait', async () => {
+    await using receiver = await startReceiver();
+    receiver.answer = failing('ada');
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    for (const account of ['ada', 'ben', 'ada', 'ben', 'ada']) log.add(account);
+    await eventually(async () => (await hooks.find(hook.id))!.cursor === 5 && (await hooks.find(hook.id))!.waitingAccounts === 1);
+    receiver.answer = (_, response) => void response.writeHead(204).end();
+    receiver.received.length = 0;
+    expect(await hooks.replay(hook.id, 2)).toBe(true);
+    await eventually(() => idsOf(receiver).includes('e3'));
+    aheadMs += 5000;
+    await eventually(() => receiver.received.length === 4);
+    expect(receiver.received.filter((each) => accountOf(each) === 'ada').map(idOf)).toEqual(['e0', 'e2', 'e4']);
+    expect(await hooks.replay('nosuch00', 2)).toBe(false);
+  });
+
+  test('rotates the secret: both sign until the old one ends', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    const old = await addHook(receiver);
+    startProcess(log);
+    const { secret } = (await hooks.rotate(old.id, now() + HOUR_MS))!;
+    await eventually(async () => {
+      log.add('ada');
+      return receiver.received.some(({ headers }) => headers['webhook-signature']!.split(' ').length === 2);
+    });
+    const { headers, body } = receiver.received.at(-1)!;
+    for (const each of [secret, old.secret]) expect(new Webhook(each).verify(body, headers)).toBeDefined();
+    aheadMs += HOUR_MS;
+    const last = log.add('ada');
+    await eventually(() => idsOf(receiver).includes(last));
+    expect(receiver.received.at(-1)!.headers['webhook-signature']!.split(' ')).toHaveLength(1);
+  });
+
+  test('disables, enables and removes a hook within a second or two', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    const hook = await addHook(receiver);
+    startProcess(log);
+    log.add('ada');
+    await eventually(() => receiver.received.length === 1);
+    await hooks.disable(hook.id);
+    await eventually(async () => {
+      const before = receiver.received.length;
+      log.add('ada');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return receiver.received.length === before;
+    });
+    await hooks.enable(hook.id);
+    await eventually(async () => idsOf(receiver).at(-1) === `e${(await log.end()) - 1}`);
+    expect(new Set(idsOf(receiver)).size).toBe(await log.end());
+    await hooks.remove(hook.id);
+    expect(await service.service.redis.keys('{webhooks}*')).toEqual([]);
+  });
+});
