@@ -32,7 +32,8 @@ const metricsIn = (text: string): string[] =>
 let service: TestService;
 let served: string[];
 beforeAll(async () => {
-  service = await start();
+  service = await start({ settings: { EVENTS: 'on' } });
+  // The relay is in one process of all that share this Redis.
   await service.get('/v1/balance');
   const text = (await service.get('/metrics')).body as string;
   const ofAudits = metricsIn(file('src/server/audit-metrics.ts')).filter((name) => name.startsWith('coinop_audit_'));

@@ -1,5 +1,5 @@
--- Tells how many elements an outbox has, and the oldest of them.
+-- Tells how many elements an outbox has, and the time of the oldest of them.
 -- KEYS outbox
 -- ARGV -
--- Answers counted(elements, the oldest or '')
-return {'counted', string.format('%d', redis.call('LLEN', outbox)), redis.call('LINDEX', outbox, 0) or ''}
+-- Answers counted(elements, microseconds since 1970 of the oldest, or '')
+return {'counted', string.format('%d', redis.call('LLEN', outbox)), string.match(redis.call('LINDEX', outbox, 0) or '', '^%d*')}

@@ -1,7 +1,7 @@
 -- Gives the relay of events to one process at a time, and lets it renew its lease.
--- KEYS state
+-- KEYS state, chunks
 -- ARGV holder, lease_ms (0: the holder gives the lease back)
--- Answers yours(the position after the last event, the one before which events are readable) others
+-- Answers yours(the position after the last event, the one before which events are readable, that of the oldest event) others
 local leased_by, lease_end = unpack(redis.call('HMGET', state, 'leasedBy', 'leaseEnd'))
 -- An end far ahead is of a clock that was wrong.
 local CLOCKS_DIFFER_MS = 60000
@@ -11,4 +11,5 @@ if is_leased and leased_by ~= holder then return {'others'} end
 redis.call('HSETNX', state, 'next', '0')
 redis.call('HSET', state, 'leasedBy', holder, 'leaseEnd', string.format('%.0f', now + lease_ms))
 local next, readable = unpack(redis.call('HMGET', state, 'next', 'readable'))
-return {'yours', next or '0', readable or '0'}
+local oldest = redis.call('ZRANGE', chunks, 0, 0)[1]
+return {'yours', next or '0', readable or '0', oldest and string.format('%d', oldest * 1000) or next or '0'}

@@ -4,10 +4,12 @@ import { accountEvents } from '../../accounts/account-events.ts';
 import { accountKey } from '../../accounts/account-keys.ts';
 import { OUTBOX } from '../../redis/outbox.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { SLOTS, tagOf } from '../../redis/slots.ts';
 import { eventKeys, forwardedKey } from './model.ts';
+import { LogUpkeep, type UpkeepParts } from './log-upkeep.ts';
 import type { OutboxNews } from './outbox-news.ts';
+import { RelayCounts } from './relay-counts.ts';
+import type { Metrics } from '../../server/metrics.ts';
 
 const logLibrary = new URL('log.lua', import.meta.url);
 
@@ -54,7 +56,7 @@ const countOutbox = defineScript({
 
 const leaseRelay = defineScript({
   file: new URL('lease-relay.lua', import.meta.url),
-  keys: ['state'],
+  keys: ['state', 'chunks'],
   args: ['holder', 'leaseMs'],
   answers: ['yours', 'others'],
   // The replicas have then what an earlier holder appended, too.
@@ -83,8 +85,8 @@ const RETRY_MS = 200;
 const SWEPT_AT_ONCE = 128;
 const SWEEP_MS = 100;
 
-export interface RelayParts {
-  readonly scripts: ScriptRunner;
+export interface RelayParts extends UpkeepParts {
+  readonly metrics: Metrics;
   readonly outboxNews: OutboxNews;
   readonly log: Logger;
 }
@@ -109,6 +111,8 @@ interface Element {
  */
 export class Relay {
   readonly #parts: RelayParts;
+  readonly #counts: RelayCounts;
+  readonly #upkeep: LogUpkeep;
   readonly #holder = randomBytes(9).toString('base64url');
   /** The begin of the last element of each outbox that is in the log. */
   readonly #last = new Map<string, string>();
@@ -128,6 +132,8 @@ export class Relay {
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
+    this.#counts = new RelayCounts(parts.metrics);
+    this.#upkeep = new LogUpkeep(parts);
     this.#running = this.#run();
   }
 
@@ -145,11 +151,16 @@ export class Relay {
       let pauseMs = RENEW_MS;
       try {
         await this.#keepLease();
-        if (this.#isHolder) pauseMs = await this.#look();
+        if (this.#isHolder) {
+          pauseMs = await this.#look();
+          await this.#upkeep.step();
+        }
       } catch (error) {
         this.#parts.log.debug({ reason: (error as Error).message }, 'the relay of events could not look; it tries again');
         pauseMs = RETRY_MS;
       }
+      this.#counts.isHolder = this.#isHolder;
+      this.#counts.hasRelay = performance.now() < this.#renewedAt + LEASE_MS;
       await this.#pause(pauseMs);
     }
   }
@@ -169,7 +180,7 @@ export class Relay {
   async #keepLease(): Promise<void> {
     if (performance.now() < this.#renewedAt + RENEW_MS) return;
     const startedAt = performance.now();
-    const [word, next, readable] = await this.#lease(LEASE_MS);
+    const [word, next, readable, oldest] = await this.#lease(LEASE_MS);
     this.#renewedAt = startedAt;
     if (word === 'others') {
       this.#isHolder = false;
@@ -177,6 +188,7 @@ export class Relay {
       return;
     }
     this.#knownNext = Math.max(this.#knownNext, Number(next));
+    this.#counts.kept = Number(next) - Number(oldest);
     // An earlier holder died between `append` and `show`.
     if (next !== readable) await this.#show(Number(next));
     if (!this.#isHolder) await this.#begin();
@@ -197,7 +209,7 @@ export class Relay {
   }
 
   #lease(leaseMs: number) {
-    return this.#parts.scripts.run(leaseRelay, { state: eventKeys.state }, { holder: this.#holder, leaseMs });
+    return this.#parts.scripts.run(leaseRelay, { state: eventKeys.state, chunks: eventKeys.chunks }, { holder: this.#holder, leaseMs });
   }
 
   get #isCluster(): boolean {
@@ -236,6 +248,8 @@ export class Relay {
     const news = taken
       .filter((each) => each !== undefined)
       .toSorted((one, other) => one.elements[0]!.microseconds - other.elements[0]!.microseconds);
+    this.#counts.waiting = taken.reduce((sum, each) => sum + (each === undefined ? 0 : each.elements.length + each.left), 0);
+    this.#counts.lagSeconds = news.length === 0 ? 0 : Math.max(0, Date.now() / 1000 - news[0]!.elements[0]!.microseconds / 1e6);
     if (news.length === 0) return 'nothing';
     await Promise.all(
       news.flatMap(({ elements }) => elements.flatMap(({ elsewhere }) => elsewhere)).map((event) => this.#forward(...event)),
@@ -243,7 +257,7 @@ export class Relay {
     const positions = await Promise.all(news.map(({ tag, seen, elements }) => this.#append(tag, seen, elements)));
     this.#knownNext = Math.max(this.#knownNext, ...positions);
     await this.#show(this.#knownNext);
-    return news.some(({ hasMore }) => hasMore) ? 'more' : 'some';
+    return news.some(({ left }) => left > 0) ? 'more' : 'some';
   }
 
   async #forward(letter: string, id: string, accountId: string, words: string): Promise<void> {
@@ -259,7 +273,7 @@ export class Relay {
       if (texts.length === 0) return undefined;
       // The next look drops these, and takes more.
       this.#tags.add(tag);
-      return { tag, seen, hasMore: left !== '', elements: texts.map((text) => parseElement(text, tag)) };
+      return { tag, seen, left: Number(left), elements: texts.map((text) => parseElement(text, tag)) };
     } catch (error) {
       // A primary that is away holds up no other one.
       this.#tags.add(tag);
@@ -277,7 +291,9 @@ export class Relay {
       { source: tag, seen, last, knownNext: this.#knownNext, entries: elements.flatMap(({ entries }) => entries).join('\n') },
     );
     this.#last.set(tag, word === 'appended' ? last : figure!);
-    return word === 'appended' ? Number(figure) : 0;
+    if (word === 'changed') return 0;
+    this.#counts.relayed += elements.reduce((sum, { entries }) => sum + entries.length, 0);
+    return Number(figure);
   }
 
   async #show(readable: number): Promise<void> {

@@ -1,0 +1,33 @@
+import type { Metrics } from '../../server/metrics.ts';
+
+/** What this process knows of the relay of events. Gauges of the relay have a value in the process that relays. */
+export class RelayCounts {
+  relayed = 0;
+  isHolder = false;
+  /** Some process has relayed a moment ago. */
+  hasRelay = false;
+  /** Elements of the outboxes that wait, as last seen. */
+  waiting = 0;
+  lagSeconds = 0;
+  /** Positions from the oldest event that is kept to the end. */
+  kept = 0;
+
+  constructor(metrics: Metrics) {
+    metrics.count({
+      name: 'coinop_events_relayed_total',
+      help: 'Events that this process carried from the outboxes into the log.',
+      value: () => this.relayed,
+    });
+    metrics.gauge({
+      name: 'coinop_events_relay_up',
+      help: '1 while some process carries events into the log.',
+      aggregator: 'max',
+      value: () => (this.hasRelay ? 1 : 0),
+    });
+    const ofRelay = (name: string, help: string, value: () => number): void =>
+      metrics.gauge({ name, help, aggregator: 'max', value: () => (this.isHolder ? value() : undefined) });
+    ofRelay('coinop_events_outbox_batches', 'Batches of events that wait in the outboxes.', () => this.waiting);
+    ofRelay('coinop_events_lag_seconds', 'Age of the oldest event that waits in an outbox.', () => this.lagSeconds);
+    ofRelay('coinop_events_log_events', 'Events in the log, about: positions from the oldest one to the end.', () => this.kept);
+  }
+}

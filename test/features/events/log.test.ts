@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { eventKeys, MOST_AHEAD } from '../../../src/features/events/model.ts';
+import { OUTBOX } from '../../../src/redis/outbox.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { EventsOf, told } from './reading.ts';
+
+let own: OwnRedis;
+let service: TestService;
+let events: EventsOf;
+
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location, settings: { EVENTS: 'on', EVENTS_DAYS: '2' } });
+  events = await EventsOf.from(service);
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+const credit = (installId: string, key = freshId(), by: TestService = service) => by.post('/v1/coins/credit', { installId, coins: 1, key });
+
+test('the events of a deleted account lose their data for readers at once, and the log loses it a little later', async () => {
+  const [installId, other] = [freshId(), freshId()];
+  const { cursor } = events;
+  await credit(other);
+  await credit(installId);
+  await events.of([accountIdOf(installId), accountIdOf(other)], 4);
+  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+  expect((await service.post('/v1/account/delete', { installId, confirm })).status).toBe(200);
+  await events.of([accountIdOf(installId)], 1);
+  events.cursor = cursor;
+  const found = await events.of([accountIdOf(installId), accountIdOf(other)], 5);
+  expect(found.map(told)).toEqual([
+    'account.created 1 {}',
+    'coins.changed 2 {"entryId":"1","type":"credit","coins":1,"balanceAfterCoins":1}',
+    'account.created 1 {}',
+    'coins.changed 2 {}',
+    'account.deleted 3 {}',
+  ]);
+  await expect.poll(() => own.redis.exists(eventKeys.forgotten), { timeout: 10_000 }).toBe(0);
+  const log = await own.redis.lrange(eventKeys.chunk(0), 0, -1);
+  expect(log.filter((entry) => entry.includes(accountIdOf(installId))).map((entry) => entry.split(' ').length)).toEqual([4, 4, 4]);
+});
+
+test('a relay that died before its outbox lost what the log has appends nothing twice', async () => {
+  const installId = freshId();
+  await credit(installId);
+  await events.of([accountIdOf(installId)], 2);
+  // As if the outbox had not been trimmed: its last element is there again.
+  const state = await own.redis.hgetall(eventKeys.state);
+  await own.redis.lpush(OUTBOX, state['from:']!);
+  await expect.poll(() => own.redis.llen(OUTBOX), { timeout: 10_000 }).toBe(0);
+  await sleep(100);
+  expect(await own.redis.hget(eventKeys.state, 'next')).toBe(state['next']);
+});
+
+test('a long line of events is read by pages without a gap, across the chunks of the log', async () => {
+  const installId = freshId();
+  const before = events.cursor;
+  // The chunk is nearly full.
+  const next = Number(await own.redis.hget(eventKeys.state, 'next'));
+  const filling = Array.from({ length: 970 - next }, (_, index) => `n 0-0-${index.toString(36)} filling 1`);
+  await own.redis.rpush(eventKeys.chunk(0), ...filling);
+  await own.redis.hset(eventKeys.state, { next: 970, readable: 970 });
+  await Promise.all(Array.from({ length: 60 }, (_, key) => credit(installId, `key-${key}`)));
+  const whole = await events.of([accountIdOf(installId)], 61);
+  expect(whole.map(({ number }) => number)).toEqual(Array.from({ length: 61 }, (_, index) => index + 1));
+  let after = before;
+  const numbers: number[] = [];
+  while (numbers.length < 61) {
+    const { body } = await events.get(`?limit=7&after=${after}`);
+    after = body.cursor;
+    for (const { accountId, number } of body.events) if (accountId === accountIdOf(installId)) numbers.push(number);
+  }
+  expect(numbers).toEqual(whole.map(({ number }) => number));
+});
+
+test('where Redis’s data was restored, a cursor from before reads on with the first event after it', async () => {
+  const { cursor } = events;
+  // The log as a backup has it, with another id of the data: events that the cursor has passed are gone.
+  const kept = Number.parseInt(cursor, 36) - 100;
+  const chunk = Math.floor(kept / 1000);
+  await own.redis.ltrim(eventKeys.chunk(chunk), 0, (kept % 1000) - 1);
+  await own.redis.hset(eventKeys.state, { next: kept, readable: kept, data: 'A'.repeat(22) });
+  const installId = freshId();
+  await credit(installId);
+  events.cursor = cursor;
+  const found = await events.of([accountIdOf(installId)], 2);
+  expect(found.map(({ number }) => number)).toEqual([1, 2]);
+  expect(Number.parseInt(events.cursor, 36)).toBeGreaterThan(MOST_AHEAD);
+});
+
+test('events older than EVENTS_DAYS are dropped, and a cursor from before reads on with what is kept', async () => {
+  const installId = freshId();
+  await credit(installId);
+  await events.of([accountIdOf(installId)], 2);
+  service.advance(3 * 86_400_000);
+  await expect.poll(() => own.redis.zcard(eventKeys.chunks), { timeout: 15_000 }).toBe(0);
+  expect(await own.redis.keys('{events}:chunk:*')).toEqual([]);
+  const { body } = await events.get();
+  expect(body.events).toEqual([]);
+  service.advance(-3 * 86_400_000);
+  await credit(installId);
+  expect((await events.get('?after=1&wait=10')).body.events.map(told)).toEqual([
+    'coins.changed 3 {"entryId":"2","type":"credit","coins":1,"balanceAfterCoins":2}',
+  ]);
+});
