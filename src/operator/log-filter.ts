@@ -1,15 +1,22 @@
 import { z } from 'zod';
 import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
+import { operatorGrantKeys } from '../features/coins/operator-history.ts';
+import { factsWhereItIs } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
 import { readLog, type LogEntry } from './operator-log.ts';
 
-const Time = z.iso.datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' });
+/** As a query has it. */
+export const Time = z.iso.datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' });
 
 /** What a search of the operators' log takes, as fields of a query. */
 export const logFilterFields = {
   account: AccountId.regex(ACCOUNT_ID, 'Must be an accountId')
     .optional()
-    .meta({ description: 'Changes of this account. Those of a guest that moved in are under the accountId of the guest.' }),
+    .meta({
+      description:
+        'Changes of this account, and grants to many of which the newest 2,000 entries of its ledger tell. Those of a guest that moved in are under ' +
+        'the accountId of the guest.',
+    }),
   operator: z
     .string()
     .min(1)
@@ -48,6 +55,10 @@ export interface LogPage {
  */
 export async function searchLog(filter: LogFilter, before: number, limit: number, parts: Pick<OperatorParts, 'scripts'>): Promise<LogPage> {
   const [from, to] = [filter.from, filter.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
+  const { account } = filter;
+  // The entry of a grant to many accounts names none of them. Their ledgers have its key.
+  const grantKeys =
+    account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, parts)).accountId, parts.scripts);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const found: LogEntry[] = [];
   let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, parts) : before;
@@ -57,7 +68,7 @@ export async function searchLog(filter: LogFilter, before: number, limit: number
       looked++;
       next = entry.number;
       if (from !== undefined && entry.at < from - CLOCKS_DIFFER_MS && entry.at > 0) return { entries: found, next: undefined };
-      if (fits(entry, filter, from, to)) found.push(entry);
+      if (fits(entry, filter, grantKeys, from, to)) found.push(entry);
       if (next === 1) return { entries: found, next: undefined };
       if (found.length === limit) return { entries: found, next };
     }
@@ -66,10 +77,19 @@ export async function searchLog(filter: LogFilter, before: number, limit: number
   return { entries: found, next };
 }
 
-function fits(entry: LogEntry, { account, operator, action }: LogFilter, from: number | undefined, to: number | undefined): boolean {
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+function fits(
+  entry: LogEntry,
+  { account, operator, action }: LogFilter,
+  grantKeys: ReadonlySet<string>,
+  from: number | undefined,
+  to: number | undefined,
+): boolean {
   if ((from !== undefined && entry.at < from) || (to !== undefined && entry.at >= to)) return false;
   if (action !== undefined && entry.action !== action && !entry.action.startsWith(`${action} `)) return false;
   if (operator !== undefined && !entry.by.split(' as ').includes(operator) && entry.by !== operator) return false;
+  if (entry.action === 'coins grant' && grantKeys.has(String(entry.what['key']))) return true;
   return account === undefined || [entry.what, entry.outcome ?? {}].some((details) => Object.values(details).includes(account));
 }
 

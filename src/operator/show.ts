@@ -4,13 +4,14 @@ import type { ShownShape, Holding } from '../accounts/holdings.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { banAt, type Ban } from '../accounts/standing.ts';
 import { Refusal } from '../errors.ts';
-import { LedgerCursor } from '../features/coins/model.ts';
-import { ledgerEnds, operatorHistory, OperatorLedgerEntry } from '../features/coins/operator-history.ts';
+import { ENTRY_TYPES, LedgerCursor } from '../features/coins/model.ts';
+import { ledgerEnds, operatorHistory, OperatorLedgerEntry, searchLedger } from '../features/coins/operator-history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields } from '../features/entitlement/model.ts';
 import { holdings } from '../holdings.ts';
 import { endText, followed, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
+import { Time } from './log-filter.ts';
 import { operation, type OperatorParts } from './operation.ts';
 import { Limit, limitOf } from './page-limit.ts';
 
@@ -26,18 +27,33 @@ export const showHistory = operation({
   operationId: 'showAccountHistory',
   role: 'viewer',
   summary: "An account's ledger, newest entry first, with the origin of grants and adjustments.",
+  description: 'With a filter a page looks at 2,000 entries at most, so it may be short, or empty, with a `nextCursor`.',
   input: z.object({
     accountId: Account,
     limit: Limit,
     cursor: LedgerCursor.optional(),
+    type: z.enum(ENTRY_TYPES).optional().meta({ description: 'Entries of this type.' }),
+    key: z.string().min(1).max(255).optional().meta({ description: 'Entries with this key: of one operation, or of a merge.' }),
+    origin: z
+      .string()
+      .min(1)
+      .max(64)
+      .optional()
+      .meta({ description: 'Entries of this operator or server key (`key:<id>`); `client`: of neither.', example: 'key:ab12cd34' }),
+    from: Time.optional().meta({ description: 'Not before this time.' }),
+    to: Time.optional().meta({ description: 'Before this time.' }),
   }),
   reply: z.object({ ...Asked, entries: z.array(OperatorLedgerEntry), nextCursor: z.string().optional() }),
   errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/history -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ accountId, limit, cursor = '' }, parts) {
+  async prepare({ accountId, limit, cursor = '', type, key, origin, ...times }, parts) {
     const account = await followed(accountId, parts);
     if (account instanceof Refusal) return account;
-    const page = await operatorHistory(account.accountId, cursor, limitOf(limit), parts.scripts);
+    const [from, to] = [times.from, times.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
+    const isSearch = [type, key, origin, from, to].some((value) => value !== undefined);
+    const page = isSearch
+      ? await searchLedger(account.accountId, { type, key, origin, from, to }, cursor, limitOf(limit), parts.scripts)
+      : await operatorHistory(account.accountId, cursor, limitOf(limit), parts.scripts);
     return { reply: { accountId: account.accountId, movedFrom: account.movedFrom, ...page } };
   },
 });

@@ -108,6 +108,34 @@ describe('accounts', () => {
     expect(next.body).not.toHaveProperty('nextCursor');
   });
 
+  test('history finds entries by type, key, origin and time, in parts', async () => {
+    const { accountId, installId } = await account(1, 2, 3, 4, 5);
+    await change(`/accounts/${accountId}/adjust`, { coins: 10, key: 't1', reason: 'one' });
+    service.advance(60_000);
+    const between = new Date(service.now() - 1000).toISOString();
+    await change(`/accounts/${accountId}/adjust`, { coins: 20, key: 't2', reason: 'two' });
+    await service.post('/v1/coins/debit', { installId, coins: 6, key: 'hat' });
+    const coins = async (query: string) => {
+      const { body } = await look(`/accounts/${accountId}/history?${query}`);
+      return [body.entries.map((entry: { coins: number }) => entry.coins), body.nextCursor !== undefined];
+    };
+    expect(await coins('type=adjust')).toEqual([[20, 10], false]);
+    expect(await coins('key=t1')).toEqual([[10], false]);
+    expect(await coins(`origin=key:${id}`)).toEqual([[20, 10], false]);
+    expect(await coins('origin=client&type=credit')).toEqual([[5, 4, 3, 2, 1], false]);
+    expect(await coins(`from=${between}`)).toEqual([[-6, 20], false]);
+    expect(await coins(`to=${between}&limit=2`)).toEqual([[10, 5], true]);
+    expect((await look(`/accounts/${accountId}/history?type=none`)).body.error.code).toBe('invalid_request');
+    const seen: number[] = [];
+    for (let cursor = ''; ;) {
+      const { body } = await look(`/accounts/${accountId}/history?type=credit&limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      seen.push(...body.entries.map((entry: { coins: number }) => entry.coins));
+      if (body.nextCursor === undefined) break;
+      cursor = body.nextCursor;
+    }
+    expect(seen).toEqual([5, 4, 3, 2, 1]);
+  });
+
   test('adjust keeps a balance from 0 to 10^12, says so with the figures, and takes effect once per key', async () => {
     const { accountId } = await account(30);
     const adjust = (coins: number, key: string) => change(`/accounts/${accountId}/adjust`, { coins, key, reason: 'test' });

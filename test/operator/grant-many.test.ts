@@ -31,6 +31,19 @@ async function account(coins = 100): Promise<{ installId: string; accountId: str
 const shown = async (accountId: string) => (await service.get(`/v1/admin/accounts/${accountId}`, { bearer })).body;
 const newest = async () => (await service.get(`/v1/admin/log?limit=1&operator=key:${id}`, { bearer })).body.entries[0];
 
+test('the log of an account has the grants to many that gave it coins, and no others', async () => {
+  const [one, other] = [(await account()).accountId, (await account()).accountId];
+  const [both, second] = [freshId('both'), freshId('second')];
+  await grant([one, other], both);
+  await grant([other], second);
+  const keysOf = async (accountId: string) =>
+    (await service.get(`/v1/admin/log?account=${accountId}`, { bearer })).body.entries.map(
+      ({ what }: { what: { key: string } }) => what.key,
+    );
+  expect(await keysOf(one)).toEqual([both]);
+  expect(await keysOf(other)).toEqual([second, both]);
+});
+
 test('an account gets the coins once a key, and its entry has operator and reason', async () => {
   const [{ accountId, installId }, other] = [await account(), await account(0 + 5)];
   const first = await grant([accountId, other.accountId], 'comp-1');

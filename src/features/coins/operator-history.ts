@@ -6,7 +6,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
 import { parseEntryForOperators } from './history.ts';
-import { coinKeys, ENTRY_TYPES, ledgerLibrary, shownBalance, SignedBalance } from './model.ts';
+import { coinKeys, ENTRY_TYPES, ledgerLibrary, shownBalance, SignedBalance, type EntryType } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -65,6 +65,55 @@ export async function operatorHistory(accountId: string, cursor: string, limit: 
   const keys = { ledger: coinKeys.ledger(accountId) };
   const [, nextCursor = '', ...lines] = await scripts.runAs(operatorFor(accountId), historyScript, keys, { cursor, limit });
   return { entries: lines.map(parseEntryForOperators), ...(nextCursor === '' ? {} : { nextCursor }) };
+}
+
+/** What a search of a ledger takes. Times are milliseconds since 1970. */
+export interface LedgerFilter {
+  readonly type?: EntryType | undefined;
+  readonly key?: string | undefined;
+  /** As `by` of an entry, or `client`: made by no server key and no operator. */
+  readonly origin?: string | undefined;
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+/** Entries that a search reads at once, in 1 ms of Redis, and those that one page looks at. */
+const SEARCHED_AT_ONCE = 500;
+const MOST_SEARCHED = 2000;
+
+/** A page of the entries that fit, newest first. It may be short, or empty, with more to come. */
+export async function searchLedger(accountId: string, filter: LedgerFilter, cursor: string, limit: number, scripts: CallerScripts) {
+  const found: z.output<typeof OperatorLedgerEntry>[] = [];
+  let at = cursor;
+  for (let looked = 0; looked < MOST_SEARCHED; looked += SEARCHED_AT_ONCE) {
+    const page = await operatorHistory(accountId, at, SEARCHED_AT_ONCE, scripts);
+    for (const [index, entry] of page.entries.entries()) {
+      if (filter.from !== undefined && Date.parse(entry.at) < filter.from) return { entries: found };
+      if (!fits(entry, filter)) continue;
+      found.push(entry);
+      if (found.length < limit) continue;
+      const isLast = index === page.entries.length - 1;
+      const { nextCursor } = isLast ? page : await operatorHistory(accountId, at, index + 1, scripts);
+      return { entries: found, ...(nextCursor === undefined ? {} : { nextCursor }) };
+    }
+    if (page.nextCursor === undefined) return { entries: found };
+    at = page.nextCursor;
+  }
+  return { entries: found, nextCursor: at };
+}
+
+function fits(entry: z.output<typeof OperatorLedgerEntry>, { type, key, origin, to }: LedgerFilter): boolean {
+  if (type !== undefined && entry.type !== type) return false;
+  if (key !== undefined && entry.key !== key) return false;
+  if (to !== undefined && Date.parse(entry.at) >= to) return false;
+  if (origin === undefined) return true;
+  return origin === 'client' ? entry.by === undefined : entry.by === origin || entry.by?.split(' as ').includes(origin) === true;
+}
+
+/** The keys of grants that operators made to an account: of the newest 2,000 entries of its ledger. */
+export async function operatorGrantKeys(accountId: string, scripts: CallerScripts): Promise<ReadonlySet<string>> {
+  const { entries } = await searchLedger(accountId, { type: 'grant' }, '', MOST_SEARCHED, scripts);
+  return new Set(entries.flatMap(({ key, reason }) => (reason === undefined ? [] : [key])));
 }
 
 /**

@@ -35,8 +35,24 @@ export const accounts: CommandGroup = {
     }),
     history: commandOf(showHistory, {
       words: ['ACCOUNT'],
-      flags: { limit, cursor },
-      input: ({ flags }) => ({ limit: flags['limit'], cursor: flags['cursor'] }),
+      flags: {
+        type: { value: 'TYPE', summary: 'entries of this type, such as adjust' },
+        key: { value: 'KEY', summary: 'entries with this key' },
+        origin: { value: 'NAME', summary: 'entries of this operator or server key (key:ID); client: of neither' },
+        from: { value: 'TIME', summary: 'not before it, such as 2026-11-22T12:00:00Z' },
+        to: { value: 'TIME', summary: 'before it' },
+        limit,
+        cursor,
+      },
+      input: ({ flags: { type, key, origin, from, to, limit: count, cursor: at } }) => ({
+        type,
+        key,
+        origin,
+        from,
+        to,
+        limit: count,
+        cursor: at,
+      }),
       text: ({ accountId, movedFrom, entries, nextCursor }) =>
         `${headOf(accountId, movedFrom)}\n\n${tableOfEntries(entries)}${nextCursor === undefined ? '' : `\n\nMore: --cursor ${nextCursor}`}`,
     }),
