@@ -131,7 +131,7 @@ describe.each(Object.entries(scenarios))('%s', (_, { sold, isShown = false, chan
       dying.scripts.dieBefore(call);
       await show(dying.purchases, token, installId);
       const isOver = dying.scripts.calls.length < call;
-      const isRecorded = dying.scripts.calls.slice(0, call - 1).includes('record');
+      const isRecorded = dying.scripts.calls.slice(0, call - 1).includes('purchases/record');
       await survive(token);
       if (isRecorded) expect([call, await coinsOf(installId)]).toEqual([call, coins]);
       if (isOver) break;
