@@ -113,7 +113,7 @@ export class Purchases {
           const recording = { store, purchase, ownerSeen: known?.owner ?? '', owner, product, act };
           const recorded = await recordPurchase(purchaseId, recording, scripts);
           if (recorded === undefined) return now();
-          const { document, word, balance, nextAt } = await this.#follow(purchaseId, recorded.document, true, traceparent);
+          const { document, word, balance, nextAt } = await this.#follow(purchaseId, recorded.document, traceparent);
           if (word === 'balance_limit') claimed = { word };
           else if (word === 'deleted') claimed = { word: 'purchase_owned' };
           else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
@@ -202,7 +202,7 @@ export class Purchases {
     const product = catalogue.productSoldAs(store, purchase.sku);
     const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);
     if (recorded === undefined) return now();
-    return (await this.#follow(purchaseId, recorded.document, false)).nextAt;
+    return (await this.#follow(purchaseId, recorded.document)).nextAt;
   }
 
   /** The owner of a purchase as its record names it. Undefined: nobody, or another account than this one. */
@@ -219,20 +219,16 @@ export class Purchases {
     return known?.owner ?? owner;
   }
 
-  /**
-   * Does what follows from a purchase's record. May be repeated, and stop anywhere.
-   * @param isClaim also lists the purchase in the account where the ledger is due nothing
-   */
-  async #follow(purchaseId: string, recorded: PurchaseDocument, isClaim: boolean, traceparent?: string): Promise<Followed> {
+  /** Does what follows from a purchase's record. May be repeated, and stop anywhere. */
+  async #follow(purchaseId: string, recorded: PurchaseDocument, traceparent?: string): Promise<Followed> {
     const { scripts, now, log, counts } = this.#parts;
     const isDue = isUnbooked(recorded);
     const { document, balance, word } = await this.#book(purchaseId, recorded);
-    if (word === 'deleted') return { document, balance, word, nextAt: needsFinish(document) ? now() : undefined };
+    // The process that recorded the purchase may have died before it listed it.
+    const isListed = isDue || document.owner === '-' || (await listPurchase(document.owner, purchaseId, document.at, scripts));
+    if (!isListed) await releasePurchase(purchaseId, document.owner, scripts);
+    if (word === 'deleted' || !isListed) return { document, balance, word: 'deleted', nextAt: needsFinish(document) ? now() : undefined };
     if (word === 'balance_limit') return { document, balance, word, nextAt: now() + backoffMs(document.faults + 1) };
-    if (isClaim && !isDue && document.owner !== '-' && !(await listPurchase(document.owner, purchaseId, document.at, scripts))) {
-      await releasePurchase(purchaseId, document.owner, scripts);
-      return { document, balance, word: 'deleted', nextAt: undefined };
-    }
     if (!needsFinish(document))
       return { document, balance, word, nextAt: document.state === 'pending' ? now() + PENDING_WAIT_MS : undefined };
     const isFinished = (await this.sellerOf(document.store)?.finish(document, traceparent)) ?? false;
@@ -264,7 +260,7 @@ export class Purchases {
       const { owner, store, at, orderId, productId, quantity, refunded } = document;
       const { type, coins, number } = booking;
       // One turn of the event loop: one round trip, where all go to one primary.
-      const [booked] = await Promise.all([
+      const [booked, isListed] = await Promise.all([
         bookings.book(owner, {
           ...{ type, coins, key: [store, purchaseId, number], refusesBanned: false },
           purchase: { purchaseId, store, productId, quantity: type === 'topup' ? quantity : refunded },
@@ -272,7 +268,7 @@ export class Purchases {
         listPurchase(owner, purchaseId, at, scripts),
         keepOrder(orderId, purchaseId, scripts),
       ]);
-      if (booked.word === 'deleted') {
+      if (booked.word === 'deleted' || !isListed) {
         await releasePurchase(purchaseId, owner, scripts);
         return { document: { ...document, owner: '-', booking: undefined }, balance, word: 'deleted' };
       }

@@ -248,6 +248,20 @@ test('a refund is taken back although answers do not tell of the last unit, once
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
+test('a purchase whose process died before it was listed is listed by the next look, whatever the store says by then', async () => {
+  const installId = freshId();
+  const token = books.sell({ state: 'pending' });
+  const dying = process();
+  dying.scripts.dieBefore(4);
+  await show(dying.purchases, token, installId);
+  expect(dying.scripts.calls.at(-1)).toBe('purchases/list-purchase');
+  const listed = () => own.redis.zscore(purchaseKeys.listed(accountIdOf(installId)), purchaseIdOf('google', token));
+  expect(await listed()).toBeNull();
+  books.sold.get(token)!.state = 'canceled';
+  expect(await process().purchases.look(purchaseIdOf('google', token))).toBeUndefined();
+  expect(await listed()).not.toBeNull();
+});
+
 test('a claim does not take the notice of a refund out of the queue that came after its look', async () => {
   const installId = freshId();
   const token = books.sell();
