@@ -10,6 +10,7 @@ import { keepOrder } from './find-purchase.ts';
 import { listPurchase } from './listing.ts';
 import { boundAccountOf, isUnbooked, needsFinish, purchaseIdOf, purchaseKeys, type PurchaseDocument } from './model.ts';
 import { bookTransfer, type PurchaseBookings } from './move-purchase.ts';
+import { stuckIn } from './operator-purchase.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid, releasePurchase } from './purchase-record.ts';
 
@@ -197,7 +198,7 @@ export class Purchases {
     }
     if (purchase === 'unknown') {
       log.warn({ purchaseId }, 'the app store does not know a purchase that it confirmed before');
-      return document.state === 'pending' || needsFinish(document) ? now() + UNKNOWN_WAIT_MS : undefined;
+      return stuckIn(document) === undefined ? undefined : now() + UNKNOWN_WAIT_MS;
     }
     const product = catalogue.productSoldAs(store, purchase.sku);
     const recorded = await recordPurchase(purchaseId, { store, purchase, ownerSeen: owner, owner, product, act: '' }, scripts);

@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/config.ts';
 import { Bookings } from '../../../src/features/coins/bookings.ts';
 import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
-import { coinKeys } from '../../../src/features/coins/model.ts';
+import { coinKeys, MAX_BALANCE } from '../../../src/features/coins/model.ts';
 import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
 import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
 import { releasePurchase } from '../../../src/features/purchases/purchase-record.ts';
@@ -260,6 +260,18 @@ test('a purchase whose process died before it was listed is listed by the next l
   books.sold.get(token)!.state = 'canceled';
   expect(await process().purchases.look(purchaseIdOf('google', token))).toBeUndefined();
   expect(await listed()).not.toBeNull();
+});
+
+test('a purchase with an entry left to book stays in the queue, though the store no longer knows it', async () => {
+  const installId = freshId();
+  const accountId = accountIdOf(installId);
+  const token = books.sell();
+  await own.redis.rpush(coinKeys.ledger(accountId), `1:${MAX_BALANCE} c${MAX_BALANCE} 0 full`);
+  expect(await show(process().purchases, token, installId)).toEqual({ word: 'balance_limit' });
+  books.sold.delete(token);
+  expect(await process().purchases.look(purchaseIdOf('google', token))).toBeGreaterThan(Date.now());
+  // Nothing else of the account is right.
+  await own.redis.del(coinKeys.ledger(accountId));
 });
 
 test('a claim does not take the notice of a refund out of the queue that came after its look', async () => {
