@@ -215,8 +215,11 @@ export class Purchases {
     const named = known?.owner ?? boundAccountOf(purchase);
     if (named === undefined) return accountId;
     if (named === '-') return undefined;
-    const { word, accountId: owner } = await settled(named, this.#parts.scripts);
-    if (word === 'deleted' || (accountId !== undefined && owner !== accountId)) return undefined;
+    const { scripts } = this.#parts;
+    const { word, accountId: owner } = await settled(named, scripts);
+    if (word === 'deleted') return undefined;
+    // The caller may be a guest that has moved into the owner while the store was asked.
+    if (accountId !== undefined && owner !== accountId && owner !== (await settled(accountId, scripts)).accountId) return undefined;
     return known?.owner ?? owner;
   }
 

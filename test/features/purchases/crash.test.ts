@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Bookings } from '../../../src/features/coins/bookings.ts';
@@ -272,6 +273,20 @@ test('a purchase with an entry left to book stays in the queue, though the store
   expect(await process().purchases.look(purchaseIdOf('google', token))).toBeGreaterThan(Date.now());
   // Nothing else of the account is right.
   await own.redis.del(coinKeys.ledger(accountId));
+});
+
+test('a guest that moves while the store is asked gets its purchase booked for the account', async () => {
+  const [installId, account] = [freshId(), accountIdOf(freshId())];
+  const guest = accountIdOf(installId);
+  const token = books.sell({ buyer: guest });
+  await own.redis.set(standingKey(guest), `>${account}`);
+  for (const isReplay of [false, true]) {
+    const claimed = await show(process().purchases, token, installId);
+    expect([isReplay, claimed]).toMatchObject([isReplay, { word: 'recorded', isGranting: !isReplay, document: { owner: account } }]);
+  }
+  const other = await show(process().purchases, token, freshId());
+  expect(other).toEqual({ word: 'purchase_owned' });
+  await own.redis.del(standingKey(guest));
 });
 
 test('a claim does not take the notice of a refund out of the queue that came after its look', async () => {
