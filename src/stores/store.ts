@@ -172,7 +172,7 @@ export interface TakenBack {
   readonly id: string;
   /** Units of one refund. Undefined: all. */
   readonly quantity: number | undefined;
-  /** When the store took them back, in milliseconds since 1970. */
+  /** When the store took them back, in milliseconds since 1970. Its list may have had the entry only hours later. */
   readonly at: number;
 }
 

@@ -40,7 +40,7 @@ const RETRY_MS = 60_000;
 /** The list of a store may be behind its own clock by this much: each question reaches back so far behind the one before. */
 const OVERLAP_MS = 24 * 3_600_000;
 
-/** A look at a purchase so long after its refund knows of the refund, although clocks differ. */
+/** A look at a purchase so long after a refund knows of it, although clocks differ. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 export interface RefundQuestionParts {
@@ -129,8 +129,12 @@ export class RefundQuestions {
     const purchaseId = purchaseIdOf(store, id);
     const document = await readPurchase(purchaseId, scripts);
     if (document === undefined || document.owner === '-') return;
-    const isAll = quantity === undefined && !document.tellsRefunds && document.refunded < document.quantity;
-    if (document.checkedAt > at + CLOCKS_DIFFER_MS && !isAll) return;
-    await (isAll ? purchases.takeBackAll(purchaseId) : purchases.bring(purchaseId));
+    const { state, quantity: bought, refunded, tellsRefunds, checkedAt } = document;
+    if (state === 'canceled' || refunded >= bought) return;
+    // An answer may leave out that no unit is left. The list has no entry for all of them, where they were refunded some at a time.
+    const isAll = !tellsRefunds && refunded + (quantity ?? bought) >= bought;
+    if (isAll) return purchases.takeBackAll(purchaseId);
+    // A look that found nothing refunded may have come between the refund and its entry in the store's list.
+    if (refunded === 0 || checkedAt <= at + CLOCKS_DIFFER_MS) await purchases.bring(purchaseId);
   }
 }

@@ -1,5 +1,5 @@
 import { appStoreUnavailable } from '../../../src/stores/store-outage.ts';
-import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct } from '../../../src/stores/store.ts';
+import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../../../src/stores/store.ts';
 import { freshId } from '../../harness.ts';
 
 export const PACKAGE = 'dev.coinop.game';
@@ -22,6 +22,8 @@ export class BookedStore implements OneTimeProducts {
   /** The answer of the store to each call that finishes a purchase. */
   takesFinish = true;
   isAway = false;
+  /** The answer to the question of what it has taken back. */
+  listed: readonly TakenBack[] = [];
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -57,6 +59,6 @@ export class BookedStore implements OneTimeProducts {
   }
 
   async *takenBack() {
-    yield [];
+    yield this.listed;
   }
 }

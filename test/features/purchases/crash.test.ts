@@ -11,9 +11,12 @@ import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/mode
 import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
 import { releasePurchase } from '../../../src/features/purchases/purchase-record.ts';
 import { Purchases } from '../../../src/features/purchases/purchases.ts';
+import { RefundQuestions } from '../../../src/features/purchases/refund-questions.ts';
+import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
+import type { TakenBack } from '../../../src/stores/store.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
@@ -60,6 +63,30 @@ function process(): { purchases: Purchases; scripts: DyingScripts } {
 
 const show = (purchases: Purchases, token: string, installId: string) =>
   purchases.claim('google', books.answerFor(token), accountIdOf(installId)).catch((error: unknown) => error);
+
+/** What a process does when the store's list says that these were taken back. */
+async function noticed(listed: readonly TakenBack[], purchases: Partial<Pick<Purchases, 'bring' | 'takeBackAll'>>): Promise<void> {
+  books.listed = listed;
+  await own.redis.del(refundsAskedKey('google'));
+  const { scripts } = process();
+  const counts = new PurchaseCounts(new Metrics());
+  const work = {
+    sellerOf: () => books,
+    bring: (id: string) => purchases.bring!(id),
+    takeBackAll: (id: string) => purchases.takeBackAll!(id),
+  };
+  const questions = new RefundQuestions({
+    scripts,
+    counts,
+    purchases: work,
+    store: 'google',
+    mayWrite: () => true,
+    now: Date.now,
+    log: pino({ level: 'silent' }),
+  });
+  await expect.poll(() => counts.askedAt).toBeGreaterThan(0);
+  await questions.close();
+}
 
 /** Coins of the entries, oldest first. */
 async function coinsOf(installId: string): Promise<number[]> {
@@ -273,6 +300,31 @@ test('a purchase with an entry left to book stays in the queue, though the store
   expect(await process().purchases.look(purchaseIdOf('google', token))).toBeGreaterThan(Date.now());
   // Nothing else of the account is right.
   await own.redis.del(coinKeys.ledger(accountId));
+});
+
+test('the list tells of a refund that it dates long before a look that found none', async () => {
+  const token = books.sell();
+  await show(process().purchases, token, freshId());
+  books.sold.get(token)!.refunded = 1;
+  const brought: string[] = [];
+  await noticed([{ id: token, quantity: undefined, at: Date.now() - 3_600_000 }], { bring: async (id) => void brought.push(id) });
+  expect(brought).toEqual([purchaseIdOf('google', token)]);
+});
+
+test('the last units of a purchase are taken back in parts too, where answers do not tell that none is left', async () => {
+  const installId = freshId();
+  const token = books.sell({ quantity: 3, refunded: 1 });
+  const { purchases } = process();
+  await show(purchases, token, installId);
+  books.sold.get(token)!.refunded = undefined;
+  const purchaseId = purchaseIdOf('google', token);
+  await purchases.look(purchaseId);
+  const at = Date.now();
+  await noticed([{ id: token, quantity: 1, at }], purchases);
+  expect(await coinsOf(installId)).toEqual([200]);
+  await noticed([{ id: token, quantity: 2, at }], purchases);
+  await purchases.look(purchaseId);
+  expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
 test('a guest that moves while the store is asked gets its purchase booked for the account', async () => {
