@@ -7,8 +7,8 @@
 -- Library ledger.lua: MAX_BALANCE, is_data_of, whole, tail, used_for, file_key, forget_oldest, append
 -- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
 --
--- No caller can send such a key (service-key.ts), so whatever operation the key was used for is this one. It may have other coins: a
--- refund takes no balance below `least`. One that is there already stays as it is.
+-- No caller can send such a key (service-key.ts). So an entry with this key is the one to book, also if its coins differ because a refund
+-- takes no balance below `least`. It stays as it is.
 if not is_data_of(secret) then return {'other_data'} end
 local state, detail, _, moved_in = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end

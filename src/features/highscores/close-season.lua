@@ -8,8 +8,8 @@
 -- A season without a score is `none` once no score can reach it any more. Until then its first one may be on its way, from a process that has
 -- put the season into the queue already: the clocks of processes may be ahead of Redis's.
 --
--- `closed` moves to the end of the season, so that no score reaches it any more, whatever the clock shows. A prize goes to every score at
--- least as good as the one in the last place that wins it: that one stands fixed, and later removals of entries change no prize.
+-- `closed` moves to the end of the season, so that no score reaches it any more, whatever the clock shows. The score
+-- in the last place that wins a prize is fixed as the least score for it, so later removals of entries change no prize.
 local season_hash = season_key(scores, 'season:' .. season)
 local facts = redis.call('HMGET', season_hash, 'state', 'endsAt', 'payAfterMs', 'order', 'prizes')
 local micros = redis_time()

@@ -119,7 +119,7 @@ local function keep_payout(scores, player_id, account_id, score)
   end
 end
 
--- Notes that a player who gets the entry of another one in a closed season wins nothing by it. The player's own payout stands.
+-- Keeps a player from winning by an entry that the player gets after the season was closed. A payout that the player has stands.
 local function bar_payout(scores, player_id, account_id)
   local season = string.sub(scores, 1, -8)
   if (redis.call('HGET', season, 'thresholds') or '') ~= '' then

@@ -3,7 +3,7 @@
 -- ARGV holder, every_ms, lease_ms
 -- Answers yours(asked at, or 0) others(asked at, or 0)
 --
--- `askedAt` is the time of the last question that was answered as a whole. A time to come is of a clock that was wrong, and counts as none.
+-- `askedAt` is the time of the last question that was answered as a whole. A time in the future comes from a wrong clock, and counts as none.
 local CLOCKS_DIFFER_MS = 60000
 local asked_at, lease_end = unpack(redis.call('HMGET', asked, 'askedAt', 'leaseEnd'))
 if asked_at and tonumber(asked_at) > now + CLOCKS_DIFFER_MS then asked_at = nil end

@@ -1,6 +1,6 @@
 -- Functions for scripts that change a purchase. Gives whole(), add(), decide() and document(). Needs purchase (a key).
 --
--- The purchase says what the store's word comes to (state, quantity, refunded), and what of it the ledger has: grantedUnits and granted
+-- The record holds the store's latest answer (state, quantity, refunded), and what the ledger has booked for it: grantedUnits and granted
 -- (coins) by entries of type topup, returnedUnits and taken (coins) by entries of type refund. `booking` is the next entry, which the
 -- ledger may or may not have yet: "<type> <coins> <units>". Its key is the purchase and `entries`, the number of bookings so far, so that
 -- whoever books it again books the same entry. There is one at a time: the next one is computed from sums, so that the order of
@@ -18,7 +18,7 @@ local function add(field, by)
   redis.call('HSET', purchase, field, string.format('%.14g', (redis.call('HGET', purchase, field) or 0) + by))
 end
 
--- Decides the next entry, if the ledger does not have what the store's word comes to. Returns its type.
+-- Decides the next entry, if the ledger differs from the store's answer. Returns its type.
 local function decide()
   -- The coins of a purchase that an operator moved have to arrive first: with REFUNDS=floor a refund takes no more than there is.
   if redis.call('HEXISTS', purchase, 'transfer') == 1 then return end

@@ -32,7 +32,7 @@ const UNCONFIGURED_WAIT_MS = 3_600_000;
 /** Google refunds a purchase that is not acknowledged within three days. */
 const OVERDUE_MS = 86_400_000;
 
-/** How long the store is told of a purchase that it has refunded whole. It may never take the word, and it owes nobody anything. */
+/** How long the service goes on to tell the store of a purchase that was refunded whole. The store may refuse for ever, and no money is at stake. */
 const REFUNDED_TELL_MS = 7 * 86_400_000;
 
 /** Concurrent changes of one purchase that a call follows. */

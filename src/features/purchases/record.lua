@@ -11,7 +11,7 @@ if (known_owner or '') ~= owner_seen then return {'changed'} end
 redis.call('HSETNX', purchase, 'at', now)
 redis.call('HSET', purchase, 'owner', owner)
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end
--- A time to come is of a clock that was wrong: it would keep all later answers out.
+-- A time in the future comes from a wrong clock, and would keep out all later answers.
 if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_at) > now + CLOCKS_DIFFER_MS then
   if refunded ~= '' then redis.call('HSET', purchase, 'tellsRefunds', 1)
   else

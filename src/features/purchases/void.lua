@@ -1,4 +1,4 @@
--- Takes the store's list at its word that all of a purchase was refunded, where the store's answers about the purchase do not tell.
+-- Marks a purchase as refunded whole, because the store's list says so. Where the store's answers about the purchase count refunds, they decide.
 -- KEYS purchase
 -- ARGV act
 -- Prelude purchase-booking.lua: whole, add, decide, document

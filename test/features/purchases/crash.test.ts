@@ -201,7 +201,7 @@ test('many processes that show, look and refund at once book what the books of t
   expect(sum(await coinsOf(installId))).toBe(books.keptCoins(token));
 });
 
-test('a store that does not take the word of a grant is told again until it does', async () => {
+test('a store that refuses to be told of a grant is told again until it accepts', async () => {
   const installId = freshId();
   const token = books.sell();
   books.takesFinish = false;
@@ -215,7 +215,7 @@ test('a store that does not take the word of a grant is told again until it does
   expect([books.sold.get(token)!.isFinished, await coinsOf(installId)]).toEqual([true, [100]]);
 });
 
-test('of a deleted account a purchase keeps nothing but what the store has to be told, and then not even that', async () => {
+test('the record of a purchase of a deleted account keeps the token until the store was told of the grant, and nothing else', async () => {
   const installId = freshId();
   const token = books.sell({ buyer: accountIdOf(installId) });
   books.takesFinish = false;
@@ -250,7 +250,7 @@ test('looks that failed are forgotten once the store answers', async () => {
   expect(await faults()).toBeNull();
 });
 
-test('where answers about a purchase do not tell of refunds, the word of the list counts for a whole one', async () => {
+test('the list of the store decides a refund of all units, where its answers about the purchase count none', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 2, refunded: undefined });
   const { purchases } = process();
@@ -261,7 +261,7 @@ test('where answers about a purchase do not tell of refunds, the word of the lis
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
-test('a refund is taken back although answers do not tell of the last unit, once the list tells', async () => {
+test('a refund of the last unit is taken back by the list, where answers leave the count of 0 out', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 2, refunded: 0 });
   const { purchases } = process();
@@ -311,7 +311,7 @@ test('the list tells of a refund that it dates long before a look that found non
   expect(brought).toEqual([purchaseIdOf('google', token)]);
 });
 
-test('the last units of a purchase are taken back in parts too, where answers do not tell that none is left', async () => {
+test('last units that were refunded some at a time are taken back by the list, where answers leave the count of 0 out', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 3, refunded: 1 });
   const { purchases } = process();
