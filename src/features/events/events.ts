@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint, type Services } from '../../declare.ts';
-import { refuse } from '../../errors.ts';
+import { invalid, refuse } from '../../errors.ts';
 import { limitParameter, WaitSeconds } from '../../server/http/endpoint.ts';
 import { AheadOfLog, type EventPage, type EventReader, type Position } from './log.ts';
 import { Event, EVENT_TYPES, type EventType } from './model.ts';
@@ -65,7 +65,7 @@ export const events = endpoint({
       return { events: page.events, cursor: page.next.toString(36) };
     } catch (error) {
       if (!(error instanceof AheadOfLog)) throw error;
-      return refuse('invalid_request', { issues: [{ path: 'after', message: 'Must be the cursor of an earlier answer' }] });
+      return invalid('after', 'Must be the cursor of an earlier answer');
     }
   },
 });
