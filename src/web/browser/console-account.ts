@@ -17,6 +17,7 @@ import {
   type Part,
   type Shown,
 } from './console-parts.ts';
+import { moveButton } from './console-lists.ts';
 import { make } from './dom.ts';
 import { browserOf } from './user-agent.ts';
 
@@ -48,7 +49,7 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
       section('Sessions', sessions(account, operator, again), buttons(change.signOut)),
       section('Ledger', ledger(account, page, query)),
       section('Purchases of coins', coinPurchases(account)),
-      section('Subscriptions', subscriptions(account)),
+      section('Subscriptions', subscriptions(account, operator, again)),
       make('div', { className: 'columns' }, section('Rooms', rooms(account)), section('Boards', boards(account))),
       section('What operators did', logTable(changes)),
     ],
@@ -308,7 +309,7 @@ function coinPurchases({ coinPurchases: purchases }: Answer): HTMLElement {
   );
 }
 
-function subscriptions({ subscription, purchases }: Answer): HTMLElement {
+function subscriptions({ subscription, purchases }: Answer, operator: Operator, again: () => void): HTMLElement {
   return make(
     'div',
     {},
@@ -320,7 +321,7 @@ function subscriptions({ subscription, purchases }: Answer): HTMLElement {
     ]),
     table(
       'Purchases of subscriptions',
-      ['Purchase', 'Product', 'State', 'Until', 'Asked last', 'Asked next', '#Failed looks'],
+      ['Purchase', 'Product', 'State', 'Until', 'Asked last', 'Asked next', '#Failed looks', ''],
       (purchases as Answer[]).map((each) => [
         each.purchase,
         each.productId,
@@ -329,6 +330,7 @@ function subscriptions({ subscription, purchases }: Answer): HTMLElement {
         time(each.checkedAt),
         time(each.nextCheckAt),
         String(each.failedChecks),
+        moveButton(each.purchase, operator, again),
       ]),
       'No subscription bought.',
     ),

@@ -207,6 +207,28 @@ export async function purchasesView({ signal }: Asked): Promise<Shown> {
   };
 }
 
+/** Gives a purchase to the account of whoever bought it, with its coins. */
+export function moveButton(purchase: string, operator: Operator, again: () => void): Part {
+  if (!mayAct(operator, 'economist')) return '';
+  const account = input('account', '', { required: true, pattern: '[\\w\\-]{22}' });
+  const made = changeButton(
+    {
+      title: 'Move',
+      operation: 'purchases move',
+      path: `/purchases/${encodeURIComponent(purchase)}/move`,
+      target: { purchase },
+      hasKey: true,
+      hint: 'To the account of whoever bought it. Find that out by the order number on the receipt.',
+      fields: [['To the accountId', account]],
+      valuesOf: () => ({ account: account.value.trim() }),
+    },
+    operator,
+    again,
+  );
+  made.setAttribute('aria-label', `Move the purchase ${purchase}`);
+  return made;
+}
+
 /** A purchase as its life. */
 export async function purchaseView({ words: [id = ''], operator, signal, again }: Asked): Promise<Shown> {
   const path = `/purchases/${encodeURIComponent(id)}`;
@@ -236,6 +258,24 @@ export async function purchaseView({ words: [id = ''], operator, signal, again }
         ]),
       ),
       section('Its life (UTC)', facts(life)),
+      section(
+        'Moved by operators',
+        table(
+          'Moves',
+          ['At (UTC)', 'From', 'To', '#Coins', '#Taken', 'By', 'Why'],
+          ((purchase.moves ?? []) as Answer[]).map((move) => [
+            time(move.at),
+            accountLink(move.from),
+            accountLink(move.to),
+            coins(move.coins ?? 0),
+            move.takenCoins === undefined ? '–' : coins(move.takenCoins),
+            move.by,
+            move.reason,
+          ]),
+          'It was never moved.',
+        ),
+        moveButton(id, operator, again),
+      ),
       mayAct(operator, 'support')
         ? changeButton(
             { title: 'Ask the store now', operation: 'purchases look', path: `${path}/look`, target: { purchase: id } },

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
@@ -355,6 +356,21 @@ describe('the page', () => {
       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     );
     expect(body).not.toMatch(/<script(?![^>]*\bsrc=)|\bon\w+=|style=/);
+  });
+
+  test('names every module that it runs, so that none waits for another; together they have at most 40 KB', async () => {
+    const { body } = await service.get('/console');
+    const named = [...body.matchAll(/"\/pages\/modules\/([\w-]+\.js)"/g)].map(([, name]) => name as string);
+    const texts = new Map<string, string>();
+    for (const name of named) texts.set(name, (await service.get(`/pages/modules/${name}`)).body);
+    const imported = [...texts.values()].flatMap((text) => [...text.matchAll(/from '\.\/([\w-]+\.js)'/g)].map(([, name]) => name!));
+    expect([...new Set([...imported, 'console.js'])].toSorted()).toEqual(named.toSorted());
+    const sizeBytes = [...texts.values()].reduce((sum, text) => sum + gzipSync(text, { level: 9 }).length, 0);
+    expect(sizeBytes).toBeLessThan(40_000);
+  });
+
+  test('starts in no service that has no paths of operators', async () => {
+    await expect(start({ settings: { CONSOLE: 'on' } })).rejects.toThrow('CONSOLE=on needs ADMIN_API=on');
   });
 
   test.each([
