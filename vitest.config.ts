@@ -47,6 +47,7 @@ const LONG = [
   'test/features/coins/secret-of-cluster.test.ts',
   'test/features/purchases/{chaos,crash}.test.ts',
   'test/features/store/{move-crash,moves-property}.test.ts',
+  'test/features/webhooks/crash.test.ts',
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
   'test/redis/lost-data-{cluster,command}.test.ts',

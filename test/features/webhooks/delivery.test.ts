@@ -10,6 +10,7 @@ import { WebhookCounts } from '../../../src/features/webhooks/webhook-counts.ts'
 import { Webhooks } from '../../../src/features/webhooks/webhooks.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { start, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { FakeLog } from './fake-log.ts';
 import { startReceiver, type Received, type Receiver } from './receiver.ts';
@@ -19,13 +20,16 @@ import { startReceiver, type Received, type Receiver } from './receiver.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+let own: OwnRedis;
 let service: TestService;
 let hooks: Hooks;
 let scripts: CallerScripts;
 let aheadMs = 0;
 const now = (): number => Date.now() + aheadMs;
+// Services of other files would lease the hooks, where all share one Redis Cluster.
 beforeAll(async () => {
-  service = await start();
+  own = await startRedis();
+  service = await start({ redis: own.location });
   scripts = new CallerScripts(service.service.connections.scripts, { now, checksTags: true });
   hooks = new Hooks({ scripts, config: { WEBHOOKS_PRIVATE: 'on' }, now });
 });
@@ -33,7 +37,10 @@ afterEach(async () => {
   aheadMs = 0;
   for (const { id } of await hooks.list()) await hooks.remove(id);
 });
-afterAll(() => service[Symbol.asyncDispose]());
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
 
 interface Process {
   readonly webhooks: Webhooks;
