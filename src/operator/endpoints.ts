@@ -8,6 +8,7 @@ import { deleteAccount } from './delete.ts';
 import { give, takeBack } from './gift.ts';
 import { grantMany } from './grant-many.ts';
 import { kick, pardon } from './kick.ts';
+import { listAccounts } from './list-accounts.ts';
 import { exportLog, listLog } from './log.ts';
 import { ShownLogEntry } from './log-entry.ts';
 import { perform, type Operation, type OperatorParts } from './operation.ts';
@@ -37,6 +38,7 @@ import {
 /** All that the tool and the endpoints do. */
 export const operations: readonly Operation[] = [
   find,
+  listAccounts,
   show,
   showHistory,
   explain,

@@ -83,17 +83,25 @@ export const find = operation({
     const { prefix, text } = partsOf(who);
     const games = game === undefined ? parts.catalogue.games : [game];
     const isSought = (...kinds: string[]): boolean => cursor === undefined && (prefix === undefined || kinds.includes(prefix));
+    // While a primary of a Cluster is away, what lies on the others is found.
+    const failures: unknown[] = [];
+    const tried = <Found>(work: Promise<Found>, nothing: Found): Promise<Found> =>
+      work.catch((error: unknown) => {
+        failures.push(error);
+        return nothing;
+      });
     const [named, users, purchases, room, players, keys] = await Promise.all([
-      isSought('account', 'install', ...STORE_NAMES) && NAMES.test(who) ? accountsNamed(who, parts) : [],
-      isSought() ? storeUsers(text, parts) : [],
-      isSought('order', 'purchase') ? purchasesNamed(text, parts) : [],
-      isSought('room') ? roomNamed(text, parts) : undefined,
-      isSought('player') ? playersWithId(text, games, parts) : [],
-      isSought('key') ? keysNamed(text, role, parts) : [],
+      isSought('account', 'install', ...STORE_NAMES) && NAMES.test(who) ? tried(accountsNamed(who, parts), []) : [],
+      isSought() ? tried(storeUsers(text, parts), []) : [],
+      isSought('order', 'purchase') ? tried(purchasesNamed(text, parts), []) : [],
+      isSought('room') ? tried(roomNamed(text, parts), undefined) : undefined,
+      isSought('player') ? tried(playersWithId(text, games, parts), []) : [],
+      isSought('key') ? tried(keysNamed(text, role, parts), []) : [],
     ]);
     const certain = [...users, ...purchases.flatMap(({ candidate }) => candidate ?? []), ...players];
     const isNamed = cursor !== undefined || prefix === 'name' || (isSought('name') && named.length + certain.length === 0);
-    const names = isNamed && text.length <= LONGEST_NAME ? await playersNamed(text, games, cursor ?? '', parts) : undefined;
+    const none: Awaited<ReturnType<typeof playersNamed>> = { players: [], next: undefined };
+    const names = isNamed && text.length <= LONGEST_NAME ? await tried(playersNamed(text, games, cursor ?? '', parts), none) : undefined;
     const byName = (names?.players ?? []).map(({ accountId, game: of, playerId, name }): Candidate => ({
       accountId,
       foundBy: 'name',
@@ -101,8 +109,10 @@ export const find = operation({
     }));
     const accounts = [...named, ...(await knownOf([...certain, ...(room?.seats ?? []), ...byName], parts))];
     const found = purchases.map(({ purchase, kind, candidate }) => ({ purchase, kind, accountId: candidate?.accountId }));
-    if (accounts.length + found.length + keys.length === 0 && room === undefined && names?.next === undefined)
+    if (accounts.length + found.length + keys.length === 0 && room === undefined && names?.next === undefined) {
+      if (failures.length > 0) throw failures[0];
       return refuse('account_not_found');
+    }
     return {
       reply: {
         accounts,

@@ -181,7 +181,7 @@ local redis = setmetatable({
 const TAG_RECORDER = `
 local touched = {}
 local redis_of_all, many_keys = redis, {EXISTS = true, DEL = true, UNLINK = true, MGET = true, RENAME = true, LMOVE = true, SMOVE = true}
-local keyless = {PUBSUB = true, TIME = true, PUBLISH = true}
+local keyless = {PUBSUB = true, TIME = true, PUBLISH = true, SCAN = true}
 local function tag_of(key) return string.match(key, '{([^}]+)}') or key end
 local function note(command, ...)
   command = string.upper(command)

@@ -32,6 +32,7 @@ const reason = 'test';
 /** Each operation with its least role, and a request that changes nothing: nobody has this account, this board or this room. */
 const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'accounts find': ['viewer', { who: nobody }],
+  'accounts list': ['viewer'],
   'accounts show': ['viewer', { accountId: nobody }],
   'accounts history': ['viewer', { accountId: nobody }],
   'accounts explain': ['viewer', { accountId: nobody }],

@@ -5,6 +5,7 @@ import { deleteAccount } from '../delete.ts';
 import { give, takeBack } from '../gift.ts';
 import { rename, unname } from '../rename.ts';
 import { find } from '../search.ts';
+import { listAccounts } from '../list-accounts.ts';
 import { explain, show, showHistory } from '../show.ts';
 import { endSession, signOut } from '../sign-out.ts';
 import type { CommandGroup, Flag } from './command.ts';
@@ -26,6 +27,31 @@ export const accounts: CommandGroup = {
       flags: { game: { value: 'GAME', summary: 'the board on which a name is looked for. Default: those of the catalogue' }, cursor },
       input: ({ words: [who], flags: { game, cursor: from } }) => ({ who, game, cursor: from }),
       text: textOfFound,
+    }),
+    list: commandOf(listAccounts, {
+      flags: {
+        kind: { value: 'KIND', summary: 'guest or store' },
+        banned: { value: 'true|false', summary: 'those that are banned, or are not' },
+        debt: { value: 'true|false', summary: 'those that owe coins, or do not' },
+        'created-from': { value: 'DAY', summary: 'made on this day or later, such as 2026-11-22' },
+        'created-to': { value: 'DAY', summary: 'made before this day' },
+        'seen-from': { value: 'DAY', summary: 'last seen on this day or later' },
+        'seen-to': { value: 'DAY', summary: 'last seen before this day' },
+        limit: { value: 'N', summary: 'accounts after which a page ends, 1 to 100. Default: 50' },
+        cursor,
+      },
+      input: ({ flags: { kind, banned, debt, limit: most, cursor: from, ...days } }) => ({
+        ...{ kind, banned, debt, limit: most, cursor: from },
+        createdFrom: days['created-from'],
+        createdTo: days['created-to'],
+        seenFrom: days['seen-from'],
+        seenTo: days['seen-to'],
+      }),
+      text: ({ accounts: found, looked, nextCursor }) =>
+        [
+          ...(found.length === 0 ? [] : [tableOfListed(found)]),
+          `${looked} accounts were looked at.${nextCursor === undefined ? '' : ` More: --cursor ${nextCursor}`}`,
+        ].join('\n\n'),
     }),
     show: commandOf(show, {
       words: ['ACCOUNT'],
@@ -134,6 +160,20 @@ export const accounts: CommandGroup = {
     }),
   },
 };
+
+function tableOfListed(found: z.output<typeof listAccounts.reply>['accounts']): string {
+  return table(
+    ['ACCOUNT', 'KIND', 'STATE', 'MADE (UTC)', 'LAST SEEN', 'BALANCE'],
+    found.map(({ accountId, kind, state, bannedUntil, createdAt, lastSeenOn = '', balanceCoins, debtCoins }) => [
+      accountId,
+      kind,
+      bannedUntil === undefined ? state : `${state} until ${minuteOfText(bannedUntil)}`,
+      minuteOfText(createdAt),
+      lastSeenOn,
+      balanceText(balanceCoins, debtCoins),
+    ]),
+  );
+}
 
 function textOfFound({ accounts: found, purchases = [], rooms = [], keys = [], nextCursor }: z.output<typeof find.reply>): string {
   const of = table(

@@ -3,6 +3,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { slotOf } from '../../../src/redis/slots.ts';
 import { startCluster } from '../../cluster-nodes.ts';
 import { freshId, start } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
 import { runAdmin } from './command.ts';
 
 /** An install whose account lies in these slots. */
@@ -18,9 +19,18 @@ test('while a primary is away the tool answers for the accounts of the others, a
   await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '2000'] });
   const [first, second] = [installIn(0, 5460), installIn(5461, 10_922)];
   {
-    await using service = await start({ redis: { url: cluster.url } });
+    await using service = await start({ redis: { url: cluster.url }, settings: { ADMIN_API: 'on' } });
     for (const installId of [first, second])
       expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
+    // Each slot has keys of its own, so the list of two accounts has pages.
+    const { token: bearer } = await makeServerKey(service, ['admin'], { role: 'viewer' });
+    const listed: string[] = [];
+    for (let cursor = '0.0'; cursor !== undefined;) {
+      const { body } = await service.get(`/v1/admin/accounts?cursor=${cursor}`, { bearer });
+      listed.push(...body.accounts.map(({ accountId }: { accountId: string }) => accountId));
+      cursor = body.nextCursor;
+    }
+    expect(listed.toSorted()).toEqual([first, second].map(accountIdOf).toSorted());
   }
   const settings = { REDIS_URL: cluster.url };
   const away = cluster.nodes[1]!;
