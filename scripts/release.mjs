@@ -16,6 +16,7 @@ const steps = [
   'prove:operations',
   'prove:audit',
   'prove:seasons',
+  'prove:events',
   'prove:purchases',
   'prove:floods',
   'prove:boards',

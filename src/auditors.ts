@@ -8,6 +8,7 @@ import { banAuditor } from './features/accounts/ban-auditor.ts';
 import { deletionAuditor } from './features/accounts/deletion-auditor.ts';
 import { seatAuditor } from './features/accounts/seat-auditor.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
+import { eventAuditor } from './features/events/event-auditor.ts';
 import { markAuditor } from './features/coins/mark-auditor.ts';
 import { KEY_SECRET } from './features/coins/secret-keys.ts';
 import { eventsAuditor } from './features/events/events-auditor.ts';
@@ -43,6 +44,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     roomAuditor,
     seatAuditor,
     eventsAuditor,
+    eventAuditor,
     webhookAuditor,
     serverKeyAuditor,
     operatorLogAuditor,

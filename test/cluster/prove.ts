@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { proveCoins, type Stand } from './coins.ts';
+import { eventScenarios, proveEvents } from './events.ts';
 import { Figures, markdown, sum, type Proved } from './figures.ts';
 import { History } from './history.ts';
 import { proveMoves } from './moves.ts';
@@ -21,8 +22,8 @@ import { proveSubscriptions } from './subscriptions.ts';
 
 const HELP = `npm run prove:cluster -- [flags]
 
-  --only NAME,NAME   these scenarios only; --list shows them. Default: all but those of seasons and purchases (prove:seasons,
-                     prove:purchases)
+  --only NAME,NAME   these scenarios only; --list shows them. Default: all but those of seasons, purchases and events
+                     (prove:seasons, prove:purchases, prove:events)
   --runs NUMBER      how often each scenario runs, each time with another primary. Default: 1
   --rate NUMBER      credits a second; other loads follow in proportion. Default: 1500
   --list             print the names of the scenarios
@@ -73,6 +74,11 @@ const all: readonly Listed[] = [
     name: scenario.name,
     about: scenario.about,
     prove: (stand: Stand) => proveSeason(scenario, stand),
+  })),
+  ...eventScenarios.map((scenario) => ({
+    name: scenario.name,
+    about: scenario.about,
+    prove: (stand: Stand) => proveEvents(scenario, stand),
   })),
   ...purchaseScenarios.map((scenario) => ({
     name: scenario.name,
@@ -132,7 +138,7 @@ function sumsOf(runs: readonly Figures[]): string {
     .join(', ');
 }
 
-const wanted = values.only?.split(',') ?? all.map(({ name }) => name).filter((name) => !/^(season|purchase)-/.test(name));
+const wanted = values.only?.split(',') ?? all.map(({ name }) => name).filter((name) => !/^(season|purchase|event)-/.test(name));
 const unknown = wanted.filter((name) => !all.some((scenario) => scenario.name === name));
 if (values.help) console.log(HELP);
 else if (values.list) for (const { name, about } of all) console.log(`${name.padEnd(18)} ${about}`);

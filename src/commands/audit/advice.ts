@@ -204,6 +204,14 @@ const advice: Readonly<Record<string, Entry>> = {
     right: 'The purchases',
     mend: (finding) => `redis-cli HSET ${quoted(`{${nameIn(finding)}}:account`)} purchases LINES, without that line`,
   },
+  event_without_entry: {
+    right: 'The ledger. Subscribers were told of a change that is not there: a failover without REDIS_WAIT_REPLICAS may have lost it',
+    mend: 'Tell the subscribers: nothing in Redis is wrong',
+  },
+  entry_without_event: {
+    right: 'The ledger. A process without EVENTS=on wrote the entry, or the event was lost',
+    mend: 'Set EVENTS=on for every process, and have subscribers read the account anew',
+  },
   unreadable_key: {
     right: 'Neither side: the key opens nothing',
     mend: (finding) => `${redis('HDEL', "'{server-keys}'", nameIn(finding).replace('key ', ''))}, then npm run admin -- keys create`,

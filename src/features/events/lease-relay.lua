@@ -7,6 +7,9 @@ local leased_by, lease_end = unpack(redis.call('HMGET', state, 'leasedBy', 'leas
 local CLOCKS_DIFFER_MS = 60000
 local is_leased = lease_end and tonumber(lease_end) > tonumber(now) and tonumber(lease_end) < now + lease_ms + CLOCKS_DIFFER_MS
 if is_leased and leased_by ~= holder then return {'others'} end
+-- Where nobody relayed for a while, processes may have run with EVENTS=off: the audit asks for the events of entries from now on only.
+local PAUSE_MS = 60000
+if not lease_end or lease_end + PAUSE_MS < tonumber(now) then redis.call('HSET', state, 'onSince', now) end
 -- The operator's commands see by `next` that there is a log.
 redis.call('HSETNX', state, 'next', '0')
 redis.call('HSET', state, 'leasedBy', holder, 'leaseEnd', string.format('%.0f', now + lease_ms))

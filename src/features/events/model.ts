@@ -6,7 +6,8 @@ import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coi
 export const eventKeys = {
   /**
    * A hash: `next` (the position after the last event), `readable` (the position before which events may be read: the replicas of
-   * REDIS_WAIT_REPLICAS have those), `data` (the id of the data that the log was last written in), and `from:<tag>` for each outbox (the
+   * REDIS_WAIT_REPLICAS have those), `data` (the id of the data that the log was last written in), `onSince` (since when
+   * some process has relayed without a pause), and `from:<tag>` for each outbox (the
    * last text that came from there).
    */
   state: '{events}:state',

@@ -1,0 +1,85 @@
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { CHUNK_LENGTH, eventKeys, parseEvent, type EventRecord } from './model.ts';
+import { coinKeys, entryLetters } from '../coins/model.ts';
+
+/** The end of the log that is compared, and accounts of it: a sample, of the order in which the log has them. */
+const CHUNKS = 5;
+const MOST_ACCOUNTS = 200;
+
+/** Entries of a ledger that are compared. */
+const NEWEST_ENTRIES = 200;
+
+/** Clocks of processes and of Redis may differ, and an event takes a moment to the log. */
+const MARGIN_MS = 60_000;
+
+/** Compares the newest events with the ledgers of a sample of their accounts: each has its entry, and each entry has its event. */
+export const eventAuditor: Auditor = { keys: [], once: checkEvents };
+
+/** What an event tells of an entry, and when it was written. `ledger.lua` has the format. */
+function entryOf(line: string) {
+  const [, seq, balance, letter, at = ''] = /^(\d+):(-?\d+) ([a-z])\S+ (\w+)/.exec(line) ?? [];
+  return { seq: Number(seq), balance: Number(balance), letter, at: parseInt(at, 36) };
+}
+
+interface Window {
+  /** Entries from this time on have their events in what was read. */
+  readonly from: number;
+  readonly events: readonly EventRecord[];
+}
+
+async function checkEvents(look: Look): Promise<Finding[]> {
+  const window = await readWindow(look);
+  if (window === undefined) return [];
+  const byAccount = Map.groupBy(
+    window.events.filter(({ type }) => type === 'coins.changed'),
+    ({ accountId }) => accountId!,
+  );
+  const findings: Finding[] = [];
+  for (const [accountId, events] of [...byAccount].slice(0, MOST_ACCOUNTS))
+    findings.push(...(await checkAccount(accountId, events, window.from, look)));
+  look.count('events', window.events.length);
+  return findings;
+}
+
+async function readWindow(look: Look): Promise<Window | undefined> {
+  const newest = (await look.ask('ZREVRANGE', eventKeys.chunks, 0, CHUNKS - 1)) as string[];
+  if (newest.length === 0) return undefined;
+  const since = Number((await look.ask('HGET', eventKeys.state, 'onSince')) ?? 0);
+  const lists = await Promise.all(
+    newest.toReversed().map((chunk) => look.ask('LRANGE', eventKeys.chunk(Number(chunk)), 0, CHUNK_LENGTH - 1)),
+  );
+  const events = (lists as string[][]).flat().map(parseEvent);
+  // Without older chunks the window has all events since they began.
+  const hasOlder = ((await look.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
+  const oldest = hasOlder ? Date.parse(events[0]?.at ?? '') : since;
+  return { from: Math.max(oldest, since) + MARGIN_MS, events };
+}
+
+async function checkAccount(accountId: string, events: readonly EventRecord[], from: number, look: Look): Promise<Finding[]> {
+  const lines = (await look.ask('LRANGE', coinKeys.ledger(accountId), -NEWEST_ENTRIES, -1)) as string[];
+  // The account moved, or was deleted.
+  if (lines.length === 0) return [];
+  const entries = new Map(lines.map(entryOf).map((entry) => [entry.seq, entry]));
+  const subject = `account ${accountId}`;
+  const findings: Finding[] = [];
+  const told = new Set<number>();
+  const [least, most] = [Math.min(...entries.keys()), Math.max(...entries.keys())];
+  for (const { id, data } of events) {
+    if (data.entryId === undefined) continue;
+    const seq = Number(data.entryId);
+    told.add(seq);
+    const entry = entries.get(seq);
+    const isRight = entry !== undefined && entry.balance === data.balanceAfterCoins && entry.letter === entryLetters[data.type!];
+    // A guest's last event is of an entry that lies under its account.
+    if (isRight || seq < least || (seq === most + 1 && data.type === 'merge')) continue;
+    findings.push({
+      kind: 'event_without_entry',
+      subject,
+      text: `The event ${id} tells of the entry ${seq}, which the ledger does not have so.`,
+    });
+  }
+  for (const { seq, at } of entries.values())
+    if (at > from && at < Date.now() - MARGIN_MS && !told.has(seq))
+      findings.push({ kind: 'entry_without_event', subject, text: `The log of events does not tell of the entry ${seq} of its ledger.` });
+  return findings;
+}

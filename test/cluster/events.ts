@@ -1,0 +1,247 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import type { EventRecord } from '../../src/features/events/model.ts';
+import { childEnvironment } from '../child-environment.ts';
+import { Client } from './client.ts';
+import type { Stand } from './coins.ts';
+import { openCluster, openSingle, type Dying } from './dying.ts';
+import { copyByTime, copyLate } from './event-mutants.ts';
+import { now } from './history.ts';
+
+/**
+ * Credits of many accounts while processes and Redis die, and a reader that goes on by cursor all the time. At the end each ledger entry must
+ * have its event, in order, and no event may be without its entry.
+ */
+export interface EventScenario {
+  readonly name: string;
+  readonly about: string;
+  readonly isOnCluster: boolean;
+  /** At a rate of 1,500. */
+  readonly seconds: number;
+  /** A copy of the service with a mistake, which the checks have to find. */
+  readonly mutant?: (folder: string) => string;
+}
+
+export const eventScenarios: readonly EventScenario[] = [
+  {
+    name: 'event-kill',
+    about: 'coins change while the service, its four workers and their Redis die again and again; a reader goes on by cursor',
+    isOnCluster: false,
+    seconds: 60,
+  },
+  {
+    name: 'event-failover',
+    about: 'the same with three processes on a Cluster of which a primary dies, with REDIS_WAIT_REPLICAS=1',
+    isOnCluster: true,
+    seconds: 40,
+  },
+  {
+    name: 'event-late',
+    about: 'a mutant that writes events after the script: the checks find lost events',
+    isOnCluster: false,
+    seconds: 20,
+    mutant: copyLate,
+  },
+  {
+    name: 'event-by-time',
+    about: 'a mutant whose cursor is a time: the checks find events that were missed',
+    isOnCluster: false,
+    seconds: 12,
+    mutant: copyByTime,
+  },
+];
+
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
+const ADMIN = new URL('../../src/commands/admin.ts', import.meta.url).pathname;
+
+const ACCOUNTS = 300;
+const CONNECTIONS = 64;
+const TIMEOUT_MS = 5000;
+const BETWEEN_KILLS_MS = 1500;
+/** Of the kills: one in so many is for the Redis, one for the whole service. */
+const REDIS_EVERY = 4;
+const SERVICE_EVERY = 10;
+/** On a Cluster its primary dies once, after so many kills. */
+const FAILOVER_AFTER = 2;
+/** After the last change: a relay that died has its lease for 4 s more, and an outbox of a Cluster is found within 13 s. */
+const READ_WITHIN_MS = 60_000;
+
+export async function proveEvents(scenario: EventScenario, stand: Stand): Promise<void> {
+  const { folder, rate, figures, closing, history } = stand;
+  const program = scenario.mutant?.(join(folder, 'mutant')) ?? MAIN;
+  const options = { program, settings: { EVENTS: 'on', RATE_LIMIT: 'off', LEDGER_ENTRIES_PER_DAY: '0' }, hit: '{events}' };
+  const running = await (scenario.isOnCluster ? openCluster : openSingle)(options, stand);
+  const client = new Client(() => running.url(), TIMEOUT_MS);
+  closing.push(() => client.close());
+  const token = makeKey(running);
+  const reader = new Reader(client, token);
+  closing.push(() => reader.close());
+  const load = new Credits(client, rate, `prove-${randomBytes(4).toString('hex')}`);
+  closing.push(() => load.close());
+
+  const sending = load.run(scenario.seconds);
+  const killed = await killWhile(sending, running, scenario, stand);
+  history.event(`all is sent after ${JSON.stringify(killed)} kills`);
+  const found = await settled(load.accounts, reader, running);
+
+  figures.report('changes that were acknowledged', load.acknowledged);
+  figures.report('ledger entries; events that the reader got', `${found.entries}; ${reader.events.length}`);
+  figures.report('kills: processes; services; Redis', `${killed.processes}; ${killed.services}; ${killed.redis}`);
+  figures.atLeast('events a second while all was killed', (reader.events.length / scenario.seconds) | 0, 10);
+  const wrong = found.missing + found.repeated + found.disordered + found.strange;
+  if (scenario.mutant !== undefined) {
+    figures.report('  missing; repeated; out of order; without an entry', describe(found));
+    figures.atLeast('faults that the checks find in the mutant', wrong, 1);
+    return;
+  }
+  figures.exactly('ledger entries without an event', found.missing, 0);
+  figures.exactly('events that came twice', found.repeated, 0);
+  figures.exactly('events out of the order of their account', found.disordered, 0);
+  figures.exactly('events without a ledger entry', found.strange, 0);
+  // A second reader, from the begin and by other pages.
+  const again = new Reader(client, token, 377);
+  closing.push(() => again.close());
+  for (const giveUpAt = now() + READ_WITHIN_MS; again.events.length < reader.events.length && now() < giveUpAt;) await pause(50);
+  const isSame = again.events.length === reader.events.length && again.events.every(({ id }, index) => id === reader.events[index]!.id);
+  figures.report('another reader gets the same ids in the same order', isSame ? 'yes' : 'no', 'yes', isSame);
+}
+
+/** Makes a server key with the operator's tool. */
+function makeKey({ settings }: Dying): string {
+  const words = [ADMIN, 'keys', 'create', '--name', 'prove', '--scopes', 'events', '--yes', '--json', '--by', 'prove'];
+  const out = execFileSync(process.execPath, words, { env: childEnvironment(settings), encoding: 'utf8' });
+  return /coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}/.exec(out)![0];
+}
+
+/** Credits over some connections, each sent again until it is acknowledged. */
+class Credits {
+  acknowledged = 0;
+  readonly accounts: readonly string[];
+  readonly #client: Client;
+  readonly #rate: number;
+  readonly #installs: readonly string[];
+  #isClosed = false;
+
+  constructor(client: Client, rate: number, prefix: string) {
+    [this.#client, this.#rate] = [client, rate];
+    this.#installs = Array.from({ length: ACCOUNTS }, (_, index) => `${prefix}-${index}`);
+    this.accounts = this.#installs.map((installId) => accountIdOf(installId));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async run(seconds: number): Promise<void> {
+    const startedAt = now();
+    let sent = 0;
+    const one = async (): Promise<void> => {
+      while (!this.#isClosed && now() < startedAt + seconds * 1000) {
+        if (sent >= ((now() - startedAt) / 1000) * this.#rate) await pause(2);
+        else await this.#credit(sent++);
+      }
+    };
+    await Promise.all(Array.from({ length: CONNECTIONS }, one));
+  }
+
+  async #credit(number: number): Promise<void> {
+    const installId = this.#installs[number % ACCOUNTS]!;
+    for (let retryMs = 20; !this.#isClosed; retryMs = Math.min(2 * retryMs, 500)) {
+      const { status } = await this.#client.post('/v1/coins/credit', { installId, coins: 1 + (number % 7), key: `key-${number}` });
+      if (status === 200) {
+        this.acknowledged++;
+        return;
+      }
+      await pause(retryMs);
+    }
+  }
+}
+
+/** Reads all events by cursor, for as long as it is not closed. A call without an answer is repeated with the same cursor. */
+class Reader {
+  readonly events: EventRecord[] = [];
+  readonly #client: Client;
+  #isClosed = false;
+
+  constructor(client: Client, token: string, limit = 100) {
+    this.#client = client;
+    void this.#read(token, limit);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #read(token: string, limit: number): Promise<void> {
+    for (let cursor = ''; !this.#isClosed;) {
+      const path = `/v1/events?limit=${limit}&wait=1${cursor === '' ? '' : `&after=${cursor}`}`;
+      const { status, body } = await this.#client.ask(path, { bearer: token });
+      if (status !== 200) {
+        await pause(50);
+        continue;
+      }
+      this.events.push(...(body.events as EventRecord[]));
+      cursor = body.cursor as string;
+    }
+  }
+}
+
+async function killWhile(sending: Promise<void>, running: Dying, { isOnCluster }: EventScenario, { history }: Stand) {
+  const killed = { processes: 0, redis: 0, services: 0 };
+  let isOver = false;
+  const ended = sending.finally(() => (isOver = true));
+  ended.catch(() => {});
+  for (let count = 1; !isOver; count++) {
+    await Promise.race([ended, pause(BETWEEN_KILLS_MS * (0.5 + Math.random()))]);
+    if (isOver) break;
+    const isForRedis = isOnCluster ? count === FAILOVER_AFTER : count % REDIS_EVERY === 2;
+    const isForService = !isOnCluster && count % SERVICE_EVERY === 5;
+    const name = isForRedis ? 'redis' : isForService ? 'services' : 'processes';
+    history.event(`SIGKILL: ${name}`);
+    killed[name]++;
+    await (isForRedis ? running.killRedis() : isForService ? running.killService() : running.killProcess());
+  }
+  await ended;
+  return killed;
+}
+
+interface Found {
+  readonly entries: number;
+  readonly missing: number;
+  readonly repeated: number;
+  readonly disordered: number;
+  readonly strange: number;
+}
+
+const describe = ({ missing, repeated, disordered, strange }: Found): string => `${missing}; ${repeated}; ${disordered}; ${strange}`;
+
+/** Waits until every entry has its event, and compares. */
+async function settled(accounts: readonly string[], reader: Reader, running: Dying): Promise<Found> {
+  for (const giveUpAt = now() + READ_WITHIN_MS; ; await pause(1000)) {
+    const found = await compare(accounts, reader.events, running);
+    if (found.missing === 0 || now() > giveUpAt) return found;
+  }
+}
+
+async function compare(accounts: readonly string[], events: readonly EventRecord[], running: Dying): Promise<Found> {
+  const byAccount = Map.groupBy(events, ({ accountId }) => accountId ?? '');
+  let [entries, missing, disordered, strange] = [0, 0, 0, 0];
+  for (const account of accounts) {
+    const ledger = ((await running.command('LRANGE', coinKeys.ledger(account), 0, -1)) as string[]).map((text) => parseEntry(text)!);
+    const own = byAccount.get(account) ?? [];
+    const told = new Map(own.filter(({ type }) => type === 'coins.changed').map(({ data }) => [Number(data.entryId), data]));
+    entries += ledger.length;
+    for (const { seq, balance } of ledger) if (told.get(seq)?.balanceAfterCoins !== balance) missing++;
+    strange += [...told.keys()].filter((seq) => !ledger.some((entry) => entry.seq === seq)).length;
+    // `account.created` is the first one.
+    own.forEach(({ number }, index) => {
+      if (index > 0 && number! <= own[index - 1]!.number!) disordered++;
+    });
+  }
+  return { entries, missing, repeated: events.length - new Set(events.map(({ id }) => id)).size, disordered, strange };
+}
