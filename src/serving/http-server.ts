@@ -3,7 +3,7 @@ import { checkCaller } from '../accounts/account.ts';
 import { noteSession } from '../accounts/session-list.ts';
 import type { Holding } from '../accounts/holdings.ts';
 import { api, channels } from '../api.ts';
-import { allowsLoopbackOrigins, type Config } from '../config.ts';
+import { allowsLoopbackOrigins, consoleOf, type Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { exportAccount } from '../features/accounts/export.ts';
 import { holdings } from '../holdings.ts';
@@ -34,6 +34,7 @@ export function serverOf(config: Config, admission: Admission, services: Service
     followMove: async (accountId) => (await settled(accountId, scripts)).accountId,
     serverKeys,
     consoleSessions,
+    takesConsole: consoleOf(config) === 'open',
     metrics,
     log,
     monotonic,

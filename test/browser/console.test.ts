@@ -152,6 +152,11 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await using desk = await open('economist');
       const { installId, accountId } = await aPlayer();
       await desk.search(installId);
+      await desk.page.selectOption('[name=type]', 'debit');
+      await desk.page.locator('main .filter button').click();
+      await shows(desk.page, '.none', 'No such entry.');
+      await desk.page.goBack();
+      await shows(desk.page, '[aria-label=Ledger]', 'welcome');
       await shows(desk.page, '.because', 'So its state is none');
       const until = new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 16);
       expect(await desk.ask('Give access', { until })).toContain(`Give the account ${accountId} access until`);

@@ -68,7 +68,10 @@ const showSession = endpoint({
   handle({ key }, { config }: Pick<Services, 'config'>) {
     if (key === undefined) return refuseWithoutKey();
     const { console: session } = key;
-    return { ...signedIn(key, config), ...(session === undefined ? {} : { confirmedUntil: iso(session.confirmedUntil) }) };
+    return {
+      ...signedIn(key, config),
+      ...(session === undefined ? {} : { endsAt: iso(session.endsAt), confirmedUntil: iso(session.confirmedUntil) }),
+    };
   },
 });
 

@@ -41,6 +41,8 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
   readonly watchersPerTopic: number;
   readonly metrics: Metrics;
   readonly serverKeys: KeyRing;
+  /** Whether the cookie of a session of the console stands for a key. */
+  readonly takesConsole: boolean;
   /** Undefined: the number of connections per address has no bound. */
   readonly connections: Connections | undefined;
   /** The most bodies that may arrive from one address at the same time. */
@@ -212,7 +214,7 @@ export class Server<Services> {
       readsQuery: query !== undefined,
       unlimited,
       ignoresKeys: ignoresKeys(traits),
-      takesConsole: traits.keyScope === 'admin',
+      takesConsole: this.#options.takesConsole && traits.keyScope === 'admin',
       takesTypedKey: traits.takesTypedKey === true,
       admission: this.#options.admission,
       finished: (exchange, status) => {

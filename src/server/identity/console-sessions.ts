@@ -63,6 +63,14 @@ export interface ConsoleRequest {
   readonly fetchSite: string;
 }
 
+/** What a cookie says. */
+interface Held {
+  readonly keyId: string;
+  readonly id: string;
+  readonly role: string;
+  readonly endsAt: number;
+}
+
 interface Parts {
   readonly signer: TokenSigner;
   readonly keys: Pick<KeyRing, 'isKnown' | 'byId'>;
@@ -102,16 +110,16 @@ export class ConsoleSessions {
     const key = keys.byId(held.keyId);
     if (key instanceof BadKey) return refuseBadKey(key);
     if (key.role !== held.role) return refuseEnded();
-    return { ...key, console: { id: held.id, says: request.console, confirmedUntil: 0 } };
+    return { ...key, console: { id: held.id, endsAt: held.endsAt, says: request.console, confirmedUntil: 0 } };
   }
 
   /** What the cookie says that a browser has, open or not. Undefined without a cookie that this service has signed. */
-  heldBy(cookies: string, secure: boolean): { readonly keyId: string; readonly id: string; readonly role: string } | undefined {
+  heldBy(cookies: string, secure: boolean): Held | undefined {
     const { signer, now } = this.#parts;
     const claims = signer.verify('console', cookieValue(cookies, cookieName(secure)) ?? '', now());
     if (claims === undefined) return undefined;
     const [role = '', id = ''] = claims.id.split('.');
-    return { keyId: claims.subject, id, role };
+    return { keyId: claims.subject, id, role, endsAt: claims.expiresAt };
   }
 
   /** The key, with what Redis knows of its session; or the refusal of one that was signed out. */

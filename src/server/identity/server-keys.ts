@@ -22,6 +22,8 @@ export interface ServerKey {
 /** A session of the console: an operator typed the key into the page of the service, and the browser keeps a cookie in place of the key. */
 export interface ConsoleSession {
   readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly endsAt: number;
   /** What the page says of the request, in the header x-console: `look`, or which question its user has confirmed. */
   readonly says: string;
   /** Until when what cannot be undone may be done, in milliseconds since 1970: the key was typed a moment ago. */

@@ -28,7 +28,7 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
   const [account, { because }, page, { entries: changes }] = await Promise.all([
     admin(path, {}, signal),
     admin(`${path}/explain`, {}, signal),
-    admin(`${path}/history`, { limit: '50', cursor }, signal),
+    admin(`${path}/history`, { limit: '50', cursor, ...ledgerFilter(query) }, signal),
     admin('/log', { account: id, limit: '20' }, signal),
   ]);
   const change = changesOf(account, operator, again);
@@ -250,24 +250,27 @@ function name({ givenName }: Answer): HTMLElement {
   ]);
 }
 
-/** The service pages the ledger; the filter of this page looks at the entries of the page that is shown. */
+const FILTERS = ['type', 'key', 'origin', 'from', 'to'] as const;
+
+/** Days of the address as times. */
+function ledgerFilter(query: URLSearchParams): Record<string, string | undefined> {
+  const time = (day: string | null): string | undefined => (/^\d{4}-\d\d-\d\d$/.test(day ?? '') ? `${day}T00:00:00Z` : undefined);
+  const given = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]));
+  return { ...given, from: time(query.get('from')), to: time(query.get('to')) };
+}
+
 function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: URLSearchParams): HTMLElement {
-  const [type, text] = [query.get('type') ?? '', query.get('key') ?? ''];
-  const types = [...new Set((entries as Answer[]).map((entry) => entry.type as string))];
-  const fits = (entry: Answer): boolean =>
-    (type === '' || entry.type === type) &&
-    (text === '' || [entry.key, entry.reason ?? '', entry.by ?? ''].some((each: string) => each.includes(text)));
-  const rows = (entries as Answer[])
-    .filter(fits)
-    .map((entry) => [
-      time(entry.at),
-      entry.type,
-      coins(entry.coins),
-      coins(entry.balanceAfterCoins),
-      entry.key,
-      entry.by ?? 'the app',
-      entry.reason ?? '',
-    ]);
+  const filter = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? '']));
+  const types = ['', 'credit', 'debit', 'purchase', 'topup', 'refund', 'grant', 'adjust', 'prize', 'merge'];
+  const rows = (entries as Answer[]).map((entry) => [
+    time(entry.at),
+    entry.type,
+    coins(entry.coins),
+    coins(entry.balanceAfterCoins),
+    entry.key,
+    entry.by ?? 'the app',
+    entry.reason ?? '',
+  ]);
   const words = ['accounts', accountId];
   return make(
     'div',
@@ -275,19 +278,28 @@ function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: U
     filterForm(words, [
       [
         'Type',
-        select('type', type, [
-          ['', 'all'],
-          ...[...new Set([...types, ...(type === '' ? [] : [type])])].map((each) => [each, each] as const),
-        ]),
+        select(
+          'type',
+          filter['type']!,
+          types.map((type) => [type, type || 'all'] as const),
+        ),
       ],
-      ['Key, reason or operator has', input('key', text)],
+      ['Key', input('key', filter['key'])],
+      ['By (key:…, a name, or client)', input('origin', filter['origin'])],
+      ['From (UTC)', input('from', filter['from'], { type: 'date' })],
+      ['To (UTC)', input('to', filter['to'], { type: 'date' })],
     ]),
-    table('Ledger', ['At (UTC)', 'Type', '#Coins', '#Balance', 'Key', 'By', 'Reason'], rows, 'No entry on this page.'),
+    table(
+      'Ledger',
+      ['At (UTC)', 'Type', '#Coins', '#Balance', 'Key', 'By', 'Reason'],
+      rows,
+      nextCursor === undefined ? 'No such entry.' : 'No such entry so far: older ones may follow.',
+    ),
     make(
       'div',
       { className: 'row' },
-      query.get('cursor') === null ? '' : link(words, 'Newest'),
-      nextCursor === undefined ? '' : link(words, 'Older', { type, key: text, cursor: nextCursor }),
+      query.get('cursor') === null ? '' : link(words, 'Newest', filter),
+      nextCursor === undefined ? '' : link(words, 'Older', { ...filter, cursor: nextCursor }),
     ),
   );
 }

@@ -6,6 +6,8 @@ export interface Operator {
   readonly game?: string;
   /** The largest correction of a balance by the role support. */
   readonly supportAdjustCoins: number;
+  /** When the session ends. */
+  readonly endsAt?: string;
 }
 
 const ROLES = ['viewer', 'support', 'economist', 'admin'] as const;

@@ -2,9 +2,20 @@ import { call, Failed, type Operator } from './console-calls.ts';
 import { field, type Shown } from './console-parts.ts';
 import { make, onSubmit } from './dom.ts';
 
-/** The key is in this field until it was sent, and nowhere else in the browser. */
+/**
+ * The key is in this field until it was sent, and nowhere else in the browser. It is no password field, because a browser offers to keep what
+ * stands in one: the style sheet hides the letters.
+ */
 export function keyInput(): HTMLInputElement {
-  return make('input', { type: 'password', name: 'key', autocomplete: 'off', spellcheck: false, required: true, maxLength: 100 });
+  return make('input', {
+    className: 'secret',
+    name: 'key',
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    spellcheck: false,
+    required: true,
+    maxLength: 100,
+  });
 }
 
 /** What asks for a key. @param signedIn called with who signed in */

@@ -25,6 +25,7 @@ const views: Readonly<Record<string, View>> = {
 
 const main = byId('main');
 let operator: Operator | undefined;
+let end: ReturnType<typeof setTimeout> | undefined;
 let shownBy = new AbortController();
 
 /** Shows the view of the address. */
@@ -80,6 +81,8 @@ function put({ title, parts }: Shown): void {
 
 function signedOut(why = ''): void {
   shownBy.abort();
+  clearTimeout(end);
+  for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
   operator = undefined;
   byId('bar').replaceChildren();
   put(signInView(signedIn, why));
@@ -88,6 +91,9 @@ function signedOut(why = ''): void {
 
 function signedIn(who: Operator): void {
   operator = who;
+  // What the page shows goes with the session, also where nobody sits in front of it.
+  if (who.endsAt !== undefined)
+    end = setTimeout(() => signedOut('Your session has ended: sign in again.'), Date.parse(who.endsAt) - Date.now());
   byId('bar').replaceChildren(...bar(who));
   void show();
 }

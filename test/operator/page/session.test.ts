@@ -62,6 +62,8 @@ test('a key that is typed into the page gives a cookie that no script, no other 
   const life = Date.parse(body.endsAt) - service.now();
   expect(life).toBeGreaterThan(3_590_000);
   expect(life).toBeLessThanOrEqual(3_600_000);
+  const { body: again } = await look(setCookies[0]!, '/console/session');
+  expect(Math.abs(Date.parse(again.endsAt) - Date.parse(body.endsAt))).toBeLessThan(1000);
 });
 
 test('over TLS the cookie is Secure with the prefix __Host-, and a cookie without it opens nothing', async () => {
@@ -394,5 +396,9 @@ describe('the page', () => {
     const headers = { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' };
     expect((await fetch(`${other.url}/console/session`, { method: 'POST', headers, body: '{}' })).status).toBe(404);
     expect((await fetch(`${other.url}/console/figures`, { headers })).status).toBe(404);
+    // A cookie from before the console was closed opens nothing.
+    const cookie = await cookieOf();
+    const reply = await fetch(`${other.url}/v1/admin/log`, { headers: { ...own(), origin: other.url, cookie } });
+    expect([403, 404]).toContain(reply.status);
   });
 });
