@@ -118,7 +118,7 @@ export default defineConfig({
           include: isWholeCluster
             ? [
                 'test/{accounts,features,realtime}/**/*.test.ts',
-                'test/operator/*.test.ts',
+                'test/operator/{*,page/*}.test.ts',
                 'test/stores/sandbox/*.test.ts',
                 'test/interface.test.ts',
                 'test/server/identity/server-keys.test.ts',

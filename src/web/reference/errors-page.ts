@@ -15,6 +15,7 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
   account_not_found: 'the paths of operators, with ADMIN_API=on',
   purchase_not_found: 'the paths of operators, with ADMIN_API=on',
   entry_not_found: 'the paths of operators, with ADMIN_API=on',
+  webhook_not_found: 'the paths of operators, with ADMIN_API=on',
   method_not_allowed: 'every path',
   overloaded: 'every path',
 };
