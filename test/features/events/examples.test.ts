@@ -1,0 +1,119 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { childEnvironment } from '../../child-environment.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { makeServerKey } from '../../server-keys.ts';
+
+/** The programs of docs/events.md, as their pages start them. */
+const DAY_MS = 86_400_000;
+const LINK = 'https://play.example/game';
+let own: OwnRedis;
+let folder: string;
+let service: TestService;
+let token: string;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  own = await startRedis();
+  folder = mkdtempSync(join(tmpdir(), 'coinop-events-'));
+  const app = { kind: 'game', tagline: '', icon: LINK, url: LINK, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' };
+  const apps = [{ ...app, id: 'daily', name: 'Daily', season: { period: 'daily' } }];
+  writeFileSync(join(folder, 'catalogue.json'), JSON.stringify({ apps }));
+  service = await start({ redis: own.location, settings: { EVENTS: 'on', CATALOGUE_FILE: join(folder, 'catalogue.json') } });
+  ({ token } = await makeServerKey(service, ['events']));
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** @returns what the program has written */
+function run(name: string, settings: Record<string, string>, ...words: string[]): () => string {
+  const program = new URL(`../../../docs/examples/${name}`, import.meta.url).pathname;
+  const env = { ...childEnvironment(settings), COINOP_URL: service.url, COINOP_KEY: token };
+  const child = spawn(process.execPath, [program, ...words], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));
+  return () => output;
+}
+
+test('events-to-sqlite.mjs loads events, goes on with new ones, and forgets those of a deleted account', async () => {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
+  run('events-to-sqlite.mjs', {}, 'events.db');
+  const rows = (): unknown[] => {
+    try {
+      using db = Object.assign(new DatabaseSync(join(folder, 'events.db'), { readOnly: true }), {
+        [Symbol.dispose](this: DatabaseSync) {
+          this.close();
+        },
+      });
+      return db
+        .prepare('SELECT type, data FROM events WHERE account = ? ORDER BY number')
+        .all(accountIdOf(installId))
+        .map((row) => Object.values(row).join(' '));
+    } catch {
+      return [];
+    }
+  };
+  await expect
+    .poll(rows, { timeout: 15_000 })
+    .toEqual(['account.created {}', 'coins.changed {"entryId":"1","type":"credit","coins":5,"balanceAfterCoins":5}']);
+  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+  await service.post('/v1/account/delete', { installId, confirm });
+  await expect.poll(rows, { timeout: 15_000 }).toEqual(['account.created {}', 'coins.changed {}', 'account.deleted {}']);
+});
+
+test('signed-in.mjs tells the page of a website that its pairing was claimed', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const output = run('signed-in.mjs', { PORT: String(port) });
+  await expect.poll(output, { timeout: 15_000 }).toContain('ready');
+  const page = await (await fetch(`http://127.0.0.1:${port}/`)).text();
+  const [, pairing] = /\/claimed\/([0-9a-f]{22})/.exec(page)!;
+  const stream = (await fetch(`http://127.0.0.1:${port}/claimed/${pairing}`)).body!.getReader();
+  const installId = freshId();
+  await service.post('/v1/pair/claim', { installId, token: /token=([\w-]{24})/.exec(page)![1] });
+  const { value } = await stream.read();
+  expect(new TextDecoder().decode(value)).toBe(`data: ${accountIdOf(installId)}\n\n`);
+  await stream.cancel();
+});
+
+test('season-winners.mjs posts the winners of a season that ended', async () => {
+  const posts: string[] = [];
+  const discord = createServer((request, response) => {
+    request.on('data', (text: Buffer) => void posts.push(text.toString()));
+    request.on('end', () => response.writeHead(204).end());
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => discord.once('listening', resolve));
+  for (const [name, score] of [
+    ['Ada', 30],
+    ['Bob', 20],
+  ] as const)
+    await service.post('/v1/highscores/daily', { installId: freshId(), name, score });
+  run('season-winners.mjs', { DISCORD_WEBHOOK: `http://127.0.0.1:${(discord.address() as AddressInfo).port}/` });
+  await using tomorrow = await start({
+    redis: own.location,
+    settings: { EVENTS: 'on', CATALOGUE_FILE: join(folder, 'catalogue.json') },
+    redisAheadMs: DAY_MS,
+  });
+  tomorrow.advance(DAY_MS);
+  await expect.poll(() => posts.length, { timeout: 15_000 }).toBe(1);
+  const { content } = JSON.parse(posts[0]!) as { content: string };
+  const day = new Date().toISOString().slice(0, 10);
+  expect(content).toBe(`**daily, season ${day}** (2 players)\n1. Ada: 30\n2. Bob: 20`);
+  discord.close();
+});
