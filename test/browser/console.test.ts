@@ -407,6 +407,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       const { page } = desk;
       const problems: string[] = [];
       for (const [place, title] of [
+        ['Accounts', 'Accounts'],
         ['Keys', 'Server keys'],
         ['Health', 'Health'],
         ['Purchases', 'Purchases'],
@@ -423,6 +424,14 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
         await keepPicture(page, `console-${place.toLowerCase().replace(' ', '-')}`, true);
       }
       expect(problems).toEqual([]);
+      const { accountId } = await aPlayer();
+      await service.post(`/v1/admin/accounts/${accountId}/ban`, { reason: 'x' }, { bearer: desk.key.token });
+      await desk.press('Accounts');
+      await shows(page, 'h1', 'Accounts');
+      await page.selectOption('[name=banned]', 'true');
+      await desk.press('Show');
+      await shows(page, '.hint', 'looked at');
+      await shows(page, '.chip', 'banned');
       await desk.press('Keys');
       await shows(page, 'td', 'Zoë, admin');
       expect(await page.content()).not.toContain(desk.key.token.slice(-32));
@@ -436,7 +445,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.search(installId);
       const buttons = await desk.page.locator('main button').allTextContents();
       expect(buttons).toEqual(['Show']);
-      expect(await desk.page.locator('nav a').allTextContents()).toEqual(['Boards', 'Rooms', 'Purchases', 'Log', 'Health']);
+      expect(await desk.page.locator('nav a').allTextContents()).toEqual(['Accounts', 'Boards', 'Rooms', 'Purchases', 'Log', 'Health']);
       await using support = await open('support');
       await support.search(installId);
       expect(await support.page.locator('main button').allTextContents()).toEqual([

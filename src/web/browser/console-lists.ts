@@ -12,6 +12,7 @@ import {
   link,
   logTable,
   section,
+  select,
   table,
   time,
   type Asked,
@@ -166,6 +167,66 @@ function archiveTable(game: string, archives: readonly Answer[], operator: Opera
     ]),
     'The board was never reset.',
   );
+}
+
+const CHOICE = [
+  ['', 'all'],
+  ['true', 'yes'],
+  ['false', 'no'],
+] as const;
+
+/** Accounts by what they are. The service looks through all of them, so a page may be short with more to come. */
+export async function accountsView({ query, signal }: Asked): Promise<Shown> {
+  const names = ['kind', 'banned', 'debt', 'createdFrom', 'createdTo', 'seenFrom', 'seenTo'] as const;
+  const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));
+  const { accounts, looked, nextCursor } = await admin(
+    '/accounts',
+    { ...filter, limit: '50', cursor: query.get('cursor') ?? undefined },
+    signal,
+  );
+  const kinds = [
+    ['', 'all'],
+    ['guest', 'guests'],
+    ['store', 'store accounts'],
+  ] as const;
+  const day = (name: string): HTMLInputElement => input(name, filter[name], { type: 'date' });
+  const rows = (accounts as Answer[]).map((each) => [
+    accountLink(each.accountId),
+    each.kind,
+    chip(each.state, each.state === 'open' ? 'live' : 'waiting'),
+    coins(each.balanceCoins),
+    each.debtCoins === undefined ? '' : coins(each.debtCoins),
+    time(each.createdAt),
+    each.lastSeenOn,
+  ]);
+  return {
+    title: 'Accounts',
+    parts: [
+      filterForm(
+        ['accounts'],
+        [
+          ['Kind', select('kind', filter['kind']!, kinds)],
+          ['Banned', select('banned', filter['banned']!, CHOICE)],
+          ['In debt', select('debt', filter['debt']!, CHOICE)],
+          ['Made from', day('createdFrom')],
+          ['Made before', day('createdTo')],
+          ['Seen from', day('seenFrom')],
+          ['Seen before', day('seenTo')],
+        ],
+      ),
+      section(
+        'Found',
+        table(
+          'Accounts',
+          ['Account', 'Kind', 'State', '#Coins', '#Debt', 'Made (UTC)', 'Last seen'],
+          rows,
+          'No such account on this page.',
+        ),
+        make('p', { className: 'hint', textContent: `${coins(looked)} accounts were looked at.` }),
+        nextCursor === undefined ? '' : link(['accounts'], 'Further', { ...withValues(filter), cursor: nextCursor }),
+      ),
+    ],
+  };
 }
 
 export async function purchasesView({ signal }: Asked): Promise<Shown> {

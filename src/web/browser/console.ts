@@ -1,7 +1,7 @@
 import { accountView } from './console-account.ts';
 import { call, Failed, mayAct, type Operator } from './console-calls.ts';
 import { grantView } from './console-grant.ts';
-import { boardsView, boardView, figuresView, keysView, logView, purchasesView, purchaseView } from './console-lists.ts';
+import { accountsView, boardsView, boardView, figuresView, keysView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { hashOf, link, type Asked, type Shown } from './console-parts.ts';
 import { roomsView, roomView } from './console-room.ts';
 import { foundView, searchFrom, searchView } from './console-search.ts';
@@ -13,7 +13,7 @@ type View = (asked: Asked) => Promise<Shown>;
 const views: Readonly<Record<string, View>> = {
   '': searchView,
   found: foundView,
-  accounts: accountView,
+  accounts: (asked) => (asked.words.length === 0 ? accountsView(asked) : accountView(asked)),
   boards: (asked) => (asked.words.length === 0 ? boardsView(asked) : boardView(asked)),
   rooms: (asked) => (asked.words.length === 0 ? roomsView(asked) : roomView(asked)),
   purchases: (asked) => (asked.words.length === 0 ? purchasesView(asked) : purchaseView(asked)),
@@ -120,6 +120,7 @@ function bar(who: Operator): Node[] {
     }
   });
   const places: (readonly [string, string, boolean])[] = [
+    ['accounts', 'Accounts', who.game === undefined],
     ['boards', 'Boards', true],
     ['rooms', 'Rooms', true],
     ['purchases', 'Purchases', who.game === undefined],

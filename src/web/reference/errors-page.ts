@@ -16,6 +16,8 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
   purchase_not_found: 'the paths of operators, with ADMIN_API=on',
   entry_not_found: 'the paths of operators, with ADMIN_API=on',
   webhook_not_found: 'the paths of operators, with ADMIN_API=on',
+  event_not_found: 'the paths of operators, with ADMIN_API=on',
+  webhooks_full: 'the paths of operators, with ADMIN_API=on',
   method_not_allowed: 'every path',
   overloaded: 'every path',
 };
