@@ -15,7 +15,7 @@ const ON_CLUSTER = [
   'test/interface.test.ts',
   'test/features/coins/{bookings,credit,debit,grant,history}.test.ts',
   'test/features/accounts/delete.test.ts',
-  'test/features/events/events.test.ts',
+  'test/features/events/{events,types}.test.ts',
   'test/features/sessions/logout.test.ts',
   'test/features/rooms/{act,server-key,writes}.test.ts',
   'test/features/rooms/match/match.test.ts',
