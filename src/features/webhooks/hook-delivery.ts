@@ -148,7 +148,7 @@ export class HookDelivery {
         );
       this.#backlog = new Backlog(start, waiting);
     } catch (error) {
-      log.debug({ hook: this.id, reason: (error as Error).message }, 'the state of a webhook could not be read');
+      log.warn({ hook: this.id, reason: (error as Error).message }, 'the state of a webhook could not be read');
       return this.abandon();
     }
     if (cursor === undefined) this.#noteSoon(0);
@@ -269,7 +269,7 @@ export class HookDelivery {
   /** Plans a note, unless one is planned that comes sooner. */
   #noteSoon(withinMs: number): void {
     const at = performance.now() + withinMs;
-    if (this.isOver || at >= this.#noteAt) return;
+    if (this.isOver || this.#backlog === undefined || at >= this.#noteAt) return;
     this.#noteAt = at;
     clearTimeout(this.#noteTimer);
     this.#noteTimer = setTimeout(() => void this.#noteNow(), withinMs);
