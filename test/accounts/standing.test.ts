@@ -277,9 +277,9 @@ describe('nothing but the two libraries and standing.ts knows how Redis keeps it
     expect(faulty('**/*.lua', faultsOfLua)).toEqual([]);
   });
 
-  test('the operators’ look alone hands the whole record to TypeScript', () => {
+  test('the looks of operators alone hand the whole record to TypeScript', () => {
     const whole = files('**/*.lua').filter(([, text]) => text.includes('record_of('));
-    expect(whole.map(([file]) => file)).toEqual(['operator/read-account.lua']);
+    expect(whole.map(([file]) => file).toSorted()).toEqual(['operator/read-account.lua', 'operator/read-summary.lua']);
   });
 
   test('no other TypeScript file matches it', () => {

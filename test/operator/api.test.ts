@@ -259,6 +259,7 @@ describe('accounts that are banned or deleted', () => {
     for (const [verb, more] of [
       ['adjust', { coins: 1, key: 'a' }],
       ['sign-out', {}],
+      ['end-session', { session: '0.AAAAAAAAAAAAAAAA' }],
       ['ban', {}],
       ['unban', {}],
       ['delete', {}],

@@ -43,6 +43,7 @@ const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: strin
     server: 3000,
     reason: 'asks the sandbox store by HTTP, which this process plays',
   },
+  'the fullest account: POST /v1/purchases': { server: 3000, reason: 'the same' },
   'the fullest account: POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
   'the fullest account, for operators: GET /v1/admin/accounts/{accountId}': { server: 6000, redis: 6000, reason: 'shows 50 rooms' },
   [LISTS]: { server: BOUND, redis: 5000, reason: 'looks at 1,000 rooms, and counts as five requests' },

@@ -4,6 +4,7 @@ import { freshId, sharedClient, start, type TestReply, type TestService } from '
 import { eventually } from '../../realtime/watcher.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
+import { logged } from '../../operator/parts.ts';
 
 /** `accounts rename`: a name that operators give, wherever a player is shown. */
 
@@ -38,7 +39,7 @@ describe('a player who was renamed', () => {
     await submit(service, two, installId, 7);
     const { room } = (await service.post('/v1/rooms', { installId, name: 'Rude' })).body;
     const done = await change(`${accountId}/rename`, { name: ' Player 7 ' });
-    expect([done.status, done.body]).toEqual([200, { ok: true, accountId, boards: 2, rooms: 1 }]);
+    expect([done.status, done.body]).toEqual([200, { ok: true, accountId, boards: 2, rooms: 1, logged }]);
     expect([await namesOn(one), await namesOn(two)]).toEqual([['Ada', 'Player 7'], ['Player 7']]);
     expect((await service.get(`/v1/rooms/${room.code}`)).body.room.players[0]).toMatchObject({ id: 'p1', name: 'Player 7', ready: false });
     const [entry] = (await service.get(`/v1/admin/log?limit=1&account=${accountId}`, { bearer })).body.entries;
@@ -72,7 +73,7 @@ describe('a player who was renamed', () => {
     const accountId = accountIdOf(installId);
     await submit(service, game, installId, 5);
     await change(`${accountId}/rename`, { name: 'Player 8' });
-    expect((await change(`${accountId}/unname`, {})).body).toEqual({ ok: true, accountId, hadName: true });
+    expect((await change(`${accountId}/unname`, {})).body).toEqual({ ok: true, accountId, hadName: true, logged });
     expect((await change(`${accountId}/unname`, {})).body.hadName).toBe(false);
     expect(await namesOn(game)).toEqual(['Player 8']);
     await eventually(async () => {
