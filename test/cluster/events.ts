@@ -10,6 +10,7 @@ import { childEnvironment } from '../child-environment.ts';
 import { Client } from './client.ts';
 import type { Stand } from './coins.ts';
 import { openCluster, openSingle, type Dying } from './dying.ts';
+import { EventHooks } from './event-hooks.ts';
 import { copyByTime, copyLate } from './event-mutants.ts';
 import { now } from './history.ts';
 
@@ -74,13 +75,20 @@ const READ_WITHIN_MS = 60_000;
 export async function proveEvents(scenario: EventScenario, stand: Stand): Promise<void> {
   const { folder, rate, figures, closing, history } = stand;
   const program = scenario.mutant?.(join(folder, 'mutant')) ?? MAIN;
-  const options = { program, settings: { EVENTS: 'on', RATE_LIMIT: 'off', LEDGER_ENTRIES_PER_DAY: '0' }, hit: '{events}' };
+  const options = {
+    program,
+    settings: { EVENTS: 'on', WEBHOOKS_PRIVATE: 'on', RATE_LIMIT: 'off', LEDGER_ENTRIES_PER_DAY: '0' },
+    hit: '{events}',
+  };
   const running = await (scenario.isOnCluster ? openCluster : openSingle)(options, stand);
   const client = new Client(() => running.url(), TIMEOUT_MS);
   closing.push(() => client.close());
   const token = makeKey(running);
   const reader = new Reader(client, token);
   closing.push(() => reader.close());
+  // The mutants are about the log alone.
+  const hooks = scenario.mutant === undefined ? await EventHooks.open(running.settings) : undefined;
+  closing.push(() => hooks?.close());
   const load = new Credits(client, rate, `prove-${randomBytes(4).toString('hex')}`);
   closing.push(() => load.close());
 
@@ -103,6 +111,13 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   figures.exactly('events that came twice', found.repeated, 0);
   figures.exactly('events out of the order of their account', found.disordered, 0);
   figures.exactly('events without a ledger entry', found.strange, 0);
+  const delivered = await hooks!.settled(reader.events);
+  figures.report('requests to three webhooks: one slow, one failing half of the time, one dead', hooks!.requests);
+  figures.exactly('events that the slow webhook lacks', delivered.missing[0]!, 0);
+  figures.exactly('events that the failing webhook lacks', delivered.missing[1]!, 0);
+  figures.exactly('events out of the order of their account at a webhook', delivered.disordered, 0);
+  figures.exactly('events at a webhook that the reader did not get', delivered.strange, 0);
+  figures.exactly('requests whose signature does not verify', hooks!.unsigned, 0);
   // A second reader, from the begin and by other pages.
   const again = new Reader(client, token, 377);
   closing.push(() => again.close());

@@ -1,0 +1,148 @@
+import { execFileSync } from 'node:child_process';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import type { EventRecord } from '../../src/features/events/model.ts';
+import { childEnvironment } from '../child-environment.ts';
+import { freePort } from '../free-port.ts';
+import { now } from './history.ts';
+
+const ADMIN = new URL('../../src/commands/admin.ts', import.meta.url).pathname;
+
+/** How long the slow endpoint takes for an answer: with 32 requests at a time it takes 1,600 events a second. */
+const SLOW_MS = 20;
+
+/** The failing endpoint refuses everything for so long, then takes everything for as long: the second attempt comes after 5 s, the third minutes later. */
+const FAILING_MS = 5000;
+
+/** One signature in so many is verified: the library takes 50 µs for each. */
+const VERIFIED = 10;
+
+/** After the last change: the third attempt comes five minutes after the first, and may meet a dead process's lease. */
+const DELIVERED_WITHIN_MS = 400_000;
+
+/** What endpoints got that the events do not explain. */
+export interface Undelivered {
+  /** By endpoint: the slow one, and the one that fails half of the time. */
+  readonly missing: readonly number[];
+  readonly disordered: number;
+  readonly strange: number;
+}
+
+/** Endpoints of three webhooks: a slow one, one that fails half of the time, and one where nobody listens. */
+export class EventHooks {
+  readonly #endpoints: readonly Endpoint[];
+
+  private constructor(endpoints: readonly Endpoint[]) {
+    this.#endpoints = endpoints;
+  }
+
+  /** Adds the webhooks with the operator's tool. */
+  static async open(settings: Record<string, string>): Promise<EventHooks> {
+    const slow = await Endpoint.open((answer) => void setTimeout(() => answer(204), SLOW_MS));
+    const failing = await Endpoint.open((answer) => answer(Math.floor(now() / FAILING_MS) % 2 === 0 ? 204 : 503));
+    const hooks = new EventHooks([slow, failing]);
+    for (const endpoint of hooks.#endpoints) endpoint.secret = addHook(endpoint.url, settings);
+    addHook(`http://127.0.0.1:${await freePort()}/`, settings);
+    return hooks;
+  }
+
+  close(): void {
+    for (const endpoint of this.#endpoints) endpoint.close();
+  }
+
+  get requests(): number {
+    return this.#endpoints.reduce((sum, { requests }) => sum + requests, 0);
+  }
+
+  get unsigned(): number {
+    return this.#endpoints.reduce((sum, { unsigned }) => sum + unsigned, 0);
+  }
+
+  /** Waits until both endpoints that live have all events, and compares. */
+  async settled(events: readonly EventRecord[]): Promise<Undelivered> {
+    for (const giveUpAt = now() + DELIVERED_WITHIN_MS; ; await pause(500)) {
+      const found = this.#endpoints.map((endpoint) => endpoint.compare(events));
+      if (found.every(({ missing }) => missing === 0) || now() > giveUpAt)
+        return {
+          missing: found.map(({ missing }) => missing),
+          disordered: sum(found.map(({ disordered }) => disordered)),
+          strange: sum(found.map(({ strange }) => strange)),
+        };
+    }
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);
+
+type Answers = (answer: (status: number) => void) => void;
+
+class Endpoint {
+  secret = '';
+  requests = 0;
+  unsigned = 0;
+  /** Ids of events that were taken, with number and account, in the order in which they came first. */
+  readonly #taken = new Map<string, EventRecord>();
+  readonly #server: Server;
+
+  private constructor(answers: Answers) {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => void chunks.push(chunk));
+      request.on('end', () => {
+        const body = Buffer.concat(chunks).toString();
+        this.requests++;
+        if (this.requests % VERIFIED === 0) this.#verify(body, request.headers as Record<string, string>);
+        answers((status) => this.#answer(status, JSON.parse(body) as EventRecord, response));
+      });
+    });
+  }
+
+  static async open(answers: Answers): Promise<Endpoint> {
+    const endpoint = new Endpoint(answers);
+    await new Promise<void>((resolve) => endpoint.#server.listen(0, '127.0.0.1', resolve));
+    return endpoint;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  compare(events: readonly EventRecord[]): Record<'missing' | 'disordered' | 'strange', number> {
+    const missing = events.filter(({ id }) => !this.#taken.has(id)).length;
+    const ids = new Set(events.map(({ id }) => id));
+    const strange = [...this.#taken.keys()].filter((id) => !ids.has(id)).length;
+    let disordered = 0;
+    for (const own of Map.groupBy(this.#taken.values(), ({ accountId }) => accountId).values())
+      own.forEach(({ number = 0 }, index) => {
+        if (index > 0 && number <= own[index - 1]!.number!) disordered++;
+      });
+    return { missing, disordered, strange };
+  }
+
+  #answer(status: number, event: EventRecord, response: ServerResponse): void {
+    if (status < 300 && !this.#taken.has(event.id)) this.#taken.set(event.id, event);
+    response.writeHead(status).end();
+  }
+
+  #verify(body: string, headers: Record<string, string>): void {
+    try {
+      new Webhook(this.secret).verify(body, headers);
+    } catch {
+      this.unsigned++;
+    }
+  }
+}
+
+/** @returns the secret */
+function addHook(url: string, settings: Record<string, string>): string {
+  const words = [ADMIN, 'webhooks', 'add', url, '--yes', '--json', '--by', 'prove'];
+  const out = execFileSync(process.execPath, words, { env: childEnvironment({ ...settings, WEBHOOKS_PRIVATE: 'on' }), encoding: 'utf8' });
+  return (JSON.parse(out) as { secret: string }).secret;
+}
