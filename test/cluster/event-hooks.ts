@@ -1,14 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import type { EventRecord } from '../../src/features/events/model.ts';
-import { childEnvironment } from '../child-environment.ts';
 import { freePort } from '../free-port.ts';
 import { now } from './history.ts';
-
-const ADMIN = new URL('../../src/commands/admin.ts', import.meta.url).pathname;
+import { operate } from './operator-tool.ts';
 
 /** How long the slow endpoint takes for an answer: with 32 requests at a time it takes 1,600 events a second. */
 const SLOW_MS = 20;
@@ -43,8 +40,9 @@ export class EventHooks {
     const slow = await Endpoint.open((answer) => void setTimeout(() => answer(204), SLOW_MS));
     const failing = await Endpoint.open((answer) => answer(Math.floor(now() / FAILING_MS) % 2 === 0 ? 204 : 503));
     const hooks = new EventHooks([slow, failing]);
-    for (const endpoint of hooks.#endpoints) endpoint.secret = addHook(endpoint.url, settings);
-    addHook(`http://127.0.0.1:${await freePort()}/`, settings);
+    const add = (url: string) => operate(['webhooks', 'add', url], { ...settings, WEBHOOKS_PRIVATE: 'on' }) as { secret: string };
+    for (const endpoint of hooks.#endpoints) endpoint.secret = add(endpoint.url).secret;
+    add(`http://127.0.0.1:${await freePort()}/`);
     return hooks;
   }
 
@@ -138,11 +136,4 @@ class Endpoint {
       this.unsigned++;
     }
   }
-}
-
-/** @returns the secret */
-function addHook(url: string, settings: Record<string, string>): string {
-  const words = [ADMIN, 'webhooks', 'add', url, '--yes', '--json', '--by', 'prove'];
-  const out = execFileSync(process.execPath, words, { env: childEnvironment({ ...settings, WEBHOOKS_PRIVATE: 'on' }), encoding: 'utf8' });
-  return (JSON.parse(out) as { secret: string }).secret;
 }

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -6,13 +5,14 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import type { EventRecord } from '../../src/features/events/model.ts';
-import { childEnvironment } from '../child-environment.ts';
 import { Client } from './client.ts';
 import type { Stand } from './coins.ts';
 import { openCluster, openSingle, type Dying } from './dying.ts';
 import { EventHooks } from './event-hooks.ts';
 import { copyByTime, copyLate } from './event-mutants.ts';
 import { now } from './history.ts';
+import { killWhile } from './kills.ts';
+import { operate } from './operator-tool.ts';
 
 /**
  * Credits of many accounts while processes and Redis die, and a reader that goes on by cursor all the time. At the end each ledger entry must
@@ -58,17 +58,11 @@ export const eventScenarios: readonly EventScenario[] = [
 ];
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
-const ADMIN = new URL('../../src/commands/admin.ts', import.meta.url).pathname;
 
 const ACCOUNTS = 300;
 const CONNECTIONS = 64;
 const TIMEOUT_MS = 5000;
 const BETWEEN_KILLS_MS = 1500;
-/** Of the kills: one in so many is for the Redis, one for the whole service. */
-const REDIS_EVERY = 4;
-const SERVICE_EVERY = 10;
-/** On a Cluster its primary dies once, after so many kills. */
-const FAILOVER_AFTER = 2;
 /** After the last change: a relay that died has its lease for 4 s more, and an outbox of a Cluster is found within 13 s. */
 const READ_WITHIN_MS = 60_000;
 
@@ -83,7 +77,7 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   const running = await (scenario.isOnCluster ? openCluster : openSingle)(options, stand);
   const client = new Client(() => running.url(), TIMEOUT_MS);
   closing.push(() => client.close());
-  const token = makeKey(running);
+  const { token } = operate(['keys', 'create', '--name', 'prove', '--scopes', 'events'], running.settings) as { token: string };
   const reader = new Reader(client, token);
   closing.push(() => reader.close());
   // The mutants are about the log alone.
@@ -93,7 +87,7 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   closing.push(() => load.close());
 
   const sending = load.run(scenario.seconds);
-  const killed = await killWhile(sending, running, scenario, stand);
+  const killed = await killWhile(sending, running, { isOnCluster: scenario.isOnCluster, betweenMs: BETWEEN_KILLS_MS }, history);
   history.event(`all is sent after ${JSON.stringify(killed)} kills`);
   const found = await settled(load.accounts, reader, running);
 
@@ -124,13 +118,6 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   for (const giveUpAt = now() + READ_WITHIN_MS; again.events.length < reader.events.length && now() < giveUpAt;) await pause(50);
   const isSame = again.events.length === reader.events.length && again.events.every(({ id }, index) => id === reader.events[index]!.id);
   figures.report('another reader gets the same ids in the same order', isSame ? 'yes' : 'no', 'yes', isSame);
-}
-
-/** Makes a server key with the operator's tool. */
-function makeKey({ settings }: Dying): string {
-  const words = [ADMIN, 'keys', 'create', '--name', 'prove', '--scopes', 'events', '--yes', '--json', '--by', 'prove'];
-  const out = execFileSync(process.execPath, words, { env: childEnvironment(settings), encoding: 'utf8' });
-  return /coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}/.exec(out)![0];
 }
 
 /** Credits over some connections, each sent again until it is acknowledged. */
@@ -204,25 +191,6 @@ class Reader {
       cursor = body.cursor as string;
     }
   }
-}
-
-async function killWhile(sending: Promise<void>, running: Dying, { isOnCluster }: EventScenario, { history }: Stand) {
-  const killed = { processes: 0, redis: 0, services: 0 };
-  let isOver = false;
-  const ended = sending.finally(() => (isOver = true));
-  ended.catch(() => {});
-  for (let count = 1; !isOver; count++) {
-    await Promise.race([ended, pause(BETWEEN_KILLS_MS * (0.5 + Math.random()))]);
-    if (isOver) break;
-    const isForRedis = isOnCluster ? count === FAILOVER_AFTER : count % REDIS_EVERY === 2;
-    const isForService = !isOnCluster && count % SERVICE_EVERY === 5;
-    const name = isForRedis ? 'redis' : isForService ? 'services' : 'processes';
-    history.event(`SIGKILL: ${name}`);
-    killed[name]++;
-    await (isForRedis ? running.killRedis() : isForService ? running.killService() : running.killProcess());
-  }
-  await ended;
-  return killed;
 }
 
 interface Found {

@@ -11,6 +11,7 @@ import { reportAudit, type Stand } from './coins.ts';
 import { openCluster, openSingle, type Dying } from './dying.ts';
 import { copyHasty, POLL_MS } from './hasty.ts';
 import { now } from './history.ts';
+import { killWhile } from './kills.ts';
 import { agree, compare, entriesOf, inParallel, keptCoins, readBooks, type Sold } from './purchase-books.ts';
 import { PurchaseLoad, SKU, UNIT_COINS, type Bought } from './purchase-load.ts';
 
@@ -52,11 +53,6 @@ const BETWEEN_KILLS_MS = 3000;
 /** On a busy machine a process takes long to start: the next kill waits until so much was sold, or so long. */
 const SOLD_BETWEEN_KILLS = 10;
 const LONGEST_BETWEEN_KILLS_MS = 15_000;
-/** Of the kills: one in so many is for the Redis, one for the whole service. */
-const REDIS_EVERY = 4;
-const SERVICE_EVERY = 10;
-/** On a Cluster its primary dies once, after so many kills. */
-const FAILOVER_AFTER = 2;
 
 /**
  * A process that dies may leave a look at a purchase under its lease, 30 s, after it was taken over, 30 s. The rest is a poll, and the
@@ -85,7 +81,12 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
 
   const startedAt = now();
   const sending = load.run();
-  const killed = await killWhile(load, sending, { running, scenario, stand });
+  const kills = {
+    isOnCluster: scenario.isOnCluster,
+    betweenMs: BETWEEN_KILLS_MS,
+    ready: (isOver: () => boolean) => soldEnough(load, isOver),
+  };
+  const killed = await killWhile(sending, running, kills, history);
   figures.report('purchases, and accounts', `${load.bought.length}; ${load.installs.length}`);
   figures.report('purchases a second', (load.bought.length / (now() - startedAt)) * 1000);
   figures.atLeast('SIGKILL for a process', killed.processes, 1);
@@ -101,37 +102,10 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
   reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
 }
 
-interface Kills {
-  processes: number;
-  redis: number;
-  services: number;
-}
-
-async function killWhile(
-  load: PurchaseLoad,
-  sending: Promise<void>,
-  { running, scenario, stand }: { readonly running: Dying; readonly scenario: PurchaseScenario; readonly stand: Stand },
-): Promise<Kills> {
-  const { isOnCluster } = scenario;
-  const { history } = stand;
-  const killed: Kills = { processes: 0, redis: 0, services: 0 };
-  let isOver = false;
-  const ended = sending.finally(() => (isOver = true));
-  ended.catch(() => {});
-  for (let count = 1; !isOver; count++) {
-    const [soldBefore, latest] = [load.bought.length, now() + LONGEST_BETWEEN_KILLS_MS];
-    await Promise.race([ended, pause(BETWEEN_KILLS_MS * (0.5 + Math.random()))]);
-    while (!isOver && load.bought.length < soldBefore + SOLD_BETWEEN_KILLS && now() < latest) await pause(100);
-    if (isOver) break;
-    const isForRedis = isOnCluster ? count === FAILOVER_AFTER : count % REDIS_EVERY === 2;
-    const isForService = !isOnCluster && count % SERVICE_EVERY === 5;
-    const name = isForRedis ? 'redis' : isForService ? 'services' : 'processes';
-    history.event(`SIGKILL: ${name}`);
-    killed[name]++;
-    await (isForRedis ? running.killRedis() : isForService ? running.killService() : running.killProcess());
-  }
-  await ended;
-  return killed;
+/** Waits until enough was sold since the kill before, or for long enough. */
+async function soldEnough({ bought }: PurchaseLoad, isOver: () => boolean): Promise<void> {
+  const [soldBefore, latest] = [bought.length, now() + LONGEST_BETWEEN_KILLS_MS];
+  while (!isOver() && bought.length < soldBefore + SOLD_BETWEEN_KILLS && now() < latest) await pause(100);
 }
 
 /**
