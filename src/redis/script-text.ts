@@ -41,7 +41,7 @@ export interface ScriptText {
   readonly sha: string;
   /** Its calls may write to an outbox. */
   readonly emits: boolean;
-  /** Each call has one argument more: the tag of the outbox for what it emits. */
+  /** Each call has one more argument: the tag of the outbox to which it emits. */
   readonly bringsTag: boolean;
 }
 

@@ -29,7 +29,7 @@ for line in string.gmatch(entries, '[^\n]+') do
   -- A chunk that lost its end at a failover is not filled up: its positions would be of other events.
   lines[#lines + 1] = line
   next = next + 1
-  -- The events of a deleted account are told by their ids alone.
+  -- An account was deleted: readers get no data of its events before this one, and a sweep removes it from the log.
   local account = string.match(line, '^d %S+ (%S+)')
   if account then redis.call('ZADD', forgotten, position_text(next), account) end
   if next % CHUNK_LENGTH == 0 then write() end

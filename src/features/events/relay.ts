@@ -97,7 +97,7 @@ interface Element {
   readonly begin: string;
   readonly microseconds: number;
   readonly entries: readonly string[];
-  /** Events of accounts in other slots, which are told there (`forward-event.lua`): letter, id, account, words. */
+  /** Events whose accounts lie in other slots. `forward-event.lua` emits them again in the account's slot. */
   readonly elsewhere: readonly (readonly [letter: string, id: string, accountId: string, words: string])[];
 }
 

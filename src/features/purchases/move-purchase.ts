@@ -56,7 +56,7 @@ export async function movePurchase(purchaseId: string, move: PurchaseMove, parts
         const { document } = await bookTransfer(purchaseId, decided.document, parts);
         moved = { ...decided, document };
       }
-      // A service then asks the store, which may have told of a change meanwhile.
+      // A service asks the store next: a notification of the store may have come during the move.
       return decided.word === 'unknown' ? undefined : now();
     },
   );

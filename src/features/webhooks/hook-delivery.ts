@@ -281,7 +281,7 @@ export class HookDelivery {
     if (this.isOver || this.#isClosing) return;
     this.#noteAt = Infinity;
     this.#noting = this.#note(this.#parts.leaseMs).catch((error: unknown) => {
-      // It may have been kept or not: whoever leases the hook next sees.
+      // The script may have run before the connection broke. The next holder of the lease begins with what Redis has.
       this.#parts.log.debug({ hook: this.id, reason: (error as Error).message }, 'deliveries of a webhook could not be noted');
       this.abandon();
     });

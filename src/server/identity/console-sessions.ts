@@ -15,7 +15,7 @@ export const CONSOLE_SESSION_MS = 3_600_000;
 /** How long a key that was typed counts for what cannot be undone. */
 export const CONFIRMED_MS = 300_000;
 
-/** Of one key. The oldest ends for another one, so that whoever has a key cannot fill Redis. */
+/** Open sessions of one key. A further sign-in ends the oldest, so that the holder of a key cannot fill Redis. */
 const MOST_SESSIONS = 20;
 
 /** Hash: a session's id → its end, and until when it is confirmed. */

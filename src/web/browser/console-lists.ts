@@ -175,7 +175,7 @@ const CHOICE = [
   ['false', 'no'],
 ] as const;
 
-/** Accounts by what they are. The service looks through all of them, so a page may be short with more to come. */
+/** Accounts by kind, ban, debt and days. The service looks through all accounts in parts, so a short page may have a next one. */
 export async function accountsView({ query, signal }: Asked): Promise<Shown> {
   const names = ['kind', 'banned', 'debt', 'createdFrom', 'createdTo', 'seenFrom', 'seenTo'] as const;
   const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));

@@ -17,8 +17,8 @@ async function find(who: string, cursor?: string): Promise<Answer> {
 }
 
 /**
- * Looks for whatever the user has.
- * @returns the address to go to: what was found, or the list of it
+ * Searches for an account, a purchase, a room, a player or a key by an id, a token or a name.
+ * @returns the address of the only hit, or of the list of hits
  */
 export async function searchFrom(typed: string): Promise<string> {
   const who = typed.trim();
