@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refuse, type ErrorCode, type Refusal } from '../errors.ts';
 import type { Call, Endpoint } from '../server/http/endpoint.ts';
+import { showEvents } from './account-events.ts';
 import { adjust } from './adjust.ts';
 import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
@@ -41,6 +42,7 @@ export const operations: readonly Operation[] = [
   listAccounts,
   show,
   showHistory,
+  showEvents,
   explain,
   adjust,
   grantMany,

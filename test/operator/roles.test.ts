@@ -35,6 +35,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'accounts list': ['viewer'],
   'accounts show': ['viewer', { accountId: nobody }],
   'accounts history': ['viewer', { accountId: nobody }],
+  'accounts events': ['viewer', { accountId: nobody }],
   'accounts explain': ['viewer', { accountId: nobody }],
   'accounts adjust': ['support', { accountId: nobody, coins: 1000, key: 'a', reason }],
   'accounts sign-out': ['support', { accountId: nobody, reason }],

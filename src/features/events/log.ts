@@ -1,7 +1,7 @@
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
-import { eventKeys, EVENTS_CHANNEL, lettersOf, MOST_AHEAD, parseEvent, type EventRecord, type EventType } from './model.ts';
+import { CHUNK_LENGTH, eventKeys, EVENTS_CHANNEL, lettersOf, MOST_AHEAD, parseEvent, type EventRecord, type EventType } from './model.ts';
 
 const logLibrary = new URL('log.lua', import.meta.url);
 
@@ -19,6 +19,15 @@ const logEnds = defineScript({
   keys: ['state', 'chunks'],
   args: ['time'],
   answers: ['ends'],
+  library: logLibrary,
+  readOnly: true,
+});
+
+const readBack = defineScript({
+  file: new URL('read-back.lua', import.meta.url),
+  keys: ['state', 'chunks', 'forgotten'],
+  args: ['before', 'owners', 'limit', 'most'],
+  answers: ['page'],
   library: logLibrary,
   readOnly: true,
 });
@@ -45,6 +54,17 @@ export interface EventPage {
   readonly isEnd: boolean;
 }
 
+/** Events of some accounts, the newest first. */
+export interface BackPage {
+  readonly events: readonly EventRecord[];
+  /** Entries of the log that were looked at, of all accounts. */
+  readonly looked: number;
+  /** When the oldest of them happened, as ISO 8601. Undefined: none was looked at. */
+  readonly since: string | undefined;
+  /** Where a further page goes on. 0: the log keeps nothing older. */
+  readonly next: Position;
+}
+
 export interface EventReader {
   /**
    * Reads events in the order of the log. A page looks at a bounded number of entries: it may hold fewer than `limit` events, or none, and
@@ -56,6 +76,15 @@ export interface EventReader {
    * @throws Error if Redis is away
    */
   read(after: Position, limit: number, types?: readonly EventType[]): Promise<EventPage>;
+  /**
+   * Reads events of accounts backwards. The log has no index by account, because a credit would pay for it: a page looks at a bounded number
+   * of entries, and may hold fewer events than `limit`, or none, and still not be the end.
+   * @param before a position of an earlier page, or of `positionAfter`. Default: the end
+   * @throws Error if Redis is away
+   */
+  readBack(accountIds: readonly string[], limit: number, before?: Position): Promise<BackPage>;
+  /** A position before which all events lie that happened before the time; some before it may be later. Milliseconds since 1970. */
+  positionAfter(time: number): Promise<Position>;
   /** The position of the oldest event that is kept. */
   oldest(): Promise<Position>;
   /** The position after the last event that may be read. */
@@ -77,11 +106,17 @@ export interface EventLogParts {
 /** Entries that one call of the script looks at: some 3 ms of Redis, which serves nobody else meanwhile. */
 const MOST_LOOKED = 2000;
 
+/** Calls of the script that a page backwards takes: it looks at 20,000 entries, and other scripts run in between. */
+const BACK_LOOKS = 10;
+
 /** A message may be lost with its connection: whoever waits looks this often all the same. */
 const LOOK_INTERVAL_MS = 2000;
 
 /** `positionAt` counts on events being in the order of their times. They are but for the time that the relay takes and what clocks differ. */
 const CLOCKS_DIFFER_MS = 60_000;
+
+/** As `CLOCKS_DIFFER_MS`, for a look by a person: a minute more of a busy log would be all that the look reaches. */
+const RELAY_TAKES_MS = 2000;
 
 /** Whether a service with EVENTS=on has run on this data. False while the log cannot be read: a part of a Cluster may be away. */
 export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
@@ -138,6 +173,29 @@ export class EventLog implements EventReader {
     if (word === 'refused') throw new AheadOfLog(`the log has no position ${after}`);
     this.#ends(after, messages);
     return { events: [], positions: [], next: after, isEnd: true };
+  }
+
+  async readBack(accountIds: readonly string[], limit: number, before?: Position): Promise<BackPage> {
+    const events: EventRecord[] = [];
+    let [at, looked, oldest] = [before ?? '', 0, ''] as [Position | '', number, string];
+    for (let looks = 0; looks < BACK_LOOKS && events.length < limit && at !== 0; looks++) {
+      const args = { before: at, owners: accountIds.join(' '), limit: limit - events.length, most: MOST_LOOKED };
+      const [, next, count, last = '', ...found] = await this.#parts.scripts.run(
+        readBack,
+        { ...keys, forgotten: eventKeys.forgotten },
+        args,
+      );
+      events.push(...found.map(parseEvent));
+      at = Number(next);
+      looked += Number(count);
+      oldest = last || oldest;
+    }
+    return { events, looked, since: oldest === '' ? undefined : parseEvent(oldest).at, next: at || 0 };
+  }
+
+  async positionAfter(time: number): Promise<Position> {
+    const [, lastChunk] = await this.#find(Math.max(1, time + RELAY_TAKES_MS) * 1000);
+    return Number(lastChunk) + CHUNK_LENGTH;
   }
 
   async oldest(): Promise<Position> {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { showEvents } from '../account-events.ts';
 import { adjust } from '../adjust.ts';
 import { ban, unban } from '../ban.ts';
 import { deleteAccount } from '../delete.ts';
@@ -81,6 +82,12 @@ export const accounts: CommandGroup = {
       }),
       text: ({ accountId, movedFrom, entries, nextCursor }) =>
         `${headOf(accountId, movedFrom)}\n\n${tableOfEntries(entries)}${nextCursor === undefined ? '' : `\n\nMore: --cursor ${nextCursor}`}`,
+    }),
+    events: commandOf(showEvents, {
+      words: ['ACCOUNT'],
+      flags: { before: { value: 'TIME', summary: 'events before it, such as 2026-11-22T12:00:00Z. Default: the newest' }, limit, cursor },
+      input: ({ flags: { before, limit: most, cursor: at } }) => ({ before, limit: most, cursor: at }),
+      text: textOfEvents,
     }),
     explain: commandOf(explain, {
       words: ['ACCOUNT'],
@@ -315,6 +322,27 @@ const SOURCE = { store: ', by a purchase', report: ', as the app reported', none
 
 function timesOf(count: number): string {
   return count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`;
+}
+
+function textOfEvents({ accountId, movedFrom, events, looked, since, nextCursor }: z.output<typeof showEvents.reply>): string {
+  const rows = events.map(({ at, number, type, id, data }) => [
+    at.slice(0, 19).replace('T', ' '),
+    number === undefined ? '' : String(number),
+    type,
+    Object.entries(data)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(', '),
+    id,
+  ]);
+  const reach =
+    since === undefined
+      ? 'The log of events has none there.'
+      : `Looked at ${looked} events of all accounts, back to ${minuteOfText(since)} UTC.`;
+  return [
+    headOf(accountId, movedFrom),
+    ...(rows.length === 0 ? [] : [table(['AT (UTC)', 'NUMBER', 'EVENT', 'DATA', 'ID'], rows)]),
+    `${reach}${nextCursor === undefined ? '' : ` Older ones: --cursor ${nextCursor}`}`,
+  ].join('\n\n');
 }
 
 function tableOfEntries(entries: Shown['history']): string {

@@ -1,9 +1,10 @@
-import { admin, mayAct, type Answer, type Operator } from './console-calls.ts';
+import { admin, Failed, mayAct, type Answer, type Operator } from './console-calls.ts';
 import { changeButton, isoOf, timeInput, type Change } from './console-change.ts';
 import {
   accountLink,
   chip,
   coins,
+  detailsOf,
   facts,
   filterForm,
   input,
@@ -25,11 +26,12 @@ import { browserOf } from './user-agent.ts';
 export async function accountView({ words: [id = ''], query, operator, signal, again }: Asked): Promise<Shown> {
   const path = `/accounts/${encodeURIComponent(id)}`;
   const cursor = query.get('cursor') ?? undefined;
-  const [account, { because }, page, { entries: changes }] = await Promise.all([
+  const [account, { because }, page, { entries: changes }, told] = await Promise.all([
     admin(path, {}, signal),
     admin(`${path}/explain`, {}, signal),
     admin(`${path}/history`, { limit: '50', cursor, ...ledgerFilter(query) }, signal),
     admin('/log', { account: id, limit: '20' }, signal),
+    eventsOf(path, query, signal),
   ]);
   const change = changesOf(account, operator, again);
   return {
@@ -52,6 +54,7 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
       section('Subscriptions', subscriptions(account, operator, again)),
       make('div', { className: 'columns' }, section('Rooms', rooms(account)), section('Boards', boards(account))),
       section('What operators did', logTable(changes)),
+      section('Events', events(account, told, query)),
     ],
   };
 }
@@ -300,6 +303,53 @@ function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: U
       { className: 'row' },
       query.get('cursor') === null ? '' : link(words, 'Newest', filter),
       nextCursor === undefined ? '' : link(words, 'Older', { ...filter, cursor: nextCursor }),
+    ),
+  );
+}
+
+/** Undefined where the service has no events. */
+async function eventsOf(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Answer | undefined> {
+  const [minute] = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.exec(query.get('before') ?? '') ?? [];
+  const before = minute === undefined ? undefined : `${minute}:00Z`;
+  try {
+    return await admin(`${path}/events`, { limit: '20', before, cursor: query.get('events') ?? undefined }, signal);
+  } catch (error) {
+    if (error instanceof Failed && error.code === 'event_not_found') return undefined;
+    throw error;
+  }
+}
+
+/** What webhooks and readers of the log were told. Only a part of the log is looked at, and the section says which. */
+function events({ accountId }: Answer, told: Answer | undefined, query: URLSearchParams): HTMLElement {
+  if (told === undefined) return make('p', { className: 'none', textContent: 'This service keeps no events (EVENTS=off).' });
+  const { events: found, looked, since, nextCursor } = told;
+  const words = ['accounts', accountId as string];
+  const before = query.get('before') ?? '';
+  const reach = make('p', { className: 'hint' });
+  if (since === undefined) reach.append('The log has no events there.');
+  else reach.append(`Of ${coins(looked)} events of all accounts, back to `, time(since), '.');
+  return make(
+    'div',
+    {},
+    filterForm(words, [['Before (UTC)', input('before', before, { type: 'datetime-local' })]]),
+    table(
+      'Events',
+      ['At (UTC)', '#Number', 'Event', 'Data', 'Id'],
+      (found as Answer[]).map(({ at, number, type, data, id }) => [
+        time(at),
+        number === undefined ? '' : String(number),
+        type,
+        detailsOf(data),
+        make('span', { className: 'mono', textContent: id }),
+      ]),
+      nextCursor === undefined ? 'No event of this account is kept.' : 'No event of this account in this part of the log.',
+    ),
+    reach,
+    make(
+      'div',
+      { className: 'row' },
+      query.get('events') === null ? '' : link(words, 'Newest events', { before }),
+      nextCursor === undefined ? '' : link(words, 'Older events', { before, events: nextCursor }),
     ),
   );
 }

@@ -5,6 +5,7 @@ import { eventKeys, MOST_AHEAD } from '../../../src/features/events/model.ts';
 import { OUTBOX } from '../../../src/redis/outbox.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { openParts } from '../../operator/parts.ts';
 import { EventsOf, told } from './reading.ts';
 
 let own: OwnRedis;
@@ -92,6 +93,48 @@ test('where Redis’s data was restored, a cursor from before reads on with the 
   const found = await events.of([accountIdOf(installId)], 2);
   expect(found.map(({ number }) => number)).toEqual([1, 2]);
   expect(Number.parseInt(events.cursor, 36)).toBeGreaterThan(MOST_AHEAD);
+});
+
+test('the log is read backwards over its gaps, a bounded part of it at a time, and events of deleted accounts have no words', async () => {
+  using operated = openParts(service);
+  const { events: log } = operated.parts;
+  const [accountId, other] = [accountIdOf(freshId()), accountIdOf(freshId())];
+  // A log of its own shape: a chunk that lost its end, a gap, and 21,000 events of others.
+  const begin = Math.ceil(Date.now() / 1000) + 60;
+  const last = Number(await own.redis.hget(eventKeys.state, 'next'));
+  const base = Math.ceil(last / 1000) * 1000 + 5000;
+  const at = (seconds: number): string => ((begin + seconds) * 1_000_000).toString(36);
+  const write = (chunk: number, lines: string[]) =>
+    own.redis
+      .multi()
+      .rpush(eventKeys.chunk(chunk), ...lines)
+      .zadd(eventKeys.chunks, chunk, chunk)
+      .exec();
+  await write(base / 1000, [`n ${at(0)}-0-0 ${accountId} 5`, `c ${at(1)}-0-0 ${accountId} 6 1:7 c7`, `n ${at(2)}-0-0 ${other} 1`]);
+  for (let chunk = 10; chunk < 31; chunk++)
+    await write(
+      base / 1000 + chunk,
+      Array.from({ length: 1000 }, (_, index) => `n ${at(chunk)}-0-${index.toString(36)} filling 1`),
+    );
+  await write(base / 1000 + 31, [`c ${at(31)}-0-0 ${accountId} 7 2:9 c2`]);
+  const end = base + 31_001;
+  await own.redis.hset(eventKeys.state, { next: end, readable: end });
+  const first = await log!.readBack([accountId, other], 10);
+  expect([first.events.map(told), first.looked, first.since]).toEqual([
+    ['coins.changed 7 {"entryId":"2","type":"credit","coins":2,"balanceAfterCoins":9}'],
+    20_000,
+    new Date((begin + 11) * 1000).toISOString(),
+  ]);
+  const second = await log!.readBack([accountId, other], 2, first.next);
+  expect(second.events.map(told)).toEqual([
+    'account.created 1 {}',
+    'coins.changed 6 {"entryId":"1","type":"credit","coins":7,"balanceAfterCoins":7}',
+  ]);
+  const beforeGap = await log!.positionAfter((begin + 1) * 1000);
+  await own.redis.zadd(eventKeys.forgotten, end, accountId);
+  const third = await log!.readBack([accountId], 10, beforeGap);
+  expect(third.events.map(told)).toEqual(['coins.changed 6 {}', 'account.created 5 {}']);
+  expect(third.next).toBe(0);
 });
 
 test('events older than EVENTS_DAYS are dropped, and a cursor from before reads on with what is kept', async () => {

@@ -1,0 +1,34 @@
+-- Reads events of some accounts, the newest first.
+-- KEYS state, chunks, forgotten
+-- ARGV before (a position, or '': the end of what may be read), owners (ids of accounts, separated by blanks), limit, most (entries that the call looks at)
+-- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
+-- Answers page(the position before which the next call goes on, 0 if the log begins there, entries that were looked at, the oldest of them, entry …)
+local readable = tonumber(redis.call('HGET', state, 'readable') or '0')
+local at = math.min(readable, tonumber(before) or readable)
+local answer, looked, oldest = {'page', '', '', ''}, 0, ''
+local is_owner = {}
+for id in string.gmatch(owners, '%S+') do is_owner[id] = true end
+local wanted, budget = tonumber(limit), tonumber(most)
+while at > 0 and wanted > 0 and looked < budget do
+  local chunk = redis.call('ZREVRANGEBYSCORE', chunks, position_text(math.floor((at - 1) / CHUNK_LENGTH)), '-inf', 'LIMIT', 0, 1)[1]
+  if not chunk then at = 0 break end
+  local key, first = chunk_key(state, tonumber(chunk)), tonumber(chunk) * CHUNK_LENGTH
+  -- A chunk ends before its last position where the log jumped ahead.
+  local last = math.min(at - first, redis.call('LLEN', key))
+  local from = math.max(0, last - (budget - looked))
+  local entries = last > 0 and redis.call('LRANGE', key, from, last - 1) or {}
+  at = first + from
+  for index = #entries, 1, -1 do
+    oldest, looked = entries[index], looked + 1
+    local told, account = string.match(oldest, '^(%S+ %S+ (%S+) %S+)')
+    if is_owner[account] then
+      -- As read-log.lua: the events of a deleted account have no words.
+      answer[#answer + 1] = redis.call('ZSCORE', forgotten, account) and told or oldest
+      wanted = wanted - 1
+      if wanted == 0 then at = first + from + index - 1 break end
+    end
+  end
+  if #entries == 0 then looked = looked + 1 end
+end
+answer[2], answer[3], answer[4] = position_text(at), position_text(looked), oldest
+return answer

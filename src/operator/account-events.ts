@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { AccountId } from '../accounts/ids.ts';
+import { refuse, Refusal } from '../errors.ts';
+import { Event } from '../features/events/model.ts';
+import { followed } from './account-facts.ts';
+import { Account } from './find.ts';
+import { Time } from './log-filter.ts';
+import { operation } from './operation.ts';
+import { Limit, limitOf } from './page-limit.ts';
+
+export const showEvents = operation({
+  name: 'accounts events',
+  method: 'GET',
+  path: '/v1/admin/accounts/{accountId}/events',
+  operationId: 'showAccountEvents',
+  role: 'viewer',
+  summary: "An account's events, the newest first, with those of the guests that moved in.",
+  description:
+    'The log of events has no index by account, because each credit would pay for it. A page looks at 20,000 events of all accounts, so it may be short, ' +
+    'or empty, with a `nextCursor`: `looked` and `since` say how far it looked. `before` begins at a time, however long ago it is.',
+  input: z.object({
+    accountId: Account,
+    before: Time.optional().meta({ description: 'Events before this time. Left out: the newest.' }),
+    limit: Limit,
+    cursor: z
+      .string()
+      .regex(/^[0-9a-z]{1,11}$/, 'Must be the nextCursor of an earlier page')
+      .optional()
+      .meta({ description: 'Goes on behind an earlier page; `before` counts for nothing then.' }),
+  }),
+  reply: z.object({
+    accountId: AccountId,
+    movedFrom: AccountId.optional().meta({ description: 'The account that was asked for, if it moved into this one.' }),
+    events: z.array(Event),
+    looked: z.number().int().meta({ description: 'Events of all accounts that this page looked at.', example: 20_000 }),
+    since: z.iso.datetime().optional().meta({ description: 'When the oldest of those happened. Left out: there was none.' }),
+    nextCursor: z.string().optional().meta({ description: 'Left out: the log keeps no older event of this account.' }),
+  }),
+  errors: ['account_not_found', 'account_deleted', 'event_not_found'],
+  example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/events -H "authorization: Bearer $COINOP_KEY"`,
+  async prepare({ accountId: asked, before, limit, cursor }, parts) {
+    const { events: log } = parts;
+    if (log === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId, movedFrom, standing } = account;
+    const owners = [accountId, ...standing.guests.map(({ id }) => id)];
+    const from = cursor === undefined ? before && (await log.positionAfter(Date.parse(before))) : Number.parseInt(cursor, 36);
+    const { events, looked, since, next } = await log.readBack(owners, limitOf(limit), from || undefined);
+    const time = cursor === undefined && before !== undefined ? Date.parse(before) : Infinity;
+    // The first event of all: nothing is older.
+    const isWhole = next === 0 || (owners.length === 1 && events.at(-1)?.number === 1);
+    return {
+      reply: {
+        accountId,
+        movedFrom,
+        events: events.filter(({ at }) => Date.parse(at) < time),
+        looked,
+        since,
+        nextCursor: isWhole ? undefined : next.toString(36),
+      },
+    };
+  },
+});
