@@ -94,9 +94,9 @@ export class Watcher {
     this.#socket.send(typeof message === 'string' || message instanceof Uint8Array ? (message as string) : JSON.stringify(message));
   }
 
-  hello(installId: string): Promise<Message> {
+  hello(installId: string, tab?: string): Promise<Message> {
     const before = this.messages.length;
-    this.send({ type: 'hello', installId });
+    this.send({ type: 'hello', installId, tab });
     return this.until((message) => this.messages.indexOf(message) >= before && (message.type === 'welcome' || message.type === 'error'));
   }
 
