@@ -35,7 +35,7 @@ const LISTS = 'a page of a long list, by tags';
 
 /** Requests that may cost more, with the reason. */
 const EXCEPTIONS: Record<string, { server: number; redis?: number; reason: string }> = {
-  'a page of the fullest export': { server: 2500, redis: 2000, reason: 'some 50 looks at boards, rooms and purchases; one page at a time' },
+  'a page of the fullest export': { server: 2500, redis: 2000, reason: 'some 25 looks at boards, rooms and purchases; one page at a time' },
   'the history of the fullest account': { server: BOUND, redis: 2000, reason: 'merges the ledgers of fifty guests and the filed ones' },
   'the fullest account, for operators: GET /v1/admin/accounts/{accountId}/history': { server: 2000, redis: 2000, reason: 'the same' },
   'the fullest account: POST /v1/account/store-provision': { server: 3000, reason: 'verifies an RS256 signature and signs a session' },

@@ -23,7 +23,7 @@ export const factsScript = defineScript({
  * A page ends after so many looks: at a board, a room, a purchase, or whether a set has any. An account may have taken seats in thousands
  * of rooms. Each look is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
  */
-const MOST_LOOKS = 50;
+const MOST_LOOKS = 25;
 
 /** A page that has taken so long ends, in milliseconds: a request has 2 s, and the next page goes on. */
 const MOST_MS = 1000;
