@@ -228,21 +228,35 @@ function checkAgainstDeclaration({ method = 'GET', bearer = '' }: RequestOptions
     if (isPage || !JSON_MEDIA_TYPE.test(mediaType)) return;
     // A document such as openapi.json has no `ok`. Every other body has `ok` and no undeclared field.
     if (endpoint.mediaType !== undefined) endpoint.reply.parse(reply.body);
-    else z.strictObject({ ok: z.literal(true), ...endpoint.reply.shape }).parse(reply.body);
+    else successBodyOf(endpoint).parse(reply.body);
   }
 }
 
+/** Made once for each endpoint: zod compiles a shape at its first use, which takes longer than the request. */
+const successBodies = new WeakMap<Endpoint<Services>, z.ZodType>();
+
+function successBodyOf(endpoint: Endpoint<Services>): z.ZodType {
+  const known = successBodies.get(endpoint);
+  if (known !== undefined) return known;
+  const made = z.strictObject({ ok: z.literal(true), ...endpoint.reply.shape });
+  successBodies.set(endpoint, made);
+  return made;
+}
+
+/** All endpoints, each path with its pattern. As in uWS, a segment that is written out comes before a parameter. */
+const routes = [...api, ...operatorApi, ...consoleApi]
+  .flatMap((endpoint: Endpoint<Services>) =>
+    [endpoint.path, ...(endpoint.aliases ?? [])].map((template) => ({
+      endpoint,
+      pattern: new RegExp(`^${endpoint.method} ${template.replace(/\{\w+\}/g, '[^/]+')}$`),
+      parameters: endpoint.path.split('{').length,
+    })),
+  )
+  .toSorted((one, other) => one.parameters - other.parameters);
+
 export function endpointAt(method: string, path: string): Endpoint<Services> | undefined {
-  const bare = path.split('?')[0]!;
-  const pathsOf = (endpoint: Endpoint<Services>) => [endpoint.path, ...(endpoint.aliases ?? [])];
-  const matching = [...api, ...operatorApi, ...consoleApi].filter(
-    (endpoint) =>
-      endpoint.method === method &&
-      pathsOf(endpoint).some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),
-  );
-  // As uWS does: a segment that is written out comes before a parameter.
-  const parameters = (endpoint: Endpoint<Services>): number => endpoint.path.split('{').length;
-  return matching.toSorted((one, other) => parameters(one) - parameters(other))[0];
+  const asked = `${method} ${path.split('?')[0]}`;
+  return routes.find(({ pattern }) => pattern.test(asked))?.endpoint;
 }
 
 /** Records a provoked error code for test/closing/errors.test.ts. */
