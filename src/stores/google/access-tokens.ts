@@ -61,7 +61,9 @@ export class AccessTokens {
     const { tokenUrl, ...identity } = await account();
     const assertion = await assertionOf({ tokenUrl, ...identity }, now());
     const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion });
-    const granted = Granted.safeParse(grantOf(await boundedFetch(tokenUrl, { method: 'POST', body }, GRANT_TIMEOUT_MS)));
+    const headers = { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' };
+    const request = { method: 'POST', headers, body: body.toString() } as const;
+    const granted = Granted.safeParse(grantOf(await boundedFetch(tokenUrl, request, GRANT_TIMEOUT_MS)));
     if (!granted.success) throw new Fault('no access token');
     const lifeMs = granted.data.expires_in * 1000;
     this.#held = { token: granted.data.access_token, renewAt: askedAt + Math.max(lifeMs - RENEW_BEFORE_MS, lifeMs / 2) };

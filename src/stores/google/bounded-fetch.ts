@@ -1,3 +1,5 @@
+import { request as requestHttp, type IncomingHttpHeaders } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { retryAfter } from '../../server/retry-after.ts';
 
 /** The store's answers are a few KiB. A larger one is a fault. */
@@ -17,9 +19,15 @@ export class Fault extends Error {
   }
 }
 
+export interface BoundedRequest {
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 export interface TextAnswer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: IncomingHttpHeaders;
   readonly text: string;
   readonly retryAfterMs: number | undefined;
 }
@@ -29,35 +37,39 @@ export interface TextAnswer {
  * other server.
  * @throws Fault on a timeout, a network error or an answer above 64 KiB
  */
-export async function boundedFetch(url: string, request: RequestInit, timeoutMs: number): Promise<TextAnswer> {
-  const signal = AbortSignal.timeout(timeoutMs);
+export async function boundedFetch(url: string, request: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
   try {
-    const response = await fetch(url, { ...request, redirect: 'manual', signal });
-    const text = await boundedText(response);
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      retryAfterMs: retryAfter(response.headers.get('retry-after'), Date.now()),
-    };
+    return await answerTo(url, request, timeoutMs);
   } catch (error) {
     if (error instanceof Fault) throw error;
-    if (signal.aborted) throw new Fault('timeout');
-    const { cause } = error as { cause?: { code?: unknown } };
-    throw new Fault(typeof cause?.code === 'string' ? cause.code : 'network');
+    throw new Fault((error as NodeJS.ErrnoException).code ?? 'network');
   }
 }
 
-async function boundedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    sizeBytes += chunk.length;
-    // An exception ends the loop, which cancels the rest of the body.
-    if (sizeBytes > ANSWER_LIMIT_BYTES) throw new Fault('too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+/** By node:http, which takes a third of the CPU time of the global fetch with a timeout: a purchase makes two requests. */
+function answerTo(url: string, { method = 'GET', headers, body }: BoundedRequest, timeoutMs: number): Promise<TextAnswer> {
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+    const request = url.startsWith('https:') ? requestHttps : requestHttp;
+    const sent = request(url, { method, headers: { ...headers, ...length } }, (response) => {
+      const chunks: Buffer[] = [];
+      let sizeBytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        sizeBytes += chunk.length;
+        if (sizeBytes > ANSWER_LIMIT_BYTES) sent.destroy(new Fault('too large'));
+        else chunks.push(chunk);
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        const retryAfterMs = retryAfter(response.headers['retry-after'], Date.now());
+        resolve({ status: response.statusCode!, headers: response.headers, text: Buffer.concat(chunks).toString(), retryAfterMs });
+      });
+    });
+    const timer = setTimeout(() => sent.destroy(new Fault('timeout')), timeoutMs);
+    sent.on('close', () => clearTimeout(timer));
+    sent.on('error', reject);
+    sent.end(body);
+  });
 }
 
 /** @throws Fault when the text is not JSON */

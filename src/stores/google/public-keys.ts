@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson } from './bounded-fetch.ts';
@@ -117,8 +118,8 @@ function keysIn(text: string): JSONWebKeySet['keys'] {
 }
 
 /** Lifetime by RFC 9111: `max-age`, less the `age` that the answer gained in caches on its way. */
-function freshSeconds(headers: Headers): number {
-  const maxAge = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(headers.get('cache-control') ?? '')?.[1];
-  const age = /^\d{1,10}$/.exec(headers.get('age') ?? '')?.[0];
+function freshSeconds(headers: IncomingHttpHeaders): number {
+  const maxAge = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(headers['cache-control'] ?? '')?.[1];
+  const age = /^\d{1,10}$/.exec(headers.age ?? '')?.[0];
   return Math.min(MAX_FRESH_SECONDS, Math.max(MIN_FRESH_SECONDS, Number(maxAge ?? 0) - Number(age ?? 0)));
 }

@@ -37,7 +37,7 @@ describe('an answer', () => {
   test('has its status, headers and text, whatever the status', async () => {
     respond = answering(404, { 'x-kind': 'none' }, 'not here: 🗝');
     const { status, headers, text, retryAfterMs } = await boundedFetch(url, {}, 1000);
-    expect([status, headers.get('x-kind'), text, retryAfterMs]).toEqual([404, 'none', 'not here: 🗝', undefined]);
+    expect([status, headers['x-kind'], text, retryAfterMs]).toEqual([404, 'none', 'not here: 🗝', undefined]);
   });
 
   test('may be empty', async () => {
@@ -89,10 +89,10 @@ describe('a failed call', () => {
   });
 
   test('names the error of the connection and not the address', async () => {
-    expect(await faultOf(boundedFetch('http://127.0.0.1:1/purchase-token', {}, 1000))).toMatch(/^(ECONNREFUSED|network)$/);
+    expect(await faultOf(boundedFetch('http://127.0.0.1:1/purchase-token', {}, 1000))).toBe('ECONNREFUSED');
     respond = (response) => void response.destroy();
-    expect(await faultOf(boundedFetch(url, {}, 1000))).toMatch(/^(UND_ERR_SOCKET|ECONNRESET)$/);
-    expect(await faultOf(boundedFetch('ftp://127.0.0.1/purchase-token', {}, 1000))).toBe('network');
+    expect(await faultOf(boundedFetch(url, {}, 1000))).toBe('ECONNRESET');
+    expect(await faultOf(boundedFetch('ftp://127.0.0.1/purchase-token', {}, 1000))).toBe('ERR_INVALID_PROTOCOL');
   });
 });
 
