@@ -1,8 +1,7 @@
-import { randomInt } from 'node:crypto';
-import { SignJWT } from 'jose';
 import { z } from 'zod';
 import type { SandboxServices } from './sandbox-services.ts';
-import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
+import { SANDBOX_CLIENT_ID } from './settings.ts';
+import { newSubject, signToken } from './sign-token.ts';
 
 /** Life of Google's ID tokens. */
 const LIFE_SECONDS = 3600;
@@ -36,7 +35,7 @@ export async function issueIdToken(
   const { subject = newSubject(), email, expiresInSeconds = LIFE_SECONDS } = order;
   const now = Math.floor(services.now() / 1000);
   const expiresAt = now + expiresInSeconds;
-  const token = await signToken(services, {
+  const token = await signToken(services.sandbox.keys, {
     // Google's ID tokens live an hour, so a token with less time left must have been issued earlier.
     issuedAt: Math.min(now, expiresAt - LIFE_SECONDS),
     expiresAt,
@@ -45,31 +44,4 @@ export async function issueIdToken(
     claims: { azp: SANDBOX_CLIENT_ID, ...(email === undefined ? {} : { email, email_verified: true }) },
   });
   return { token, subject, expiresAt: new Date(expiresAt * 1000).toISOString() };
-}
-
-interface TokenContents {
-  /** Seconds since 1970, as in the token. */
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-  readonly subject: string;
-  readonly audience: string;
-  readonly claims: Readonly<Record<string, unknown>>;
-}
-
-/** Signs an OpenID Connect token: an ID token of a user, or the token of a Pub/Sub push. */
-export async function signToken({ sandbox }: Pick<SandboxServices, 'sandbox'>, contents: TokenContents): Promise<string> {
-  const { tokens } = await sandbox.keys.get();
-  return new SignJWT({ ...contents.claims })
-    .setProtectedHeader({ alg: 'RS256', kid: tokens.kid, typ: 'JWT' })
-    .setIssuer(SANDBOX_ISSUERS[0])
-    .setAudience(contents.audience)
-    .setSubject(contents.subject)
-    .setIssuedAt(contents.issuedAt)
-    .setExpirationTime(contents.expiresAt)
-    .sign(tokens.privateKey);
-}
-
-/** 21 digits, like Google's `sub`. */
-export function newSubject(): string {
-  return `1${Array.from({ length: 20 }, () => randomInt(10)).join('')}`;
 }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { newSubject, signToken } from './issue-id-token.ts';
+import { boundedFetch } from '../google/bounded-fetch.ts';
 import { subscriptionAt, type IssuedSubscription } from './subscription-lifecycle.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
@@ -50,8 +50,6 @@ export function notificationOf(issued: IssuedSubscription, purchaseToken: string
 /** Half of Pub/Sub's default acknowledgement deadline. */
 const PUSH_DEADLINE_MS = 5000;
 
-const TOKEN_LIFE_SECONDS = 3600;
-
 /**
  * Pushes a notification, with what goes wrong on the way (setting SANDBOX_CHAOS).
  * @returns whether the receiver answered with 2xx; of one that comes late, whether it was sent
@@ -73,27 +71,14 @@ export async function deliverNotification(
  * @returns whether the receiver answered with 2xx
  */
 export async function pushNotification(services: Pick<SandboxServices, 'sandbox' | 'log' | 'now'>, notification: object): Promise<boolean> {
-  const { audience, email } = services.sandbox.settings.notifications!;
   const now = services.now();
-  const issuedAt = Math.floor(now / 1000);
-  const subject = newSubject();
-  const token = await signToken(services, {
-    issuedAt,
-    expiresAt: issuedAt + TOKEN_LIFE_SECONDS,
-    subject,
-    audience,
-    claims: { azp: subject, email, email_verified: true },
-  });
+  const notified = services.sandbox.settings.notifications!;
   try {
-    const answer = await fetch(audience, {
-      method: 'POST',
-      redirect: 'error',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body: JSON.stringify(envelopeOf(notification, now)),
-      signal: AbortSignal.timeout(PUSH_DEADLINE_MS),
-    });
-    await answer.arrayBuffer();
-    return answer.ok;
+    const token = await services.sandbox.pushTokens.of(notified, now);
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    const body = JSON.stringify(envelopeOf(notification, now));
+    const { status } = await boundedFetch(notified.audience, { method: 'POST', headers, body }, PUSH_DEADLINE_MS);
+    return status >= 200 && status < 300;
   } catch (error) {
     services.log.warn({ reason: (error as Error).message }, 'the sandbox could not push a notification');
     return false;

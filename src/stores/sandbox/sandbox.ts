@@ -1,12 +1,14 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { GoogleSettings } from '../google/settings.ts';
 import { Chaos } from './chaos.ts';
+import { PushTokens } from './push-tokens.ts';
 import { SandboxKeys } from './signing-keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
 
 /** The stand-in for Google: its keys, and the settings by which the service verifies its tokens. */
 export class Sandbox {
   readonly keys: SandboxKeys;
+  readonly pushTokens: PushTokens;
   /** Undefined: nothing goes wrong. */
   readonly chaos: Chaos | undefined;
   readonly #baseUrl: () => string;
@@ -18,6 +20,7 @@ export class Sandbox {
    */
   constructor(scripts: ScriptRunner, baseUrl: () => string, chaosSeed?: number) {
     this.keys = new SandboxKeys(scripts);
+    this.pushTokens = new PushTokens(this.keys);
     this.chaos = chaosSeed === undefined ? undefined : new Chaos(chaosSeed);
     this.#baseUrl = baseUrl;
   }

@@ -99,6 +99,19 @@ describe('a notification of the sandbox', () => {
     expect(services.sandbox.settings.notifications).toEqual({ audience: payload.aud, email: payload['email'] });
   });
 
+  test('shares the token of its push for a minute', async () => {
+    await using at = await receiver(204);
+    let now = AT;
+    const services = { ...servicesAt(at.url), now: () => now };
+    for (const later of [0, 59_999, 60_000]) {
+      now = AT + later;
+      await pushNotification(services, {});
+    }
+    const [first, second, third] = at.taken.map(({ headers }) => headers.authorization);
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
+  });
+
   test.each([302, 401, 404, 500])('pushNotification is false when the receiver answers %i', async (status) => {
     await using at = await receiver(status);
     expect(await pushNotification(servicesAt(at.url), {})).toBe(false);

@@ -1,0 +1,31 @@
+import { randomInt } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { SANDBOX_ISSUERS } from './settings.ts';
+import type { SandboxKeys } from './signing-keys.ts';
+
+interface TokenContents {
+  /** Seconds since 1970, as in the token. */
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  readonly subject: string;
+  readonly audience: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** Signs an OpenID Connect token: an ID token of a user, or the token of a Pub/Sub push. */
+export async function signToken(keys: SandboxKeys, contents: TokenContents): Promise<string> {
+  const { tokens } = await keys.get();
+  return new SignJWT({ ...contents.claims })
+    .setProtectedHeader({ alg: 'RS256', kid: tokens.kid, typ: 'JWT' })
+    .setIssuer(SANDBOX_ISSUERS[0])
+    .setAudience(contents.audience)
+    .setSubject(contents.subject)
+    .setIssuedAt(contents.issuedAt)
+    .setExpirationTime(contents.expiresAt)
+    .sign(tokens.privateKey);
+}
+
+/** 21 digits, like Google's `sub`. */
+export function newSubject(): string {
+  return `1${Array.from({ length: 20 }, () => randomInt(10)).join('')}`;
+}
