@@ -28,6 +28,8 @@ export interface Stand {
   readonly run: number;
   /** Credits a second, or the measure of another load. */
   readonly rate: number;
+  /** After which a long load ends. */
+  readonly minutes: number;
   readonly history: History;
   readonly figures: Figures;
   /** What is to be closed at the end or at a signal, the last one first. */

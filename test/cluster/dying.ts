@@ -36,12 +36,12 @@ export interface DyingOptions {
   readonly hit: string;
 }
 
-/** A service of four workers with a private Redis. */
+/** A service of two workers with a private Redis. More would only take longer to start: a process takes a second of CPU time. */
 export async function openSingle({ program, settings }: DyingOptions, { folder, history, closing }: Stand): Promise<Dying> {
   const data = join(folder, 'data');
   let output = '';
   const started = (more: Record<string, string>): Promise<Child> =>
-    startChild({ DATA_DIR: data, LOG_LEVEL: 'error', WORKERS: '4', ...more }, program);
+    startChild({ DATA_DIR: data, LOG_LEVEL: 'error', WORKERS: '2', ...more }, program);
   let service = await started(settings);
   const stopped = async (signal?: NodeJS.Signals): Promise<void> => {
     await service.stop(signal);

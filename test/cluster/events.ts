@@ -31,7 +31,7 @@ export interface EventScenario {
 export const eventScenarios: readonly EventScenario[] = [
   {
     name: 'event-kill',
-    about: 'coins change while the service, its four workers and their Redis die again and again; a reader goes on by cursor',
+    about: 'coins change while the service, its workers and their Redis die again and again; a reader goes on by cursor',
     isOnCluster: false,
     seconds: 60,
   },

@@ -3,11 +3,15 @@ import { copyService, type Change } from './unguarded.ts';
 /** Waits of purchases, and what stands for them in a copy. */
 const WAITS: readonly Change[] = [
   wait('src/stores/sandbox/settings.ts', 'ASK_FOR_VOIDED_EVERY_MS', '60_000', '6_000'),
+  // A service that read a store's refunds of a day every few seconds would do little else.
+  wait('src/features/purchases/refund-questions.ts', 'OVERLAP_MS', '24 * 3_600_000', '20_000'),
   wait('src/features/purchases/refund-questions.ts', 'LEASE_MS', '120_000', '12_000'),
   wait('src/features/purchases/refund-questions.ts', 'RETRY_MS', '60_000', '6_000'),
   // Each question looks again at purchases of so long before.
   wait('src/features/purchases/refund-questions.ts', 'CLOCKS_DIFFER_MS', '10 * 60_000', '10_000'),
   wait('src/features/purchases/purchases.ts', 'PENDING_WAIT_MS', '10 * 60_000', '10_000'),
+  // The store dies with the service and its Redis: the circuit opens at each of their deaths.
+  wait('src/stores/google/circuit.ts', 'OPEN_MS', '10_000', '1_000'),
   wait('src/journal/backoff.ts', 'FIRST_BACKOFF_MS', '60_000', '3_000'),
   wait('src/journal/backoff.ts', 'LONGEST_BACKOFF_MS', '30 * 60_000', '12_000'),
 ];

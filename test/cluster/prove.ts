@@ -26,6 +26,7 @@ const HELP = `npm run prove:cluster -- [flags]
                      (prove:seasons, prove:purchases, prove:events)
   --runs NUMBER      how often each scenario runs, each time with another primary. Default: 1
   --rate NUMBER      credits a second; other loads follow in proportion. Default: 1500
+  --minutes NUMBER   purchases: ends the load after so long, with what was sold by then. Default: once all is sold
   --list             print the names of the scenarios
 `;
 
@@ -34,6 +35,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     runs: { type: 'string', default: '1' },
     rate: { type: 'string', default: '1500' },
+    minutes: { type: 'string', default: 'Infinity' },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -108,7 +110,7 @@ async function proveOnce({ name, about, prove }: Listed, run: number): Promise<F
   };
   const startedAt = performance.now();
   try {
-    await prove({ folder, run, rate: Number(values.rate), history, figures, closing });
+    await prove({ folder, run, rate: Number(values.rate), minutes: Number(values.minutes), history, figures, closing });
   } catch (error) {
     console.error(error);
     figures.report('the scenario could not end', '', 'it has to', false);

@@ -15,16 +15,24 @@ export interface Sold {
 
 const AT_ONCE = 256;
 
-/** The books of the sandbox, which are in the service's Redis. The service wrote them as the store, and does not read them as itself. */
-export async function readBooks(running: Dying): Promise<Map<string, Sold>> {
+/**
+ * The books of the sandbox, which are in the service's Redis. The service wrote them as the store, and does not read them as itself.
+ * @param tokens of these purchases. Default: of all
+ */
+export async function readBooks(running: Dying, tokens?: readonly string[]): Promise<Map<string, Sold>> {
   const books = new Map<string, Sold>();
-  const [before, behind] = sandboxRedisKeys.purchase('*').split('*') as [string, string];
-  await inParallel(await running.keys(sandboxRedisKeys.purchase('*')), async (key) => {
-    const [json, consumedAt] = (await running.command('HMGET', key, 'issued', 'consumedAt')) as [string, string | null];
-    const token = key.slice(before.length, key.length - behind.length);
-    books.set(token, { token, issued: JSON.parse(json) as IssuedPurchase, isConsumed: consumedAt !== null });
+  await inParallel(tokens ?? (await soldTokens(running)), async (token) => {
+    const words = (await running.command('HMGET', sandboxRedisKeys.purchase(token), 'issued', 'consumedAt')) as (string | null)[];
+    const [json, consumedAt] = words;
+    if (typeof json === 'string') books.set(token, { token, issued: JSON.parse(json) as IssuedPurchase, isConsumed: consumedAt !== null });
   });
   return books;
+}
+
+async function soldTokens(running: Dying): Promise<string[]> {
+  const [before, behind] = sandboxRedisKeys.purchase('*').split('*') as [string, string];
+  const keys = await running.keys(sandboxRedisKeys.purchase('*'));
+  return keys.map((key) => key.slice(before.length, key.length - behind.length));
 }
 
 /** The coins that the buyer keeps. */
@@ -49,6 +57,8 @@ export interface Differences {
   /** Entries of purchases that the account does not own. */
   readonly strange: number;
   readonly wrongAccounts: number;
+  /** Accounts of which any of these is not as it should be. */
+  readonly accounts: readonly string[];
   /** Purchases that were granted, and that the store was not told of. */
   readonly unconsumed: number;
   readonly grantedCoins: number;
@@ -59,9 +69,10 @@ export interface Differences {
 /** @param owned the purchases of each account */
 export async function compare(owned: ReadonlyMap<string, readonly Sold[]>, running: Dying): Promise<Differences> {
   const found = { lost: 0, doubled: 0, strange: 0, wrongAccounts: 0, unconsumed: 0, grantedCoins: 0, refundedCoins: 0, keptCoins: 0 };
+  const accounts: string[] = [];
   await inParallel([...owned], async ([accountId, purchases]) => {
     const entries = await entriesOf(accountId, running);
-    let [booked, kept] = [0, 0];
+    let [booked, kept, isWrong] = [0, 0, false];
     for (const { letter, coins } of [...entries.values()].flat()) {
       booked += coins;
       if (letter === entryLetters.topup) found.grantedCoins += coins;
@@ -73,19 +84,21 @@ export async function compare(owned: ReadonlyMap<string, readonly Sold[]>, runni
       entries.delete(purchaseId);
       const [coins, due] = [own.reduce((sum, entry) => sum + entry.coins, 0), keptCoins(issued)];
       kept += due;
-      if (coins < due) found.lost++;
-      if (coins > due || new Set(own.map(({ key }) => key)).size < own.length) found.doubled++;
-      if (own.length > 0 && issued.state === 'purchased' && !isConsumed) found.unconsumed++;
+      const faults = {
+        lost: coins < due,
+        doubled: coins > due || new Set(own.map(({ key }) => key)).size < own.length,
+        unconsumed: own.length > 0 && issued.state === 'purchased' && !isConsumed,
+      };
+      for (const fault of ['lost', 'doubled', 'unconsumed'] as const) found[fault] += Number(faults[fault]);
+      isWrong ||= faults.lost || faults.doubled || faults.unconsumed;
     }
     found.keptCoins += kept;
     found.strange += [...entries.values()].flat().length;
     if (booked !== kept) found.wrongAccounts++;
+    if (isWrong || booked !== kept || entries.size > 0) accounts.push(accountId);
   });
-  return found;
+  return { ...found, accounts };
 }
-
-export const agree = ({ lost, doubled, strange, wrongAccounts, unconsumed }: Differences): boolean =>
-  lost + doubled + strange + wrongAccounts + unconsumed === 0;
 
 export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>, atOnce = AT_ONCE): Promise<void> {
   const rest = items.values();

@@ -4,7 +4,8 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import type { Answer, Client } from './client.ts';
 import { now, type History } from './history.ts';
 
-export const CONNECTIONS = 64;
+/** The store is slow for one call in ten, and a purchase takes several. */
+const CONNECTIONS = 128;
 
 export const UNIT_COINS = 100;
 export const SKU = 'coins_100';
@@ -35,7 +36,7 @@ export interface Bought {
   readonly refundedAt: number[];
 }
 
-/** Buyers over 64 connections, and the people who refund purchases at the store. Each request is sent again until it is answered. */
+/** Buyers over many connections, and the people who refund purchases at the store. Each request is sent again until it is answered. */
 export class PurchaseLoad {
   readonly bought: Bought[] = [];
   readonly installs: readonly string[];
@@ -58,10 +59,11 @@ export class PurchaseLoad {
     this.#isClosed = true;
   }
 
-  async run(): Promise<void> {
+  /** Sells until all is sold, or until a time. */
+  async run(endAt: number): Promise<void> {
     const numbers = Array.from({ length: this.#purchases }).keys();
     const one = async (): Promise<void> => {
-      for (const number of numbers) await this.#live(number);
+      for (const number of numbers) if (now() < endAt) await this.#live(number);
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, one));
   }

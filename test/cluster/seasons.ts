@@ -30,7 +30,7 @@ export interface SeasonScenario {
 export const seasonScenarios: readonly SeasonScenario[] = [
   {
     name: 'season-kill',
-    about: 'a season ends while four workers and their Redis die again and again',
+    about: 'a season ends while two workers and their Redis die again and again',
     isOnCluster: false,
     killsMs: 5000,
     players: 100_000,
