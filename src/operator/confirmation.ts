@@ -3,7 +3,7 @@ import { refuse } from '../errors.ts';
 import type { ConsoleSession } from '../server/identity/server-keys.ts';
 import type { Operation, OperatorParts } from './operation.ts';
 
-type Asked = Pick<Operation, 'name' | 'cannotBeUndone'>;
+type Asked = Pick<Operation, 'name' | 'cannotBeUndone' | 'handsOutSecret'>;
 
 /**
  * Names a question of a change: the operation, its input and the sentence with all figures. The page of the console shows the question, and
@@ -14,6 +14,11 @@ export function nameOfQuestion({ name }: Asked, input: Readonly<Record<string, u
     .filter(([, value]) => value !== undefined)
     .toSorted(([one], [other]) => (one < other ? -1 : 1));
   return hash('sha256', JSON.stringify([name, fields, question]), 'base64url').slice(0, 22);
+}
+
+/** Whether the console asks for the operator's key once more. */
+export function needsKey({ cannotBeUndone, handsOutSecret }: Omit<Asked, 'name'>): boolean {
+  return cannotBeUndone === true || handsOutSecret === true;
 }
 
 /**
@@ -27,8 +32,10 @@ export function confirmedIn(
   { now }: Pick<OperatorParts, 'now'>,
 ): (question: string) => Promise<void> {
   return async (question) => {
-    if (declared.cannotBeUndone === true && confirmedUntil <= now())
-      throw refuse('forbidden', { message: 'This cannot be undone: type your key once more.', needs: 'key' });
+    if (needsKey(declared) && confirmedUntil <= now()) {
+      const why = declared.cannotBeUndone === true ? 'cannot be undone' : 'hands out a secret';
+      throw refuse('forbidden', { message: `This ${why}: type your key once more.`, needs: 'key' });
+    }
     const seen = nameOfQuestion(declared, input, question);
     if (says !== seen)
       throw refuse('forbidden', {

@@ -89,10 +89,10 @@ const Logged = ShownLogEntry.optional().meta({ description: "The entry of the op
 /** A search through a board with a million players takes some seconds. */
 const DEADLINE_MS = 20_000;
 
-/** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Server keys are made and revoked by the tool alone. */
+/** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Server keys are made by the tool and the console alone. */
 export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(endpointOf);
 
-function endpointOf(declared: Operation): Endpoint<OperatorParts> {
+export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
   const { method, path, operationId, summary, description = '', role, input, reply, example, bodyLimitBytes } = declared;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   const isInPath = (name: string): boolean => inPath.includes(name);

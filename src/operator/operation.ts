@@ -38,6 +38,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly example: string;
   /** What it did cannot be taken back: the console asks for the key once more. */
   readonly cannotBeUndone?: boolean;
+  /** It shows a secret, once. The console asks for the key once more, too: what a secret opens stays open after the session. */
+  readonly handsOutSecret?: boolean;
   /** The longest body by HTTP, where it may be longer than those of other endpoints. */
   readonly bodyLimitBytes?: number;
   /**

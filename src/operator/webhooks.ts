@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
 import { invalid, refuse } from '../errors.ts';
+import { AheadOfLog } from '../features/events/log.ts';
 import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';
 import { MOST_URL_LENGTH } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
-import { HOOK_ID, KEPT_ATTEMPTS, type HookRecord } from '../features/webhooks/model.ts';
+import { HOOK_ID, KEPT_ATTEMPTS, typesOf, type HookRecord } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
-import { operation, Reason } from './operation.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const Id = z.string().regex(HOOK_ID, 'Must be the id of a webhook: 8 small letters and digits').meta({ example: 'k3v9x0ab' });
 
@@ -49,6 +50,16 @@ const Webhook = z
     oldSecretsUntil: z.iso.datetime().optional().meta({ description: 'Until then a former secret signs beside the present one.' }),
     waitingAccounts: z.number().int().meta({ description: 'Accounts whose event failed, and whose next attempt is to come.', example: 0 }),
     delivering: z.boolean().meta({ description: 'A process of the service delivers its events.', example: true }),
+    lagSeconds: z.number().int().optional().meta({
+      description:
+        'Where webhooks are listed or shown: since the oldest event that it has not got, without those of accounts that wait. Left out with EVENTS=off.',
+      example: 0,
+    }),
+    lastDeliveredAt: z.iso.datetime().optional().meta({ description: 'Likewise: when the last attempt that delivered began.' }),
+    lastFailure: z
+      .object({ at: z.iso.datetime(), event: z.string(), status: z.number().int().optional(), error: z.string().optional() })
+      .optional()
+      .meta({ description: 'Likewise: the last attempt that failed.' }),
   })
   .meta({ id: 'Webhook' });
 
@@ -97,6 +108,31 @@ function recordOf(id: string, { url, types, createdAt, disabled, secrets }: Hook
   };
 }
 
+/** With what a person asks first: how far it is behind, and what failed. */
+async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorParts): Promise<z.input<typeof Webhook>> {
+  const { cursor } = hook;
+  const [{ delivered, failed }, page] = await Promise.all([
+    hooks.lastOf(hook.id),
+    cursor === undefined ? undefined : events?.read(cursor, 1, typesOf(hook)).catch(nothingAhead),
+  ]);
+  const [oldest] = page?.events ?? [];
+  const lagSeconds = oldest === undefined ? 0 : Math.max(0, Math.round((now() - Date.parse(oldest.at)) / 1000));
+  return {
+    ...shown(hook),
+    // One look finds no event of rare types in a long log.
+    ...(page === undefined || (oldest === undefined && !page.isEnd) ? {} : { lagSeconds }),
+    ...(delivered === undefined ? {} : { lastDeliveredAt: isoTime(delivered.at)! }),
+    ...(failed === undefined
+      ? {}
+      : { lastFailure: { at: isoTime(failed.at)!, event: failed.event, status: failed.status, error: failed.error } }),
+  };
+}
+
+/** A hook that stands ahead of the log lags behind nothing that can be named. */
+function nothingAhead(error: unknown): undefined {
+  if (!(error instanceof AheadOfLog)) throw error;
+}
+
 /** Without path and query: either may hold a secret, and the log is for good. */
 const placeOf = (url: string): string => new URL(url).origin;
 
@@ -110,8 +146,9 @@ export const listWebhooks = operation({
   input: z.object({}),
   reply: z.object({ webhooks: z.array(Webhook) }),
   example: `curl -s $base/v1/admin/webhooks -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare(_, { hooks }) {
-    return { reply: { webhooks: (await hooks.list()).map(shown) } };
+  async prepare(_, parts) {
+    const hooks = await parts.hooks.list();
+    return { reply: { webhooks: await Promise.all(hooks.map((hook) => shownWhole(hook, parts))) } };
   },
 });
 
@@ -126,9 +163,9 @@ export const showWebhook = operation({
   reply: z.object({ webhook: Webhook }),
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ id }, { hooks }) {
-    const hook = await hooks.find(id);
-    return hook === undefined ? refuse('webhook_not_found') : { reply: { webhook: shown(hook) } };
+  async prepare({ id }, parts) {
+    const hook = await parts.hooks.find(id);
+    return hook === undefined ? refuse('webhook_not_found') : { reply: { webhook: await shownWhole(hook, parts) } };
   },
 });
 
@@ -160,6 +197,7 @@ export const addWebhook = operation({
   path: '/v1/admin/webhooks',
   operationId: 'addWebhook',
   role: 'admin',
+  handsOutSecret: true,
   summary: 'Adds a webhook, and shows its secret once.',
   description:
     'It gets the events that happen from then on. The secret signs each request by the Standard Webhooks specification. Whoever runs the ' +
@@ -196,6 +234,7 @@ export const rotateWebhook = operation({
   path: '/v1/admin/webhooks/{id}/rotate',
   operationId: 'rotateWebhook',
   role: 'admin',
+  handsOutSecret: true,
   summary: 'Makes a new secret of a webhook, and shows it once. The old one signs beside it for a while.',
   input: z.object({
     id: Id,
@@ -219,7 +258,8 @@ export const rotateWebhook = operation({
     if (hook === undefined) return refuse('webhook_not_found');
     const oldUntil = now() + overlapMinutes * 60_000;
     return {
-      question: `Make a new secret for ${hook.url}, and end the present one at ${isoTime(oldUntil)}?`,
+      // Without a time, which would be another one when the question is confirmed.
+      question: `Make a new secret for ${hook.url}, and end the present one ${overlapMinutes === 0 ? 'at once' : `in ${overlapMinutes} minutes`}?`,
       what: { id, url: placeOf(hook.url), overlapMinutes },
       why: reason,
       async act() {
@@ -275,6 +315,7 @@ export const removeWebhook = operation({
   path: '/v1/admin/webhooks/{id}/remove',
   operationId: 'removeWebhook',
   role: 'admin',
+  cannotBeUndone: true,
   summary: 'Removes a webhook, with its secrets and its deliveries.',
   input: z.object({ id: Id, reason: OptionalReason }),
   reply: z.object({ id: Id }),

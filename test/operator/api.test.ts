@@ -55,6 +55,19 @@ describe('accounts', () => {
     ]);
   });
 
+  test('show tells the best scores with their ranks, and that those of a banned account are hidden', async () => {
+    const { accountId, installId } = await account();
+    const other = await account();
+    const game = freshId('game').toLowerCase();
+    for (const score of [5, 9, 7]) await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' });
+    await service.post(`/v1/highscores/${game}`, { installId: other.installId, score: 10, name: 'Bo' });
+    const best = { game, playerId: expect.any(String), name: 'Ada', score: 9, at: expect.any(String) };
+    const boards = async () => (await look(`/accounts/${accountId}`)).body.boards;
+    expect(await boards()).toEqual({ count: 1, games: [game], scores: [{ ...best, rank: 2 }] });
+    await change(`/accounts/${accountId}/ban`, { reason: 'cheats' });
+    await expect.poll(boards).toEqual({ count: 1, games: [game], scores: [best] });
+  });
+
   test('show tells balance, history, sessions, trial, subscription and entitlement', async () => {
     const { accountId } = await account(10, 20);
     const { status, body } = await look(`/accounts/${accountId}?at=${new Date(service.now() - 3_600_000).toISOString()}`);
@@ -71,7 +84,7 @@ describe('accounts', () => {
       subscription: { subscribed: false, source: 'none' },
       entitlement: { state: 'none', access: false },
       purchases: [],
-      boards: { count: 0, games: [] },
+      boards: { count: 0, games: [], scores: [] },
       guests: [],
     });
     expect(body.history.map(({ coins }: { coins: number }) => coins)).toEqual([20, 10]);

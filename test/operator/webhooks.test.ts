@@ -86,8 +86,10 @@ describe('a webhook', () => {
         durationMs: expect.any(Number),
       },
     ]);
-    expect((await look(`/${id}`)).body).toEqual({ ok: true, webhook: { ...webhook, delivering: true } });
-    expect((await look('')).body.webhooks).toEqual([{ ...webhook, delivering: true }]);
+    await eventually(async () => (await look(`/${id}`)).body.webhook.lagSeconds === 0);
+    const whole = { ...webhook, delivering: true, lagSeconds: 0, lastDeliveredAt: time };
+    expect((await look(`/${id}`)).body).toEqual({ ok: true, webhook: whole });
+    expect((await look('')).body.webhooks).toEqual([whole]);
     const shown = JSON.stringify([
       (await look('')).body,
       (await look(`/${id}`)).body,
@@ -137,6 +139,10 @@ describe('a webhook', () => {
       disabledAt: time,
     });
     const accountId = await credit();
+    // It lags behind the event that it does not get.
+    service.advance(100_000);
+    await eventually(async () => (await look(`/${id}`)).body.webhook.lagSeconds > 90);
+    service.advance(-100_000);
     const rotated = (await change(`/${id}/rotate`, { overlapMinutes: 60 })).body;
     expect(rotated).toEqual({
       ok: true,
@@ -154,6 +160,13 @@ describe('a webhook', () => {
     expect(JSON.parse((await service.service.redis.hget(hookKeys.hooks, id))!).secrets).toHaveLength(2);
     await credit();
     await eventually(() => receiver.received.at(-1)!.headers['webhook-signature']!.split(' ').length === 2);
+    receiver.answer = (_, response) => void response.writeHead(503).end();
+    await credit();
+    await eventually(async () => (await look(`/${id}`)).body.webhook.lastFailure !== undefined);
+    // Events of other tests come too.
+    const failing = (await look('')).body.webhooks.find((hook: { id: string }) => hook.id === id);
+    expect(failing).toMatchObject({ lastDeliveredAt: time, lastFailure: { at: time, status: 503 } });
+    expect(receiver.received.map(({ headers: sent }) => sent['webhook-id'])).toContain(failing.lastFailure.event);
   });
 
   test('gets an event again that an operator repeats, and all since a time that one replays', async () => {

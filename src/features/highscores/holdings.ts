@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { defineScript } from '../../redis/script.ts';
 import { isSetCursor } from '../../redis/set-pages.ts';
+import { BestScore, bestScores } from './best-scores.ts';
 import { boardAuditor } from './board-auditor.ts';
 import { hideScores, moveScores, OwnScore, removeScores, scoresPage } from './account-scores.ts';
 import { seasonAuditor } from './season-auditor.ts';
@@ -17,6 +18,9 @@ const sampleBoards = defineScript({
 
 /** Games that are shown of an account. */
 const MOST_BOARDS = 100;
+
+/** Boards whose score is shown, two scripts each. */
+const MOST_SCORES = 20;
 
 /** The account's entries on boards, in their archives and in their seasons. Its set names the boards. */
 export const scoreHolding = {
@@ -40,11 +44,15 @@ export const scoreHolding = {
   },
   shown: {
     shape: {
-      boards: z.object({ count: z.number().int(), games: z.array(z.string()) }).meta({ description: `${MOST_BOARDS} games at most.` }),
+      boards: z
+        .object({ count: z.number().int(), games: z.array(z.string()), scores: z.array(BestScore) })
+        .meta({ description: `${MOST_BOARDS} games at most, and the best score on the first ${MOST_SCORES} of them.` }),
     },
-    async show({ accountId }, { scripts }) {
-      const [, count, ...games] = await scripts.run(sampleBoards, { boards: boardKeys.ofAccount(accountId) }, { most: MOST_BOARDS });
-      return { boards: { count: Number(count), games: games.toSorted() } };
+    async show({ accountId }, parts) {
+      const keys = { boards: boardKeys.ofAccount(accountId) };
+      const [, count, ...sample] = await parts.scripts.run(sampleBoards, keys, { most: MOST_BOARDS });
+      const games = sample.toSorted();
+      return { boards: { count: Number(count), games, scores: await bestScores(accountId, games.slice(0, MOST_SCORES), parts) } };
     },
   },
   auditors: () => [boardAuditor, seasonAuditor],

@@ -268,6 +268,10 @@ function textOfAccount(account: Shown): string {
     ['first run', minuteOfText(account.firstRunAt)],
     ['sessions', `${sessions.listed.length} of pairings and stores; all ended together: ${timesOf(sessions.signOutsEverywhere)}`],
     ['boards', account.boards.games.join(', ') + (account.boards.count > account.boards.games.length ? ` of ${account.boards.count}` : '')],
+    [
+      'best scores',
+      account.boards.scores.map(({ game, score, rank }) => `${game} ${score}${rank === undefined ? '' : ` (rank ${rank})`}`).join(', '),
+    ],
     ['rooms', account.rooms.map(({ code, phase, playerId }) => `${code} (${phase}, ${playerId})`).join(', ')],
     ['guests moved in', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entriesText(entries)})`).join(', ')],
   ];

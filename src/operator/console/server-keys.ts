@@ -1,9 +1,10 @@
 import { GameId } from '../../features/catalogue/model.ts';
 import { isoTime } from '../../accounts/fields.ts';
+import { creation, heirsText, madeBy, revocation, rotation, scopesText } from '../key-changes.ts';
 import { Reason } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../../server/identity/server-key-changes.ts';
-import { roles, roleWord, type Role } from '../../server/identity/roles.ts';
+import { roles, type Role } from '../../server/identity/roles.ts';
 import { scopes, type Scope } from '../../server/identity/server-keys.ts';
 import type { Command, CommandGroup, CommandInput, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
@@ -47,19 +48,11 @@ const create: Command = {
     const why = whyOf(flags);
     return async (tool) => {
       const expiresAt = lifeMs === undefined ? undefined : tool.now() + lifeMs;
-      const end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`;
-      const reach = game === undefined ? '' : ` of the game ${game}`;
-      const what = scopesText(granted, role);
-      await tool.confirm(`Make the server key "${name}" for ${what}${reach}, ${end}?`);
-      const change = {
-        action: 'keys create',
-        what: { name, scopes: granted.join(','), ...(role === undefined ? {} : { role }), ...(game === undefined ? {} : { game }) },
-        why,
-        noted: ({ id }: MadeKey) => ({ id }),
-      };
-      const made = await refusing(
-        loggedChange(tool, change, () => changesOf(tool).create({ name, scopes: granted, role, game, expiresAt })),
-      );
+      const key = { name, scopes: granted, role, game, expiresAt };
+      const { question, what } = creation(key);
+      await tool.confirm(question);
+      const change = { action: 'keys create', what, why, noted: ({ id }: MadeKey) => ({ id }) };
+      const made = await refusing(loggedChange(tool, change, () => changesOf(tool).create(key)));
       return {
         text: shown(made, ''),
         json: { ...made, name, scopes: granted, role: shownRole(granted, role), game, expiresAt: isoTime(expiresAt) },
@@ -89,8 +82,9 @@ const rotate: Command = {
       const life = lifeMs ?? oldLifeMs;
       const expiresAt = life === undefined ? undefined : tool.now() + life;
       const oldEndsAt = Math.min(tool.now() + overlapMs, old.expiresAt ?? Infinity);
-      await tool.confirm(`Make a new key for "${old.name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`);
-      const change = { action: 'keys rotate', what: { id }, why, noted: (key: MadeKey) => ({ id: key.id }) };
+      const { question, what } = rotation(old, oldEndsAt);
+      await tool.confirm(question);
+      const change = { action: 'keys rotate', what, why, noted: (key: MadeKey) => ({ id: key.id }) };
       const made = await refusing(loggedChange(tool, change, () => changesOf(tool).rotate(id, oldEndsAt, expiresAt)));
       const { name, scopes: granted, role, game } = old;
       const json = {
@@ -120,10 +114,13 @@ const revoke: Command = {
       const key = await refusing(changesOf(tool).find(id));
       const isRevoked = { text: `${id} was revoked already.`, json: { id, revoked: true, wasRevoked: true } };
       if (key.state === 'revoked') return isRevoked;
-      await tool.confirm(`Revoke the server key ${id} ("${key.name}")? Servers that use it are refused at once.`);
-      const change = { action: 'keys revoke', what: { id }, why };
+      const made = await madeBy(id, await changesOf(tool).list(), tool.parts);
+      const { question, what } = revocation(key, made);
+      await tool.confirm(question);
+      const change = { action: 'keys revoke', what, why };
       const isNew = await refusing(loggedChange(tool, change, () => changesOf(tool).revoke(id)));
-      return isNew ? { text: `Revoked ${id}.`, json: { id, revoked: true, wasRevoked: false } } : isRevoked;
+      const json = { id, revoked: true, wasRevoked: false, ...(made.length === 0 ? {} : { made: made.map((each) => each.id) }) };
+      return isNew ? { text: `Revoked ${id}.${heirsText(made)}`, json } : isRevoked;
     };
   },
 };
@@ -176,11 +173,6 @@ function roleOf(text: string | undefined): Role | undefined {
 
 function shownRole(granted: readonly Scope[], role: Role | undefined): Role | undefined {
   return granted.includes('admin') ? (role ?? 'admin') : undefined;
-}
-
-/** A role other than `admin` behind the scope: `coins, admin:support`. */
-function scopesText(granted: readonly Scope[], role: Role = 'admin', separator = ', '): string {
-  return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(separator);
 }
 
 function gameOf(text: string | undefined): string | undefined {

@@ -32,12 +32,14 @@ export const webhooks: CommandGroup = {
         all.length === 0
           ? 'There are no webhooks.'
           : table(
-              ['ID', 'STATE', 'WAITING', 'MADE (UTC)', 'TYPES', 'URL'],
+              ['ID', 'STATE', 'BEHIND', 'WAITING', 'MADE (UTC)', 'LAST FAILURE (UTC)', 'TYPES', 'URL'],
               all.map((hook) => [
                 hook.id,
                 stateOf(hook),
+                behindText(hook),
                 String(hook.waitingAccounts),
                 minuteOfText(hook.createdAt),
+                failureText(hook),
                 hook.types?.join(',') ?? 'all',
                 hook.url,
               ]),
@@ -121,6 +123,13 @@ function stateOf({ state, disabledBy, delivering }: Shown): string {
   return delivering ? 'active' : 'active (no process delivers)';
 }
 
+const behindText = ({ lagSeconds }: Shown): string => (lagSeconds === undefined ? '' : `${lagSeconds} s`);
+
+function failureText({ lastFailure }: Shown): string {
+  if (lastFailure === undefined) return '';
+  return `${minuteOfText(lastFailure.at)} ${lastFailure.status ?? lastFailure.error ?? ''}`.trim();
+}
+
 function textOf(hook: Shown): string {
   const { id, url, types, createdAt, disabledAt, oldSecretsUntil, waitingAccounts } = hook;
   return [
@@ -131,6 +140,9 @@ function textOf(hook: Shown): string {
       ['state', `${stateOf(hook)}${disabledAt === undefined ? '' : `, since ${minuteOfText(disabledAt)} UTC`}`],
       ['made', `${minuteOfText(createdAt)} UTC`],
       ['waiting', `${waitingAccounts} accounts whose event failed`],
+      ...(hook.lagSeconds === undefined ? [] : [['behind', behindText(hook)] as const]),
+      ...(hook.lastDeliveredAt === undefined ? [] : [['last delivery', `${minuteOfText(hook.lastDeliveredAt)} UTC`] as const]),
+      ...(hook.lastFailure === undefined ? [] : [['last failure', failureText(hook)] as const]),
       ...(oldSecretsUntil === undefined ? [] : [['old secret', `signs too until ${minuteOfText(oldSecretsUntil)} UTC`] as const]),
     ]),
   ].join('\n\n');

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
 import { invalid, Refusal } from '../../errors.ts';
 import { check } from '../../server/http/request-data.ts';
-import { nameOfQuestion } from '../confirmation.ts';
+import { needsKey, nameOfQuestion } from '../confirmation.ts';
 import { operations, performWith, refuseWithoutKey } from '../endpoints.ts';
+import { keyOperations } from '../server-keys.ts';
 import type { OperatorParts } from '../operation.ts';
 
 /** As long as the longest body of an operation, and its name. */
@@ -27,24 +28,25 @@ export const ask = endpoint({
     /** What the page sends with the change, in the header x-console. */
     seen: z.string().optional(),
     cannotBeUndone: z.boolean(),
+    needsKey: z.boolean(),
   }),
-  errors: ['server_only', ...new Set(operations.flatMap(({ errors = [] }) => errors))],
+  errors: ['server_only', ...new Set([...operations, ...keyOperations].flatMap(({ errors = [] }) => errors))],
   example: '',
   deadlineMs: 20_000,
   async handle({ key, body: { operation: name, input } }, services: OperatorParts) {
     if (key === undefined) return refuseWithoutKey();
-    const declared = operations.find((each) => each.name === name && each.method === 'POST');
+    const declared = [...operations, ...keyOperations].find((each) => each.name === name && each.method === 'POST');
     if (declared === undefined) return invalid('operation', 'Is no change of operators');
     const given = check(declared.input, input)!;
-    const cannotBeUndone = declared.cannotBeUndone === true;
+    const asks = { cannotBeUndone: declared.cannotBeUndone === true, needsKey: needsKey(declared) };
     try {
       const done = await performWith(key, declared, given, services, async (question) => {
         throw new Question(question);
       });
-      return done instanceof Refusal ? done : { cannotBeUndone };
+      return done instanceof Refusal ? done : asks;
     } catch (error) {
       if (!(error instanceof Question)) throw error;
-      return { question: error.message, seen: nameOfQuestion(declared, given, error.message), cannotBeUndone };
+      return { question: error.message, seen: nameOfQuestion(declared, given, error.message), ...asks };
     }
   },
 });

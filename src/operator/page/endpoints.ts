@@ -2,6 +2,8 @@ import type { Config } from '../../config.ts';
 import { consoleOf } from '../../config.ts';
 import type { Services } from '../../declare.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
+import { endpointOf } from '../endpoints.ts';
+import { keyOperations } from '../server-keys.ts';
 import { ask } from './ask.ts';
 import { figures, serverKeys } from './figures.ts';
 import { closedPage, page } from './page.ts';
@@ -11,7 +13,14 @@ import { sessionEndpoints } from './session.ts';
  * The console in a browser: its page, its sessions, and what its page alone asks. It reads and changes by the endpoints below `/v1/admin`. No
  * document lists these: they change with the page.
  */
-export const consoleApi: readonly Endpoint<Services>[] = [page, ...sessionEndpoints, ask, figures, serverKeys];
+export const consoleApi: readonly Endpoint<Services>[] = [
+  page,
+  ...sessionEndpoints,
+  ask,
+  figures,
+  serverKeys,
+  ...keyOperations.map(endpointOf),
+];
 
 /** Those that a service with these settings has. */
 export function consoleEndpoints(config: Config): readonly Endpoint<Services>[] {

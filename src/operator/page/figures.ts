@@ -74,7 +74,7 @@ function valuesOf(text: string): ReadonlyMap<string, number> {
   return sums;
 }
 
-/** As `keys list`. Keys are made, rotated and revoked by the tool alone. */
+/** As `keys list`. */
 export const serverKeys = endpoint({
   method: 'GET',
   path: '/console/keys',

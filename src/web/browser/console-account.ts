@@ -415,13 +415,20 @@ function rooms({ rooms: seats }: Answer): HTMLElement {
   );
 }
 
-function boards({ boards: { count, games } }: Answer): HTMLElement {
-  const links: Part[] = (games as string[]).map((game) => make('li', {}, link(['boards', game], game)));
-  if (links.length === 0) return make('p', { className: 'none', textContent: 'No score.' });
+function boards({ boards: { count, games, scores } }: Answer): HTMLElement {
+  const rows = (scores as Answer[]).map(({ game, score, rank, name: shownName, at }) => [
+    link(['boards', game], game),
+    String(score),
+    rank === undefined ? chip('hidden', 'waiting') : String(rank),
+    make('bdi', { textContent: shownName }),
+    time(at),
+  ]);
+  const others = (games as string[]).filter((game) => !(scores as Answer[]).some((score) => score.game === game));
   return make(
     'div',
     {},
-    make('ul', { className: 'because' }, ...links),
-    count > links.length ? make('p', { className: 'hint', textContent: `and ${count - links.length} more` }) : '',
+    table('Best scores', ['Board', '#Score', '#Rank', 'Name', 'At (UTC)'], rows, 'No score.'),
+    make('ul', { className: 'because' }, ...others.map((game) => make('li', {}, link(['boards', game], game)))),
+    count > games.length ? make('p', { className: 'hint', textContent: `and ${count - games.length} more` }) : '',
   );
 }

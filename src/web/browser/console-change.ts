@@ -1,4 +1,4 @@
-import { admin, call, Failed, type Operator } from './console-calls.ts';
+import { admin, call, Failed, type Answer, type Operator } from './console-calls.ts';
 import { field, input, logTable, outcomeOf, type LogEntry, type Part } from './console-parts.ts';
 import { keyInput } from './console-sign-in.ts';
 import { make, onSubmit } from './dom.ts';
@@ -10,7 +10,7 @@ export interface Change {
   readonly title: string;
   /** As the log names it: `accounts adjust`. */
   readonly operation: string;
-  /** Below /v1/admin. */
+  /** Below /v1/admin, or of the console itself. */
   readonly path: string;
   /** Fields of the operation that are in the path. */
   readonly target: Readonly<Record<string, string>>;
@@ -24,6 +24,13 @@ export interface Change {
   readonly hasKey?: boolean;
   /** What has to be typed before it happens. Undefined: nothing. */
   readonly typed?: () => { readonly what: string; readonly number: string } | undefined;
+  /** What is shown once, of the reply. */
+  readonly secretOf?: (reply: Answer) => Secret;
+}
+
+interface Secret {
+  readonly label: string;
+  readonly text: string;
 }
 
 /** The question of a change, as the service puts it. */
@@ -32,6 +39,7 @@ interface Question {
   /** Goes with the change: the service refuses it if the question is another one by then. */
   readonly seen: string;
   readonly cannotBeUndone: boolean;
+  readonly needsKey: boolean;
 }
 
 /** A button that opens the dialog of a change. */
@@ -119,7 +127,8 @@ class Dialog {
   }
 
   /** @param problem what happened since the question was shown before */
-  #showQuestion({ question, seen, cannotBeUndone }: Question, problem = '', needsKey = cannotBeUndone): void {
+  #showQuestion(asks: Question, problem = ''): void {
+    const { question, seen, cannotBeUndone, needsKey } = asks;
     const said = alertOf(problem);
     const asked = this.#change.typed?.();
     const typed = asked && input('typed', '', { required: true, inputMode: 'numeric' });
@@ -142,7 +151,7 @@ class Dialog {
       }
       try {
         if (key !== undefined) await call('/console/session/confirm', { body: {}, key: key.value.trim() });
-        await this.#send(seen, cannotBeUndone, said);
+        await this.#send(asks, said);
       } catch (error) {
         said.textContent = (error as Error).message;
       }
@@ -152,22 +161,23 @@ class Dialog {
   }
 
   /** Sends the change. An answer that was lost is looked for in the log, and the same change is sent once more if it is not there. */
-  async #send(seen: string, cannotBeUndone: boolean, said: HTMLElement): Promise<void> {
+  async #send(asks: Question, said: HTMLElement): Promise<void> {
     const before = (await this.#newest())?.number ?? 0;
     for (let tries = 1; ; tries++) {
       try {
-        const { logged } = await call(`/v1/admin${this.#change.path}`, { body: this.#input, says: seen });
-        return this.#showDone(logged as LogEntry | undefined);
+        const { path, secretOf } = this.#change;
+        const reply = await call(path.startsWith('/console') ? path : `/v1/admin${path}`, { body: this.#input, says: asks.seen });
+        return this.#showDone(reply.logged as LogEntry | undefined, secretOf?.(reply));
       } catch (error) {
         if (!(error instanceof Failed)) throw error;
         const entry = error.isUnknown || tries > 1 ? await this.#logged(before) : undefined;
         if (entry !== undefined) return this.#showDone(entry);
-        if (error.details['needs'] === 'key')
-          return this.#showQuestion({ question: '', seen, cannotBeUndone, ...(await this.#ask()) } as Question, error.message, true);
+        if (error.details['needs'] === 'key') return this.#showQuestion({ ...asks, ...(await this.#ask()), needsKey: true }, error.message);
         if (error.details['needs'] === 'confirmation')
-          return this.#showQuestion({ ...(error.details as unknown as Question), cannotBeUndone }, error.message, false);
+          return this.#showQuestion({ ...asks, ...(error.details as Partial<Question>), needsKey: false }, error.message);
         if (!error.isUnknown) throw error;
-        if (tries === MOST_TRIES)
+        // Sent twice, it could make two secrets.
+        if (tries === MOST_TRIES || this.#change.secretOf !== undefined)
           throw new Failed(
             'lost',
             'The service does not answer, and the log does not show the change. It may have happened: look before you try again.',
@@ -196,7 +206,7 @@ class Dialog {
     return (entries as LogEntry[]).find(({ number, why }) => number > before && why === reason);
   }
 
-  #showDone(entry: LogEntry | undefined): void {
+  #showDone(entry: LogEntry | undefined, secret?: Secret): void {
     const outcome = entry === undefined ? 'done' : outcomeOf(entry);
     this.#hasHappened = true;
     const texts: Readonly<Record<string, string>> = {
@@ -208,13 +218,27 @@ class Dialog {
       textContent: texts[outcome] ?? 'Nobody knows yet whether it happened: look before you try again. The log has it:',
     });
     said.setAttribute('role', 'status');
-    this.#show(said, ...(entry === undefined ? [] : [logTable([entry])]), this.#row());
+    const isLost = secret === undefined && this.#change.secretOf !== undefined && outcome === 'done';
+    const lost = 'The secret was lost with the answer, and nothing keeps it: end what was made, and make another.';
+    this.#show(
+      ...(isLost ? [make('p', { className: 'warning', textContent: lost })] : []),
+      ...(secret === undefined ? [] : shownOnce(secret)),
+      said,
+      ...(entry === undefined ? [] : [logTable([entry])]),
+      this.#row(),
+    );
     this.#box.querySelector<HTMLElement>('.row button')?.focus();
   }
 }
 
 const MOST_TRIES = 4;
 const BETWEEN_TRIES_MS = 1500;
+
+function shownOnce({ label, text }: Secret): Part[] {
+  const shown = make('output', { className: 'code once', textContent: text });
+  shown.setAttribute('aria-label', label);
+  return [make('p', { textContent: `${label}. It is shown once, and kept nowhere: copy it before you close this.` }), shown];
+}
 
 function alertOf(text: string): HTMLElement {
   const made = make('p', { className: 'problem', textContent: text });

@@ -5,16 +5,24 @@ export interface Line {
 }
 
 const ACCOUNT_ID = /^[\w-]{22}$/;
-const NAMES = ['accountid', 'account_id', 'account'];
+const COLUMNS: Readonly<Record<string, 'accountId' | 'installId'>> = {
+  accountid: 'accountId',
+  account_id: 'accountId',
+  account: 'accountId',
+  installid: 'installId',
+  install_id: 'installId',
+};
+const INSTALL_ID = /^[\x21-\x7e]{8,128}$/;
 
 /** More belong to the tool in a terminal, which takes a million. */
 const MOST_LINES = 100_000;
 
 /**
- * Reads accounts of a CSV text: a column `accountId` among others, or without a header accountIds in front.
+ * Reads accounts of a CSV text, as the tool does: a column `accountId` or `installId` among others, or without a header accountIds in front. An
+ * installId is a secret: it becomes the accountId here, and is sent nowhere.
  * @throws Error that names the line that does not fit
  */
-export function accountsOf(text: string): Line[] {
+export async function accountsOf(text: string): Promise<Line[]> {
   const rows = text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
@@ -25,16 +33,36 @@ export function accountsOf(text: string): Line[] {
   if (rows.length > MOST_LINES) throw new Error('There are more than 100,000 lines: use npm run admin -- coins grant.');
   const separator = /[,;\t]/.exec(first.row.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
   const head = cellsOf(first.row, separator);
-  const column = head.findIndex((cell) => NAMES.includes(cell.toLowerCase()));
-  if (column === -1 && !ACCOUNT_ID.test(head[0]!))
-    throw new Error(
-      `Line ${first.line} is neither a header with a column accountId, nor does it begin with an accountId. A file of installIds is for npm run admin -- coins grant: they are secrets.`,
-    );
-  return rows.slice(column === -1 ? 0 : 1).map(({ line, row }) => {
-    const accountId = cellsOf(row, separator)[Math.max(column, 0)] ?? '';
-    if (!ACCOUNT_ID.test(accountId)) throw new Error(`Line ${line} has no accountId, which has 22 characters.`);
-    return { line, accountId };
+  const named = head.flatMap((cell, at) => {
+    const kind = COLUMNS[cell.toLowerCase()];
+    return kind === undefined ? [] : [{ at, kind }];
   });
+  if (named.length > 1) throw new Error(`Line ${first.line} has two columns that name accounts: leave one of them.`);
+  const [column] = named;
+  if (column === undefined && !ACCOUNT_ID.test(head[0]!))
+    throw new Error(
+      `Line ${first.line} is neither a header with a column accountId or installId, nor does it begin with an accountId. A file of installIds needs a header.`,
+    );
+  const { at, kind } = column ?? { at: 0, kind: 'accountId' };
+  return Promise.all(
+    rows.slice(column === undefined ? 0 : 1).map(async ({ line, row }) => {
+      const cell = cellsOf(row, separator)[at] ?? '';
+      // The message has nothing of the cell: it may be a secret.
+      if (!(kind === 'accountId' ? ACCOUNT_ID : INSTALL_ID).test(cell))
+        throw new Error(`Line ${line} has no ${kind}, which has ${kind === 'accountId' ? '22' : '8 to 128'} characters.`);
+      return { line, accountId: kind === 'accountId' ? cell : await accountIdOf(cell) };
+    }),
+  );
+}
+
+/** As the service has it: the first 132 bits of a SHA-256. */
+async function accountIdOf(installId: string): Promise<string> {
+  // Browsers hash on pages over TLS, and on this machine.
+  if (globalThis.crypto?.subtle === undefined)
+    throw new Error('installIds need the console over https: this browser hashes them there only.');
+  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(`coinop:account:${installId}`));
+  const text = btoa(String.fromCodePoint(...new Uint8Array(bytes)));
+  return text.replaceAll('+', '-').replaceAll('/', '_').slice(0, 22);
 }
 
 /** Cells with quotes as RFC 4180 has them. */

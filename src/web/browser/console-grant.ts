@@ -48,7 +48,11 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
   const form = make(
     'form',
     { className: 'stack' },
-    field('A CSV file with a column accountId', file),
+    field(
+      'A CSV file with a column accountId or installId',
+      file,
+      'An installId is a secret: it becomes the accountId in this browser, and is sent nowhere.',
+    ),
     field('or its lines', text),
     make(
       'div',
@@ -64,7 +68,7 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
     said.textContent = '';
     try {
       const terms = { coins: Number(amount.value), key: key.value.trim(), reason: reason.value.trim().normalize('NFC') };
-      const bulk = new Bulk(accountsOf(text.value), terms, result, signal);
+      const bulk = new Bulk(await accountsOf(text.value), terms, result, signal);
       await bulk.look();
     } catch (error) {
       said.textContent = (error as Error).message;

@@ -409,30 +409,6 @@ async function exportLog(asked: Readonly<Record<string, string | undefined>>, sa
   }
 }
 
-export async function keysView({ signal }: Asked): Promise<Shown> {
-  const { keys } = await call('/console/keys', { signal });
-  const rows = (keys as Answer[]).map((each) => [
-    link(['log'], each.id, { operator: `key:${each.id}` }),
-    each.name,
-    chip(each.state, each.state === 'valid' ? 'live' : 'waiting'),
-    each.role ?? each.scopes.join(', '),
-    each.game,
-    time(each.createdAt),
-    time(each.expiresAt),
-    time(each.usedAt),
-  ]);
-  return {
-    title: 'Server keys',
-    parts: [
-      make('p', {
-        className: 'lead',
-        textContent: 'Keys are made, rotated and revoked by npm run admin -- keys alone, so that a stolen one cannot make another.',
-      }),
-      section('All keys', table('Server keys', ['Key', 'Name', 'State', 'May', 'Game', 'Made', 'Ends', 'Used last'], rows, 'No keys.')),
-    ],
-  };
-}
-
 const FIGURES: Readonly<Record<string, string>> = {
   coinop_http_requests_in_flight: 'Requests in flight',
   coinop_live_sockets: 'Open WebSockets',

@@ -68,8 +68,11 @@ export function table(
 ): HTMLElement {
   if (rows.length === 0) return make('p', { className: 'none', textContent: none });
   const isNumber = columns.map((name) => name.startsWith('#'));
+  // The column of buttons has no name, and a header without text helps nobody.
   const heads = columns.map((name, index) =>
-    make('th', { scope: 'col', className: isNumber[index] === true ? 'number' : '', textContent: name.replace('#', '') }),
+    name === ''
+      ? make('td')
+      : make('th', { scope: 'col', className: isNumber[index] === true ? 'number' : '', textContent: name.replace('#', '') }),
   );
   const lines = rows.map((cells) =>
     make('tr', {}, ...cells.map((cell, index) => make('td', { className: isNumber[index] === true ? 'number' : '' }, cell ?? '–'))),

@@ -1,11 +1,13 @@
 import { accountView } from './console-account.ts';
 import { call, Failed, mayAct, type Operator } from './console-calls.ts';
 import { grantView } from './console-grant.ts';
-import { accountsView, boardsView, boardView, figuresView, keysView, logView, purchasesView, purchaseView } from './console-lists.ts';
+import { accountsView, boardsView, boardView, figuresView, logView, purchasesView, purchaseView } from './console-lists.ts';
+import { keysView } from './console-keys.ts';
 import { hashOf, link, type Asked, type Shown } from './console-parts.ts';
 import { roomsView, roomView } from './console-room.ts';
 import { foundView, searchFrom, searchView } from './console-search.ts';
 import { signInView } from './console-sign-in.ts';
+import { webhooksView, webhookView } from './console-webhooks.ts';
 import { byId, make, onPress, onSubmit } from './dom.ts';
 
 type View = (asked: Asked) => Promise<Shown>;
@@ -20,6 +22,7 @@ const views: Readonly<Record<string, View>> = {
   log: logView,
   grant: grantView,
   keys: keysView,
+  webhooks: (asked) => (asked.words.length === 0 ? webhooksView(asked) : webhookView(asked)),
   health: figuresView,
 };
 
@@ -126,6 +129,7 @@ function bar(who: Operator): Node[] {
     ['purchases', 'Purchases', who.game === undefined],
     ['log', 'Log', who.game === undefined],
     ['grant', 'Bulk grant', mayAct(who, 'economist') && who.game === undefined],
+    ['webhooks', 'Webhooks', who.game === undefined],
     ['keys', 'Keys', mayAct(who, 'admin') && who.game === undefined],
     ['health', 'Health', who.game === undefined],
   ];

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { HoldingParts } from '../../accounts/holdings.ts';
+import { GameId } from '../catalogue/model.ts';
+import { readEntry } from './account-scores.ts';
+import { aroundScript } from './around.ts';
+import { ALL_TIME, BoardEntry, boardKeys, parseEntries } from './model.ts';
+
+export const BestScore = BoardEntry.omit({ rank: true }).extend({
+  game: GameId,
+  rank: z.number().int().optional().meta({ description: 'Left out: the entry is hidden, because the account is banned.', example: 3 }),
+});
+
+/** The account's best score on each of these boards of all time, where it has one. Entries that a ban hides are among them. */
+export async function bestScores(
+  accountId: string,
+  games: readonly string[],
+  parts: Pick<HoldingParts, 'scripts' | 'catalogue'>,
+): Promise<z.output<typeof BestScore>[]> {
+  const found = await Promise.all(games.map((game) => bestOn(game, accountId, parts)));
+  return found.flatMap((score) => score ?? []);
+}
+
+async function bestOn(game: string, accountId: string, { scripts, catalogue }: Pick<HoldingParts, 'scripts' | 'catalogue'>) {
+  const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
+  const [word, ...figures] = await scripts.run(readEntry, keys, { accountId });
+  if (word === 'none') return undefined;
+  const { rank: _, ...entry } = parseEntries(figures)[0]!;
+  const args = { order: catalogue.orderOf(game), period: '', season: ALL_TIME, limit: 0, accountId: '', playerId: entry.playerId };
+  const [shown, , , , , rank] = await scripts.runWithoutAccount(aroundScript, keys, args);
+  return { game, ...entry, ...(shown === 'around' ? { rank: Number(rank) } : {}) };
+}

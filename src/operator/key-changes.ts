@@ -1,0 +1,55 @@
+import type { ListedKey, NewKey } from '../server/identity/server-key-changes.ts';
+import { roleWord, type Role } from '../server/identity/roles.ts';
+import type { Scope } from '../server/identity/server-keys.ts';
+import { searchLog } from './log-filter.ts';
+import type { OperatorParts } from './operation.ts';
+
+/** Changes of server keys, as the tool and the console ask for them and log them. */
+
+interface AskedChange {
+  readonly question: string;
+  /** For the log. */
+  readonly what: Readonly<Record<string, string>>;
+}
+
+export function creation({ name, scopes, role, game, expiresAt }: NewKey): AskedChange {
+  const end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`;
+  const reach = game === undefined ? '' : ` of the game ${game}`;
+  return {
+    question: `Make the server key "${name}" for ${scopesText(scopes, role)}${reach}, ${end}?`,
+    what: { name, scopes: scopes.join(','), ...(role === undefined ? {} : { role }), ...(game === undefined ? {} : { game }) },
+  };
+}
+
+export function rotation({ id, name }: ListedKey, oldEndsAt: number): AskedChange {
+  return { question: `Make a new key for "${name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`, what: { id } };
+}
+
+/** @param made valid keys that this key has made: whoever stole it may have them */
+export function revocation({ id, name }: ListedKey, made: readonly ListedKey[]): AskedChange {
+  return { question: `Revoke the server key ${id} ("${name}")? Servers that use it are refused at once.${heirsText(made)}`, what: { id } };
+}
+
+/** '' without keys, else a sentence with a blank in front. */
+export function heirsText(made: readonly ListedKey[]): string {
+  const heirs = made.map(({ id, name }) => `${id} ("${name}")`).join(', ');
+  return heirs === '' ? '' : ` It has made keys that stay valid: ${heirs}. If it leaked, revoke them too.`;
+}
+
+/** Entries of the log that are looked at for keys that a key has made. */
+const MOST_MADE = 100;
+
+/** The valid keys that an operator with this key has made or rotated. */
+export async function madeBy(id: string, keys: readonly ListedKey[], parts: Pick<OperatorParts, 'scripts'>): Promise<ListedKey[]> {
+  const { entries } = await searchLog({ operator: `key:${id}`, action: 'keys' }, 0, MOST_MADE, parts);
+  const made = new Set(entries.map(({ outcome }) => outcome?.['id']));
+  return keys.filter((key) => key.state === 'valid' && key.id !== id && made.has(key.id));
+}
+
+/** A role other than `admin` behind the scope: `coins, admin:support`. */
+export function scopesText(granted: readonly Scope[], role: Role = 'admin', separator = ', '): string {
+  return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(separator);
+}
+
+/** `2026-11-22 16:20`, in UTC. */
+const minuteOf = (time: number): string => new Date(time).toISOString().slice(0, 16).replace('T', ' ');

@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import { isoTime } from '../accounts/fields.ts';
+import { invalid, refuse, type Refusal } from '../errors.ts';
+import { GameId } from '../features/catalogue/model.ts';
+import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../server/identity/server-key-changes.ts';
+import { KEY_ID } from '../server/identity/server-key-record.ts';
+import { roles } from '../server/identity/roles.ts';
+import { scopes } from '../server/identity/server-keys.ts';
+import { creation, madeBy, revocation, rotation } from './key-changes.ts';
+import { operation, Reason, type Operation, type Operator, type OperatorParts } from './operation.ts';
+
+/**
+ * Server keys as the console makes them, rotates them and ends them; the tool has commands of its own (`console/server-keys.ts`). These are no
+ * paths of `/v1/admin`: a key that a server holds, and that leaks there, makes no other one without the sessions, limits and questions of the
+ * console.
+ */
+
+const DAY_MS = 86_400_000;
+
+/** A year and a day. A key without an end is for the tool to make. */
+const MOST_DAYS = 366;
+
+/** Time to give the new key to all servers. */
+const OVERLAP_DAYS = 7;
+
+const Id = z.string().regex(KEY_ID, 'Must be the id of a server key: 8 characters').meta({ example: 'ab12cd34' });
+const Days = z
+  .number()
+  .int()
+  .min(1)
+  .max(MOST_DAYS)
+  .meta({ description: `When it ends, in days from now: 1 to ${MOST_DAYS}.`, example: 90 });
+const Made = z.object({
+  id: Id,
+  token: z.string().meta({ description: 'The key. Shown once.' }),
+  expiresAt: z.iso.datetime(),
+});
+
+const createKey = operation({
+  name: 'keys create',
+  method: 'POST',
+  path: '/console/keys',
+  operationId: 'createServerKey',
+  role: 'admin',
+  handsOutSecret: true,
+  summary: 'Makes a server key, and shows it once.',
+  input: z.object({
+    name: KeyName,
+    scopes: z.array(z.enum(scopes)).max(scopes.length).optional(),
+    role: z.enum(roles).optional(),
+    game: GameId.optional(),
+    expiresInDays: Days,
+    reason: Reason,
+  }),
+  reply: Made,
+  errors: ['invalid_request', 'forbidden'],
+  example: '',
+  async prepare({ name, scopes: asked = [], role, game, expiresInDays, reason }, parts, operator) {
+    const refused = notInConsole(operator);
+    if (refused !== undefined) return refused;
+    const granted = scopes.filter((scope) => asked.includes(scope) || (scope === 'admin' && role !== undefined));
+    if (granted.length === 0) return invalid('scopes', 'A key needs a role or a scope');
+    const expiresAt = parts.now() + expiresInDays * DAY_MS;
+    const key = { name, scopes: granted, role, game, expiresAt };
+    const { what } = creation(key);
+    return {
+      // Without the minute, which may pass while a person reads.
+      question: creation({ ...key, expiresAt: undefined }).question.replace('without an end', `for ${expiresInDays} days`),
+      what: { ...what, expiresInDays },
+      why: reason,
+      noted: ({ id }) => ({ id }),
+      act: () => changing('name', async (keys) => shown(await keys.create(key), expiresAt), parts),
+    };
+  },
+});
+
+const rotateKey = operation({
+  name: 'keys rotate',
+  method: 'POST',
+  path: '/console/keys/{id}/rotate',
+  operationId: 'rotateServerKey',
+  role: 'admin',
+  handsOutSecret: true,
+  summary: 'Makes a key that takes over from another one, and shows it once.',
+  input: z.object({ id: Id, overlapDays: z.number().int().min(0).max(MOST_DAYS).optional(), expiresInDays: Days, reason: Reason }),
+  reply: Made.extend({ oldEndsAt: z.iso.datetime() }),
+  errors: ['invalid_request', 'forbidden'],
+  example: '',
+  async prepare({ id, overlapDays = OVERLAP_DAYS, expiresInDays, reason }, parts, operator) {
+    const refused = notInConsole(operator);
+    if (refused !== undefined) return refused;
+    const old = await found(id, parts);
+    if (old === undefined) return noSuchKey();
+    const now = parts.now();
+    const [expiresAt, oldEndsAt] = [now + expiresInDays * DAY_MS, Math.min(now + overlapDays * DAY_MS, old.expiresAt ?? Infinity)];
+    const { what } = rotation(old, oldEndsAt);
+    return {
+      question: `Make a new key for "${old.name}" for ${expiresInDays} days, and end the key ${id} in ${overlapDays} days or at its own end?`,
+      what: { ...what, overlapDays, expiresInDays },
+      why: reason,
+      noted: (made) => ({ id: made.id }),
+      act: () =>
+        changing(
+          'id',
+          async (keys) => ({ ...shown(await keys.rotate(id, oldEndsAt, expiresAt), expiresAt), oldEndsAt: isoTime(oldEndsAt)! }),
+          parts,
+        ),
+    };
+  },
+});
+
+const revokeKey = operation({
+  name: 'keys revoke',
+  method: 'POST',
+  path: '/console/keys/{id}/revoke',
+  operationId: 'revokeServerKey',
+  role: 'admin',
+  cannotBeUndone: true,
+  summary: 'Ends a server key at once, in every process.',
+  input: z.object({ id: Id, reason: Reason }),
+  reply: z.object({ id: Id, wasRevoked: z.boolean() }),
+  errors: ['invalid_request', 'forbidden'],
+  example: '',
+  async prepare({ id, reason }, parts, operator) {
+    const refused = notInConsole(operator);
+    if (refused !== undefined) return refused;
+    const keys = await changesOf(parts).list();
+    const key = keys.find((each) => each.id === id);
+    if (key === undefined) return noSuchKey();
+    if (key.state === 'revoked') return { reply: { id, wasRevoked: true } };
+    return {
+      ...revocation(key, await madeBy(id, keys, parts)),
+      why: reason,
+      act: () => changing('id', async (changes) => ({ id, wasRevoked: !(await changes.revoke(id)) }), parts),
+    };
+  },
+});
+
+/** Changes that the console alone has. */
+export const keyOperations: readonly Operation[] = [createKey, rotateKey, revokeKey] as unknown as Operation[];
+
+/** A session of the console was opened by typing a key, and each change by it was confirmed. */
+function notInConsole({ key }: Operator): Refusal<'forbidden'> | undefined {
+  if (key?.console === undefined) return refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' });
+  return key.game === undefined ? undefined : refuse('forbidden', { message: `This server key is for the game ${key.game}.` });
+}
+
+const noSuchKey = () => invalid('id', 'There is no server key with this id');
+
+const changesOf = ({ scripts, now }: Pick<OperatorParts, 'scripts' | 'now'>): ServerKeyChanges => new ServerKeyChanges(scripts, now);
+
+async function found(id: string, parts: OperatorParts): Promise<ListedKey | undefined> {
+  return (await changesOf(parts).list()).find((key) => key.id === id);
+}
+
+function shown({ id, token }: MadeKey, expiresAt: number): z.input<typeof Made> {
+  return { id, token, expiresAt: isoTime(expiresAt)! };
+}
+
+async function changing<Reply>(
+  field: string,
+  change: (keys: ServerKeyChanges) => Promise<Reply>,
+  parts: OperatorParts,
+): Promise<Reply | Refusal<'invalid_request'>> {
+  try {
+    return await change(changesOf(parts));
+  } catch (error) {
+    if (!(error instanceof KeyChangeRefused)) throw error;
+    return invalid(field, error.message.replace(/\.$/, ''));
+  }
+}
