@@ -38,10 +38,15 @@ export interface DirectCall {
  * exactly what the service would have written.
  * @param observe called with the name of each script that has run
  * @param connection runs the scripts instead of `redis`
+ * @param emits scripts write events to an outbox, as with EVENTS=on
  */
 export async function directCaller(
   redis: Redis | Cluster,
-  { observe, connection = redis }: { observe?: (script: string) => void; connection?: ScriptConnection | ShardMap } = {},
+  {
+    observe,
+    connection = redis,
+    emits = false,
+  }: { observe?: (script: string) => void; connection?: ScriptConnection | ShardMap; emits?: boolean } = {},
 ): Promise<DirectCaller> {
   const now = Date.now;
   const config = readConfig({});
@@ -52,7 +57,7 @@ export async function directCaller(
   keySecret.close();
   /** The version of each board's top ten as the last answer gave it. */
   const versions = new Map<string, string>();
-  const scripts = new CallerScripts(connection, { now, observe });
+  const scripts = new CallerScripts(connection, { now, observe, ...(emits ? { emitted() {} } : {}) });
   const budgets = new SeatBudgets(() => 0);
   // No call is over the budget of its seat.
   budgets.chargeMessage = () => 0;

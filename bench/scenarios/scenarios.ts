@@ -5,6 +5,9 @@ import { submit, top } from './boards.ts';
 import { bigBoard } from './big-board.ts';
 import { burst } from './burst.ts';
 import { balance, creditInstall, creditReplay, creditSession, mixedDay } from './coins.ts';
+import { eventsRead } from './events-read.ts';
+import { eventsWebhook } from './events-webhook.ts';
+import { eventScenarios } from './events.ts';
 import { fanOutRoom, fanOutRooms } from './fan-out.ts';
 import { growthRooms } from './growth-rooms.ts';
 import { growthAccounts, growthBoard, growthLedger } from './growth.ts';
@@ -49,4 +52,7 @@ export const scenarios: readonly Scenario[] = [
   workersRooms,
   ...tails,
   ...signed,
+  ...eventScenarios,
+  eventsRead,
+  eventsWebhook,
 ];

@@ -160,9 +160,14 @@ export class EventLog implements EventReader {
     if (isEnd === '1') this.#ends(Number(next), messages);
     const events: EventRecord[] = [];
     const positions: Position[] = [];
-    for (let index = 0; index < found.length; index += 2) {
-      positions.push(Number(found[index]));
-      events.push(parseEvent(found[index + 1]!));
+    let position = 0;
+    for (const text of found) {
+      // An entry begins with a letter.
+      if (text < ':') position = Number(text);
+      else {
+        positions.push(position++);
+        events.push(parseEvent(text));
+      }
     }
     return { events, positions, next: Number(next), isEnd: isEnd === '1' };
   }

@@ -154,11 +154,25 @@ export function parseEvent(entry: string): EventRecord {
   return {
     id,
     type,
-    at: new Date(Math.floor(parseInt(id, 36) / 1000)).toISOString(),
+    at: timeOf(id),
     ...(accountId === '-' ? {} : { accountId }),
     ...(number === '-' ? {} : { number: Number(number) }),
     data: words.length === 0 ? {} : dataOf[type](words),
   };
+}
+
+/** The last second that was written: an event shares it with the ones before, and `toISOString` is a third of reading an event. */
+let [second, secondText] = [Number.NaN, ''];
+
+/** The time that an event's id begins with, to milliseconds. */
+function timeOf(id: string): string {
+  const milliseconds = Math.floor(parseInt(id, 36) / 1000);
+  const ofSecond = milliseconds % 1000;
+  if (milliseconds - ofSecond !== second) {
+    second = milliseconds - ofSecond;
+    secondText = new Date(second).toISOString().slice(0, -4);
+  }
+  return `${secondText}${String(ofSecond).padStart(3, '0')}Z`;
 }
 
 type Words = readonly string[];

@@ -2,13 +2,15 @@
 -- KEYS state, chunks, forgotten
 -- ARGV after, limit, letters (of the types that are wanted, or '': all), most (entries that the call looks at)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
--- Answers page(next position, 1 if no more may be read, position and entry …) ahead(readable)
+-- Answers page(next position, 1 if no more may be read, position or entry …) ahead(readable)
 --
+-- A position is that of the entry behind it, and stands where the entry does not follow the one before it: a text for each entry would cost
+-- Redis and the process as much as the entries do.
 -- The events of a deleted account lose their words at once; a sweep takes the words from the log (forget-events.lua).
 local readable = tonumber(redis.call('HGET', state, 'readable') or '0')
 local at = tonumber(after)
 if at > readable then return {'ahead', position_text(readable)} end
-local answer, looked = {'page', '', ''}, 0
+local answer, looked, following_at = {'page', '', ''}, 0, nil
 local has_forgotten = redis.call('EXISTS', forgotten) == 1
 local wanted, budget = tonumber(limit), tonumber(most)
 while at < readable and wanted > 0 and looked < budget do
@@ -30,7 +32,9 @@ while at < readable and wanted > 0 and looked < budget do
         local told, account = string.match(entry, '^(%S+ %S+ (%S+) %S+) ')
         if told and redis.call('ZSCORE', forgotten, account) then entry = told end
       end
-      answer[#answer + 1], answer[#answer + 2] = position_text(at), entry
+      if at ~= following_at then answer[#answer + 1] = position_text(at) end
+      answer[#answer + 1] = entry
+      following_at = at + 1
       wanted = wanted - 1
     end
     at = at + 1

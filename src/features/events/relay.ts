@@ -71,7 +71,7 @@ const BYTES_AT_ONCE = 131_072;
 const OUTBOXES_AT_ONCE = 256;
 
 /** How often the relay looks while there is news, and while there was none for a second. */
-const BUSY_LOOK_MS = 10;
+const BUSY_LOOK_MS = 25;
 const IDLE_LOOK_MS = 50;
 
 /** A process that does not renew its lease for so long is dead, and another one relays. */
