@@ -3,9 +3,15 @@
 -- ARGV subscribed
 -- Prologue prologue-open.lua: account, open_account, answer, tell_event
 -- Answers recorded
+local REPORT_LIFE_MS = 72 * 3600000 -- as in model.ts
 if not open_account(account, creation_barred) then return {'rate_limited'} end
-if redis.call('HGET', account, 'reportedSubscribed') ~= subscribed then
-  tell_event(string.match(account, '^{(.-)}'), 's', subscribed == '1' and 'active -' or 'none -')
+if emits then
+  -- A report counts for a while, and never where the store has said anything.
+  local purchases, reported, at = unpack(redis.call('HMGET', account, 'purchases', 'reportedSubscribed', 'reportedAt'))
+  local was_subscribed = reported == '1' and tonumber(now) < at + REPORT_LIFE_MS
+  if (purchases or '') == '' and was_subscribed ~= (subscribed == '1') then
+    tell_event(string.match(account, '^{(.-)}'), 's', subscribed == '1' and 'active -' or 'none -')
+  end
 end
 redis.call('HSET', account, 'reportedSubscribed', subscribed, 'reportedAt', now)
 return answer('recorded')

@@ -25,7 +25,7 @@ beforeAll(async () => {
   own = await startRedis();
   folder = mkdtempSync(join(tmpdir(), 'coinop-events-'));
   const app = { kind: 'game', tagline: '', icon: LINK, url: LINK, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' };
-  const apps = [{ ...app, id: 'daily', name: 'Daily', season: { period: 'daily' } }];
+  const apps = [{ ...app, id: 'daily', name: 'Daily', season: { period: 'daily', prizes: [{ upTo: 1, coins: 500 }] } }];
   writeFileSync(join(folder, 'catalogue.json'), JSON.stringify({ apps }));
   service = await start({ redis: own.location, settings: { EVENTS: 'on', CATALOGUE_FILE: join(folder, 'catalogue.json') } });
   ({ token } = await makeServerKey(service, ['events']));
@@ -115,5 +115,14 @@ test('season-winners.mjs posts the winners of a season that ended', async () => 
   const { content } = JSON.parse(posts[0]!) as { content: string };
   const day = new Date().toISOString().slice(0, 10);
   expect(content).toBe(`**daily, season ${day}** (2 players)\n1. Ada: 30\n2. Bob: 20`);
+  const { events } = (await tomorrow.get('/v1/events?types=board.season_ended,coins.changed&limit=1000', { bearer: token })).body;
+  expect(events.filter(({ type }: { type: string }) => type === 'board.season_ended')).toEqual([
+    {
+      id: expect.any(String),
+      type: 'board.season_ended',
+      at: expect.any(String),
+      data: { game: 'daily', season: day, entries: 2, prizes: 1 },
+    },
+  ]);
   discord.close();
 });

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { pairingIdOf } from '../../../src/features/pairing/model.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
+import type { EventRecord } from '../../../src/features/events/model.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
-import { signInToStore } from '../../store.ts';
+import { issue, signInToStore } from '../../store.ts';
 import { EventsOf, told } from './reading.ts';
 
 let service: TestService;
@@ -31,6 +33,43 @@ test('an account begins with account.created, however its first write came', asy
     ['account.created 1 {}'],
     ['account.created 1 {}', 'subscription.changed 2 {"state":"active"}'],
   ]);
+});
+
+test('account.created comes once by each of the rarer ways into being', async () => {
+  const { token: grants } = await makeServerKey(service, ['coins']);
+  const { token } = (await service.post('/v1/pair/new', {})).body;
+  const subscribed = await issue(service, { kind: 'subscription' });
+  type Way = (installId: string) => Promise<{ body: { ok: boolean } }>;
+  const ways: Record<string, Way> = {
+    login: (installId) => service.post('/v1/login', { installId }),
+    'a score': (installId) => service.post('/v1/highscores/events-created', { installId, score: 1, name: 'Ada' }),
+    'a room': (installId) => service.post('/v1/rooms', { installId }),
+    'a quick match': (installId) => service.post('/v1/rooms/match', { installId, game: 'events-created' }),
+    'a pairing': (installId) => service.post('/v1/pair/claim', { installId, token }),
+    'a first run': (installId) => service.post('/v1/entitlement/first-run', { installId }),
+    'a subscription': (installId) => service.post('/v1/subscription/purchase', { installId, purchaseToken: subscribed.purchaseToken }),
+    'a bound purchase that the store told of': (installId) =>
+      service.post('/sandbox/issue', { kind: 'purchase', obfuscatedAccountId: accountIdOf(installId), notify: true }),
+    'a grant by a server': (installId) => service.post('/v1/coins/credit', { installId, coins: 1, key: 'grant' }, { bearer: grants }),
+    async 'a proof of its install'(installId) {
+      const { nonce } = (await service.get('/v1/account/store-install/nonce', { headers: { 'x-install-id': installId } })).body;
+      const { integrityToken } = await issue(service, { kind: 'integrity_token', nonce });
+      return service.post('/v1/account/store-install', { installId, nonce, integrityToken });
+    },
+  };
+  const accounts = new Map(Object.entries(ways).map(([name, way]) => [name, { way, installId: freshId() }]));
+  // Twice: the second call finds the account.
+  for (const [name, { way, installId }] of accounts)
+    for (let count = 0; count < 2; count++) expect([name, await way(installId)]).toMatchObject([name, { body: { ok: true } }]);
+  const ids = [...accounts.values()].map(({ installId }) => accountIdOf(installId));
+  const found: EventRecord[] = [];
+  const ofThese = async () => (await events.next('&types=account.created')).filter(({ accountId }) => ids.includes(accountId!));
+  await expect.poll(async () => found.push(...(await ofThese())), { timeout: 15_000 }).toBeGreaterThanOrEqual(ids.length);
+  const counts = [...accounts].map(([name, { installId }]) => [
+    name,
+    found.filter(({ accountId }) => accountId === accountIdOf(installId)).map(({ number }) => number),
+  ]);
+  expect(Object.fromEntries(counts)).toEqual(Object.fromEntries([...accounts.keys()].map((name) => [name, [1]])));
 });
 
 test('a purchase tells its grant and its refund beside the entries of the ledger', async () => {
@@ -62,6 +101,42 @@ test('a subscription tells its state when it changes, and nothing when it is the
     `subscription.changed 2 ${JSON.stringify({ state: 'active', productId, expiresAt })}`,
     'coins.changed 3 {"entryId":"1","type":"credit","coins":1,"balanceAfterCoins":1}',
   ]);
+});
+
+test('a report tells what it changes: nothing if it says what was so, or where the store has said something', async () => {
+  const [installId, bought] = [freshId(), freshId()];
+  const report = (of: string, subscribed: boolean) => service.post('/v1/subscription/report', { installId: of, subscribed });
+  for (const subscribed of [false, true, true, false]) await report(installId, subscribed);
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  await service.post('/v1/subscription/purchase', { installId: bought, purchaseToken });
+  for (const subscribed of [false, true]) await report(bought, subscribed);
+  for (const of of [installId, bought]) await credit(of, 1);
+  const found = await events.of([installId, bought].map(accountIdOf), 7);
+  const of = (id: string) => found.filter(({ accountId }) => accountId === accountIdOf(id)).map(({ type, data }) => data.state ?? type);
+  expect(of(installId)).toEqual(['account.created', 'active', 'none', 'coins.changed']);
+  expect(of(bought)).toEqual(['account.created', 'active', 'coins.changed']);
+});
+
+test('a subscription that a guest brings, and one that an operator moves, are told for the accounts that get and lose it', async () => {
+  const [guest, installId] = [freshId(), freshId()];
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  const { productId, expiresAt } = (await service.post('/v1/subscription/purchase', { installId: guest, purchaseToken })).body;
+  const { accountId } = (await signInToStore(service, freshId('user'), { installId: guest })).body;
+  await credit(installId, 1);
+  const to = accountIdOf(installId);
+  const move = { account: to, key: 'move', reason: 'ticket 4711' };
+  const moved = await service.post(`/v1/admin/purchases/${purchaseHash(purchaseToken)}/move`, move, { bearer: admin });
+  expect(moved.status).toBe(200);
+  const found = await events.of([accountId, to], 7);
+  const of = (id: string) => found.filter((event) => event.accountId === id).map(told);
+  const active = JSON.stringify({ state: 'active', productId, expiresAt });
+  expect(of(accountId)).toEqual([
+    'account.created 1 {}',
+    `account.moved 2 {"from":"${accountIdOf(guest)}"}`,
+    `subscription.changed 3 ${active}`,
+    `subscription.changed 4 {"state":"none","productId":"${productId}"}`,
+  ]);
+  expect(of(to).at(-1)).toBe(`subscription.changed 3 ${active}`);
 });
 
 test('a move tells the guest’s arrival, and the merge of both ledgers; the guest’s entry may come later', async () => {

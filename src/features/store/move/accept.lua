@@ -78,7 +78,14 @@ for _, group in ipairs(cjson.decode(fields)) do
   local rule, name, brought = group[1], group[2], group[3]
   local held = redis.call('HGET', account, name)
   if brought ~= '' and rule == 'purchase_lines' then
-    redis.call('HSET', account, name, join_lines(held or '', brought, tonumber(now), of_account(ledger, 'purchases')))
+    local joined = join_lines(held or '', brought, tonumber(now), of_account(ledger, 'purchases'))
+    redis.call('HSET', account, name, joined)
+    -- The account has the guest's subscriptions from now on. put-line.lua tells of later changes.
+    for line in string.gmatch(joined, '[^\n]+') do
+      if not string.find('\n' .. (held or '') .. '\n', '\n' .. line .. '\n', 1, true) then
+        tell_event(target_id, 's', (string.gsub(line, '^%S+ (%S+ %S+) %S+ %S+', '%1')))
+      end
+    end
   elseif brought ~= '' and (not held or (rule == 'earlier' and tonumber(brought) < tonumber(held))
     or (rule == 'later' and tonumber(brought) > tonumber(held))) then
     redis.call('HSET', account, unpack(group, 2))
