@@ -76,7 +76,7 @@ export type OperatorParts = HoldingParts & {
   readonly grantPace: GrantPace;
   readonly hooks: Hooks;
   /** Undefined with EVENTS=off. */
-  readonly events: Pick<EventReader, 'read' | 'readBack' | 'positionAt' | 'positionAfter' | 'end'> | undefined;
+  readonly events: Pick<EventReader, 'read' | 'readBack' | 'positionAt' | 'positionAfter' | 'end' | 'isRelayed'> | undefined;
 };
 
 /** Who looks or changes. */

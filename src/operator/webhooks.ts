@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
-import { invalid, refuse } from '../errors.ts';
+import { invalid, refuse, type Refusal } from '../errors.ts';
 import { AheadOfLog } from '../features/events/log.ts';
 import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';
@@ -84,6 +84,8 @@ const Delivery = z
   })
   .meta({ id: 'WebhookDelivery' });
 
+const NOT_RELAYED = 'No process carries events: EVENTS is off, or the service does not run. Until it runs with EVENTS=on, nothing is sent.';
+
 const OptionalReason = Reason.optional();
 
 const exampleOf = (path: string, body: object): string =>
@@ -133,6 +135,16 @@ function nothingAhead(error: unknown): undefined {
   if (!(error instanceof AheadOfLog)) throw error;
 }
 
+/** The beginning of each operation on one webhook. */
+function ofHook<Input extends { id: string }, Result>(
+  prepare: (hook: ListedHook, input: Input, parts: OperatorParts) => Result | Promise<Result>,
+) {
+  return async (input: Input, parts: OperatorParts): Promise<Result | Refusal<'webhook_not_found'>> => {
+    const hook = await parts.hooks.find(input.id);
+    return hook === undefined ? refuse('webhook_not_found') : prepare(hook, input, parts);
+  };
+}
+
 /** Without path and query: either may hold a secret, and the log is for good. */
 const placeOf = (url: string): string => new URL(url).origin;
 
@@ -163,10 +175,7 @@ export const showWebhook = operation({
   reply: z.object({ webhook: Webhook }),
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ id }, parts) {
-    const hook = await parts.hooks.find(id);
-    return hook === undefined ? refuse('webhook_not_found') : { reply: { webhook: await shownWhole(hook, parts) } };
-  },
+  prepare: ofHook(async (hook, _, parts) => ({ reply: { webhook: await shownWhole(hook, parts) } })),
 });
 
 export const listDeliveries = operation({
@@ -184,11 +193,10 @@ export const listDeliveries = operation({
   reply: z.object({ deliveries: z.array(Delivery) }),
   errors: ['webhook_not_found'],
   example: `curl -s $base/v1/admin/webhooks/k3v9x0ab/deliveries -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ id, limit }, { hooks }) {
-    const [hook, attempts] = await Promise.all([hooks.find(id), hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS))]);
-    if (hook === undefined) return refuse('webhook_not_found');
+  prepare: ofHook(async ({ id }, { limit }, { hooks }) => {
+    const attempts = await hooks.attempts(id, Number(limit ?? KEPT_ATTEMPTS));
     return { reply: { deliveries: attempts.map(({ position: _, at, ...attempt }) => ({ ...attempt, at: isoTime(at)! })) } };
-  },
+  }),
 });
 
 export const addWebhook = operation({
@@ -207,6 +215,7 @@ export const addWebhook = operation({
     id: Id,
     secret: z.string().meta({ description: 'Shown once.', example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw1M2n3O4p5Q6=' }),
     webhook: Webhook,
+    warning: z.string().optional().meta({ description: 'Why nothing is sent for now.' }),
   }),
   errors: ['invalid_request', 'webhooks_full'],
   example: exampleOf('', { url: 'https://play.example/coinop', types: ['coins.changed'], reason: 'the website shows balances' }),
@@ -219,10 +228,11 @@ export const addWebhook = operation({
       why: reason,
       noted: ({ id }) => ({ id }),
       async act() {
+        const isRelayed = (await events?.isRelayed()) ?? false;
         const added = await hooks.add({ url: new URL(url).href, types }, await events?.end());
         if (added === undefined) return refuse('webhooks_full', { message: 'There are as many webhooks as there may be.' });
         const { id, secret, record } = added;
-        return { id, secret, webhook: recordOf(id, record) };
+        return { id, secret, webhook: recordOf(id, record), ...(isRelayed ? {} : { warning: NOT_RELAYED }) };
       },
     };
   },
@@ -253,9 +263,7 @@ export const rotateWebhook = operation({
   reply: z.object({ secret: z.string().meta({ description: 'Shown once.' }), webhook: Webhook }),
   errors: ['webhook_not_found'],
   example: exampleOf('/k3v9x0ab/rotate', { overlapMinutes: 60, reason: 'the secret was in a log' }),
-  async prepare({ id, overlapMinutes = OVERLAP_MINUTES, reason = '' }, { hooks, now }) {
-    const hook = await hooks.find(id);
-    if (hook === undefined) return refuse('webhook_not_found');
+  prepare: ofHook((hook, { id, overlapMinutes = OVERLAP_MINUTES, reason = '' }, { hooks, now }) => {
     const oldUntil = now() + overlapMinutes * 60_000;
     return {
       // Without a time, which would be another one when the question is confirmed.
@@ -269,7 +277,7 @@ export const rotateWebhook = operation({
           : { secret: rotated.secret, webhook: { ...shown(hook), ...recordOf(id, rotated.record), waitingAccounts: hook.waitingAccounts } };
       },
     };
-  },
+  }),
 });
 
 export const disableWebhook = switched('disable', 'It gets nothing from then on, and stands where it is.');
@@ -291,9 +299,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
     reply: z.object({ webhook: Webhook }),
     errors: ['webhook_not_found'],
     example: exampleOf(`/k3v9x0ab/${verb}`, { reason: 'the website moves, ticket 4711' }),
-    async prepare({ id, reason = '' }, { hooks }) {
-      const hook = await hooks.find(id);
-      if (hook === undefined) return refuse('webhook_not_found');
+    prepare: ofHook((hook, { id, reason = '' }, { hooks }) => {
       return {
         question: `${verb === 'disable' ? 'Stop' : 'Start'} sending events to ${hook.url}?`,
         what: { id, url: placeOf(hook.url) },
@@ -305,7 +311,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
             : { webhook: { ...recordOf(id, record), waitingAccounts: hook.waitingAccounts } };
         },
       };
-    },
+    }),
   });
 }
 
@@ -321,16 +327,14 @@ export const removeWebhook = operation({
   reply: z.object({ id: Id }),
   errors: ['webhook_not_found'],
   example: exampleOf('/k3v9x0ab/remove', { reason: 'the website is closed' }),
-  async prepare({ id, reason = '' }, { hooks }) {
-    const hook = await hooks.find(id);
-    if (hook === undefined) return refuse('webhook_not_found');
+  prepare: ofHook((hook, { id, reason = '' }, { hooks }) => {
     return {
       question: `Remove the webhook ${id} to ${hook.url}, with its secrets and deliveries?`,
       what: { id, url: placeOf(hook.url) },
       why: reason,
       act: async () => ((await hooks.remove(id)) ? { id } : refuse('webhook_not_found')),
     };
-  },
+  }),
 });
 
 export const repeatDelivery = operation({
@@ -348,12 +352,9 @@ export const repeatDelivery = operation({
   }),
   reply: z.object({ id: Id, event: z.string() }),
   errors: ['webhook_not_found', 'event_not_found', 'webhooks_full'],
-  example: exampleOf('/k3v9x0ab/repeat', { event: 'hr8dsyfqu3k:0', reason: 'the receiver lost it' }),
-  async prepare({ id, event, reason = '' }, parts) {
-    const { hooks } = parts;
-    const hook = await hooks.find(id);
-    if (hook === undefined) return refuse('webhook_not_found');
-    const found = parts.events && (await findEvent(event, parts.events));
+  example: exampleOf('/k3v9x0ab/repeat', { event: 'hoiwgw3emp-0-0', reason: 'the receiver lost it' }),
+  prepare: ofHook(async (hook, { id, event, reason = '' }, { hooks, events }) => {
+    const found = events && (await findEvent(event, events));
     if (found === undefined) return refuse('event_not_found');
     return {
       question: `Send the event ${event} (${found.event.type}) to ${hook.url} again?`,
@@ -365,7 +366,7 @@ export const repeatDelivery = operation({
         return word === 'asked' ? { id, event } : refuse('webhook_not_found');
       },
     };
-  },
+  }),
 });
 
 export const replayWebhook = operation({
@@ -388,9 +389,7 @@ export const replayWebhook = operation({
   reply: z.object({ id: Id, from: z.iso.datetime() }),
   errors: ['webhook_not_found', 'event_not_found'],
   example: exampleOf('/k3v9x0ab/replay', { from: '2026-11-22T12:00:00Z', reason: 'the database of the website was restored' }),
-  async prepare({ id, from, reason = '' }, { hooks, events }) {
-    const hook = await hooks.find(id);
-    if (hook === undefined) return refuse('webhook_not_found');
+  prepare: ofHook((hook, { id, from, reason = '' }, { hooks, events }) => {
     if (events === undefined) return refuse('event_not_found', { message: 'There is no log of events: EVENTS is off.' });
     const time = Date.parse(from);
     return {
@@ -402,5 +401,5 @@ export const replayWebhook = operation({
         return isSet ? { id, from: isoTime(time)! } : refuse('webhook_not_found');
       },
     };
-  },
+  }),
 });

@@ -193,9 +193,10 @@ describe('a webhook', () => {
     expect((await change(`/${id}/repeat`, { event: ids[0] })).body.error.code).toBe('webhooks_full');
   });
 
-  test('is kept and not delivered with EVENTS=off, and has nothing to replay', async () => {
+  test('with EVENTS=off is kept with a warning and not delivered, and has nothing to replay', async () => {
     await using off = await start({ settings: { ADMIN_API: 'on', WEBHOOKS_PRIVATE: 'on' } });
-    const { id } = (await change('', { url: 'http://127.0.0.1:65001/' }, off)).body;
+    const { id, warning } = (await change('', { url: 'http://127.0.0.1:65001/' }, off)).body;
+    expect(warning).toMatch(/^No process carries events: EVENTS is off,/);
     expect((await change(`/${id}/replay`, { from: '2026-11-22T12:00:00Z' }, off)).body.error.code).toBe('event_not_found');
     expect((await change(`/${id}/repeat`, { event: 'hoiulqkme8-0-0' }, off)).body.error.code).toBe('event_not_found');
   });

@@ -14,6 +14,7 @@ import { slotOf, SLOTS } from '../../redis/slots.ts';
 import { SERVER_KEYS } from '../../server/identity/server-key-record.ts';
 import { examineBoards } from './boards.ts';
 import type { Diagnosis } from './diagnosis.ts';
+import { examineEvents } from './events.ts';
 import { examineAddresses } from './fast-addresses.ts';
 import { examineKeys } from './server-keys.ts';
 import { examineKernel } from './machine.ts';
@@ -130,6 +131,7 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
   await examineDataId(redis, config, diagnosis);
   await examineKeys(redis, config, diagnosis);
   await examineAddresses(redis, config, Date.now(), diagnosis);
+  await examineEvents(() => redis, config, diagnosis);
   await examineBoards(redis, diagnosis, false);
 }
 
@@ -225,6 +227,11 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
     const homeOfId = cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
     if (homeOfId?.status === 'ready') await examineDataId(homeOfId, config, diagnosis);
+    const redisOf = (key: string): Redis | undefined => {
+      const redis = cluster.shardOf(slotOf(key))?.redis;
+      return redis?.status === 'ready' ? redis : undefined;
+    };
+    await examineEvents(redisOf, config, diagnosis, Array.from({ length: SLOTS }).keys().toArray());
   } finally {
     cluster.disconnect();
   }

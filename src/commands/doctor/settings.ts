@@ -80,7 +80,7 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
 
 /** Limits and proxies. */
 function examineDoors(config: Config, diagnosis: Diagnosis): void {
-  const { RATE_LIMIT, TRUSTED_PROXIES, PUBLIC_URL, SESSION_VERIFY, PLAYGROUND, production } = config;
+  const { RATE_LIMIT, TRUSTED_PROXIES, PUBLIC_URL, SESSION_VERIFY, PLAYGROUND, WEBHOOKS_PRIVATE, production } = config;
   if (RATE_LIMIT === 'off')
     diagnosis.find(production || isForOthers(config) ? 'danger' : 'note', 'no_limits', {
       text: 'Client addresses have no limits (RATE_LIMIT=off).',
@@ -110,6 +110,12 @@ function examineDoors(config: Config, diagnosis: Diagnosis): void {
       text: 'The playground is open in production (PLAYGROUND=on).',
       cost: 'Visitors make guests, scores and rooms on the real data.',
       mend: 'PLAYGROUND=off',
+    });
+  if (production && WEBHOOKS_PRIVATE === 'on')
+    diagnosis.find('warning', 'private_webhooks', {
+      text: 'Webhooks may go to private addresses and over http: in production (WEBHOOKS_PRIVATE=on).',
+      cost: 'Whoever may add webhooks posts to anything that coinop reaches in your network.',
+      mend: 'WEBHOOKS_PRIVATE=off, unless a receiver is in your own network',
     });
 }
 

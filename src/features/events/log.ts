@@ -89,6 +89,8 @@ export interface EventReader {
   oldest(): Promise<Position>;
   /** The position after the last event that may be read. */
   end(): Promise<Position>;
+  /** Whether some process carries events into the log, or did a minute ago. */
+  isRelayed(): Promise<boolean>;
   /** A position from which on all events lie that happened at the time or later; some of them may be earlier. Milliseconds since 1970. */
   positionAt(time: number): Promise<Position>;
   /** Resolves once there may be events past a position, after `waitMs`, or when the signal aborts. Never rejects. */
@@ -214,6 +216,11 @@ export class EventLog implements EventReader {
     this.#hear(Number(readable));
     this.#ends(Number(readable), messages + 1);
     return Number(readable);
+  }
+
+  async isRelayed(): Promise<boolean> {
+    const [, , , , , isRelayed] = await this.#find('');
+    return isRelayed === '1';
   }
 
   async positionAt(time: number): Promise<Position> {

@@ -27,7 +27,7 @@ const removeHook = defineScript({
 const listHooks = defineScript({
   file: new URL('list-hooks.lua', import.meta.url),
   keys: ['hooks'],
-  args: [],
+  args: ['id'],
   answers: ['hooks'],
   readOnly: true,
 });
@@ -97,26 +97,32 @@ export class Hooks {
 
   /** All hooks, the oldest first. Those whose records cannot be read are left out: they get nothing. */
   async list(): Promise<ListedHook[]> {
-    const [, ...words] = await this.#parts.scripts.run(listHooks, { hooks: hookKeys.hooks }, {});
+    const hooks = await this.#read('');
+    return hooks.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
+  }
+
+  async find(id: string): Promise<ListedHook | undefined> {
+    return (await this.#read(id))[0];
+  }
+
+  /** @param id '': all */
+  async #read(id: string): Promise<ListedHook[]> {
+    const [, ...words] = await this.#parts.scripts.run(listHooks, { hooks: hookKeys.hooks }, { id });
     const hooks: ListedHook[] = [];
     for (let at = 0; at < words.length; at += 5) {
-      const [id = '', text = '', cursor, waiting, held] = words.slice(at, at + 5);
+      const [of = '', text = '', cursor, waiting, held] = words.slice(at, at + 5);
       const record = parseHook(text);
       if (record === undefined) continue;
       hooks.push({
         ...record,
-        id,
+        id: of,
         text,
         cursor: cursor === '' ? undefined : Number(cursor),
         waitingAccounts: Number(waiting),
         isHeld: held === '1',
       });
     }
-    return hooks.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
-  }
-
-  async find(id: string): Promise<ListedHook | undefined> {
-    return (await this.list()).find((hook) => hook.id === id);
+    return hooks;
   }
 
   /**

@@ -1,18 +1,18 @@
--- Reads all hooks: of each its id, its record, its position in the log, how many accounts wait for a next attempt, and whether a process
--- delivers ('1' or '').
+-- Reads all hooks, or one: of each its id, its record, its position in the log, how many accounts wait for a next attempt, and whether a
+-- process delivers ('1' or '').
 -- KEYS hooks
--- ARGV -
+-- ARGV id (or '': all)
 -- Answers hooks(id, record, cursor, waiting, held …)
 local answer = {'hooks'}
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
-local records = redis.call('HGETALL', hooks)
-for index = 1, #records, 2 do
-  local id = records[index]
-  local cursor, lease_end = unpack(redis.call('HMGET', hooks .. ':state:' .. id, 'cursor', 'leaseEnd'))
+local records = id == '' and redis.call('HGETALL', hooks) or {id, redis.call('HGET', hooks, id) or nil}
+for index = 1, #records - 1, 2 do
+  local hook = records[index]
+  local cursor, lease_end = unpack(redis.call('HMGET', hooks .. ':state:' .. hook, 'cursor', 'leaseEnd'))
   local count = #answer
-  answer[count + 1], answer[count + 2], answer[count + 3] = id, records[index + 1], cursor or ''
-  answer[count + 4] = tostring(redis.call('HLEN', hooks .. ':waiting:' .. id))
+  answer[count + 1], answer[count + 2], answer[count + 3] = hook, records[index + 1], cursor or ''
+  answer[count + 4] = tostring(redis.call('HLEN', hooks .. ':waiting:' .. hook))
   answer[count + 5] = tonumber(lease_end or 0) > now_ms and '1' or ''
 end
 return answer

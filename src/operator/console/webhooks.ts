@@ -52,7 +52,8 @@ export const webhooks: CommandGroup = {
       changes: true,
       needsReason: false,
       input: ({ words: [url], flags: { types } }) => ({ url, types: types?.split(',').map((type) => type.trim()) }),
-      text: ({ secret, webhook }) => `${textOf(webhook)}\n\n${secretText(secret)}`,
+      text: ({ secret, webhook, warning }) =>
+        [textOf(webhook), secretText(secret), ...(warning === undefined ? [] : [warning])].join('\n\n'),
     }),
     rotate: commandOf(rotateWebhook, {
       words: ID,

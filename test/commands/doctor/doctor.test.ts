@@ -191,6 +191,63 @@ describe('on a Redis', () => {
     );
   });
 
+  test(
+    'events that nobody carries on, a log that outgrows Redis, and webhooks that get nothing are told',
+    { timeout: 60_000 },
+    async () => {
+      const { url, client } = await startPort();
+      const at = (msAgo: number): number => (Date.now() - msAgo) * 1000;
+      const entry = (msAgo: number): string => `c ${at(msAgo).toString(36)}-0-0 ${'a'.repeat(22)} 1 1:5 c5`;
+      // A million events in two hours are 5.9 GB in seven days.
+      await client.rpush('{events}:chunk:0', entry(7_200_000), ...Array.from({ length: 9 }, () => entry(3_600_000)));
+      await client.zadd('{events}:chunks', 0, '0', 999, '999');
+      await client.hset('{events}:state', { next: 1_000_000, readable: 1_000_000, 'from:': `${at(300_000)}\nn x` });
+      await client.rpush('outbox', `${at(300_000)}\nn x`, `${at(200_000)}\nn y`);
+      const hook = (more: object): string =>
+        JSON.stringify({
+          url: 'https://play.example/hook?secret',
+          secrets: [{ secret: `whsec_${'A'.repeat(44)}` }],
+          createdAt: 1,
+          ...more,
+        });
+      await client.hset('{webhooks}', {
+        behind00: hook({}),
+        gone0000: hook({ disabled: { by: 'gone', at: Date.now() } }),
+        private0: hook({ url: 'http://10.0.0.1/' }),
+        broken00: '{}',
+      });
+      await client.hset('{webhooks}:state:behind00', { cursor: 5, turn: 0 });
+      await client.hset('{webhooks}:waiting:behind00', 'a', '{}', 'b', '{}');
+      await client.lpush('{webhooks}:failed:behind00', JSON.stringify({ at: Date.now() }));
+      await client.config('SET', 'maxmemory', '100mb');
+      const on = await examine({ REDIS_URL: url, EVENTS: 'on' });
+      expect(on.warnings.filter((kind) => /event|hook/.test(kind)).toSorted()).toEqual([
+        'events_memory',
+        'events_wait',
+        'hook_behind',
+        'hook_disabled',
+        'hook_failing',
+        'hook_refused',
+        'hook_unreadable',
+      ]);
+      expect(on.texts).toMatchObject({
+        events_memory: expect.stringMatching(/ grows from 70 MB to 5\.\d GB \(EVENTS_DAYS=7\), and Redis has \d+ MB left\.$/),
+        events_wait: expect.stringMatching(/^2 batches of events wait .* the oldest since 30\d s\.$/),
+        hook_disabled: expect.stringMatching(/^The webhook gone0000 to https:\/\/play\.example is .* its endpoint answered 410\.$/),
+        hook_failing: 'The events of 2 accounts wait for a next attempt of the webhook behind00, and its last attempt failed.',
+        hook_refused: 'The URL of the webhook private0, http://10.0.0.1, must begin with https://: http:// needs WEBHOOKS_PRIVATE=on.',
+      });
+      expect(on.facts['events']).toMatch(/^EVENTS=on, about 1000000 since \S+ in the log, 70 MB, 5\.\d GB once it has 7 days$/);
+      expect(JSON.stringify(on)).not.toContain('secret');
+
+      // The last element of the outbox is in the log.
+      await client.hset('{events}:state', { 'from:': (await client.lindex('outbox', -1))! });
+      const off = await examine({ REDIS_URL: url });
+      expect([...off.warnings, ...off.notes]).toEqual(expect.arrayContaining(['hooks_without_events', 'events_left']));
+      expect([...off.warnings, ...off.notes]).not.toContain('events_wait');
+    },
+  );
+
   test('no Redis, a wrong password and a bad address are one finding each', { timeout: 60_000 }, async () => {
     const nobody = await examine({ REDIS_URL: `redis://user:hidden@127.0.0.1:${await freePort()}` });
     expect([nobody.code, nobody.dangers]).toEqual([1, ['no_redis']]);
@@ -253,6 +310,7 @@ describe('on the settings', () => {
     [{ NODE_ENV: 'development' }, 'warning', 'development', 'NODE_ENV=development'],
     [{ STORE: '' }, 'warning', 'store_unconfigured', 'sign-in (GOOGLE_CLIENT_IDS)'],
     [{ PLAYGROUND: 'on' }, 'warning', 'playground', ''],
+    [{ WEBHOOKS_PRIVATE: 'on' }, 'warning', 'private_webhooks', 'WEBHOOKS_PRIVATE=on'],
     [{ SESSION_VERIFY: 'on' }, 'note', 'open_verify', ''],
     [{ LEDGER_RETENTION_DAYS: '30' }, 'note', 'retention', '30 days'],
     [{ METRICS_HOST: '0.0.0.0' }, 'note', 'metrics_host', '0.0.0.0:9464'],
