@@ -186,7 +186,11 @@ async function proveBounds({ url, tlsPort }: Proxy, figures: Figures): Promise<v
     '/v1//admin/find',
     '//v1/admin/find',
     '/console',
+    '/console/',
     '/console/session',
+    '/console/keys',
+    '/%63onsole',
+    '//console',
   ];
   const open = (await Promise.all(closed.map(async (path) => ((await ask(url, path)).status === 404 ? [] : [path])))).flat();
   figures.report(

@@ -1,4 +1,4 @@
-import type { Config } from '../../config.ts';
+import { consoleOf, type Config } from '../../config.ts';
 import { whoMintsCoins } from '../../features/coins/model.ts';
 import { urlOnThisMachine } from '../../server/address.ts';
 import { version } from '../../web/version.ts';
@@ -16,7 +16,8 @@ interface Answer {
 /** The service that runs, if one does, and whether its figures are open to the world. @param url undefined: that of HOST and PORT */
 export async function examineService(config: Config, url: string | undefined, diagnosis: Diagnosis): Promise<void> {
   await examineMetrics(config, diagnosis);
-  if (config.ADMIN_API === 'on') await examineAdminApi(config, diagnosis);
+  if (config.ADMIN_API === 'on') await examineOperatorsPath(ADMIN_PATHS, config, diagnosis);
+  if (consoleOf(config) === 'open') await examineOperatorsPath(CONSOLE_PAGE, config, diagnosis);
   const base = url ?? ownAddress(config);
   if (base === undefined) return diagnosis.fact('service', 'not asked: with PORT=0 its address is not known; name it by --url');
   const list = await ask(`${base}/?format=json`);
@@ -110,32 +111,54 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
   diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
 }
 
-/** Whether the operator's paths can be asked from everywhere. The answer to a request without a key tells. */
-async function examineAdminApi(config: Config, diagnosis: Diagnosis): Promise<void> {
-  const path = '/v1/admin/log';
-  const finding = (text: string) => ({
-    text,
-    cost: 'A server key with the scope admin that leaks mints coins, bans anybody and reads every account, from wherever it is used.',
-    mend: 'Let your proxy pass /v1/admin from your own network only; or ADMIN_API=off, and npm run admin',
-  });
-  if (!isForOthers(config)) return diagnosis.fact('/v1/admin', 'on this machine only (ADMIN_API=on)');
-  if (!hasPublicUrl(config))
-    return diagnosis.find(
-      'warning',
-      'open_admin',
-      finding(`Whoever reaches ${config.HOST}:${config.PORT} can call the operator's paths at /v1/admin with a key (ADMIN_API=on).`),
-    );
-  const url = `${config.PUBLIC_URL}${path}`;
+/** A path of operators, and how it is told. */
+interface OperatorsPath {
+  readonly name: string;
+  readonly setting: string;
+  readonly kind: 'open_admin' | 'open_console';
+  /** What is asked, without a key. */
+  readonly asked: string;
+  readonly isOpen: (answer: Answer) => boolean;
+  readonly whoCan: string;
+  readonly cost: string;
+  readonly off: string;
+}
+
+const ADMIN_PATHS: OperatorsPath = {
+  name: '/v1/admin',
+  setting: 'ADMIN_API',
+  kind: 'open_admin',
+  asked: '/v1/admin/log',
+  isOpen: ({ text }) => (jsonOf(text) as { error?: { code?: unknown } } | undefined)?.error?.code === 'server_only',
+  whoCan: "can call the operator's paths at /v1/admin with a key",
+  cost: 'A server key with the scope admin that leaks mints coins, bans anybody and reads every account, from wherever it is used.',
+  off: 'ADMIN_API=off, and npm run admin',
+};
+
+const CONSOLE_PAGE: OperatorsPath = {
+  name: '/console',
+  setting: 'CONSOLE',
+  kind: 'open_console',
+  asked: '/console',
+  isOpen: ({ status, text }) => status === 200 && text.includes('console.js'),
+  whoCan: 'can open the console at /console and sign in with a key',
+  cost: "An operator's key that leaks, or that somebody types into a copy of the page, signs in from anywhere.",
+  off: 'CONSOLE=off, and npm run admin',
+};
+
+/** Whether operators' paths can be asked from everywhere. The answer to a request without a key tells. */
+async function examineOperatorsPath(path: OperatorsPath, config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { name, setting, kind, asked, isOpen, whoCan, cost, off } = path;
+  const warn = (text: string): void =>
+    diagnosis.find('warning', kind, { text, cost, mend: `Let your proxy pass ${name} from your own network only; or ${off}` });
+  if (!isForOthers(config)) return diagnosis.fact(name, `on this machine only (${setting}=on)`);
+  if (!hasPublicUrl(config)) return warn(`Whoever reaches ${config.HOST}:${config.PORT} ${whoCan} (${setting}=on).`);
+  const url = `${config.PUBLIC_URL}${asked}`;
   const answer = await ask(url);
   if (answer instanceof Error)
-    return diagnosis.find(
-      'warning',
-      'open_admin',
-      finding(`ADMIN_API is on. Whether ${url} can be called from everywhere could not be asked from here: ${answer.message}.`),
-    );
-  if ((jsonOf(answer.text) as { error?: { code?: unknown } } | undefined)?.error?.code === 'server_only')
-    return diagnosis.find('warning', 'open_admin', finding(`Everybody with a key can call the operator's paths: ${url} answered.`));
-  diagnosis.fact('/v1/admin', `${url} answers ${answer.status}: closed to the world`);
+    return warn(`${setting} is on. Whether ${url} can be called from everywhere could not be asked from here: ${answer.message}.`);
+  if (isOpen(answer)) return warn(`Everybody ${whoCan}: ${url} answered.`);
+  diagnosis.fact(name, `${url} answers ${answer.status}: closed to the world`);
 }
 
 /** Whether PUBLIC_URL is the address that others use. */

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Config } from '../../config.ts';
+import { consoleOf, type Config } from '../../config.ts';
 import { endOf, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from '../../server/identity/server-key-record.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
@@ -10,7 +10,8 @@ const SOON_MS = 14 * 86_400_000;
 const UNUSED_MS = 90 * 86_400_000;
 
 /** The server keys that are valid. */
-export async function examineKeys(redis: Redis, { COIN_AUTHORITY, ADMIN_API }: Config, diagnosis: Diagnosis): Promise<void> {
+export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { COIN_AUTHORITY, ADMIN_API } = config;
   const now = Date.now();
   const records = Object.entries(await redis.hgetall(SERVER_KEYS));
   const valid = records.flatMap(([id, text]) => {
@@ -22,6 +23,15 @@ export async function examineKeys(redis: Redis, { COIN_AUTHORITY, ADMIN_API }: C
   const counts = `${valid.length} valid, ${giving.length} with the scope coins, ${operating.length} with admin`;
   diagnosis.fact('server keys', operating.length > 0 && ADMIN_API === 'off' ? `${counts}, which opens nothing (ADMIN_API=off)` : counts);
   const used = new Map(Object.entries(await redis.hgetall(SERVER_KEYS_USED)));
+  const isUsed = operating.some(({ id, createdAt }) => now - Number(used.get(id) ?? createdAt) < UNUSED_MS);
+  if (config.production && ADMIN_API === 'on' && !isUsed)
+    diagnosis.find('warning', 'idle_operators', {
+      text: `The paths of operators are open in production (ADMIN_API=on${consoleOf(config) === 'open' ? ', CONSOLE=on' : ''}), and ${
+        operating.length === 0 ? 'there is no key for them' : "no operator's key was used for 90 days"
+      }.`,
+      cost: 'Nobody needs them, and a key that leaks opens them.',
+      mend: `ADMIN_API=off${consoleOf(config) === 'open' ? ' and CONSOLE=off' : ''}: npm run admin needs neither`,
+    });
   for (const { id, name, scopes, role, createdAt, expiresAt } of valid) {
     const canMint = scopes.includes('coins') || (role !== undefined && role !== 'viewer' && ADMIN_API === 'on');
     if (!canMint) continue;

@@ -8,6 +8,7 @@ import { readSettings } from '../../../src/config.ts';
 import { Diagnosis, textOf } from '../../../src/commands/doctor/diagnosis.ts';
 import { growthOf } from '../../../src/commands/doctor/growth.ts';
 import { distanceOf } from '../../../src/commands/doctor/network.ts';
+import { examineKeys } from '../../../src/commands/doctor/server-keys.ts';
 import { examineService } from '../../../src/commands/doctor/running-service.ts';
 import { examineSettings } from '../../../src/commands/doctor/settings.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
@@ -316,6 +317,7 @@ describe('on the settings', () => {
     [{ METRICS_HOST: '0.0.0.0' }, 'note', 'metrics_host', '0.0.0.0:9464'],
     [{ METRICS_PORT: '' }, 'warning', 'open_metrics', 'could not be asked from here'],
     [{ ADMIN_API: 'on' }, 'warning', 'open_admin', 'could not be asked from here'],
+    [{ ADMIN_API: 'on', CONSOLE: 'on' }, 'warning', 'open_console', 'CONSOLE is on. Whether'],
     [{ REDIS_URL: 'redis://203.0.113.7' }, 'danger', 'no_tls', '203.0.113.7'],
     [{ REDIS_URL: 'redis://10.255.255.1' }, 'warning', 'no_password', '10.255.255.1'],
     [{ REDIS_URL: 'redis://redis.invalid' }, 'warning', 'no_tls', 'redis.invalid'],
@@ -324,7 +326,7 @@ describe('on the settings', () => {
     const { config, problems } = readSettings({ ...PRODUCTION, ...(settings as Record<string, string>) }, settingProblems);
     const diagnosis = new Diagnosis();
     examineSettings(config, problems, diagnosis);
-    if (/metrics|admin/.test(kind)) await examineService(config, 'http://127.0.0.1:1', diagnosis);
+    if (/metrics|admin|console/.test(kind)) await examineService(config, 'http://127.0.0.1:1', diagnosis);
     expect(diagnosis.findings).toContainEqual(expect.objectContaining({ level, kind, text: expect.stringContaining(text) as string }));
   });
 });
@@ -373,7 +375,7 @@ describe('on a service', () => {
     expect(withKey.texts['key_expires']).toMatch(/^The server key [a-z0-9]{8} \(soon\) expires on \d{4}-\d\d-\d\d\.$/);
   });
 
-  test('/metrics and /v1/admin that PUBLIC_URL answers are warnings, and others are facts', { timeout: 60_000 }, async () => {
+  test('/metrics, /v1/admin and /console that PUBLIC_URL answers are warnings, and others are facts', { timeout: 60_000 }, async () => {
     // The address 0.0.0.0 is that of this machine, and counts as one of the internet.
     const diagnose = async (service: Child, settings: Record<string, string>): Promise<Diagnosis> => {
       const { config } = readSettings({ ...settings, PUBLIC_URL: `http://0.0.0.0:${service.port}` }, () => []);
@@ -386,17 +388,19 @@ describe('on a service', () => {
     const url = `http://0.0.0.0:${open.port}`;
     expect(found).toEqual([
       ['warning', 'open_metrics', `Everybody can read the figures at ${url}/metrics: it answered.`],
-      ['warning', 'open_admin', `Everybody with a key can call the operator's paths: ${url}/v1/admin/log answered.`],
+      ['warning', 'open_admin', `Everybody can call the operator's paths at /v1/admin with a key: ${url}/v1/admin/log answered.`],
+      ['warning', 'open_console', `Everybody can open the console at /console and sign in with a key: ${url}/console answered.`],
     ]);
     await open.stop();
     // A service without the paths answers as a proxy does that refuses them.
-    const closed = await launch({ METRICS_PORT: '0' });
+    const closed = await launch({ METRICS_PORT: '0', CONSOLE: 'off' });
     const { findings, facts } = await diagnose(closed, { ADMIN_API: 'on' });
     expect(findings).toEqual([]);
     expect(facts).toEqual(
       expect.arrayContaining([
         { name: '/metrics', value: `http://0.0.0.0:${closed.port}/metrics answers 404: closed to the world` },
         { name: '/v1/admin', value: `http://0.0.0.0:${closed.port}/v1/admin/log answers 404: closed to the world` },
+        { name: '/console', value: `http://0.0.0.0:${closed.port}/console answers 404: closed to the world` },
       ]),
     );
   });
@@ -438,6 +442,24 @@ describe('on a service', () => {
     expect(await textsOf({})).toEqual([expected.toSorted(), `${counts}, which opens nothing (ADMIN_API=off)`]);
     const operated = [...expected, `The server key ${desk} (desk) can mint coins, and never expires.`].toSorted();
     expect(await textsOf({ ADMIN_API: 'on' })).toEqual([operated, counts]);
+    // In production paths that no operator uses are told.
+    const redis = new Redis({ path: join(DATA_DIR, 'redis.sock') });
+    const idle = async (settings: Record<string, string>): Promise<string[]> => {
+      const diagnosis = new Diagnosis();
+      const { config } = readSettings({ ...PRODUCTION, ADMIN_API: 'on', ...settings }, () => []);
+      await examineKeys(redis, config, diagnosis);
+      return diagnosis.findings.filter(({ kind }) => kind === 'idle_operators').map(({ text }) => text);
+    };
+    expect(await idle({})).toEqual([]);
+    await redis.hset('{server-keys}:used', desk, madeAt);
+    expect(await idle({})).toEqual([
+      "The paths of operators are open in production (ADMIN_API=on), and no operator's key was used for 90 days.",
+    ]);
+    await redis.hdel('{server-keys}', desk);
+    expect(await idle({ CONSOLE: 'on' })).toEqual([
+      'The paths of operators are open in production (ADMIN_API=on, CONSOLE=on), and there is no key for them.',
+    ]);
+    redis.disconnect();
   });
 
   test('open files of DATA_DIR are dangers', { timeout: 60_000 }, async () => {
