@@ -342,7 +342,7 @@ describe('on a service', () => {
     const service = await launch({});
     const beside = await examine({ PORT: String(service.port) });
     expect([beside.code, beside.dangers]).toEqual([0, []]);
-    expect(beside.facts['data']).toBe('version 3');
+    expect(beside.facts['data']).toBe(`version ${DATA_VERSION}`);
     expect(beside.facts['service']).toBe(`http://127.0.0.1:${service.port}, ready, version ${version}`);
     expect(beside.facts['redis']).toMatch(/^(Redis|Valkey) \d+\.\S+, private, in /);
     await service.stop();
