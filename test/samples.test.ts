@@ -48,6 +48,10 @@ declare global {
   function showProblem(error: { code: string; message: string }): void;
   function showConnection(status: string): void;
   function showSeat(playerId: string): void;
+  function lastCursor(): Promise<string | undefined>;
+  function keepCursor(cursor: string): Promise<void>;
+  function forget(accountId: string): Promise<void>;
+  function addUp(accountId: string, coins: number): Promise<void>;
 }
 `;
 

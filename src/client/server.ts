@@ -1,7 +1,8 @@
+import type { EventPage, EventType } from './event-types.ts';
 import { guarded } from './guarded.ts';
 import { paceOfServer } from './pace.ts';
 import { playedRoom } from './played-room.ts';
-import { repeat, sendOnce, TRY_MS, type Fetch, type Input } from './request.ts';
+import { backoff, isTemporary, repeat, sendOnce, sleep, TRY_MS, type Fetch, type Input } from './request.ts';
 import type { Game, PlayedRoom } from './room-types.ts';
 import type { ClientCode, CoinopError, Failure, Result, Room } from './routes.ts';
 import { randomText } from './store.ts';
@@ -10,6 +11,7 @@ import type { SocketClass } from './watched.ts';
 import type { ActionName, Route, Wire } from './wire.ts';
 
 export type { ClientCode, CoinopError, Failure, Result, Room };
+export type * from './event-types.ts';
 export type * from './room-types.ts';
 
 export interface ServerOptions {
@@ -80,7 +82,37 @@ export interface HostedRoom {
   rematch: PlainAction<'rematch'>;
 }
 
+/** Which events to read. */
+export interface EventsWanted<Type extends EventType = EventType> {
+  /** The `cursor` of an earlier page. Without one it begins with the oldest event that is kept. */
+  after?: string | undefined;
+  /** Events of these types only. */
+  types?: readonly Type[];
+  /** Events of a page, 1 to 1,000. The default is 100. */
+  limit?: number;
+}
+
+type EventsResult<Type extends EventType> = Result<EventPage<Type>, Wire['GET /v1/events']['code'] | KeyCode>;
+
+/** What happens to accounts, in one order. The key needs the scope `events`, and the service EVENTS=on. */
+export interface Events {
+  /** One page. With `wait` it waits for the first event, 25 seconds at most. */
+  read<Type extends EventType = EventType>(
+    wanted?: EventsWanted<Type> & { wait?: number },
+    options?: ServerCallOptions,
+  ): Promise<EventsResult<Type>>;
+  /**
+   * All pages with events, and those that come: `for await (const page of coinop.events.follow({ after }))`. It goes on through outages, and
+   * ends with the signal. A failure that lasts, such as `bad_key`, is its last page.
+   */
+  follow<Type extends EventType = EventType>(
+    wanted?: EventsWanted<Type>,
+    options?: Pick<ServerCallOptions, 'signal'>,
+  ): AsyncGenerator<EventsResult<Type>, void, undefined>;
+}
+
 export interface ServerClient {
+  events: Events;
   /**
    * Gives coins, once per key: `match-17-won`. After a failure whose outcome is not known (`network`, `timeout`, `outcome: 'unknown'`)
    * call again with the same key, from another process or tomorrow too. Needs the scope `coins`, like `purchase` and `debit`.
@@ -110,6 +142,12 @@ export interface ServerClient {
 
 /** A room that a server plays in. It has no seat, and so no own data. */
 export type ServedRoom<G extends Game = Game> = Omit<PlayedRoom<G>, 'me' | 'set' | 'merge'>;
+
+/** The longest wait for news that the service allows. */
+const FOLLOW_SECONDS = 25;
+
+/** While the service is away, `follow` asks this often. */
+const FOLLOW_AGAIN_MS = 30_000;
 
 /** `coinop_sk_`, the id, the secret. */
 const KEY = /^coinop_sk_[a-z0-9]{8}_([0-9A-Za-z]{32})$/;
@@ -144,17 +182,19 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
   const call = async (
     route: Route,
     { installId, ...input }: Input,
-    { signal, timeoutMs = callMs }: ServerCallOptions = {},
+    { signal, timeoutMs }: ServerCallOptions = {},
     mayRepeat = true,
     turn: (whole: AbortSignal) => Promise<unknown> = async () => {},
   ): Promise<Result> => {
     // A header keeps the installId out of addresses, which proxies log.
     const headers = { authorization: `Bearer ${key}`, ...(installId === undefined ? {} : { 'x-install-id': installId as string }) };
+    // A long-poll answers later.
+    const waitMs = 1000 * Number(input['wait'] ?? 0);
     // Each call may be repeated: coin operations have a key, a board keeps the best score, and an act has its order.
     return clean(
-      await repeat(mayRepeat, timeoutMs, [signal], async (whole) => {
+      await repeat(mayRepeat, timeoutMs ?? callMs + waitMs, [signal], async (whole) => {
         await turn(whole);
-        return sendOnce(fetch, base, route, input, headers, whole, TRY_MS);
+        return sendOnce(fetch, base, route, input, headers, whole, TRY_MS + waitMs);
       }),
     );
   };
@@ -183,6 +223,22 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
     (route: Route, more: Input = {}) =>
     (input: object, options?: ServerCallOptions): Promise<Result> =>
       call(route, { ...(input as Input), ...more }, options);
+
+  const read = ({ types, ...wanted }: EventsWanted & { wait?: number } = {}, options?: ServerCallOptions) =>
+    call('GET /v1/events', { ...wanted, types: types?.join() }, options) as Promise<EventsResult<EventType>>;
+
+  async function* follow(wanted: EventsWanted = {}, { signal }: ServerCallOptions = {}): AsyncGenerator<EventsResult<EventType>> {
+    for (let [after, failures] = [wanted.after, 0]; !signal?.aborted;) {
+      const page = await read({ ...wanted, after, wait: FOLLOW_SECONDS }, signal && { signal });
+      if (page.ok) {
+        failures = 0;
+        after = page.cursor;
+        if (page.events.length > 0) yield page;
+      } else if (signal?.aborted) return;
+      else if (isTemporary(page.error)) await sleep(backoff(failures++, page.error, FOLLOW_AGAIN_MS), ...(signal ? [signal] : []));
+      else return yield page;
+    }
+  }
 
   const room = (code: string): HostedRoom => {
     const acts =
@@ -226,6 +282,7 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
   };
 
   return {
+    events: { read, follow },
     grant: calls('POST /v1/coins/credit'),
     purchase: calls('POST /v1/coins/purchase'),
     debit: calls('POST /v1/coins/debit'),

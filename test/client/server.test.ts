@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { coinopServer, type ServerOptions } from '../../src/client/server.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { coinopServer, type CoinopEvent, type ServerOptions } from '../../src/client/server.ts';
 import { serverModule } from '../../src/web/client/client-module.ts';
 import { freshId, start, tokenFor, type TestService } from '../harness.ts';
 import { answering, refusal, type Seen } from './answering.ts';
@@ -31,6 +32,7 @@ describe('a call of a server', () => {
     await coinop.history({ accountId: 'a/b', limit: 2 });
     await coinop.submitScore({ installId, game: 'pebble-drop', score: 3, name: 'Ada' });
     await coinop.verifySession('a token');
+    await coinop.events.read({ after: '1k', wait: 2 });
     const room = coinop.room('BC/FG');
     await room.read();
     for (const action of ['start', 'end', 'lock', 'unlock', 'rematch'] as const) await room[action]();
@@ -46,6 +48,7 @@ describe('a call of a server', () => {
       ['GET /v1/coins/history?accountId=a%2Fb&limit=2', '', undefined],
       ['POST /v1/highscores/pebble-drop', '{"score":3,"name":"Ada"}', installId],
       ['POST /v1/sessions/verify', '{"sessionToken":"a token"}', undefined],
+      ['GET /v1/events?after=1k&wait=2', '', undefined],
       ['GET /v1/rooms/BC%2FFG', '', undefined],
       ['POST /v1/rooms/BC%2FFG/start', '{"order":1,"tab":"T"}', undefined],
       ['POST /v1/rooms/BC%2FFG/end', '{"order":2,"tab":"T"}', undefined],
@@ -55,6 +58,33 @@ describe('a call of a server', () => {
       ['POST /v1/rooms/BC%2FFG/kick', '{"playerId":"p2","order":6,"tab":"T"}', undefined],
       ['POST /v1/rooms/BC%2FFG/transfer', '{"playerId":"p3","order":7,"tab":"T"}', undefined],
       ['POST /v1/rooms/BC%2FFG/state', '{"state":[1],"order":8,"tab":"T"}', undefined],
+    ]);
+  });
+
+  test('events: pages follow each other through outages and empty ones, and a failure that lasts is the last', async () => {
+    const page = (cursor: string, ...ids: string[]): string => JSON.stringify({ ok: true, events: ids.map((id) => ({ id })), cursor });
+    await using service = await answering(
+      [200, page('2', 'a', 'b')],
+      'cut',
+      [503, refusal('store_unavailable', { retryAfterMs: 1 })],
+      [200, page('7')],
+      [200, page('8', 'c')],
+      [403, refusal('forbidden')],
+    );
+    const { events } = coinopServer({ url: service.url, key });
+    const pages: unknown[] = [];
+    for await (const each of events.follow({ types: ['coins.changed', 'account.moved'], limit: 2 })) pages.push(each);
+    expect(pages).toEqual([
+      { ok: true, events: [{ id: 'a' }, { id: 'b' }], cursor: '2' },
+      { ok: true, events: [{ id: 'c' }], cursor: '8' },
+      expect.objectContaining({ ok: false, error: { code: 'forbidden', message: 'forbidden' } }),
+    ]);
+    const types = 'types=coins.changed%2Caccount.moved';
+    expect(service.seen.map(({ line }) => line)).toEqual([
+      `GET /v1/events?limit=2&wait=25&${types}`,
+      ...Array.from({ length: 3 }, () => `GET /v1/events?limit=2&after=2&wait=25&${types}`),
+      `GET /v1/events?limit=2&after=7&wait=25&${types}`,
+      `GET /v1/events?limit=2&after=8&wait=25&${types}`,
     ]);
   });
 
@@ -164,11 +194,29 @@ describe('outside of a server', () => {
 
 describe('with the service', () => {
   let service: TestService;
-  beforeAll(async () => void (service = await start()));
+  beforeAll(async () => void (service = await start({ settings: { EVENTS: 'on' } })));
   afterAll(() => service[Symbol.asyncDispose]());
 
   const clientWith = async (...[scopes, more]: Parameters<typeof makeServerKey> extends [unknown, ...infer Rest] ? Rest : never) =>
     coinopServer({ url: service.url, key: (await makeServerKey(service, scopes, more)).token });
+
+  test('events that come while a server follows reach it, until its signal', async () => {
+    const coinop = await clientWith(['coins', 'events']);
+    const installId = freshId();
+    const accountId = accountIdOf(installId);
+    const found: CoinopEvent[] = [];
+    const ending = new AbortController();
+    const following = (async () => {
+      for await (const page of coinop.events.follow({ limit: 1000 }, { signal: ending.signal }))
+        found.push(...(page.ok ? page.events.filter((event) => event.accountId === accountId) : []));
+    })();
+    await coinop.grant({ installId, coins: 5, key: 'first' });
+    await vi.waitFor(() => expect(found.map(({ type }) => type)).toEqual(['account.created', 'coins.changed']), 15_000);
+    await coinop.grant({ installId, coins: 7, key: 'second' });
+    await vi.waitFor(() => expect(found.at(-1)!.data).toMatchObject({ type: 'grant', coins: 7, balanceAfterCoins: 12 }), 15_000);
+    ending.abort();
+    await following;
+  });
 
   test('each function sends its request to a real service and returns the answer', async () => {
     const coinop = await clientWith(['coins', 'scores', 'rooms', 'accounts:read']);

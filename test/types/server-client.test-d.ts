@@ -1,5 +1,6 @@
 // What must and must not compile for game servers. Only `tsc` reads this file.
-import { coinopServer } from '../../src/client/server.ts';
+import { coinopServer, type CoinopEvent, type EventType } from '../../src/client/server.ts';
+import type { Wire } from '../../src/client/wire.ts';
 
 const coinop = coinopServer({ url: 'https://coinop.example', key: 'coinop_sk_…' });
 const by = { accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR' };
@@ -68,6 +69,44 @@ async function typed(): Promise<void> {
   await room.join({ name: 'Ada' });
   const read = await room.read();
   if (read.ok) read.room.phase.trim();
+  const page = await coinop.events.read({ after: '1k', types: ['coins.changed', 'account.deleted'], limit: 1000, wait: 20 });
+  if (page.ok) {
+    const cursor: string = page.cursor;
+    const [event] = page.events;
+    if (event?.type === 'coins.changed') {
+      // @ts-expect-error: a deleted account has lost them
+      event.data.coins.toFixed();
+      if (event.data.entryId !== undefined) void [cursor, event.accountId.trim(), event.data.coins.toFixed(), event.data.type === 'merge'];
+    }
+    // @ts-expect-error: this type was not asked for
+    void (event?.type === 'pairing.claimed');
+  } else void (page.error.code === 'not_found' || page.error.code === 'forbidden' || page.error.code === 'network');
+  for await (const each of coinop.events.follow()) {
+    // @ts-expect-error: a failure that lasts ends the pages
+    void each.events;
+    if (!each.ok) throw new Error(each.error.code);
+    for (const { type, data, accountId } of each.events)
+      switch (type) {
+        case 'board.season_ended':
+          // @ts-expect-error: a season has no account
+          accountId.trim();
+          data.game?.trim();
+          break;
+        case 'purchase.granted':
+        case 'purchase.refunded':
+          void [accountId.trim(), data.quantity?.toFixed()];
+          break;
+        case 'account.moved':
+          data.from?.trim();
+      }
+  }
+  // @ts-expect-error: there is no such type
+  await coinop.events.read({ types: ['coins.vanished'] });
+  // The declaration of the service has the same types, and no field that the client leaves out.
+  type Declared = Wire['GET /v1/events']['reply']['events'][number];
+  void [{} as Declared['type'] satisfies EventType, {} as EventType satisfies Declared['type']];
+  type Fields<E> = E extends { data: infer Data } ? (Data extends unknown ? keyof Data : never) : never;
+  void [{} as Fields<CoinopEvent> satisfies keyof Declared['data'], {} as keyof Declared['data'] satisfies Fields<CoinopEvent>];
   // @ts-expect-error: a server mints no session
   await coinop.login(by);
 }

@@ -778,6 +778,8 @@ async function overPolls(progress, times, signal, live) {
 }
 
 // src/client/server.ts
+const FOLLOW_SECONDS = 25;
+const FOLLOW_AGAIN_MS = 3e4;
 const KEY = /^coinop_sk_[a-z0-9]{8}_([0-9A-Za-z]{32})$/;
 function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, WebSocket }) {
 	const platform = globalThis;
@@ -788,14 +790,15 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, W
 	if (secret === void 0) throw new TypeError("Bad key: it must look like coinop_sk_<id>_<secret>");
 	const fetch = (...request) => (givenFetch ?? platform.fetch)(...request);
 	const clean = (result) => result.ok ? result : JSON.parse(JSON.stringify(result).replaceAll(secret, "…"));
-	const call = async (route, { installId, ...input }, { signal, timeoutMs = callMs } = {}, mayRepeat = true, turn = async () => {}) => {
+	const call = async (route, { installId, ...input }, { signal, timeoutMs } = {}, mayRepeat = true, turn = async () => {}) => {
 		const headers = {
 			authorization: `Bearer ${key}`,
 			...installId === void 0 ? {} : { "x-install-id": installId }
 		};
-		return clean(await repeat(mayRepeat, timeoutMs, [signal], async (whole) => {
+		const waitMs = 1e3 * Number(input["wait"] ?? 0);
+		return clean(await repeat(mayRepeat, timeoutMs ?? callMs + waitMs, [signal], async (whole) => {
 			await turn(whole);
-			return sendOnce(fetch, base, route, input, headers, whole, 5e3);
+			return sendOnce(fetch, base, route, input, headers, whole, 5e3 + waitMs);
 		}));
 	};
 	const tab = randomText().slice(0, 16);
@@ -820,6 +823,26 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, W
 		...input,
 		...more
 	}, options);
+	const read = ({ types, ...wanted } = {}, options) => call("GET /v1/events", {
+		...wanted,
+		types: types?.join()
+	}, options);
+	async function* follow(wanted = {}, { signal } = {}) {
+		for (let [after, failures] = [wanted.after, 0]; !signal?.aborted;) {
+			const page = await read({
+				...wanted,
+				after,
+				wait: FOLLOW_SECONDS
+			}, signal && { signal });
+			if (page.ok) {
+				failures = 0;
+				after = page.cursor;
+				if (page.events.length > 0) yield page;
+			} else if (signal?.aborted) return;
+			else if (isTemporary(page.error)) await sleep(backoff(failures++, page.error, FOLLOW_AGAIN_MS), ...signal ? [signal] : []);
+			else return yield page;
+		}
+	}
 	const room = (code) => {
 		const acts = (action) => (input, options) => act(code, action, input, options);
 		const plain = (action) => (options) => act(code, action, {}, options);
@@ -853,6 +876,10 @@ function coinopServer({ url, key, timeoutMs: callMs = 15e3, fetch: givenFetch, W
 		}).room;
 	};
 	return {
+		events: {
+			read,
+			follow
+		},
 		grant: calls("POST /v1/coins/credit"),
 		purchase: calls("POST /v1/coins/purchase"),
 		debit: calls("POST /v1/coins/debit"),
