@@ -4,7 +4,10 @@
  */
 const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
 
-/** A probe of an endpoint that is down comes after one second, then after twice as long each time, up to this. */
+/**
+ * A probe of an endpoint that is down comes after one second, then after twice as long each time, up to this. Each wait is up to half
+ * shorter, at random: an endpoint that fails every ten seconds for five could otherwise meet each probe with a failure.
+ */
 const LONGEST_PROBE_WAIT_MS = 30_000;
 
 /**
@@ -46,7 +49,11 @@ export class EndpointHealth {
     if (this.#accounts.size < accounts) this.#accounts.add(account);
     const wasDown = this.#isDown;
     this.#isDown ||= this.#accounts.size >= accounts && (this.#failures >= failures || now - this.#failingSince >= forMs);
-    if (this.#isDown) this.#probeAt = now + Math.min(1000 * 2 ** Math.min(this.#probes++, 10), LONGEST_PROBE_WAIT_MS);
+    const waitMs = Math.min(1000 * 2 ** Math.min(this.#probes, 10), LONGEST_PROBE_WAIT_MS);
+    if (this.#isDown) {
+      this.#probes++;
+      this.#probeAt = now + waitMs * (0.5 + Math.random() / 2);
+    }
     return this.#isDown && !wasDown;
   }
 }
