@@ -24,6 +24,8 @@ export interface Dying {
   killService(): Promise<void>;
   /** SIGKILL for the private Redis, or for a primary of the Cluster. Resolves on a Cluster once a replica took over. */
   killRedis(): Promise<void>;
+  /** Moves the slot of a key to another primary of the Cluster. One Redis has none. */
+  moveSlot(key: string): Promise<void>;
   /** Stops the service, and starts it on the same data with other settings. */
   restart(settings: Record<string, string>): Promise<void>;
 }
@@ -72,6 +74,7 @@ export async function openSingle({ program, settings }: DyingOptions, { folder, 
       const server = childrenOf(service.pid).find(({ command }) => command.includes('redis-server'));
       if (server !== undefined) process.kill(server.pid, 'SIGKILL');
     },
+    moveSlot: () => Promise.reject(new Error('one Redis has no slots to move')),
     async restart(more) {
       await stopped();
       service = await started(more);
@@ -114,6 +117,15 @@ export async function openCluster({ program, settings, hit }: DyingOptions, { fo
       const heir = await cluster.untilFailedOver(node);
       owners.clear();
       history.event(`the node of port ${heir.port} took over`);
+    },
+    async moveSlot(key) {
+      const slot = cluster.slotOf(key);
+      const from = await cluster.primaryOf(slot);
+      await cluster.moveSlot(
+        slot,
+        cluster.nodes.find((node) => node.role === 'primary' && node !== from && node.slots.length > 0)!,
+      );
+      owners.clear();
     },
     async restart(more) {
       output += await processes.stop();

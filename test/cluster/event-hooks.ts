@@ -10,8 +10,11 @@ import { operate } from './operator-tool.ts';
 /** How long the slow endpoint takes for an answer: with 32 requests at a time it takes 1,600 events a second. */
 const SLOW_MS = 20;
 
-/** The failing endpoint refuses everything for so long, then takes everything for as long: the second attempt comes after 5 s, the third minutes later. */
-const FAILING_MS = 5000;
+/**
+ * The failing endpoint refuses everything for so long, then takes everything for as long: 5 s on the average, and never the same twice. The
+ * second attempt comes after 5 s, the third minutes later.
+ */
+const FAILING_MS = { least: 2000, most: 8000 };
 
 /** One signature in so many is verified: the library takes 50 µs for each. */
 const VERIFIED = 10;
@@ -38,7 +41,12 @@ export class EventHooks {
   /** Adds the webhooks with the operator's tool. */
   static async open(settings: Record<string, string>): Promise<EventHooks> {
     const slow = await Endpoint.open((answer) => void setTimeout(() => answer(204), SLOW_MS));
-    const failing = await Endpoint.open((answer) => answer(Math.floor(now() / FAILING_MS) % 2 === 0 ? 204 : 503));
+    let [isFailing, until] = [false, 0];
+    const failing = await Endpoint.open((answer) => {
+      for (; now() > until; isFailing = !isFailing)
+        until = Math.max(until, now() - FAILING_MS.most) + FAILING_MS.least + Math.random() * (FAILING_MS.most - FAILING_MS.least);
+      answer(isFailing ? 503 : 204);
+    });
     const hooks = new EventHooks([slow, failing]);
     const add = (url: string) => operate(['webhooks', 'add', url], { ...settings, WEBHOOKS_PRIVATE: 'on' }) as { secret: string };
     for (const endpoint of hooks.#endpoints) endpoint.secret = add(endpoint.url).secret;

@@ -10,7 +10,7 @@ import type { Stand } from './coins.ts';
 import { openCluster, openSingle, type Dying } from './dying.ts';
 import { EventHooks } from './event-hooks.ts';
 import { copyByTime, copyLate } from './event-mutants.ts';
-import { now } from './history.ts';
+import { now, type History } from './history.ts';
 import { killWhile } from './kills.ts';
 import { operate } from './operator-tool.ts';
 
@@ -22,8 +22,12 @@ export interface EventScenario {
   readonly name: string;
   readonly about: string;
   readonly isOnCluster: boolean;
-  /** At a rate of 1,500. */
+  /** How long coins change, at least. */
   readonly seconds: number;
+  /** Kills after which they stop to change. Default: none. */
+  readonly kills?: number;
+  /** Slots of the log, the webhooks and accounts move from primary to primary, and nothing is killed. */
+  readonly reshards?: true;
   /** A copy of the service with a mistake, which the checks have to find. */
   readonly mutant?: (folder: string) => string;
 }
@@ -34,12 +38,21 @@ export const eventScenarios: readonly EventScenario[] = [
     about: 'coins change while the service, its workers and their Redis die again and again; a reader goes on by cursor',
     isOnCluster: false,
     seconds: 60,
+    kills: 100,
   },
   {
     name: 'event-failover',
     about: 'the same with three processes on a Cluster of which a primary dies, with REDIS_WAIT_REPLICAS=1',
     isOnCluster: true,
     seconds: 40,
+    kills: 10,
+  },
+  {
+    name: 'event-reshard',
+    about: 'coins change while the slots of the log, the webhooks and accounts move from primary to primary of a Cluster',
+    isOnCluster: true,
+    seconds: 40,
+    reshards: true,
   },
   {
     name: 'event-late',
@@ -63,11 +76,14 @@ const ACCOUNTS = 300;
 const CONNECTIONS = 64;
 const TIMEOUT_MS = 5000;
 const BETWEEN_KILLS_MS = 1500;
+const CHANGED_BETWEEN_KILLS = 200;
+/** Accounts whose slots move. */
+const MOVED_ACCOUNTS = 20;
 /** After the last change: a relay that died has its lease for 4 s more, and an outbox of a Cluster is found within 13 s. */
 const READ_WITHIN_MS = 60_000;
 
 export async function proveEvents(scenario: EventScenario, stand: Stand): Promise<void> {
-  const { folder, rate, figures, closing, history } = stand;
+  const { folder, rate, minutes, figures, closing, history } = stand;
   const program = scenario.mutant?.(join(folder, 'mutant')) ?? MAIN;
   const options = {
     program,
@@ -86,15 +102,31 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   const load = new Credits(client, rate, `prove-${randomBytes(4).toString('hex')}`);
   closing.push(() => load.close());
 
-  const sending = load.run(scenario.seconds);
-  const killed = await killWhile(sending, running, { isOnCluster: scenario.isOnCluster, betweenMs: BETWEEN_KILLS_MS }, history);
-  history.event(`all is sent after ${JSON.stringify(killed)} kills`);
+  const startedAt = now();
+  let kills = 0;
+  const isOver = (): boolean =>
+    now() > startedAt + minutes * 60_000 || (now() > startedAt + scenario.seconds * 1000 && kills >= (scenario.kills ?? 0));
+  const sending = load.run(isOver);
+  if (scenario.reshards) {
+    figures.atLeast('moves of slots', await reshardWhile(sending, load.accounts, running, history), 1);
+  } else {
+    const killing = {
+      isOnCluster: scenario.isOnCluster,
+      betweenMs: BETWEEN_KILLS_MS,
+      done: () => load.acknowledged,
+      leastBetween: CHANGED_BETWEEN_KILLS,
+      onKill: () => kills++,
+    };
+    const killed = await killWhile(sending, running, killing, history);
+    figures.report('kills: processes; services; Redis', `${killed.processes}; ${killed.services}; ${killed.redis}`);
+  }
+  const seconds = (now() - startedAt) / 1000;
+  history.event(`all is sent after ${kills} kills`);
   const found = await settled(load.accounts, reader, running);
 
   figures.report('changes that were acknowledged', load.acknowledged);
   figures.report('ledger entries; events that the reader got', `${found.entries}; ${reader.events.length}`);
-  figures.report('kills: processes; services; Redis', `${killed.processes}; ${killed.services}; ${killed.redis}`);
-  figures.atLeast('events a second while all was killed', (reader.events.length / scenario.seconds) | 0, 10);
+  figures.atLeast('events a second meanwhile', (reader.events.length / seconds) | 0, 10);
   const wrong = found.missing + found.repeated + found.disordered + found.strange;
   if (scenario.mutant !== undefined) {
     figures.report('  missing; repeated; out of order; without an entry', describe(found));
@@ -120,6 +152,18 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   figures.report('another reader gets the same ids in the same order', isSame ? 'yes' : 'no', 'yes', isSame);
 }
 
+/** Moves slots from primary to primary until the load has ended. @returns how many moves there were */
+async function reshardWhile(sending: Promise<void>, accounts: readonly string[], running: Dying, history: History): Promise<number> {
+  let [isOver, moves] = [false, 0];
+  const ended = sending.finally(() => (isOver = true));
+  ended.catch(() => {});
+  const keys = ['{events}', '{webhooks}', ...accounts.slice(0, MOVED_ACCOUNTS).map((account) => `{${account}}`)];
+  for (; !isOver; moves++) await running.moveSlot(keys[moves % keys.length]!);
+  history.event(`moved ${moves} times`);
+  await ended;
+  return moves;
+}
+
 /** Credits over some connections, each sent again until it is acknowledged. */
 class Credits {
   acknowledged = 0;
@@ -139,11 +183,11 @@ class Credits {
     this.#isClosed = true;
   }
 
-  async run(seconds: number): Promise<void> {
+  async run(isOver: () => boolean): Promise<void> {
     const startedAt = now();
     let sent = 0;
     const one = async (): Promise<void> => {
-      while (!this.#isClosed && now() < startedAt + seconds * 1000) {
+      while (!this.#isClosed && !isOver()) {
         if (sent >= ((now() - startedAt) / 1000) * this.#rate) await pause(2);
         else await this.#credit(sent++);
       }
@@ -220,7 +264,8 @@ async function compare(accounts: readonly string[], events: readonly EventRecord
     const told = new Map(own.filter(({ type }) => type === 'coins.changed').map(({ data }) => [Number(data.entryId), data]));
     entries += ledger.length;
     for (const { seq, balance } of ledger) if (told.get(seq)?.balanceAfterCoins !== balance) missing++;
-    strange += [...told.keys()].filter((seq) => !ledger.some((entry) => entry.seq === seq)).length;
+    const booked = new Set(ledger.map(({ seq }) => seq));
+    strange += [...told.keys()].filter((seq) => !booked.has(seq)).length;
     // `account.created` is the first one.
     own.forEach(({ number }, index) => {
       if (index > 0 && number! <= own[index - 1]!.number!) disordered++;

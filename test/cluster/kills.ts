@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Dying } from './dying.ts';
-import type { History } from './history.ts';
+import { now, type History } from './history.ts';
 
 /** Of the kills: one in so many is for the Redis, one for the whole service. */
 const REDIS_EVERY = 4;
 const SERVICE_EVERY = 10;
 /** On a Cluster its primary dies once, after so many kills. */
 const FAILOVER_AFTER = 2;
+const LONGEST_BETWEEN_MS = 30_000;
 
 export interface Kills {
   processes: number;
@@ -18,15 +19,22 @@ export interface KillOptions {
   readonly isOnCluster: boolean;
   /** Milliseconds between two kills, give or take a half. */
   readonly betweenMs: number;
-  /** Begins with each pause between two kills. The kill waits for it too. Default: nothing more. */
-  readonly ready?: (isOver: () => boolean) => Promise<void>;
+  /** How much was done so far. */
+  readonly done: () => number;
+  /**
+   * On a busy machine a service takes long to start, and would hardly serve: the next kill waits until so much was done since the one
+   * before, or for 30 s.
+   */
+  readonly leastBetween: number;
+  /** Is called after each kill. */
+  readonly onKill?: () => void;
 }
 
 /** Kills processes, the service and its Redis in turn, until the load has ended. */
 export async function killWhile(
   sending: Promise<void>,
   running: Dying,
-  { isOnCluster, betweenMs, ready }: KillOptions,
+  { isOnCluster, betweenMs, done, leastBetween, onKill }: KillOptions,
   history: History,
 ): Promise<Kills> {
   const killed: Kills = { processes: 0, redis: 0, services: 0 };
@@ -34,9 +42,9 @@ export async function killWhile(
   const ended = sending.finally(() => (isOver = true));
   ended.catch(() => {});
   for (let count = 1; !isOver; count++) {
-    const isReady = ready?.(() => isOver);
+    const [doneBefore, latest] = [done(), now() + LONGEST_BETWEEN_MS];
     await Promise.race([ended, pause(betweenMs * (0.5 + Math.random()))]);
-    await isReady;
+    while (!isOver && done() < doneBefore + leastBetween && now() < latest) await pause(100);
     if (isOver) break;
     const isForRedis = isOnCluster ? count === FAILOVER_AFTER : count % REDIS_EVERY === 2;
     const isForService = !isOnCluster && count % SERVICE_EVERY === 5;
@@ -44,6 +52,7 @@ export async function killWhile(
     history.event(`SIGKILL: ${name}`);
     killed[name]++;
     await (isForRedis ? running.killRedis() : isForService ? running.killService() : running.killProcess());
+    onKill?.();
   }
   await ended;
   return killed;

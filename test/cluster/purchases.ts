@@ -50,9 +50,7 @@ const CHAOS_SEED = '32';
 const TIMEOUT_MS = 20_000;
 
 const BETWEEN_KILLS_MS = 3000;
-/** On a busy machine a service takes long to start, and would hardly serve: the next kill waits until so much was sold, or so long. */
 const SOLD_BETWEEN_KILLS = 500;
-const LONGEST_BETWEEN_KILLS_MS = 30_000;
 
 /**
  * A process that dies may leave a look at a purchase under its lease, 30 s, after it was taken over, 30 s. The rest is a poll, and the
@@ -84,7 +82,8 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
   const kills = {
     isOnCluster: scenario.isOnCluster,
     betweenMs: BETWEEN_KILLS_MS,
-    ready: (isOver: () => boolean) => soldEnough(load, isOver),
+    done: () => load.bought.length,
+    leastBetween: SOLD_BETWEEN_KILLS,
   };
   const killed = await killWhile(sending, running, kills, history);
   figures.report('purchases, and accounts', `${load.bought.length}; ${load.installs.length}`);
@@ -100,12 +99,6 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
   history.event('the store is quiet now');
   await timeRefunds([...owned.values()].flat(), load, running, figures);
   reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
-}
-
-/** Waits until enough was sold since the kill before, or for long enough. */
-async function soldEnough({ bought }: PurchaseLoad, isOver: () => boolean): Promise<void> {
-  const [soldBefore, latest] = [bought.length, now() + LONGEST_BETWEEN_KILLS_MS];
-  while (!isOver() && bought.length < soldBefore + SOLD_BETWEEN_KILLS && now() < latest) await pause(100);
 }
 
 /**
