@@ -1,0 +1,32 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const source = new URL('../../../src/', import.meta.url);
+const scripts = globSync('**/*.lua', { cwd: source.pathname }).map((file) => [file, readFileSync(new URL(file, source), 'utf8')] as const);
+const filesWith = (pattern: RegExp): string[] => scripts.filter(([, text]) => pattern.test(text)).map(([file]) => file);
+
+// An event is written by the script of its change. A new script of such a change has to tell it too.
+
+test('each script that begins an account tells account.created', () => {
+  const beginning = filesWith(/'HSET(?:NX)?', account, 'createdAt'/);
+  expect(beginning).toContain('accounts/open-account-library.lua');
+  expect(beginning.toSorted()).toEqual(filesWith(/tell_event\([^\n]*, 'n', ''\)/).toSorted());
+});
+
+test('one function appends to ledgers, and it tells coins.changed', () => {
+  expect(filesWith(/'[RL]PUSH', (?:ledger|guests|\w*\.\. ':ledger')/)).toEqual(['features/coins/ledger.lua']);
+  const [, text] = scripts.find(([file]) => file === 'features/coins/ledger.lua')!;
+  expect(text.match(/'RPUSH', ledger/g)).toHaveLength(1);
+  expect(/\nlocal function append\([\s\S]*?\nend\n/.exec(text)![0]).toContain('if emits and not is_guests then tell_entry(');
+});
+
+test('each script that writes the purchase lines or the report of a subscription tells subscription.changed', () => {
+  const writing = filesWith(/write_lines\(|join_lines\(held|'reportedSubscribed', subscribed/).filter((file) => !/-lines\.lua$/.test(file));
+  expect(writing.toSorted()).toEqual([
+    'features/store/move/accept.lua',
+    'features/subscription/drop-line.lua',
+    'features/subscription/put-line.lua',
+    'features/subscription/report.lua',
+  ]);
+  for (const file of writing) expect([file, scripts.find(([each]) => each === file)![1]]).toEqual([file, expect.stringContaining("'s', ")]);
+});
