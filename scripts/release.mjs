@@ -19,6 +19,7 @@ const steps = [
   'prove:events',
   'prove:purchases',
   'prove:floods',
+  'prove:grants',
   'prove:boards',
   'prove:cluster',
   'test:cluster',
