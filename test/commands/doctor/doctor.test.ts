@@ -347,7 +347,7 @@ describe('on a service', () => {
     expect(beside.facts['redis']).toMatch(/^(Redis|Valkey) \d+\.\S+, private, in /);
     await service.stop();
     const after = await examine({ PORT: String(service.port) });
-    expect([after.code, after.facts['data']]).toEqual([0, 'version 3']);
+    expect([after.code, after.facts['data']]).toEqual([0, `version ${DATA_VERSION}`]);
     expect(after.facts['service']).toMatch(/^none answers at /);
   });
 
