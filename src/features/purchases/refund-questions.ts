@@ -130,7 +130,9 @@ export class RefundQuestions {
     const document = await readPurchase(purchaseId, scripts);
     if (document === undefined || document.owner === '-') return;
     const { state, quantity: bought, refunded, tellsRefunds, checkedAt } = document;
-    if (state === 'canceled' || refunded >= bought) return;
+    // A part in the list, where all was refunded, shows that the store may have given the rest back.
+    const mayBeReversed = tellsRefunds && quantity !== undefined && quantity < bought;
+    if (state === 'canceled' || (refunded >= bought && !mayBeReversed)) return;
     // An answer may leave out that no unit is left. The list has no entry for all of them, where they were refunded some at a time.
     const isAll = !tellsRefunds && refunded + (quantity ?? bought) >= bought;
     if (isAll) return purchases.takeBackAll(purchaseId);

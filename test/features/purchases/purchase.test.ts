@@ -297,6 +297,15 @@ describe('refunds', () => {
     await until(async () => (await shop.balance(whole.installId)) === 0 && (await shop.balance(part.installId)) === 500);
   });
 
+  test('of all units that are reversed in part, without a notification, are given back by the list', async () => {
+    const { installId, purchaseToken } = await bought({ quantity: 2 });
+    await shop.issue({ purchaseToken, refundedQuantity: 2, notify: true });
+    await until(async () => (await shop.balance(installId)) === 0);
+    await shop.issue({ purchaseToken, refundedQuantity: 1 });
+    shop.service.advance(15 * MINUTE);
+    await until(async () => (await shop.balance(installId)) === 500);
+  });
+
   test('a question that a clock far ahead has dated does not keep the next ones from being asked', async () => {
     const { installId, purchaseToken } = await bought();
     await shop.redis.hset(refundsAskedKey('google'), 'askedAt', shop.service.now() + 400 * 24 * 60 * MINUTE);
