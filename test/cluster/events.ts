@@ -10,6 +10,7 @@ import type { Stand } from './coins.ts';
 import { openCluster, openSingle, type Dying } from './dying.ts';
 import { EventHooks } from './event-hooks.ts';
 import { copyByTime, copyLate } from './event-mutants.ts';
+import { copyHastyHooks } from './hasty.ts';
 import { now, type History } from './history.ts';
 import { killWhile } from './kills.ts';
 import { operate } from './operator-tool.ts';
@@ -70,8 +71,6 @@ export const eventScenarios: readonly EventScenario[] = [
   },
 ];
 
-const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
-
 const ACCOUNTS = 300;
 const CONNECTIONS = 64;
 const TIMEOUT_MS = 5000;
@@ -84,7 +83,7 @@ const READ_WITHIN_MS = 60_000;
 
 export async function proveEvents(scenario: EventScenario, stand: Stand): Promise<void> {
   const { folder, rate, minutes, figures, closing, history } = stand;
-  const program = scenario.mutant?.(join(folder, 'mutant')) ?? MAIN;
+  const program = (scenario.mutant ?? copyHastyHooks)(join(folder, 'copy'));
   const options = {
     program,
     settings: { EVENTS: 'on', WEBHOOKS_PRIVATE: 'on', RATE_LIMIT: 'off', LEDGER_ENTRIES_PER_DAY: '0' },

@@ -16,6 +16,16 @@ const WAITS: readonly Change[] = [
   wait('src/journal/backoff.ts', 'LONGEST_BACKOFF_MS', '30 * 60_000', '12_000'),
 ];
 
+/** Waits of webhooks between attempts: after them an event comes through that an endpoint refused twice. */
+const HOOK_WAITS: readonly Change[] = [
+  { file: 'src/features/webhooks/schedule.ts', from: '  5 * MINUTE_MS,', to: '  10 * SECOND_MS,' },
+  { file: 'src/features/webhooks/schedule.ts', from: '  30 * MINUTE_MS,', to: '  10 * SECOND_MS,' },
+  { file: 'src/features/webhooks/schedule.ts', from: '  2 * HOUR_MS,', to: '  10 * SECOND_MS,' },
+  { file: 'src/features/webhooks/schedule.ts', from: '  5 * HOUR_MS,', to: '  10 * SECOND_MS,' },
+  { file: 'src/features/webhooks/schedule.ts', from: '  10 * HOUR_MS,', to: '  10 * SECOND_MS,' },
+  wait('src/features/webhooks/backlog.ts', 'PROBE_AGAIN_MS', '300_000', '10_000'),
+];
+
 /** How often the copy asks the store for refunds. */
 export const POLL_MS = 6000;
 
@@ -30,4 +40,9 @@ function wait(file: string, name: string, from: string, to: string): Change {
  */
 export function copyHasty(folder: string): string {
   return copyService(folder, WAITS);
+}
+
+/** Copies the service with short waits between attempts to deliver to a webhook: those of the service take hours. @returns the copy's main.ts */
+export function copyHastyHooks(folder: string): string {
+  return copyService(folder, HOOK_WAITS);
 }
