@@ -411,13 +411,13 @@ test.runIf(isOnCluster())('the tool does the same on a Cluster', async () => {
   const { accountId, installId } = await account(10);
   const flags = ['--reason', 'test', '--yes', '--json'];
   const adjusted = await runAdmin(['accounts', 'adjust', installId, '-3', '--key', 'tool', ...flags], settings);
-  expect(JSON.parse(adjusted.out)).toEqual({ accountId, balanceAfterCoins: 7 });
+  expect(JSON.parse(adjusted.out)).toEqual({ accountId, balanceAfterCoins: 7, logged });
   expect(JSON.parse((await runAdmin(['accounts', 'show', accountId, '--json'], settings)).out)).toEqual({
     ...(({ ok: _, ...shown }) => shown)((await look(`/accounts/${accountId}`)).body),
   });
   const game = freshId('game').toLowerCase();
   await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
-  expect(JSON.parse((await runAdmin(['boards', 'reset', game, ...flags], settings)).out)).toEqual({ game, archive: 1, entries: 1 });
+  expect(JSON.parse((await runAdmin(['boards', 'reset', game, ...flags], settings)).out)).toEqual({ game, archive: 1, entries: 1, logged });
   const { room } = (await service.post('/v1/rooms', { installId })).body;
   expect(JSON.parse((await runAdmin(['rooms', 'end', room.code, ...flags], settings)).out).room.phase).toBe('ended');
   expect((await runAdmin(['log', '--limit', '5'], settings)).out).toContain(`account=${accountId} coins=-3 key=tool`);
