@@ -11,8 +11,8 @@ import { operate } from './operator-tool.ts';
 const SLOW_MS = 20;
 
 /**
- * The failing endpoint refuses everything for so long, then takes everything for as long: 5 s on the average, and never the same twice. The
- * second attempt comes after 5 s, in the copy of the service the next four after 10 s each.
+ * The failing endpoint refuses everything for so long, then takes everything for as long: 5 s on the average, and never the same twice. In
+ * the copy of the service an attempt follows after 5 s.
  */
 const FAILING_MS = { least: 2000, most: 8000 };
 

@@ -16,13 +16,13 @@ const WAITS: readonly Change[] = [
   wait('src/journal/backoff.ts', 'LONGEST_BACKOFF_MS', '30 * 60_000', '12_000'),
 ];
 
-/** Waits of webhooks between attempts: after them an event comes through that an endpoint refused twice. */
+/** Attempts of webhooks: every few seconds, without end, so that an event comes through that an endpoint refused many times. */
 const HOOK_WAITS: readonly Change[] = [
-  { file: 'src/features/webhooks/schedule.ts', from: '  5 * MINUTE_MS,', to: '  10 * SECOND_MS,' },
-  { file: 'src/features/webhooks/schedule.ts', from: '  30 * MINUTE_MS,', to: '  10 * SECOND_MS,' },
-  { file: 'src/features/webhooks/schedule.ts', from: '  2 * HOUR_MS,', to: '  10 * SECOND_MS,' },
-  { file: 'src/features/webhooks/schedule.ts', from: '  5 * HOUR_MS,', to: '  10 * SECOND_MS,' },
-  { file: 'src/features/webhooks/schedule.ts', from: '  10 * HOUR_MS,', to: '  10 * SECOND_MS,' },
+  {
+    file: 'src/features/webhooks/schedule.ts',
+    from: 'const dueMs = DUE_MS.find((each) => each > now - failedSince);',
+    to: 'const dueMs: number | undefined = now - failedSince + DUE_MS[0]!;',
+  },
   wait('src/features/webhooks/backlog.ts', 'PROBE_AGAIN_MS', '300_000', '10_000'),
 ];
 
