@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { Cluster, Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, inject } from 'vitest';
@@ -179,28 +181,64 @@ function databaseNumber(): number {
 /** Sends a request and checks the reply against the endpoint's declaration: the shape of a success, the code of an error. */
 export async function request(url: string, path: string, options: RequestOptions, text?: string): Promise<TestReply> {
   const cookies = [options.cookies ?? []].flat().map((cookie) => cookie.split(';')[0]!);
-  const response = await fetch(url + path, {
-    method: options.method ?? 'GET',
-    redirect: 'manual',
-    ...(text === undefined ? {} : { body: text }),
-    headers: {
-      ...(options.method === 'POST' ? { 'content-type': 'application/json' } : {}),
-      ...(cookies.length > 0 ? { cookie: cookies.join('; ') } : {}),
-      ...(options.bearer === undefined ? {} : { authorization: `Bearer ${options.bearer}` }),
-      ...options.headers,
-    },
+  const { status, headers, raw } = await send(url + path, options.method ?? 'GET', text, {
+    ...(options.method === 'POST' ? { 'content-type': 'application/json' } : {}),
+    ...(cookies.length > 0 ? { cookie: cookies.join('; ') } : {}),
+    ...(options.bearer === undefined ? {} : { authorization: `Bearer ${options.bearer}` }),
+    ...options.headers,
   });
-  const raw = await response.text();
-  const isJson = JSON_MEDIA_TYPE.test(response.headers.get('content-type') ?? '');
+  const isJson = JSON_MEDIA_TYPE.test(headers.get('content-type') ?? '');
   const reply = {
-    status: response.status,
-    headers: response.headers,
+    status,
+    headers,
     body: isJson && raw !== '' ? JSON.parse(raw) : raw,
-    setCookies: response.headers.getSetCookie(),
-    cookies: response.headers.getSetCookie().map((cookie) => cookie.split(';')[0]!),
+    setCookies: headers.getSetCookie(),
+    cookies: headers.getSetCookie().map((cookie) => cookie.split(';')[0]!),
   };
   checkAgainstDeclaration(options, path, reply);
   return reply;
+}
+
+/** Closes a connection before the service does, which closes one that idles for 10 s. */
+const agent = new Agent({ keepAlive: true, timeout: 4000 });
+
+/** What `fetch` of Node.js sends. */
+const OF_FETCH = {
+  accept: '*/*',
+  'accept-language': '*',
+  'sec-fetch-mode': 'cors',
+  'user-agent': 'node',
+  'accept-encoding': 'gzip, deflate',
+};
+
+/**
+ * Takes half the CPU time of `fetch`: the tests send some hundred thousand requests.
+ * @throws TypeError for a connection that breaks, as `fetch` does
+ */
+async function send(
+  address: string,
+  method: string,
+  text: string | undefined,
+  headers: Record<string, string>,
+): Promise<{ status: number; headers: Headers; raw: string }> {
+  const lowerCased = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  const parts: Buffer[] = [];
+  let response: IncomingMessage;
+  try {
+    response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const sent = httpRequest(address, { method, agent, headers: { ...OF_FETCH, ...lowerCased } }, resolve);
+      sent.on('error', reject);
+      sent.end(text);
+    });
+    for await (const part of response) parts.push(part as Buffer);
+  } catch (error) {
+    throw new TypeError('fetch failed', { cause: error });
+  }
+  const received = new Headers();
+  for (let at = 0; at < response.rawHeaders.length; at += 2) received.append(response.rawHeaders[at]!, response.rawHeaders[at + 1]!);
+  const bytes = Buffer.concat(parts);
+  const isZipped = received.get('content-encoding') === 'gzip' && bytes.length > 0;
+  return { status: response.statusCode!, headers: received, raw: (isZipped ? gunzipSync(bytes) : bytes).toString() };
 }
 
 const errorBody = z.strictObject({
