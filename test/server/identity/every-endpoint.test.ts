@@ -39,15 +39,15 @@ async function install(): Promise<string> {
 }
 
 const codeOf = ({ status, body }: TestReply): string => (status === 200 ? '200' : `${status} ${body.error.code}`);
-const keysNow = async (): Promise<string[]> => (await service.service.redis.keys('*')).toSorted();
+const keysNow = async (): Promise<Set<string>> => new Set(await service.service.redis.keys('*'));
 /** Keys of the question for refunds, which each service asks a second after its start. */
 const OF_REFUNDS = /^(product-purchases:asked:|\{sandbox:keys\}$)/;
 /** Keys that have come or gone since, but those that come or go by themselves within seconds. */
-async function changesSince(before: readonly string[]): Promise<string[]> {
+async function changesSince(before: ReadonlySet<string>): Promise<string[]> {
   const now = await keysNow();
   return [
-    ...now.filter((key) => !before.includes(key) && !OF_REFUNDS.test(key)),
-    ...before.filter((key) => !now.includes(key) && !key.includes(':match:')),
+    ...[...now].filter((key) => !before.has(key) && !OF_REFUNDS.test(key)),
+    ...[...before].filter((key) => !now.has(key) && !key.includes(':match:')),
   ];
 }
 /** A body without what differs between two accounts and two moments: ids, codes and times. */
