@@ -32,7 +32,6 @@ export interface RedisServerOptions {
 export class RedisServer {
   readonly socketPath: string;
   readonly #options: RedisServerOptions;
-  #path: string | undefined;
   #child: ChildProcess | undefined;
   #isStopping = false;
 
@@ -56,7 +55,7 @@ export class RedisServer {
    */
   async start(ended: (code: number | null, signal: NodeJS.Signals | null) => void = () => {}): Promise<void> {
     const { folder, settings, complained, said, adviceFor } = this.#options;
-    const server = (this.#path ??= redisServerPath());
+    const server = redisServerPath();
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const place = ['--unixsocket', this.socketPath, '--unixsocketperm', '700', '--dir', folder, '--daemonize', 'no'];
     const command = [...diesWithParent(), server, ...place, ...settings];
@@ -175,8 +174,18 @@ export function socketPathFor(folder: string): string {
 /** Path of the Redis that `scripts/redis.mjs` unpacks from Debian's package on a machine without Redis. */
 const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
 
+/** The Redis for each PATH: a process that starts several servers, or one again, asks for the version once. */
+const found = new Map<string, string>();
+
 /** @throws SettingError that names the package to install, when no Redis 7.0 or newer is found */
 export function redisServerPath(): string {
+  const searched = process.env['PATH'] ?? '';
+  const known = found.get(searched) ?? findRedis();
+  found.set(searched, known);
+  return known;
+}
+
+function findRedis(): string {
   const complaints: string[] = [];
   for (const place of [onPath('redis-server'), onPath('valkey-server'), existsSync(UNPACKED) ? UNPACKED : undefined]) {
     if (place === undefined) continue;

@@ -67,7 +67,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#state-reason', 'Not ready: redis is away.');
   });
 
-  test('coins are earned and spent, and a replayed key moves nothing', async () => {
+  extra('coins are earned and spent, and a replayed key moves nothing', async () => {
     const page = await openPlayground();
     await press(page, '#coins-earn');
     await shows(page, '#coins-balance', /^25$/);
@@ -224,7 +224,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('two screens of one page share a room, and the raw messages stand beside them', async () => {
+  extra('two screens of one page share a room, and the raw messages stand beside them', async () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
@@ -286,7 +286,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
       await shows(page, pane(screen, '[data-part="board"]'), /Ada in column 3, row 1.*Bob in column 1, row 2/);
   });
 
-  test('a page that is loaded again goes on in the room, on both screens', async () => {
+  extra('a page that is loaded again goes on in the room, on both screens', async () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
@@ -421,7 +421,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#pairing-said', 'Signed in as');
   });
 
-  test('a tab that goes offline sees the room of now once it is back', async () => {
+  extra('a tab that goes offline sees the room of now once it is back', async () => {
     const ada = await openPlayground();
     const away = await browser.newContext();
     const { page: bob, faults } = await openChecked(away, service.url, FAILED);
