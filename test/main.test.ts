@@ -47,7 +47,7 @@ function launch(settings: Record<string, string>): { child: ChildProcess; output
 async function run(settings: Record<string, string> = {}): Promise<Running> {
   const { child, output, exited } = launch(settings);
   const line = () => /^coinop listening on http:\/\/\S+:(\d+) \(\d+\.\d+\.\d+, revision (?:src-)?[\da-f]{12}\)$/m.exec(output());
-  await vi.waitUntil(() => line() !== null || child.exitCode !== null, { timeout: 15_000, interval: 20 }).catch(() => {});
+  await vi.waitUntil(() => line() !== null || child.exitCode !== null, { timeout: 40_000, interval: 20 }).catch(() => {});
   const port = Number(line()?.[1]);
   if (child.exitCode !== null || Number.isNaN(port)) {
     // A failed test must not leave a service behind.
@@ -71,7 +71,7 @@ async function run(settings: Record<string, string> = {}): Promise<Running> {
 /** Expects a start to fail, and returns its exit code and output. */
 async function refusedStart(settings: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const { child, output, exited } = launch(settings);
-  const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
   const code = await exited;
   clearTimeout(timer);
   return { code, output: output() };
@@ -82,7 +82,7 @@ const credit = (url: string, installId: string, key: string) =>
 const balance = async (url: string, installId: string) =>
   (await request(url, `/v1/balance?installId=${installId}`, {})).body.balanceCoins as number;
 
-describe('a private Redis', () => {
+describe('a private Redis', { timeout: 60_000 }, () => {
   test('starts and stops with the service, and the next start finds its data', async () => {
     const installId = freshId();
     const first = await run();
@@ -124,7 +124,7 @@ describe('a private Redis', () => {
   });
 });
 
-describe('a second service', () => {
+describe('a second service', { timeout: 60_000 }, () => {
   test('does not start on the DATA_DIR or on the port of another', async () => {
     const first = await run();
     const ofFolder = await refusedStart({});
@@ -152,7 +152,7 @@ describe('a second service', () => {
   });
 });
 
-describe('a start fails with a clear message', () => {
+describe('a start fails with a clear message', { timeout: 60_000 }, () => {
   test('when REDIS_URL names a database that Redis does not have', async () => {
     const { port, stop } = await startTcpRedis(dataDir);
     try {
@@ -226,7 +226,7 @@ describe('a start fails with a clear message', () => {
   });
 });
 
-describe('in production', () => {
+describe('in production', { timeout: 60_000 }, () => {
   test.each(['1', '2'])('the log warns once of the sample catalogue and of missing store settings, with WORKERS=%s', async (WORKERS) => {
     const production = { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example', WORKERS };
     const service = await run(production);
@@ -241,7 +241,7 @@ describe('in production', () => {
   });
 });
 
-describe('SIGTERM', () => {
+describe('SIGTERM', { timeout: 60_000 }, () => {
   test('refuses new connections, finishes a request whose body is still on its way, and ends with 0', async () => {
     const service = await run();
     const [head, body] = post('/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' }).split('\r\n\r\n') as [string, string];
@@ -311,10 +311,10 @@ describe('SIGTERM', () => {
   });
 });
 
-describe('with WORKERS=2', () => {
+describe('with WORKERS=2', { timeout: 60_000 }, () => {
   /** How many processes answered the requests, each on a connection of its own. The request ids of a process have one prefix. */
   async function answering(port: number, requests: string[]): Promise<number> {
-    const replies = await Promise.all(requests.map((text) => sendRaw(port, text, 400)));
+    const replies = await Promise.all(requests.map((text) => sendRaw(port, closing(text), 5000)));
     expect(replies.flatMap(({ text }) => statusesIn(text))).toEqual(requests.map(() => 200));
     return new Set(replies.map(({ text }) => /x-request-id: ([^-]+)-/.exec(text)![1])).size;
   }
@@ -354,7 +354,7 @@ describe('with WORKERS=2', () => {
   });
 });
 
-describe('METRICS_PORT', () => {
+describe('METRICS_PORT', { timeout: 60_000 }, () => {
   const logged = (service: Running): string => /"url":"(http:[^"]+)"/.exec(service.output())![1]!;
 
   test.each(['1', '2'])('serves /metrics of all workers and nothing else, and takes it from PORT, with WORKERS=%s', async (WORKERS) => {
@@ -363,7 +363,7 @@ describe('METRICS_PORT', () => {
     // The kernel gives each connection to one worker. 32 connections reach both.
     const replies = await Promise.all(
       Array.from({ length: 32 }, (_, index) =>
-        sendRaw(service.port, post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` }), 400),
+        sendRaw(service.port, closing(post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` })), 5000),
       ),
     );
     expect(replies.flatMap(({ text }) => statusesIn(text))).toEqual(Array(32).fill(200));
@@ -411,7 +411,7 @@ describe('METRICS_PORT', () => {
   });
 });
 
-test('the log has no line for a successful request and no secrets', async () => {
+test('the log has no line for a successful request and no secrets', { timeout: 60_000 }, async () => {
   const service = await run({ LOG_LEVEL: 'trace' });
   const installId = freshId('secret-install');
   for (let index = 0; index < 20; index++) await credit(service.url, installId, `secret-key-${index}`);
@@ -426,6 +426,9 @@ function post(path: string, body: object): string {
   const text = JSON.stringify(body);
   return `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
 }
+
+/** The request, after whose answer the service closes the connection. */
+const closing = (request: string): string => request.replace('\r\n', '\r\nconnection: close\r\n');
 
 /** Starts a Redis on TCP that no service owns. */
 async function startTcpRedis(folder: string): Promise<{ port: number; stop: () => Promise<unknown> }> {
