@@ -1,6 +1,6 @@
 -- Appends the events of an outbox to the log.
 -- KEYS state, chunks, forgotten
--- ARGV source (tag of the outbox), seen (the last element that came from there, as the relay knows it), last (the one after this call), known_next (the position after the last event that the relay saw), entries (a line each)
+-- ARGV source (tag of the outbox), seen (the last element that came from there, as the relay knows it), last (the one after this call), known_next (the position after the last event that the relay saw), entries (a line each), shows ('1': readers see them at once, because no replica has to have them before)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers appended(position after them) changed(the last element that came from there)
 --
@@ -36,4 +36,8 @@ for line in string.gmatch(entries, '[^\n]+') do
 end
 if #lines > 0 then write() end
 redis.call('HSET', state, 'from:' .. source, last, 'next', position_text(next), 'data', data_now)
+if shows == '1' then
+  redis.call('HSET', state, 'readable', position_text(next))
+  announce('events', position_text(next))
+end
 return {'appended', position_text(next)}

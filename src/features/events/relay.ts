@@ -24,7 +24,7 @@ const takeOutbox = defineScript({
 const appendLog = defineScript({
   file: new URL('append-log.lua', import.meta.url),
   keys: ['state', 'chunks', 'forgotten'],
-  args: ['source', 'seen', 'last', 'knownNext', 'entries'],
+  args: ['source', 'seen', 'last', 'knownNext', 'entries', 'shows'],
   answers: ['appended', 'changed'],
   library: logLibrary,
   durable: true,
@@ -86,6 +86,7 @@ const SWEPT_AT_ONCE = 128;
 const SWEEP_MS = 100;
 
 export interface RelayParts extends UpkeepParts {
+  readonly config: UpkeepParts['config'] & { readonly REDIS_WAIT_REPLICAS: number };
   readonly metrics: Metrics;
   readonly outboxNews: OutboxNews;
   readonly log: Logger;
@@ -105,7 +106,7 @@ interface Element {
  * Carries what scripts have written to the outboxes into the log, in one process at a time.
  *
  * For each outbox in turn: `take` reads the elements that the log lacks, `append` writes them to the log if the outbox's last element there is
- * still the one that was taken after, and the next `take` drops them from the outbox. Both wait for the replicas of REDIS_WAIT_REPLICAS, so that
+ * still the one that was taken after, and a later `take` drops them from the outbox. Both wait for the replicas of REDIS_WAIT_REPLICAS, so that
  * no failover takes back what the next step builds on. Then `show` lets readers see them. A relay that dies between two steps
  * leaves nothing undone and nothing done twice: the next one finds the last element of each outbox in the log.
  */
@@ -212,6 +213,11 @@ export class Relay {
     return this.#parts.scripts.run(leaseRelay, { state: eventKeys.state, chunks: eventKeys.chunks }, { holder: this.#holder, leaseMs });
   }
 
+  /** No replica has to have events before readers see them. */
+  get #showsAtOnce(): boolean {
+    return this.#parts.config.REDIS_WAIT_REPLICAS === 0;
+  }
+
   get #isCluster(): boolean {
     return this.#parts.scripts.isOnCluster;
   }
@@ -256,7 +262,7 @@ export class Relay {
     );
     const positions = await Promise.all(news.map(({ tag, seen, elements }) => this.#append(tag, seen, elements)));
     this.#knownNext = Math.max(this.#knownNext, ...positions);
-    await this.#show(this.#knownNext);
+    if (!this.#showsAtOnce) await this.#show(this.#knownNext);
     return news.some(({ left }) => left > 0) ? 'more' : 'some';
   }
 
@@ -288,7 +294,14 @@ export class Relay {
     const [word, figure] = await this.#parts.scripts.run(
       appendLog,
       { state: eventKeys.state, chunks: eventKeys.chunks, forgotten: eventKeys.forgotten },
-      { source: tag, seen, last, knownNext: this.#knownNext, entries: elements.flatMap(({ entries }) => entries).join('\n') },
+      {
+        source: tag,
+        seen,
+        last,
+        knownNext: this.#knownNext,
+        entries: elements.flatMap(({ entries }) => entries).join('\n'),
+        shows: this.#showsAtOnce ? 1 : '',
+      },
     );
     this.#last.set(tag, word === 'appended' ? last : figure!);
     if (word === 'changed') return 0;
