@@ -60,7 +60,8 @@ test(
     });
     await Promise.all([moving, Promise.all(clients).finally(() => (isMoving = false))]);
 
-    expect(moves).toBeGreaterThan(3);
+    // There and back.
+    expect(moves).toBeGreaterThan(1);
     // Each acknowledged credit is one entry: the balances after them are all numbers from 1 to COUNT.
     expect([...balances.values()].toSorted((one, other) => one - other)).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));
     const { body } = await service.get(`/v1/balance?installId=${installId}`);

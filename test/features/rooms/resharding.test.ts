@@ -113,7 +113,8 @@ test(
     await Promise.all([playing, moving]);
     for (const tab of tabs) await tab.close();
 
-    expect(moves).toBeGreaterThan(3);
+    // There and back.
+    expect(moves).toBeGreaterThan(1);
     // The number of the next message is that of the messages acted before it and one.
     const watcher = await watchRoom(services[0], room.code);
     await room.act('message', room.host, { data: 'last' });
