@@ -616,7 +616,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
         .split('\n## ')[0]!
         .matchAll(/^\d\. (.*(?:\n {3}.*)*)/gm),
     ].map(([, text]) => [...text!.replace(/\*\*[^*]*\*\*/, '').matchAll(/\*([^*]+)\*/g)].map(([, label]) => label!.replace(/\s+/g, ' ')));
-    expect(steps.map(({ length }) => length)).toEqual([3, 1, 3, 3, 3]);
+    expect(steps.map(({ length }) => length)).toEqual([5, 1, 3, 3, 3]);
     const [coins, board, room, pairing, access] = steps as string[][];
     const page = await openPlayground();
     const button = (label: string) => page.getByRole('button', { name: label, exact: true });
@@ -629,6 +629,10 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await button(coins![2]!).dispatchEvent('click');
     await shows(page, '#coins-wire', /"replayed": true/);
     await shows(page, '#coins-said', 'Nothing moved');
+    await button(coins![3]!).dispatchEvent('click');
+    await shows(page, '#coins-balance', /^515$/);
+    await button(coins![4]!).dispatchEvent('click');
+    await shows(page, '#coins-balance', /^15$/);
 
     await button(board![0]!).dispatchEvent('click');
     await shows(page, '#board-said', 'Rank');
