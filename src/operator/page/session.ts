@@ -90,7 +90,7 @@ const confirm = endpoint({
   async handle({ key, meta }, { consoleSessions }: Parts) {
     if (key === undefined || key.console !== undefined) return refuseWithoutKey();
     const held = consoleSessions.heldBy(meta.cookie, meta.cookieScope.secure);
-    if (held === undefined) return refuse('bad_key', { message: 'This session of the console has ended: sign in again.' });
+    if (held === undefined) return refuse('bad_key', { message: 'This session of the console has ended: sign in again.', isOver: true });
     if (held.keyId !== key.id) return refuse('forbidden', { message: 'This is another key than the one you signed in with.' });
     const confirmedUntil = await consoleSessions.confirm(key.id, held);
     return confirmedUntil instanceof Refusal ? confirmedUntil : { confirmedUntil: iso(confirmedUntil) };

@@ -1,6 +1,6 @@
 import { admin, call, Failed, type Answer, type Operator } from './console-calls.ts';
-import { field, input, logTable, outcomeOf, type LogEntry, type Part } from './console-parts.ts';
-import { keyInput } from './console-sign-in.ts';
+import { button, field, input, isReplay, logFacts, marked, outcomeOf, type LogEntry, type Part } from './console-parts.ts';
+import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from './dom.ts';
 
 type Input = HTMLInputElement | HTMLSelectElement;
@@ -70,8 +70,9 @@ class Dialog {
       if (this.#hasHappened) this.#changed();
     });
     document.body.append(this.#box);
-    this.#showForm();
+    // It puts the focus where it finds something, and so comes before the form, whose first field gets it.
     this.#box.showModal();
+    this.#showForm();
   }
 
   #show(...parts: readonly Part[]): void {
@@ -93,9 +94,9 @@ class Dialog {
       'form',
       { className: 'stack' },
       ...(hint === '' ? [] : [make('p', { textContent: hint })]),
-      ...fields.map(([label, each]) => field(label, each)),
-      field('Ticket', this.#ticket, hasKey ? 'The same ticket takes effect once in this account.' : ''),
-      field('Reason, for other operators', this.#reason, 'No names and no installIds: the log outlives accounts.'),
+      ...fields.map(([label, each]) => field(marked(label, each), each)),
+      field(marked('Ticket', this.#ticket), this.#ticket, hasKey ? 'The same ticket takes effect once in this account.' : ''),
+      field(marked('Reason, for other operators', this.#reason), this.#reason, 'No names and no installIds: the log outlives accounts.'),
       said,
       this.#row(make('button', { type: 'submit', className: 'primary', textContent: 'What will happen?' })),
     );
@@ -121,6 +122,13 @@ class Dialog {
     return { ...valuesOf?.(), ...why };
   }
 
+  /** The question in the words of the dialog: its ticket is what the service calls the key. */
+  #inWords(question: string): string {
+    const { key, reason } = this.#input;
+    const end = (word: string): string => ` ${word}: ${key}. Reason: ${reason}`;
+    return question.endsWith(end('Key')) ? question.slice(0, -end('Key').length) + end('Ticket') : question;
+  }
+
   #ask(): Promise<Partial<Question>> {
     const { operation, target } = this.#change;
     return call('/console/ask', { body: { operation, input: { ...target, ...this.#input } } }) as Promise<Partial<Question>>;
@@ -136,12 +144,15 @@ class Dialog {
     const form = make(
       'form',
       { className: 'stack' },
-      make('p', { className: 'question', textContent: question }),
+      make('p', { className: 'question', textContent: this.#inWords(question) }),
       ...(cannotBeUndone ? [make('p', { className: 'warning', textContent: 'This cannot be undone.' })] : []),
       ...(typed === undefined ? [] : [field(`Type ${asked!.number}, ${asked!.what}`, typed)]),
-      ...(key === undefined ? [] : [field('Your key, once more', key)]),
+      ...(key === undefined ? [] : [field(SIGN_IN_KEY, key)]),
       said,
-      this.#row(make('button', { type: 'submit', className: 'primary', textContent: this.#change.title })),
+      this.#row(
+        make('button', { type: 'submit', className: 'primary', textContent: this.#change.title }),
+        button('Back', () => this.#showForm(), ''),
+      ),
     );
     onSubmit(form, async () => {
       said.textContent = '';
@@ -150,7 +161,7 @@ class Dialog {
         return typed.focus();
       }
       try {
-        if (key !== undefined) await call('/console/session/confirm', { body: {}, key: key.value.trim() });
+        if (key !== undefined) await confirmKey(key);
         await this.#send(asks, said);
       } catch (error) {
         said.textContent = (error as Error).message;
@@ -167,11 +178,11 @@ class Dialog {
       try {
         const { path, secretOf } = this.#change;
         const reply = await call(path.startsWith('/console') ? path : `/v1/admin${path}`, { body: this.#input, says: asks.seen });
-        return this.#showDone(reply.logged as LogEntry | undefined, secretOf?.(reply));
+        return this.#showDone(reply.logged as LogEntry | undefined, tries, secretOf?.(reply));
       } catch (error) {
         if (!(error instanceof Failed)) throw error;
         const entry = error.isUnknown || tries > 1 ? await this.#logged(before) : undefined;
-        if (entry !== undefined) return this.#showDone(entry);
+        if (entry !== undefined) return this.#showDone(entry, tries);
         if (error.details['needs'] === 'key') return this.#showQuestion({ ...asks, ...(await this.#ask()), needsKey: true }, error.message);
         if (error.details['needs'] === 'confirmation')
           return this.#showQuestion({ ...asks, ...(error.details as Partial<Question>), needsKey: false }, error.message);
@@ -186,6 +197,12 @@ class Dialog {
         await new Promise((resolve) => setTimeout(resolve, BETWEEN_TRIES_MS));
       }
     }
+  }
+
+  /** The log keeps no names of players, and whoever changed one wants to see which it is now. */
+  #typedName({ what }: LogEntry): [string, string][] {
+    const names = (this.#change.fields ?? []).filter(([, { name }]) => name === 'name');
+    return names.flatMap(([label, { value }]) => (Object.values(what).includes(value.trim()) ? [] : [[label, value]]));
   }
 
   get #operation(): Record<string, string> {
@@ -206,11 +223,15 @@ class Dialog {
     return (entries as LogEntry[]).find(({ number, why }) => number > before && why === reason);
   }
 
-  #showDone(entry: LogEntry | undefined, secret?: Secret): void {
+  /** @param tries how often it was sent: a replay of the second may be that of the first, whose answer was lost */
+  #showDone(entry: LogEntry | undefined, tries: number, secret?: Secret): void {
     const outcome = entry === undefined ? 'done' : outcomeOf(entry);
     this.#hasHappened = true;
     const texts: Readonly<Record<string, string>> = {
-      done: 'Done. The log has it:',
+      done:
+        entry !== undefined && isReplay(entry) && tries === 1
+          ? 'Nothing changed: this ticket was booked before. The log has it:'
+          : 'Done. The log has it:',
       refused: 'It was refused, and nothing was changed. The log has it:',
       failed: 'Redis refused it, and nothing was changed. The log has it:',
     };
@@ -224,7 +245,7 @@ class Dialog {
       ...(isLost ? [make('p', { className: 'warning', textContent: lost })] : []),
       ...(secret === undefined ? [] : shownOnce(secret)),
       said,
-      ...(entry === undefined ? [] : [logTable([entry])]),
+      ...(entry === undefined ? [] : [logFacts(entry, this.#typedName(entry))]),
       this.#row(),
     );
     this.#box.querySelector<HTMLElement>('.row button')?.focus();

@@ -8,13 +8,14 @@ import {
   facts,
   field,
   input,
+  marked,
   section,
   table,
   type Asked,
   type Part,
   type Shown,
 } from './console-parts.ts';
-import { keyInput } from './console-sign-in.ts';
+import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from './dom.ts';
 
 /** As many as one call takes. The service grants to a thousand accounts a second, so this is also how often a run can be stopped. */
@@ -57,10 +58,10 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
     make(
       'div',
       { className: 'fields' },
-      field('Coins for each account', amount),
-      field('Key of the event', key, 'The same key gives an account the coins once.'),
+      field(marked('Coins for each account', amount), amount),
+      field(marked('Key of the event', key), key, 'The same key gives an account the coins once.'),
     ),
-    field('Reason, for other operators', reason),
+    field(marked('Reason, for other operators', reason), reason),
     said,
     make('div', { className: 'row' }, make('button', { type: 'submit', className: 'primary', textContent: 'Look first' })),
   );
@@ -83,6 +84,8 @@ class Bulk {
   readonly #place: HTMLElement;
   readonly #signal: AbortSignal;
   #isStopped = false;
+  /** An answer was lost: what is a replay now may have been granted by this page. */
+  #isUnsure = false;
 
   constructor(lines: readonly Line[], terms: Terms, place: HTMLElement, signal: AbortSignal) {
     this.#rows = lines.map((line) => ({ ...line, outcome: '' }));
@@ -129,7 +132,7 @@ class Bulk {
       { className: 'stack' },
       make('p', { className: 'warning', textContent: 'A grant cannot be undone at once: each account would need a correction.' }),
       field(`Type ${rows.length}, the accounts`, typed),
-      field('Your key, once more', key),
+      field(SIGN_IN_KEY, key),
       said,
       make(
         'div',
@@ -144,7 +147,7 @@ class Bulk {
         return typed.focus();
       }
       try {
-        await call('/console/session/confirm', { body: {}, key: key.value.trim() });
+        await confirmKey(key);
       } catch (error) {
         return void (said.textContent = (error as Error).message);
       }
@@ -226,6 +229,7 @@ class Bulk {
       } catch (error) {
         const isPassing =
           error instanceof Failed && (error.isUnknown || ['rate_limited', 'overloaded', 'store_unavailable'].includes(error.code));
+        this.#isUnsure ||= error instanceof Failed && error.isUnknown;
         if (!isPassing || tries === MOST_TRIES) throw error;
         await new Promise((resolve) => setTimeout(resolve, Number(error.details['retryAfterMs']) || 1500));
       }
@@ -245,14 +249,19 @@ class Bulk {
     const counts = new Map<string, number>();
     for (const { outcome } of rows) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
     const isWhole = !counts.has('to grant');
+    // All rows, because those of a run that was stopped and gone on with are only the last part.
+    const hasGranted = this.#rows.some(({ outcome }) => outcome === 'granted');
+    const isReplayed = isWhole && !hasGranted && !this.#isUnsure && counts.has('replayed');
     const said = make('p', {
-      textContent: isWhole
-        ? 'Every account has its outcome.'
-        : `${problem === '' ? 'Stopped.' : problem} Go on with the same key: nobody gets the coins twice.`,
+      textContent: isReplayed
+        ? 'Nothing changed: every account that could get the coins had got them under this key before.'
+        : isWhole
+          ? 'Every account has its outcome.'
+          : `${problem === '' ? 'Stopped.' : problem} Go on with the same key: nobody gets the coins twice.`,
     });
     said.setAttribute('role', 'status');
     this.#show(
-      isWhole ? 'Granted' : 'Stopped in the middle',
+      isReplayed ? 'Nothing changed' : isWhole ? (hasGranted || this.#isUnsure ? 'Granted' : 'Nobody got coins') : 'Stopped in the middle',
       said,
       facts([...counts].map(([outcome, count]) => [WORDS[outcome] ?? outcome, shownCoins(count)])),
       make('div', { className: 'row' }, isWhole ? '' : button('Go on', () => this.#showPreview(), 'primary'), this.#reportButton()),

@@ -125,6 +125,47 @@ export function logTable(entries: readonly LogEntry[], none = 'No change.'): HTM
   );
 }
 
+/** Whether the ticket was used before, so that nothing changed. */
+export const isReplay = ({ outcome }: LogEntry): boolean => outcome?.['replayed'] === 'yes';
+
+const WORDS: Readonly<Record<string, string>> = {
+  account: 'Account',
+  coins: 'Coins',
+  key: 'Ticket',
+  name: 'Name',
+  until: 'Until',
+  balanceAfterCoins: 'New balance',
+  debtCoins: 'Debt',
+  replayed: 'Booked before',
+  movedTo: 'Moved to',
+};
+
+/**
+ * An entry of the log, a fact a line, so that a dialog shows all of it.
+ * @param typed what a person typed and the log does not keep
+ */
+export function logFacts(entry: LogEntry, typed: readonly (readonly [string, string])[]): HTMLElement {
+  const { account = '', ...what } = entry.what;
+  const { word: _, ...outcome } = entry.outcome ?? {};
+  const words = isReplay(entry) ? { ...WORDS, balanceAfterCoins: 'Balance after it' } : WORDS;
+  const named = (details: Readonly<Record<string, string | number>>): [string, Part][] =>
+    Object.entries(details).map(([name, value]) => [
+      words[name] ?? name,
+      /coins$/i.test(name) ? coins(Number(value)) : make('bdi', { textContent: String(value) }),
+    ]);
+  return facts([
+    ['At (UTC)', time(entry.at)],
+    ['Who', entry.by],
+    ['What', entry.action],
+    ['Account', ID.test(String(account)) ? accountLink(String(account)) : String(account)],
+    ...named(what),
+    ...typed.map(([label, text]) => [label, make('bdi', { textContent: text })] as const),
+    ['Why', make('bdi', { textContent: entry.why })],
+    ['Outcome', chip(outcomeOf(entry), outcomeOf(entry) === 'done' ? 'live' : 'waiting')],
+    ...named(outcome),
+  ]);
+}
+
 const ID = /^[\w-]{22}$/;
 
 function whatOf({ what }: LogEntry): Part {
@@ -144,6 +185,10 @@ export function button(text: string, work: () => void, kind = 'small'): HTMLButt
 export function field(label: string, input: HTMLElement, hint = ''): HTMLLabelElement {
   return make('label', {}, label, input, ...(hint === '' ? [] : [make('span', { className: 'hint', textContent: hint })]));
 }
+
+/** The label of a field that has to be filled in says so. */
+export const marked = (label: string, { required }: HTMLInputElement | HTMLSelectElement): string =>
+  required ? `${label} (required)` : label;
 
 /** A form whose fields make the query of the view's address, so that a filter can be linked and the back button undoes it. */
 export function filterForm(

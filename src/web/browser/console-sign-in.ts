@@ -18,6 +18,25 @@ export function keyInput(): HTMLInputElement {
   });
 }
 
+/** What asks for it again. Other keys are typed into the same forms: that of an event, a ticket. */
+export const SIGN_IN_KEY = 'Your sign-in key (coinop_sk_…)';
+
+/**
+ * Types the key once more, before what cannot be undone.
+ * @throws Failed
+ */
+export async function confirmKey(key: HTMLInputElement): Promise<void> {
+  try {
+    await call('/console/session/confirm', { body: {}, key: key.value.trim() });
+  } catch (error) {
+    const isOther = error instanceof Failed && ['bad_key', 'forbidden', 'server_only'].includes(error.code);
+    if (!isOther || error.details['isOver'] === true) throw error;
+    key.focus();
+    key.select();
+    throw new Failed('bad_key', 'That is not your sign-in key. Nothing was changed.');
+  }
+}
+
 /** What asks for a key. @param signedIn called with who signed in */
 export function signInView(signedIn: (operator: Operator) => void, why = ''): Shown {
   const key = keyInput();
