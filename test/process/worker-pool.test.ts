@@ -67,6 +67,8 @@ describe('two workers', () => {
   let child: Child;
   /** A room's code. */
   let code: string;
+  /** Addresses that have used up their entries: a test that runs again needs another. */
+  let addresses = 0;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'coinop-workers-'));
     // Connections that closed within the last quarter of a second still count, doubled: the bound must not refuse a burst here.
@@ -117,10 +119,11 @@ describe('two workers', () => {
 
   test('count ledger entries together: replays on any worker take none, and no worker lets one too many through', async () => {
     const installId = freshId();
+    const localAddress = `127.0.6.${++addresses}`;
     const credit = (key: string): Promise<number> =>
       new Promise((resolve, reject) => {
         const headers = { 'content-type': 'application/json' };
-        const asked = { host: '127.0.0.1', port: child.port, localAddress: '127.0.0.6', method: 'POST', path: '/v1/coins/credit', headers };
+        const asked = { host: '127.0.0.1', port: child.port, localAddress, method: 'POST', path: '/v1/coins/credit', headers };
         // A connection of its own, so that the kernel spreads the requests over the workers.
         request({ ...asked, agent: false }, (response) => resolve(response.resume().statusCode!))
           .on('error', reject)
@@ -128,7 +131,9 @@ describe('two workers', () => {
       });
     expect(await credit('first')).toBe(200);
     for (let round = 0; round < 4; round++) expect(new Set(await all(60, () => credit('first')))).toEqual(new Set([200]));
-    const replies = await all(300, (index) => credit(`k${index}`));
+    // As many at a time as a slow machine answers in time.
+    const replies: number[] = [];
+    for (let round = 0; round < 5; round++) replies.push(...(await all(60, (index) => credit(`k${round}.${index}`))));
     let written = replies.filter((status) => status === 200).length;
     expect(replies.filter((status) => status === 429)).toHaveLength(300 - written);
     // What the last replays gave back may have been on its way to the primary.
