@@ -65,7 +65,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await place.getByRole('button', { name, exact }).or(place.getByRole('link', { name, exact })).first().click();
     }
 
-    async search(who: string, title: RegExp = /^Account /): Promise<void> {
+    async search(who: string, title: RegExp = /Account [\w-]{22}$/): Promise<void> {
       this.clicks++;
       await this.page.fill('[name=who]', who);
       await this.page.press('[name=who]', 'Enter');
@@ -171,7 +171,16 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await shows(desk.page, '[aria-label=Ledger]', 'welcome');
       await shows(desk.page, '.because', 'So its state is none');
       const until = new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 16);
-      expect(await desk.ask('Give access', { until })).toContain(`Give the account ${accountId} access until`);
+      expect(await desk.ask('Give access', { until })).toContain(`Give the account ${accountId} access until ${until}`);
+      await shows(desk.page, 'dialog .hint', `until ${until.replace('T', ' ')} (UTC)`);
+      await desk.page.getByRole('button', { name: 'Back' }).click();
+      // Without a time the dialog says what is missing.
+      await desk.page.fill('dialog [name=until]', '');
+      await desk.page.getByRole('button', { name: 'What will happen?' }).click();
+      await desk.page.locator('dialog .problem:not(:empty)').waitFor();
+      await desk.page.getByRole('button', { name: 'in 7 days' }).click();
+      await desk.page.getByRole('button', { name: 'What will happen?' }).click();
+      await desk.page.locator('dialog .question').waitFor();
       expect(await desk.confirm('Give access')).toMatch(/accounts give.*done/);
       expect(desk.clicks).toBe(5);
       await shows(desk.page, '.facts', 'a gift');
@@ -206,7 +215,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       const name = `Rude${freshId('n').replaceAll(/[^a-z]/gi, '')}`;
       await service.post('/v1/highscores/pebble-drop', { installId, score: 5, name });
       await desk.search(name);
-      await shows(desk.page, 'h1', accountId);
+      await shows(desk.page, 'h1', `${name} · Account ${accountId}`);
       await shows(desk.page, '[aria-label="Best scores"] tr', /pebble-drop5/);
       expect(await desk.ask('Rename', { name: 'Player 7' })).toContain('the name "Player 7"');
       expect(await desk.confirm('Rename')).toMatch(/accounts rename.*Player 7.*done.*boards1/);
@@ -215,6 +224,12 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.ask('Take the name back');
       await desk.confirm('Take the name back');
       expect((await shown(accountId)).givenName).toBeUndefined();
+      // A name that only begins like that may be somebody else's.
+      await desk.search('Player', /^Found$/);
+      await shows(desk.page, 'tbody tr', /Player 7.*name/);
+      await desk.search('name:nobody-has-it', /^Nobody was found$/);
+      await desk.search('x', /^Nobody was found$/);
+      await shows(desk.page, '#bar .problem', '2 to 1,000 characters');
     });
 
     extra('"compensate 2,000 players": looked at first, granted once the number and the key were typed, and reported', async () => {
@@ -325,6 +340,16 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await shows(desk.page, 'tr', /accounts ban.*ticket 9/);
       expect(desk.clicks).toBe(1);
       await desk.press('Log');
+      // An installId is refused before it is in the address, and the form stays.
+      await desk.fill({ account: installId }, 'main');
+      await desk.press('Show');
+      await shows(desk.page, '.filter .problem', 'it is a secret');
+      expect(desk.page.url()).not.toContain(installId);
+      // So does a form whose view the service refuses.
+      await desk.fill({ account: '', action: 'No such' }, 'main');
+      await desk.press('Show');
+      await shows(desk.page, '.filter .problem', 'accounts ban');
+      expect([await desk.page.inputValue('[name=action]'), desk.page.url().endsWith('#/log')]).toEqual(['No such', true]);
       await desk.fill({ operator: `key:${id}`, action: 'accounts ban' }, 'main');
       await desk.press('Show');
       await shows(desk.page, 'td', accountId);

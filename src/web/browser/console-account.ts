@@ -1,5 +1,5 @@
 import { admin, Failed, mayAct, type Answer, type Operator } from './console-calls.ts';
-import { changeButton, isoOf, timeInput, type Change } from './console-change.ts';
+import { changeButton, daysFor, isoOf, spanTo, timeInput, type Change } from './console-change.ts';
 import {
   accountLink,
   chip,
@@ -35,6 +35,7 @@ export async function accountView({ words: [id = ''], query, operator, signal, a
   ]);
   const change = changesOf(account, operator, again);
   return {
+    name: account.givenName?.name ?? account.boards.scores[0]?.name,
     title: `Account ${account.accountId}`,
     parts: [
       ...(account.movedFrom === undefined
@@ -108,7 +109,8 @@ function changesOf(account: Answer, operator: Operator, again: () => void) {
       verb: 'ban',
       title: 'Ban',
       operation: 'accounts ban',
-      fields: [['Until (empty: without an end)', banEnd]],
+      fields: [['Until (UTC; empty: without an end)', banEnd, daysFor(banEnd)]],
+      note: () => spanTo(banEnd),
       valuesOf: () => ({ until: isoOf(banEnd) }),
     }),
     unban: may('support', { verb: 'unban', title: 'End the ban', operation: 'accounts unban' }, account.state === 'banned'),
@@ -122,7 +124,8 @@ function changesOf(account: Answer, operator: Operator, again: () => void) {
       verb: 'give',
       title: 'Give access',
       operation: 'accounts give',
-      fields: [['Until', giveEnd]],
+      fields: [['Until (UTC)', giveEnd, daysFor(giveEnd)]],
+      note: () => spanTo(giveEnd),
       valuesOf: () => ({ until: isoOf(giveEnd) }),
     }),
     takeBack: may(

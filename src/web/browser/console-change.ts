@@ -1,5 +1,5 @@
 import { admin, call, Failed, type Answer, type Operator } from './console-calls.ts';
-import { button, field, input, isReplay, logFacts, marked, outcomeOf, type LogEntry, type Part } from './console-parts.ts';
+import { alertOf, button, field, input, isReplay, logFacts, marked, outcomeOf, type LogEntry, type Part } from './console-parts.ts';
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from './dom.ts';
 
@@ -17,9 +17,11 @@ export interface Change {
   /** What to know before. */
   readonly hint?: string;
   /** Fields that a person fills in. */
-  readonly fields?: readonly (readonly [label: string, input: Input])[];
+  readonly fields?: readonly (readonly [label: string, input: Input, beside?: HTMLElement])[];
   /** The values of the fields, as the operation takes them. */
   readonly valuesOf?: () => Readonly<Record<string, unknown>>;
+  /** What the question leaves to be reckoned. */
+  readonly note?: () => string;
   /** The operation takes the ticket as its key: it happens once a key. */
   readonly hasKey?: boolean;
   /** What has to be typed before it happens. Undefined: nothing. */
@@ -94,12 +96,20 @@ class Dialog {
       'form',
       { className: 'stack' },
       ...(hint === '' ? [] : [make('p', { textContent: hint })]),
-      ...fields.map(([label, each]) => field(marked(label, each), each)),
+      ...fields.flatMap(([label, each, beside]) => [field(marked(label, each), each), ...(beside === undefined ? [] : [beside])]),
       field(marked('Ticket', this.#ticket), this.#ticket, hasKey ? 'The same ticket takes effect once in this account.' : ''),
       field(marked('Reason, for other operators', this.#reason), this.#reason, 'No names and no installIds: the log outlives accounts.'),
       said,
       this.#row(make('button', { type: 'submit', className: 'primary', textContent: 'What will happen?' })),
     );
+    // The browser's own hint is gone after a moment, and is small.
+    const say = ({ target }: Event): void => {
+      const wrong = target as HTMLInputElement;
+      if (form.querySelector(':invalid') !== wrong) return;
+      const isPart = wrong.type === 'datetime-local' && wrong.validity.badInput;
+      said.textContent = isPart ? 'A time needs a day, an hour and a minute.' : wrong.validationMessage;
+    };
+    form.addEventListener('invalid', say, true);
     onSubmit(form, async () => {
       said.textContent = '';
       try {
@@ -138,6 +148,7 @@ class Dialog {
   #showQuestion(asks: Question, problem = ''): void {
     const { question, seen, cannotBeUndone, needsKey } = asks;
     const said = alertOf(problem);
+    const note = this.#change.note?.();
     const asked = this.#change.typed?.();
     const typed = asked && input('typed', '', { required: true, inputMode: 'numeric' });
     const key = needsKey ? keyInput() : undefined;
@@ -145,6 +156,7 @@ class Dialog {
       'form',
       { className: 'stack' },
       make('p', { className: 'question', textContent: this.#inWords(question) }),
+      ...(note === undefined ? [] : [make('p', { className: 'hint', textContent: note })]),
       ...(cannotBeUndone ? [make('p', { className: 'warning', textContent: 'This cannot be undone.' })] : []),
       ...(typed === undefined ? [] : [field(`Type ${asked!.number}, ${asked!.what}`, typed)]),
       ...(key === undefined ? [] : [field(SIGN_IN_KEY, key)]),
@@ -261,15 +273,28 @@ function shownOnce({ label, text }: Secret): Part[] {
   return [make('p', { textContent: `${label}. It is shown once, and kept nowhere: copy it before you close this.` }), shown];
 }
 
-function alertOf(text: string): HTMLElement {
-  const made = make('p', { className: 'problem', textContent: text });
-  made.setAttribute('role', 'alert');
-  return made;
-}
-
-/** A time that a person enters, in the time zone of the browser. */
+/** A time that a person enters, in UTC like all times of the console. */
 export function timeInput(name: string, required: boolean): HTMLInputElement {
   return input(name, '', { type: 'datetime-local', required });
 }
 
-export const isoOf = ({ value }: HTMLInputElement): string | undefined => (value === '' ? undefined : new Date(value).toISOString());
+export const isoOf = ({ value }: HTMLInputElement): string | undefined => (value === '' ? undefined : new Date(`${value}Z`).toISOString());
+
+const DAY_MS = 86_400_000;
+
+const minuteOf = (at: number): string => new Date(at).toISOString().slice(0, 16);
+
+/** Buttons that fill a time in. */
+export function daysFor(time: HTMLInputElement): HTMLElement {
+  const buttons = [1, 7, 30].map((days) =>
+    button(days === 1 ? 'in 1 day' : `in ${days} days`, () => (time.value = minuteOf(Date.now() + days * DAY_MS))),
+  );
+  return make('div', { className: 'row' }, ...buttons);
+}
+
+/** From when to when a change holds. */
+export function spanTo({ value }: HTMLInputElement): string {
+  const now = minuteOf(Date.now());
+  const end = value === '' ? 'without an end' : `until ${value.slice(0, 16).replace('T', ' ')} (UTC)`;
+  return `From now, ${now.replace('T', ' ')} (UTC), ${end}.`;
+}

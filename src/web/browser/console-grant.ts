@@ -2,6 +2,7 @@ import { call, Failed, type Answer } from './console-calls.ts';
 import { accountsOf, csvLine, type Line } from './console-file.ts';
 import {
   accountLink,
+  alertOf,
   button,
   coins as shownCoins,
   download,
@@ -44,8 +45,7 @@ export async function grantView({ signal }: Asked): Promise<Shown> {
   const key = input('event', '', { required: true, maxLength: 255, pattern: '[ -~]+', placeholder: 'comp-2026-11' });
   const reason = input('reason', '', { required: true, maxLength: 120 });
   const result = make('div', { className: 'stack' });
-  const said = make('p', { className: 'problem' });
-  said.setAttribute('role', 'alert');
+  const said = alertOf('');
   const form = make(
     'form',
     { className: 'stack' },
@@ -125,8 +125,7 @@ class Bulk {
     const { coins } = this.#terms;
     const typed = input('typed', '', { required: true, inputMode: 'numeric' });
     const key = keyInput();
-    const said = make('p', { className: 'problem' });
-    said.setAttribute('role', 'alert');
+    const said = alertOf('');
     const form = make(
       'form',
       { className: 'stack' },

@@ -2,12 +2,14 @@ import { admin, call, mayAct, type Answer, type Operator } from './console-calls
 import { changeButton } from './console-change.ts';
 import {
   accountLink,
+  addressForm,
   button,
   chip,
   coins,
   download,
   facts,
   filterForm,
+  hashOf,
   input,
   link,
   logTable,
@@ -26,16 +28,7 @@ export async function boardsView({ operator, signal }: Asked): Promise<Shown> {
   const { apps } = await call('/v1/catalogue', { signal });
   const games = (apps as Answer[]).map(({ id }) => id as string).filter((id) => operator.game === undefined || id === operator.game);
   const named = input('game', '', { required: true, pattern: '[a-z0-9\\-]{1,64}' });
-  const form = make(
-    'form',
-    { className: 'filter' },
-    make('label', {}, 'Another game', named),
-    make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
-  );
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    location.hash = `#/boards/${encodeURIComponent(named.value.trim())}`;
-  });
+  const form = addressForm([['Another game', named]], () => hashOf(['boards', named.value.trim()]));
   return {
     title: 'Boards',
     parts: [
@@ -232,16 +225,7 @@ export async function accountsView({ query, signal }: Asked): Promise<Shown> {
 export async function purchasesView({ signal }: Asked): Promise<Shown> {
   const { purchases } = await admin('/purchases', {}, signal);
   const named = input('purchase', '', { required: true, placeholder: 'GPA.…' });
-  const form = make(
-    'form',
-    { className: 'filter' },
-    make('label', {}, 'A purchase, by its order number', named),
-    make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
-  );
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    location.hash = `#/purchases/${encodeURIComponent(named.value.trim())}`;
-  });
+  const form = addressForm([['A purchase, by its order number', named]], () => hashOf(['purchases', named.value.trim()]));
   const rows = (purchases as Answer[]).map((each) => [
     link(['purchases', each.purchaseId], each.orderId ?? each.purchaseId),
     chip(each.stuck ?? 'due', 'waiting'),

@@ -17,6 +17,8 @@ export interface Asked {
 /** What a view needs to show itself. */
 export interface Shown {
   readonly title: string;
+  /** Of a player: it stands in front of the title. */
+  readonly name?: string | undefined;
   readonly parts: readonly Part[];
 }
 
@@ -190,22 +192,50 @@ export function field(label: string, input: HTMLElement, hint = ''): HTMLLabelEl
 export const marked = (label: string, { required }: HTMLInputElement | HTMLSelectElement): string =>
   required ? `${label} (required)` : label;
 
-/** A form whose fields make the query of the view's address, so that a filter can be linked and the back button undoes it. */
-export function filterForm(
-  words: readonly string[],
-  inputs: readonly (readonly [label: string, input: HTMLInputElement | HTMLSelectElement])[],
-): HTMLElement {
+/** Of the form that asks for the next view: what it says if that view is refused. */
+export const asking: { said: HTMLElement | undefined } = { said: undefined };
+
+type Field = readonly [label: string, input: HTMLInputElement | HTMLSelectElement];
+
+/** A form that leads to another address. It stays, with what was typed, if the view there is refused. */
+export function addressForm(fields: readonly Field[], addressOf: () => string): HTMLFormElement {
+  const said = alertOf('');
   const form = make(
     'form',
     { className: 'filter' },
-    ...inputs.map(([label, input]) => field(label, input)),
+    ...fields.map(([label, each]) => field(label, each)),
     make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
+    said,
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    location.hash = hashOf(words, Object.fromEntries(inputs.map(([, input]) => [input.name, input.value.trim()])));
+    const secret = fields.find(([, each]) => isSecret(each));
+    said.textContent =
+      secret === undefined
+        ? ''
+        : `${secret[0]}: ${secret[1].name === 'account' ? 'an accountId has 22 characters' : 'this looks like an installId'}. ${KEPT}`;
+    if (secret !== undefined) return secret[1].focus();
+    const address = addressOf();
+    // The browser tells of no change where there is none.
+    if (address !== location.hash) asking.said = said;
+    location.hash = address;
   });
   return form;
+}
+
+const KEPT = 'Find an installId by the search above: it is a secret, and addresses stay in the history of browsers.';
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** Whether a text may be an installId, which goes into no address. The key of an entry in a ledger often is a UUID, too. */
+function isSecret({ name, value }: HTMLInputElement | HTMLSelectElement): boolean {
+  const text = value.trim();
+  if (text === '' || name === 'key') return false;
+  return name === 'account' ? !ID.test(text) : UUID.test(text);
+}
+
+/** A form whose fields make the query of the view's address, so that a filter can be linked and the back button undoes it. */
+export function filterForm(words: readonly string[], inputs: readonly Field[]): HTMLElement {
+  return addressForm(inputs, () => hashOf(words, Object.fromEntries(inputs.map(([, { name, value }]) => [name, value.trim()]))));
 }
 
 export function input(name: string, value = '', more: Partial<HTMLInputElement> = {}): HTMLInputElement {
@@ -215,6 +245,13 @@ export function input(name: string, value = '', more: Partial<HTMLInputElement> 
 export function select(name: string, value: string, options: readonly (readonly [value: string, text: string])[]): HTMLSelectElement {
   const made = make('select', { name }, ...options.map(([option, text]) => make('option', { value: option, textContent: text })));
   made.value = value;
+  return made;
+}
+
+/** What a person has to read before going on. */
+export function alertOf(text: string): HTMLElement {
+  const made = make('p', { className: 'problem', textContent: text });
+  made.setAttribute('role', 'alert');
   return made;
 }
 

@@ -1,6 +1,21 @@
 import { admin, call, mayAct, pathWith, type Answer, type Operator } from './console-calls.ts';
 import { changeButton, type Change } from './console-change.ts';
-import { accountLink, button, chip, facts, field, input, link, section, table, time, type Asked, type Shown } from './console-parts.ts';
+import {
+  accountLink,
+  addressForm,
+  button,
+  chip,
+  facts,
+  field,
+  hashOf,
+  input,
+  link,
+  section,
+  table,
+  time,
+  type Asked,
+  type Shown,
+} from './console-parts.ts';
 import { make, onSubmit } from './dom.ts';
 
 /** The open public rooms. A room that is not public is found by its code. */
@@ -9,16 +24,7 @@ export async function roomsView({ query, operator, signal }: Asked): Promise<Sho
     signal,
   });
   const code = input('code', '', { required: true, pattern: '[A-Za-z]{5}', maxLength: 5 });
-  const form = make(
-    'form',
-    { className: 'filter' },
-    field('A room, by its code', code),
-    make('button', { type: 'submit', className: 'small', textContent: 'Show' }),
-  );
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    location.hash = `#/rooms/${encodeURIComponent(code.value.toUpperCase())}`;
-  });
+  const form = addressForm([['A room, by its code', code]], () => hashOf(['rooms', code.value.toUpperCase()]));
   const rows = (rooms as Answer[]).map((room) => [
     link(['rooms', room.code], room.code),
     room.game,

@@ -28,6 +28,9 @@ export async function searchFrom(typed: string): Promise<string> {
   last = { who, found };
   if (nextCursor !== undefined || keys.length > 0) return hashOf(['found']);
   if (rooms.length === 1) return hashOf(['rooms', rooms[0].code]);
+  const [{ foundBy, via } = {} as Answer] = accounts;
+  // Of one whose name only begins with the text, or holds it, a person decides whether it is meant.
+  if (foundBy === 'name' && via.name.toLowerCase() !== who.replace(/^name: */, '').toLowerCase()) return hashOf(['found']);
   if (accounts.length === 1) return hashOf(['accounts', accounts[0].accountId]);
   const [purchase] = purchases;
   return accounts.length === 0 && purchase?.kind === 'coins' ? hashOf(['purchases', purchase.purchase]) : hashOf(['found']);
@@ -60,14 +63,19 @@ export async function foundView({ again }: Asked): Promise<Shown> {
       .map(({ purchase }) => link(['purchases', purchase], `The purchase ${purchase}`)),
     ...(keys as Answer[]).map(({ id, name, state }) => link(['log'], `The key ${id}, “${name}” (${state})`, { operator: `key:${id}` })),
   ];
+  const isNobody = rows.length === 0 && nextCursor === undefined;
+  if (isNobody && others.length === 0)
+    return { title: 'Nobody was found', parts: [make('p', { className: 'lead', textContent: 'Try what else the user has.' })] };
   return {
-    title: 'Found',
+    title: isNobody ? 'Found without an account' : 'Found',
     parts: [
-      section(
-        'Accounts',
-        table('Accounts', ['Account', 'Name', 'Game', 'Found by', 'Kind', 'Made (UTC)', 'State'], rows, 'Nobody was found.'),
-        nextCursor === undefined ? '' : button('Look further', () => void more()),
-      ),
+      isNobody
+        ? ''
+        : section(
+            'Accounts',
+            table('Accounts', ['Account', 'Name', 'Game', 'Found by', 'Kind', 'Made (UTC)', 'State'], rows, 'Nobody was found so far.'),
+            nextCursor === undefined ? '' : button('Look further', () => void more()),
+          ),
       ...(others.length === 0
         ? []
         : [section('Else', make('ul', { className: 'because' }, ...others.map((each) => make('li', {}, each))))]),

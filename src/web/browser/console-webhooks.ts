@@ -107,7 +107,7 @@ export async function webhookView({ words: [id = ''], operator, signal, again }:
           webhook.state === 'disabled' ? change('economist', 'enable', 'Start it') : change('economist', 'disable', 'Stop it'),
           change('economist', 'replay', 'Send all again', {
             hint: 'All events since a time, as far as the log has them. A time after its present place skips events.',
-            fields: [['Since', from]],
+            fields: [['Since (UTC)', from]],
             valuesOf: () => ({ from: isoOf(from) }),
           }),
           change('admin', 'rotate', 'New secret', {

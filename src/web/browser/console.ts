@@ -3,7 +3,7 @@ import { call, Failed, mayAct, type Operator } from './console-calls.ts';
 import { grantView } from './console-grant.ts';
 import { accountsView, boardsView, boardView, figuresView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { keysView } from './console-keys.ts';
-import { hashOf, link, type Asked, type Shown } from './console-parts.ts';
+import { alertOf, asking, hashOf, link, type Asked, type Shown } from './console-parts.ts';
 import { roomsView, roomView } from './console-room.ts';
 import { foundView, searchFrom, searchView } from './console-search.ts';
 import { signInView } from './console-sign-in.ts';
@@ -30,12 +30,16 @@ const main = byId('main');
 let operator: Operator | undefined;
 let end: ReturnType<typeof setTimeout> | undefined;
 let shownBy = new AbortController();
+/** The address of the view that is shown. */
+let shownAt = '';
 
 /** Shows the view of the address. */
 async function show(): Promise<void> {
   if (operator === undefined) return;
   shownBy.abort();
   const mine = (shownBy = new AbortController());
+  const { said } = asking;
+  asking.said = undefined;
   const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');
   const [name = '', ...words] = path.split('/').map(decoded);
   const view = Object.hasOwn(views, name) ? views[name]! : searchView;
@@ -49,11 +53,21 @@ async function show(): Promise<void> {
   };
   try {
     const shown = await view(asked);
-    if (!mine.signal.aborted) put(shown);
+    if (mine.signal.aborted) return;
+    shownAt = location.hash;
+    put(shown);
   } catch (error) {
-    if (!mine.signal.aborted) fail(error);
+    if (mine.signal.aborted) return;
+    if (said?.isConnected !== true || isEnd(error)) return fail(error);
+    // The form that asked for it is still there, with what was typed.
+    said.textContent = (error as Error).message;
+    history.replaceState(undefined, '', shownAt === '' ? hashOf([]) : shownAt);
+    main.removeAttribute('aria-busy');
   }
 }
+
+/** Whether it ends the session, or is a fault of the page. */
+const isEnd = (error: unknown): boolean => !(error instanceof Failed) || error.isSignedOut;
 
 function fail(error: unknown): void {
   if (error instanceof Failed && error.isSignedOut) return signedOut(error.message);
@@ -71,13 +85,13 @@ function decoded(word: string): string {
 
 let titleBefore = '';
 
-function put({ title, parts }: Shown): void {
+function put({ title, name, parts }: Shown): void {
   const isNew = title !== titleBefore;
   titleBefore = title;
-  const heading = make('h1', { textContent: title, tabIndex: -1 });
+  const heading = make('h1', { tabIndex: -1 }, ...(name === undefined ? [] : [make('bdi', { textContent: name }), ' · ']), title);
   main.replaceChildren(heading, ...parts);
   main.removeAttribute('aria-busy');
-  document.title = `${title} · Console`;
+  document.title = `${name === undefined ? '' : `${name} · `}${title} · Console`;
   // A screen reader begins with the new view. A view that is only shown again keeps its place.
   if (isNew) heading.focus();
 }
@@ -110,16 +124,23 @@ function bar(who: Operator): Node[] {
     placeholder: 'Whatever the user has',
   });
   search.setAttribute('aria-label', 'Search: accountId, installId, store id, order number, room code');
+  // A search that was refused is typed over.
+  search.addEventListener('focus', () => search.select());
+  const said = alertOf('');
   const form = make('form', { className: 'search' }, search, make('button', { type: 'submit', className: 'small', textContent: 'Search' }));
   form.setAttribute('role', 'search');
   onSubmit(form, async () => {
+    said.textContent = '';
     try {
       const found = await searchFrom(search.value);
       search.value = '';
       if (location.hash === found) await show();
       else location.hash = found;
     } catch (error) {
-      fail(error);
+      if (isEnd(error)) return fail(error);
+      said.textContent = (error as Error).message;
+      search.focus();
+      search.select();
     }
   });
   const places: (readonly [string, string, boolean])[] = [
@@ -141,7 +162,7 @@ function bar(who: Operator): Node[] {
     history.replaceState(undefined, '', hashOf([]));
     signedOut('You are signed out.');
   });
-  return [form, nav, make('p', { className: 'hint' }, make('bdi', { textContent: who.name }), ` (${who.role}) `, out)];
+  return [form, said, nav, make('p', { className: 'hint' }, make('bdi', { textContent: who.name }), ` (${who.role}) `, out)];
 }
 
 addEventListener('hashchange', () => void show());
