@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { adjustBalance, Adjustment } from '../features/coins/adjust.ts';
-import { CoinOperationReply, MAX_BALANCE } from '../features/coins/model.ts';
+import { CoinOperationReply, entryLetters, MAX_BALANCE } from '../features/coins/model.ts';
 import { ledgerEnds } from '../features/coins/operator-history.ts';
+import { usedKey } from '../features/coins/used-key.ts';
 import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { withinDayOfSupport } from './day-of-support.ts';
@@ -33,11 +34,17 @@ export const adjust = operation({
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
-    const { balance } = await ledgerEnds(accountId, parts.scripts);
+    const [{ balance }, use] = await Promise.all([
+      ledgerEnds(accountId, parts.scripts),
+      usedKey(accountId, { operation: `${entryLetters.adjust}${coins}`, key }, parts),
+    ]);
     const work = coins > 0 ? `Add ${counted(coins)} to` : `Remove ${counted(-coins)} from`;
     const figures = `which has ${plain(balance)} and will have ${plain(balance + coins)}`;
     return {
-      question: `${work} the account ${accountId}, ${figures}? Key: ${key}. Reason: ${reason}`,
+      question:
+        use === 'used'
+          ? `Nothing will change: this key was used for it before. ${work} the account ${accountId}, which has ${plain(balance)}? Key: ${key}. Reason: ${reason}`
+          : `${work} the account ${accountId}, ${figures}? Key: ${key}. Reason: ${reason}`,
       what: { account: accountId, coins, key },
       why: reason,
       noted: (reply) => ({
@@ -47,8 +54,6 @@ export const adjust = operation({
         ...movedOn(accountId, reply),
       }),
       async act() {
-        // In the tool nothing has needed the secret yet.
-        if (!parts.keySecret.isKnown) await parts.keySecret.read();
         return withinDayOfSupport({ accountId, coins, key }, operator, parts, async () => {
           const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, parts);
           return answer instanceof Refusal ? clearer(answer, coins) : answer;

@@ -4,7 +4,7 @@ import { rateLimited, type Refusal } from '../errors.ts';
 import { CoinKey, Coins, DebtCoins } from '../features/coins/model.ts';
 import { afterWrites } from '../redis/script-runner.ts';
 import { GRANT_GROUP } from './grant-pace.ts';
-import { countsOf, grantGroup, grantOutcomes, previewGrants, type Granted, type GrantTerms } from './grants.ts';
+import { countsOf, grantGroup, grantOutcomes, previewWithKey, type Granted, type GrantTerms } from './grants.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const MOST_ENTRIES = 1000;
@@ -64,7 +64,8 @@ export const grantMany = operation({
     key: CoinKey,
     reason: Reason,
     dryRun: z.boolean().optional().meta({
-      description: 'true: nothing is changed. `granted` then means that the account can get the coins, unless it used the key before.',
+      description:
+        'true: nothing is changed. `granted` then means that the account can get the coins, and `replayed` that it had got them under this key.',
     }),
   }),
   reply: z.object({ results: z.array(GrantResult) }),
@@ -77,12 +78,7 @@ export const grantMany = operation({
     const grants = entries.map(({ account, coins }) => ({ accountId: account, coins }));
     const coins = entries.reduce((sum, entry) => sum + entry.coins, 0);
     if (dryRun) {
-      const preview = await paced(grants, parts, (group) =>
-        previewGrants(
-          group.map(({ accountId }) => accountId),
-          parts,
-        ),
-      );
+      const preview = await paced(grants, parts, (group) => previewWithKey(group, key, parts));
       return Array.isArray(preview) ? { reply: { results: resultsOf(preview) } } : preview;
     }
     const terms: GrantTerms = { key, reason, by: serverKey ?? by };

@@ -4,6 +4,7 @@ import { Refusal, type ErrorCode } from '../errors.ts';
 import { nameOfOperator, originOfOperator, type OperatorName } from '../features/coins/entry-origin.ts';
 import { entryLetters } from '../features/coins/model.ts';
 import { appendForOperator } from '../features/coins/operator-entry.ts';
+import { usedKey } from '../features/coins/used-key.ts';
 import { factsWhereItIs, isKnown, type AccountFacts } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
 
@@ -39,8 +40,7 @@ export interface GrantTerms {
 }
 
 /**
- * A look at a group of accounts, without a change: what a grant would lead to. Whether the key was used before only the grant tells.
- * `granted` stands for an account that can get the coins.
+ * A look at a group of accounts, without a change: what a grant would lead to. `granted` stands for an account that can get the coins.
  */
 export async function previewGrants(accountIds: readonly string[], parts: OperatorParts): Promise<Granted[]> {
   const all = await Promise.all(accountIds.map((accountId) => look(accountId, parts)));
@@ -50,6 +50,23 @@ export async function previewGrants(accountIds: readonly string[], parts: Operat
     const isBanned = banAt(facts!.standing, parts.now()) !== undefined;
     return { outcome: isBanned ? 'banned' : 'granted', ...movedTo(facts, accountIds[index]!) };
   });
+}
+
+/** `previewGrants`, with a look whether the key was used before: `replayed`, or `refused` for other coins. */
+export async function previewWithKey(group: readonly Grant[], key: string, parts: OperatorParts): Promise<Granted[]> {
+  const all = await previewGrants(
+    group.map(({ accountId }) => accountId),
+    parts,
+  );
+  return Promise.all(
+    all.map(async (granted, index): Promise<Granted> => {
+      if (granted.outcome !== 'granted') return granted;
+      const { accountId, coins } = group[index]!;
+      const use = await usedKey(granted.movedTo ?? accountId, { operation: `${entryLetters.grant}${coins}`, key }, parts);
+      if (use === 'used') return { ...granted, outcome: 'replayed' };
+      return use === 'reused' ? { ...granted, outcome: 'refused', code: 'key_reused' } : granted;
+    }),
+  );
 }
 
 /**

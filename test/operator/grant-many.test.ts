@@ -63,6 +63,10 @@ test('an account gets the coins once a key, and its entry has operator and reaso
   });
   await service.post('/v1/coins/debit', { installId, coins: 50, key: 'hat' });
   expect((await grant([accountId], 'comp-1')).body.results).toEqual([{ account: accountId, outcome: 'replayed', balanceAfterCoins: 120 }]);
+  // A dry run knows it too, and that another sum would be refused.
+  expect((await grant([accountId], 'comp-1', { dryRun: true })).body.results).toEqual([{ account: accountId, outcome: 'replayed' }]);
+  const more = { entries: [{ account: accountId, coins: 21 }], dryRun: true };
+  expect((await grant([], 'comp-1', more)).body.results).toEqual([{ account: accountId, outcome: 'refused', code: 'key_reused' }]);
   const { history, balanceCoins } = await shown(accountId);
   expect([balanceCoins, history[1]]).toMatchObject([70, { type: 'grant', coins: 20, key: 'comp-1', by: `key:${id}`, reason: 'outage' }]);
   const own = (await historyOf(service, await signIn(service, installId)))[1];
@@ -104,7 +108,8 @@ test('a guest and the account that it moved into get the coins once', async () =
   const later = await account(10);
   await grant([later.accountId], 'comp-4');
   const moved = (await signInToStore(service, freshId('user'), { installId: later.installId })).body;
-  expect((await grant([moved.accountId], 'comp-4')).body.results).toMatchObject([{ outcome: 'replayed' }]);
+  for (const more of [{ dryRun: true }, {}])
+    expect((await grant([moved.accountId], 'comp-4', more)).body.results).toMatchObject([{ outcome: 'replayed' }]);
   expect((await shown(moved.accountId)).balanceCoins).toBe(30);
 });
 

@@ -153,7 +153,7 @@ class Bulk {
       await this.#run(rows);
     });
     this.#show(
-      'What will happen',
+      rows.length === 0 ? 'Nothing will change' : 'What will happen',
       facts([
         ['Lines', shownCoins(this.#rows.length)],
         [

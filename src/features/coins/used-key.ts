@@ -1,0 +1,35 @@
+import { refusesNobody } from '../../accounts/prologues.ts';
+import { standingLibrary } from '../../accounts/standing.ts';
+import type { Services } from '../../declare.ts';
+import { defineScript } from '../../redis/script.ts';
+import { operatorFor } from '../../server/identity/caller.ts';
+import { coinKeys, ledgerLibrary } from './model.ts';
+
+const lookKey = defineScript({
+  file: new URL('look-key.lua', import.meta.url),
+  keys: ['ledger'],
+  args: ['operation', 'key', 'keyHash'],
+  shared: ['secret'],
+  answers: ['used', 'reused', 'free', 'other_data'],
+  prologue: refusesNobody,
+  library: [standingLibrary, ledgerLibrary],
+  readOnly: true,
+});
+
+/**
+ * Whether a key was used in an account for this operation, or `reused`: for another one. It may be used right after.
+ * @param operation the type's letter and the signed coins: `a-30`
+ * @throws Refusal `store_unavailable` while the secret of the hashes is not known
+ */
+export async function usedKey(
+  accountId: string,
+  { operation, key }: { readonly operation: string; readonly key: string },
+  { scripts, keySecret }: Pick<Services, 'scripts' | 'keySecret'>,
+): Promise<'used' | 'reused' | 'free'> {
+  // In the tool nothing has needed the secret yet.
+  if (!keySecret.isKnown) await keySecret.read();
+  const asked = { operation, key, keyHash: keySecret.hashOf(key), secret: keySecret.text };
+  const [word] = await scripts.runAs(operatorFor(accountId), lookKey, { ledger: coinKeys.ledger(accountId) }, asked);
+  if (word === 'other_data') throw keySecret.otherData();
+  return word;
+}
