@@ -42,16 +42,19 @@ export class EndpointHealth {
     return wasDown;
   }
 
-  /** @returns whether it is down from now on */
-  failed(account: string, now: number): boolean {
+  /**
+   * @param begunAt when the attempt began
+   * @returns whether it is down from now on
+   */
+  failed(account: string, begunAt: number, now: number): boolean {
     const { failures, accounts, forMs } = DOWN;
     if (this.#failures++ === 0) this.#failingSince = now;
     if (this.#accounts.size < accounts) this.#accounts.add(account);
     const wasDown = this.#isDown;
     this.#isDown ||= this.#accounts.size >= accounts && (this.#failures >= failures || now - this.#failingSince >= forMs);
-    const waitMs = Math.min(1000 * 2 ** Math.min(this.#probes, 10), LONGEST_PROBE_WAIT_MS);
-    if (this.#isDown) {
-      this.#probes++;
+    // Attempts that were under way when it went down are no probes: thirty of them would put the first probe off to the longest wait.
+    if (this.#isDown && (!wasDown || begunAt >= this.#probeAt)) {
+      const waitMs = Math.min(1000 * 2 ** Math.min(this.#probes++, 10), LONGEST_PROBE_WAIT_MS);
       this.#probeAt = now + waitMs * (0.5 + Math.random() / 2);
     }
     return this.#isDown && !wasDown;

@@ -250,7 +250,7 @@ export class HookDelivery {
       log.info({ hook: this.id }, 'the endpoint of a webhook takes events again');
       backlog.retryAll(endedAt);
     }
-    if (attempt !== undefined && !isSuccess && this.#health.failed(job.lane.key, endedAt))
+    if (attempt !== undefined && !isSuccess && this.#health.failed(job.lane.key, at, endedAt))
       log.warn({ hook: this.id, ...told }, 'the endpoint of a webhook is down: single attempts probe it');
     this.#noteSoon(this.#goneAt === undefined ? NOTE_WITHIN_MS : 0);
   }

@@ -5,7 +5,7 @@ const NOW = 1_800_000_000_000;
 
 function downAt(now: number): EndpointHealth {
   const health = new EndpointHealth();
-  for (let failure = 1; failure <= 64; failure++) health.failed(`account${failure % 5}`, now);
+  for (let failure = 1; failure <= 64; failure++) health.failed(`account${failure % 5}`, now, now);
   return health;
 }
 
@@ -18,8 +18,15 @@ describe('an endpoint that is down', () => {
       expect(health.probeAt - now).toBeGreaterThanOrEqual(mostMs / 2);
       expect(health.probeAt - now).toBeLessThanOrEqual(mostMs);
       now = health.probeAt;
-      health.failed('account0', now);
+      health.failed('account0', now, now);
     }
+  });
+
+  test('is not put off by attempts that were under way when it went down', () => {
+    const health = downAt(NOW);
+    const { probeAt } = health;
+    for (let attempt = 0; attempt < 31; attempt++) health.failed(`account${attempt % 5}`, NOW, NOW + 15_000);
+    expect(health.probeAt).toBe(probeAt);
   });
 
   test.each([0, 1, 2, 3])(
@@ -29,7 +36,7 @@ describe('an endpoint that is down', () => {
       const answers = (at: number): boolean => at > NOW + 60_000 && at % 10_000 >= 5000;
       let probes = 1;
       // Each probe after the first minute has a chance of a half.
-      for (; probes < 60 && !answers(health.probeAt); probes++) health.failed('account0', health.probeAt);
+      for (; probes < 60 && !answers(health.probeAt); probes++) health.failed('account0', health.probeAt, health.probeAt);
       expect(probes).toBeLessThan(60);
       expect(health.succeeded()).toBe(true);
       expect(health.isDown).toBe(false);
