@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
+import { KEY_PREFIX } from '../features/coins/entry-origin.ts';
 import { operatorGrantKeys } from '../features/coins/operator-history.ts';
+import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
 import { readLog, type LogEntry } from './operator-log.ts';
@@ -17,12 +19,10 @@ export const logFilterFields = {
         'Changes of this account, and grants to many of which the newest 2,000 entries of its ledger tell. Those of a guest that moved in are under ' +
         'the accountId of the guest.',
     }),
-  operator: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .meta({ description: 'Changes by this operator: `user@host`, the name given by `--by`, or `key:<id>`.', example: 'key:ab12cd34' }),
+  operator: z.string().min(1).max(64).optional().meta({
+    description: 'Changes by this operator: `user@host`, the name given by `--by`, `key:<id>`, or the whole name of a key.',
+    example: 'key:ab12cd34',
+  }),
   action: z
     .string()
     .regex(/^[a-z-]{1,24}( [a-z-]{1,24})?$/, 'Must be a group such as accounts, or a group and a command such as accounts ban')
@@ -59,6 +59,7 @@ export async function searchLog(filter: LogFilter, before: number, limit: number
   // The entry of a grant to many accounts names none of them. Their ledgers have its key.
   const grantKeys =
     account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, parts)).accountId, parts.scripts);
+  const operators = filter.operator === undefined ? [] : [filter.operator, ...(await keysCalled(filter.operator, parts))];
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const found: LogEntry[] = [];
   let next = before === 0 && to !== undefined ? await placeOf(to + CLOCKS_DIFFER_MS, parts) : before;
@@ -68,7 +69,7 @@ export async function searchLog(filter: LogFilter, before: number, limit: number
       looked++;
       next = entry.number;
       if (from !== undefined && entry.at < from - CLOCKS_DIFFER_MS && entry.at > 0) return { entries: found, next: undefined };
-      if (fits(entry, filter, grantKeys, from, to)) found.push(entry);
+      if (fits(entry, filter, grantKeys, operators, from, to)) found.push(entry);
       if (next === 1) return { entries: found, next: undefined };
       if (found.length === limit) return { entries: found, next };
     }
@@ -77,18 +78,28 @@ export async function searchLog(filter: LogFilter, before: number, limit: number
   return { entries: found, next };
 }
 
+/** The operators with keys of this name, also ended ones: a rotated key keeps it. */
+async function keysCalled(name: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<string[]> {
+  if (name.startsWith(KEY_PREFIX)) return [];
+  const keys = await new ServerKeyChanges(scripts, Date.now).list();
+  return keys
+    .filter((key) => key.scopes.includes('admin') && key.name.toLowerCase() === name.toLowerCase())
+    .map(({ id }) => `${KEY_PREFIX}${id}`);
+}
+
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 function fits(
   entry: LogEntry,
-  { account, operator, action }: LogFilter,
+  { account, action }: LogFilter,
   grantKeys: ReadonlySet<string>,
+  operators: readonly string[],
   from: number | undefined,
   to: number | undefined,
 ): boolean {
   if ((from !== undefined && entry.at < from) || (to !== undefined && entry.at >= to)) return false;
   if (action !== undefined && entry.action !== action && !entry.action.startsWith(`${action} `)) return false;
-  if (operator !== undefined && !entry.by.split(' as ').includes(operator) && entry.by !== operator) return false;
+  if (operators.length > 0 && ![entry.by, ...entry.by.split(' as ')].some((name) => operators.includes(name))) return false;
   if (entry.action === 'coins grant' && grantKeys.has(String(entry.what['key']))) return true;
   return account === undefined || [entry.what, entry.outcome ?? {}].some((details) => Object.values(details).includes(account));
 }

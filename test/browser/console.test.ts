@@ -348,9 +348,10 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.press('Show');
       await shows(desk.page, '.filter .problem', 'accounts ban');
       expect([await desk.page.inputValue('[name=action]'), desk.page.url().endsWith('#/log')]).toEqual(['No such', true]);
-      await desk.fill({ operator: `key:${id}`, action: 'accounts ban' }, 'main');
+      await desk.fill({ operator: 'zoë, admin', action: 'accounts ban' }, 'main');
       await desk.press('Show');
       await shows(desk.page, 'td', accountId);
+      await shows(desk.page, 'td', `Zoë, admin (${id})`);
       const saved = desk.page.waitForEvent('download');
       await desk.press('Export as CSV');
       expect(readFileSync((await (await saved).path())!, 'utf8')).toContain(accountId);
@@ -719,7 +720,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       expect(history.map((entry: { coins: number }) => entry.coins)).toEqual([6, 5, 100]);
       // The same ticket again is a replay.
       const again = await desk.ask('Correct the balance', { coins: '6', ticket: 'ticket-4712', reason: 'a colleague did it too' });
-      expect(again).toMatch(/^Nothing will change: .*which has 111\?/);
+      expect(again).toMatch(/^Nothing will change: this ticket .*which has 111\?/);
       await desk.press('Correct the balance', 'dialog');
       await shows(page, 'dialog', 'Nothing changed: this ticket was booked before');
       await desk.press('Close', 'dialog');

@@ -117,3 +117,21 @@ export const serverKeys = endpoint({
     return { keys };
   },
 });
+
+/** Whose changes the log has. Colleagues see each other's names; the other keys, and what they may, only an admin sees. */
+export const operatorNames = endpoint({
+  method: 'GET',
+  path: '/console/operators',
+  caller: 'none',
+  keyScope: 'admin',
+  summary: 'The names of the keys of operators, for the console.',
+  reply: z.object({ operators: z.array(z.object({ id: z.string(), name: z.string() })) }),
+  errors: ['server_only', 'forbidden'],
+  example: '',
+  async handle({ key }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
+    if (key === undefined) return refuseWithoutKey();
+    if (key.game !== undefined) return ofGame(key.game);
+    const keys = await new ServerKeyChanges(scripts, now).list();
+    return { operators: keys.filter(({ scopes }) => scopes.includes('admin')).map(({ id, name }) => ({ id, name })) };
+  },
+});

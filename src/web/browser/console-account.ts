@@ -10,6 +10,7 @@ import {
   input,
   link,
   logTable,
+  operatorText,
   section,
   select,
   table,
@@ -238,7 +239,7 @@ function entitlement(account: Answer, because: readonly string[]): HTMLElement {
     facts([
       ['State', make('span', {}, chip(state, access === true ? 'live' : ''), source === 'gift' ? ' a gift' : '')],
       ['Until', expiresAt && time(expiresAt)],
-      ['Given', gift && make('span', {}, 'until ', time(gift.until), ` by ${gift.by}: ${gift.reason}`)],
+      ['Given', gift && make('span', {}, 'until ', time(gift.until), ` by ${operatorText(gift.by)}: ${gift.reason}`)],
       ['Trial began', trial.startedAt && time(trial.startedAt)],
       ['Device (hash)', trial.device && make('span', { className: 'mono', textContent: trial.device })],
     ]),
@@ -251,7 +252,7 @@ function name({ givenName }: Answer): HTMLElement {
   return facts([
     ['Given', make('bdi', { textContent: givenName.name })],
     ['At', time(givenName.givenAt)],
-    ['By', givenName.by],
+    ['By', operatorText(givenName.by)],
     ['Why', givenName.reason],
   ]);
 }
@@ -274,7 +275,7 @@ function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: U
     coins(entry.coins),
     coins(entry.balanceAfterCoins),
     entry.key,
-    entry.by ?? 'the app',
+    entry.by === undefined ? 'the app' : operatorText(entry.by),
     entry.reason ?? '',
   ]);
   const words = ['accounts', accountId];

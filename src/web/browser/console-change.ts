@@ -136,7 +136,9 @@ class Dialog {
   #inWords(question: string): string {
     const { key, reason } = this.#input;
     const end = (word: string): string => ` ${word}: ${key}. Reason: ${reason}`;
-    return question.endsWith(end('Key')) ? question.slice(0, -end('Key').length) + end('Ticket') : question;
+    if (!question.endsWith(end('Key'))) return question;
+    const sentence = question.slice(0, -end('Key').length).replace(/^Nothing will change: this key/, 'Nothing will change: this ticket');
+    return sentence + end('Ticket');
   }
 
   #ask(): Promise<Partial<Question>> {

@@ -13,6 +13,7 @@ import {
   input,
   link,
   logTable,
+  operatorText,
   section,
   select,
   table,
@@ -138,7 +139,7 @@ function archiveTable(game: string, archives: readonly Answer[], operator: Opera
     archives.map((each) => [
       each.droppedAt === undefined ? link(['boards', game], String(each.archive), { archive: String(each.archive) }) : String(each.archive),
       time(each.at),
-      each.by,
+      operatorText(each.by),
       each.reason,
       coins(each.entries),
       each.droppedAt !== undefined
@@ -314,7 +315,7 @@ export async function purchaseView({ words: [id = ''], operator, signal, again }
             accountLink(move.to),
             coins(move.coins ?? 0),
             move.takenCoins === undefined ? '–' : coins(move.takenCoins),
-            move.by,
+            operatorText(move.by),
             move.reason,
           ]),
           'It was never moved.',
@@ -339,7 +340,7 @@ export async function logView({ query, signal }: Asked): Promise<Shown> {
   const { entries, nextCursor } = await admin('/log', { ...asked, limit: '50', cursor: query.get('cursor') ?? undefined }, signal);
   const labels = {
     account: 'Account',
-    operator: 'Operator (key:… or a name)',
+    operator: 'Operator (name of a key, or key:…)',
     action: 'Kind (accounts ban)',
     from: 'From (UTC)',
     to: 'To (UTC)',

@@ -89,6 +89,18 @@ export function table(
   return made;
 }
 
+let operatorNames: ReadonlyMap<string, string> = new Map();
+
+export function nameOperators(operators: readonly { readonly id: string; readonly name: string }[]): void {
+  operatorNames = new Map(operators.map(({ id, name }) => [`key:${id}`, name]));
+}
+
+/** Who did something, a key by its name: `anna (6h6uhn9b)`. */
+export function operatorText(by: string): string {
+  const name = operatorNames.get(by);
+  return name === undefined ? by : `${name} (${by.slice('key:'.length)})`;
+}
+
 /** The figures of an entry of the log, as text. */
 export const detailsOf = (details: Readonly<Record<string, string | number>> | undefined): string =>
   Object.entries(details ?? {})
@@ -117,7 +129,7 @@ export function logTable(entries: readonly LogEntry[], none = 'No change.'): HTM
     ['At (UTC)', 'Who', 'What', 'On', 'Why', 'Outcome'],
     entries.map((entry) => [
       time(entry.at),
-      entry.by,
+      make('bdi', { textContent: operatorText(entry.by) }),
       entry.action,
       whatOf(entry),
       entry.why,
@@ -157,7 +169,7 @@ export function logFacts(entry: LogEntry, typed: readonly (readonly [string, str
     ]);
   return facts([
     ['At (UTC)', time(entry.at)],
-    ['Who', entry.by],
+    ['Who', make('bdi', { textContent: operatorText(entry.by) })],
     ['What', entry.action],
     ['Account', ID.test(String(account)) ? accountLink(String(account)) : String(account)],
     ...named(what),

@@ -1,5 +1,18 @@
 import { admin, call, Failed, type Answer } from './console-calls.ts';
-import { accountLink, button, chip, hashOf, link, section, table, time, type Asked, type Part, type Shown } from './console-parts.ts';
+import {
+  accountLink,
+  button,
+  chip,
+  hashOf,
+  link,
+  operatorText,
+  section,
+  table,
+  time,
+  type Asked,
+  type Part,
+  type Shown,
+} from './console-parts.ts';
 import { make } from './dom.ts';
 
 /** What was found last. The text is kept nowhere else: an installId is a secret, and addresses stay in the history of browsers. */
@@ -101,6 +114,12 @@ export async function searchView({ operator, signal }: Asked): Promise<Shown> {
   const since =
     newest === undefined
       ? ''
-      : make('p', { className: 'hint' }, 'The last change by an operator: ', time(newest.at), ` ${newest.action} by ${newest.by}.`);
+      : make(
+          'p',
+          { className: 'hint' },
+          'The last change by an operator: ',
+          time(newest.at),
+          ` ${newest.action} by ${operatorText(newest.by)}.`,
+        );
   return { title: 'Search', parts: [help, since] };
 }

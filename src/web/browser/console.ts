@@ -3,7 +3,7 @@ import { call, Failed, mayAct, type Operator } from './console-calls.ts';
 import { grantView } from './console-grant.ts';
 import { accountsView, boardsView, boardView, figuresView, logView, purchasesView, purchaseView } from './console-lists.ts';
 import { keysView } from './console-keys.ts';
-import { alertOf, asking, hashOf, link, type Asked, type Shown } from './console-parts.ts';
+import { alertOf, asking, hashOf, link, nameOperators, type Asked, type Shown } from './console-parts.ts';
 import { roomsView, roomView } from './console-room.ts';
 import { foundView, searchFrom, searchView } from './console-search.ts';
 import { signInView } from './console-sign-in.ts';
@@ -29,6 +29,8 @@ const views: Readonly<Record<string, View>> = {
 const main = byId('main');
 let operator: Operator | undefined;
 let end: ReturnType<typeof setTimeout> | undefined;
+/** Settled once the names of the operators are known, or were not told. */
+let named = Promise.resolve();
 let shownBy = new AbortController();
 /** The address of the view that is shown. */
 let shownAt = '';
@@ -52,6 +54,7 @@ async function show(): Promise<void> {
     again: () => void show(),
   };
   try {
+    await named;
     const shown = await view(asked);
     if (mine.signal.aborted) return;
     shownAt = location.hash;
@@ -108,6 +111,11 @@ function signedOut(why = ''): void {
 
 function signedIn(who: Operator): void {
   operator = who;
+  if (who.game === undefined)
+    named = call('/console/operators').then(
+      ({ operators }) => nameOperators(operators),
+      () => {},
+    );
   // What the page shows goes with the session, also where nobody sits in front of it.
   if (who.endsAt !== undefined)
     end = setTimeout(() => signedOut('Your session has ended: sign in again.'), Date.parse(who.endsAt) - Date.now());

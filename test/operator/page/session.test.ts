@@ -237,6 +237,9 @@ test('a role that is too small is refused at the question and at the change', as
   expect(codeOf(await ask(cookie, 'accounts ban', { accountId, ...body }))).toEqual([403, 'forbidden']);
   expect(codeOf(await send(cookie, `/v1/admin/accounts/${accountId}/ban`, body, 'look'))).toEqual([403, 'forbidden']);
   expect(codeOf(await look(cookie, '/console/keys'))).toEqual([403, 'forbidden']);
+  // The names of colleagues, and of no servers.
+  const { operators } = (await look(cookie, '/console/operators')).body;
+  expect(operators.every((each: object) => Object.keys(each).join() === 'id,name') && operators.length > 0).toBe(true);
   expect((await look(cookie, '/console/figures')).body.ready).toBe(true);
 });
 
@@ -344,6 +347,7 @@ test('a key of one game has a session that reaches its boards and rooms only', a
   expect(codeOf(await look(cookie))).toEqual([403, 'forbidden']);
   expect(codeOf(await ask(cookie, 'boards reset', { game: 'tetris', reason: 'x' }))).toEqual([403, 'forbidden']);
   expect(codeOf(await look(cookie, '/console/figures'))).toEqual([403, 'forbidden']);
+  expect(codeOf(await look(cookie, '/console/operators'))).toEqual([403, 'forbidden']);
   expect(codeOf(await look(cookie, '/console/keys'))).toEqual([403, 'forbidden']);
 });
 
