@@ -120,7 +120,8 @@ export async function openCluster({ program, settings, hit }: DyingOptions, { fo
     },
     async moveSlot(key) {
       const slot = cluster.slotOf(key);
-      const from = await cluster.primaryOf(slot);
+      // For a moment after a move no node may say that it has the slot.
+      const from = await repeated(() => cluster.primaryOf(slot));
       await cluster.moveSlot(
         slot,
         cluster.nodes.find((node) => node.role === 'primary' && node !== from && node.slots.length > 0)!,
