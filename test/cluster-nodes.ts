@@ -241,6 +241,27 @@ export class TestCluster implements AsyncDisposable {
     await onStep('done', moved);
   }
 
+  /**
+   * Moves a slot from primary to primary until some work has ended, one key at a time, so that calls find a part of the slot's keys at
+   * each of two primaries. Where moves take long, the work gets time between them.
+   * @returns how often it was moved
+   */
+  async moveWhile(work: Promise<unknown>, slot: number, leastPauseMs: number): Promise<number> {
+    let [isOver, moves] = [false, 0];
+    const ended = work.finally(() => (isOver = true));
+    // Awaited below.
+    ended.catch(() => {});
+    for (; !isOver; moves++) {
+      const startedAt = performance.now();
+      const from = await this.primaryOf(slot);
+      const to = this.nodes.find((node) => node !== from)!;
+      await this.moveSlot(slot, to, { pipeline: 1 });
+      await pause(Math.max(leastPauseMs, (performance.now() - startedAt) / 2));
+    }
+    await ended;
+    return moves;
+  }
+
   #find(node: TestNode): MutableNode {
     return this.#own[node.index]!;
   }

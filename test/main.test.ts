@@ -312,7 +312,7 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
 });
 
 describe('with WORKERS=2', { timeout: 60_000 }, () => {
-  /** How many processes answered the requests, each on a connection of its own. The request ids of a process have one prefix. */
+  /** How many processes answered some requests, of which each had a connection of its own. Request ids begin with a prefix of their process. */
   async function answering(port: number, requests: string[]): Promise<number> {
     const replies = await Promise.all(requests.map((text) => sendRaw(port, closing(text), 5000)));
     expect(replies.flatMap(({ text }) => statusesIn(text))).toEqual(requests.map(() => 200));

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { monotonicMs } from '../measure/clock.ts';
 import { ready } from '../processes/parent.ts';
 
-/** An endpoint for webhooks in a process of its own. It answers at once, and notes when each change of coins arrived. */
+/** A receiver of webhooks, in a process of its own. It answers at once, and notes when each change of coins arrived. */
 
 /** Coins of a change → when its request arrived, on the clock of `monotonicMs`. */
 let arrived: [coins: number, atMs: number][] = [];

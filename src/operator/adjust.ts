@@ -39,12 +39,11 @@ export const adjust = operation({
       usedKey(accountId, { operation: `${entryLetters.adjust}${coins}`, key }, parts),
     ]);
     const work = coins > 0 ? `Add ${counted(coins)} to` : `Remove ${counted(-coins)} from`;
-    const figures = `which has ${plain(balance)} and will have ${plain(balance + coins)}`;
+    const isUsed = use === 'used';
+    const before = isUsed ? 'Nothing will change: this key was used for it before. ' : '';
+    const after = isUsed ? '' : ` and will have ${plain(balance + coins)}`;
     return {
-      question:
-        use === 'used'
-          ? `Nothing will change: this key was used for it before. ${work} the account ${accountId}, which has ${plain(balance)}? Key: ${key}. Reason: ${reason}`
-          : `${work} the account ${accountId}, ${figures}? Key: ${key}. Reason: ${reason}`,
+      question: `${before}${work} the account ${accountId}, which has ${plain(balance)}${after}? Key: ${key}. Reason: ${reason}`,
       what: { account: accountId, coins, key },
       why: reason,
       noted: (reply) => ({

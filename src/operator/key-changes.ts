@@ -12,8 +12,11 @@ interface AskedChange {
   readonly what: Readonly<Record<string, string>>;
 }
 
-export function creation({ name, scopes, role, game, expiresAt }: NewKey): AskedChange {
-  const end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`;
+/** @param end how long it is valid, in words */
+export function creation(
+  { name, scopes, role, game, expiresAt }: NewKey,
+  end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`,
+): AskedChange {
   const reach = game === undefined ? '' : ` of the game ${game}`;
   return {
     question: `Make the server key "${name}" for ${scopesText(scopes, role)}${reach}, ${end}?`,
@@ -25,7 +28,7 @@ export function rotation({ id, name }: ListedKey, oldEndsAt: number): AskedChang
   return { question: `Make a new key for "${name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`, what: { id } };
 }
 
-/** @param made valid keys that this key has made: whoever stole it may have them */
+/** @param made the valid keys that were made with this key: a thief of this key may hold them, too */
 export function revocation({ id, name }: ListedKey, made: readonly ListedKey[]): AskedChange {
   return { question: `Revoke the server key ${id} ("${name}")? Servers that use it are refused at once.${heirsText(made)}`, what: { id } };
 }

@@ -6,7 +6,7 @@ import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeK
 import { KEY_ID } from '../server/identity/server-key-record.ts';
 import { roles } from '../server/identity/roles.ts';
 import { scopes } from '../server/identity/server-keys.ts';
-import { creation, madeBy, revocation, rotation } from './key-changes.ts';
+import { creation, madeBy, revocation } from './key-changes.ts';
 import { operation, Reason, type Operation, type Operator, type OperatorParts } from './operation.ts';
 
 /**
@@ -62,10 +62,10 @@ const createKey = operation({
     if (granted.length === 0) return invalid('scopes', 'A key needs a role or a scope');
     const expiresAt = parts.now() + expiresInDays * DAY_MS;
     const key = { name, scopes: granted, role, game, expiresAt };
-    const { what } = creation(key);
+    // Without the minute, which may pass while a person reads.
+    const { question, what } = creation(key, `for ${expiresInDays} days`);
     return {
-      // Without the minute, which may pass while a person reads.
-      question: creation({ ...key, expiresAt: undefined }).question.replace('without an end', `for ${expiresInDays} days`),
+      question,
       what: { ...what, expiresInDays },
       why: reason,
       noted: ({ id }) => ({ id }),
@@ -93,10 +93,9 @@ const rotateKey = operation({
     if (old === undefined) return noSuchKey();
     const now = parts.now();
     const [expiresAt, oldEndsAt] = [now + expiresInDays * DAY_MS, Math.min(now + overlapDays * DAY_MS, old.expiresAt ?? Infinity)];
-    const { what } = rotation(old, oldEndsAt);
     return {
       question: `Make a new key for "${old.name}" for ${expiresInDays} days, and end the key ${id} in ${overlapDays} days or at its own end?`,
-      what: { ...what, overlapDays, expiresInDays },
+      what: { id, overlapDays, expiresInDays },
       why: reason,
       noted: (made) => ({ id: made.id }),
       act: () =>

@@ -4,7 +4,7 @@ import { invalid, refuse, type Refusal } from '../errors.ts';
 import { AheadOfLog } from '../features/events/log.ts';
 import { EVENT_TYPES } from '../features/events/model.ts';
 import { findEvent } from '../features/webhooks/find-event.ts';
-import { MOST_URL_LENGTH } from '../features/webhooks/hook-url.ts';
+import { MOST_URL_LENGTH, placeOf } from '../features/webhooks/hook-url.ts';
 import type { ListedHook } from '../features/webhooks/hooks.ts';
 import { HOOK_ID, KEPT_ATTEMPTS, typesOf, type HookRecord } from '../features/webhooks/model.ts';
 import { limitParameter } from '../server/http/endpoint.ts';
@@ -144,9 +144,6 @@ function ofHook<Input extends { id: string }, Result>(
     return hook === undefined ? refuse('webhook_not_found') : prepare(hook, input, parts);
   };
 }
-
-/** Without path and query: either may hold a secret, and the log is for good. */
-const placeOf = (url: string): string => new URL(url).origin;
 
 export const listWebhooks = operation({
   name: 'webhooks list',

@@ -26,7 +26,7 @@ const HELP = `npm run prove:cluster -- [flags]
                      (prove:seasons, prove:purchases, prove:events)
   --runs NUMBER      how often each scenario runs, each time with another primary. Default: 1
   --rate NUMBER      credits a second; other loads follow in proportion. Default: 1500
-  --minutes NUMBER   purchases: ends the load after so long, with what was sold by then. Default: once all is sold
+  --minutes NUMBER   purchases, event-kill: the load ends after so many minutes. Default: after all purchases or kills
   --list             print the names of the scenarios
 `;
 

@@ -69,7 +69,7 @@ async function measured(forMs = milliseconds): Promise<Phase> {
   return { health: p99(health), credit: p99(credit), usualCredit: median(credit) };
 }
 
-/** The same beside a bulk grant: calls one after the other, each with a key of its own, so that everybody gets coins. */
+/** What the others meet beside a bulk grant. Each call has a key of its own, so that it grants coins to every account. */
 async function beside(token: string, accounts: readonly string[], forMs: number): Promise<Phase> {
   let isOver = false;
   const bulk = (async (): Promise<void> => {

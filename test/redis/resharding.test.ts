@@ -34,20 +34,6 @@ test(
   async () => {
     const installId = 'install-resharded';
     const slot = cluster.slotOf(coinKeys.ledger(accountIdOf(installId)));
-    let moves = 0;
-    let isMoving = true;
-    const moving = (async () => {
-      while (isMoving) {
-        const startedAt = performance.now();
-        const from = await cluster.primaryOf(slot);
-        const to = cluster.nodes.find((node) => node !== from)!;
-        // One key at a time, so that calls find a part of the account here and the rest there.
-        await cluster.moveSlot(slot, to, { pipeline: 1 });
-        moves++;
-        // Where moves take long, credits get time between them.
-        await pause(Math.max(30, (performance.now() - startedAt) / 2));
-      }
-    })();
 
     const COUNT = 500;
     const balances = new Map<string, number>();
@@ -58,7 +44,7 @@ test(
         balances.set(`k${key}`, balanceAfterCoins);
       }
     });
-    await Promise.all([moving, Promise.all(clients).finally(() => (isMoving = false))]);
+    const moves = await cluster.moveWhile(Promise.all(clients), slot, 30);
 
     // There and back.
     expect(moves).toBeGreaterThan(1);

@@ -153,6 +153,13 @@ async function costOf(request: Buffer, count: number): Promise<Costs & { status:
   return { server: Math.min(...batches.map((each) => each.server)), redis: Math.min(...batches.map((each) => each.redis)), status };
 }
 
+/** The least of a few costs, as other work of the machine only adds. A cost within the bound is the last one that is measured. */
+async function leastOf(most: number, bound: number, measure: (round: number) => Promise<number>): Promise<number> {
+  let cost = Infinity;
+  for (let round = 1; round <= most && cost > bound; round++) cost = Math.min(cost, await measure(round));
+  return cost;
+}
+
 /**
  * Measures each case. A case over its bound is measured up to three times more, in more batches, since other processes use
  * the machine as well.
@@ -237,14 +244,13 @@ describe('a grant to many', { timeout: 300_000 }, () => {
     const headers = { authorization: `Bearer ${await makeKey('admin')}` };
     await Promise.all(accounts.map((account) => redis.hset(accountKey(account), 'createdAt', Date.now())));
     const entries = accounts.map((account) => `{"account":"${account}","coins":1}`).join(',');
-    let [round, cost] = [0, Infinity];
-    while (round++ < 4 && cost > GRANTS_BOUND) {
+    const cost = await leastOf(4, GRANTS_BOUND, async (round) => {
       const grant = post(path, bodyOf(entries, `many ${round}`), headers);
       let status = 0;
       const { server, redis: ofRedis, elapsedMs } = await used(async () => void (status = await client.ask(grant)));
       expect([status, elapsedMs > 900]).toEqual([200, true]);
-      cost = Math.min(cost, Math.max(server, ofRedis) / slowness());
-    }
+      return Math.max(server, ofRedis) / slowness();
+    });
     expect(cost).toBeLessThan(GRANTS_BOUND);
   });
 });
@@ -425,15 +431,14 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
         { name: 'a debit that is refused', request: post('/v1/coins/debit', '{"coins":999999,"key":"too much"}', owner) },
       ]),
     ).toEqual([]);
-    // Each credit needs a key of its own, so this measures different requests: the cheapest thirty of a few times thirty count.
+    // Each credit needs a key of its own, so a try is thirty different requests.
     const credit = (key: string) => JSON.stringify({ installId, coins: 1, key });
-    let [round, cost] = [0, Infinity];
-    while (round++ < 5 && cost > BOUND) {
+    const cost = await leastOf(5, BOUND, async (round) => {
       const before = await redisCpu(redis);
       for (let count = 0; count < 30; count++)
         await request(child.url, '/v1/coins/credit', { method: 'POST' }, credit(`fresh-${round}-${count}`));
-      cost = Math.min(cost, ((await redisCpu(redis)) - before) / 30 / slowness());
-    }
+      return ((await redisCpu(redis)) - before) / 30 / slowness();
+    });
     expect(cost).toBeLessThan(BOUND);
   });
 
@@ -470,14 +475,13 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
   });
 
   test('all its sessions end in one request, and its deletion takes few rooms at a time', async () => {
-    // One request is measured, and what Redis does beside it: the least of a few tries counts.
-    let cost = Infinity;
-    for (let round = 0; round < 5 && cost > BOUND; round++) {
+    // One request is measured, and what Redis does beside it.
+    const cost = await leastOf(5, BOUND, async () => {
       const cookies = await signIn();
       const before = await redisCpu(redis);
       expect((await request(child.url, '/v1/logout', { method: 'POST', cookies }, '{"everywhere":true}')).status).toBe(200);
-      cost = Math.min(cost, (await redisCpu(redis)) - before);
-    }
+      return (await redisCpu(redis)) - before;
+    });
     expect(cost).toBeLessThan(BOUND * slowness());
     // Redis logs every command. A deletion frees the seats of twenty guests at a time, and each in one room at a time: 64 players are half
     // a millisecond.

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Config } from '../../config.ts';
 import { CHUNK_LENGTH, eventKeys, parseEvent } from '../../features/events/model.ts';
-import { urlProblem } from '../../features/webhooks/hook-url.ts';
+import { placeOf, urlProblem } from '../../features/webhooks/hook-url.ts';
 import { hookKeys, parseHook, type Attempted, type HookRecord } from '../../features/webhooks/model.ts';
 import { sizeText } from '../../process/memory.ts';
 import { OUTBOX } from '../../redis/outbox.ts';
@@ -219,9 +219,4 @@ function attemptedAt(text: string | null): number {
   } catch {
     return 0;
   }
-}
-
-/** Path and query may hold a secret. */
-function placeOf(url: string): string {
-  return URL.parse(url)?.origin ?? 'an unknown place';
 }

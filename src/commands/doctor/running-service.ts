@@ -111,7 +111,7 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
   diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
 }
 
-/** A path of operators, and how it is told. */
+/** A path for operators alone, with the words of its findings. */
 interface OperatorsPath {
   readonly name: string;
   readonly setting: string;

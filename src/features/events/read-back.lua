@@ -8,7 +8,7 @@ local at = math.min(readable, tonumber(before) or readable)
 local answer, looked, oldest = {'page', '', '', ''}, 0, ''
 local ids, is_owner = {}, {}
 for id in string.gmatch(owners, '%S+') do ids[#ids + 1], is_owner[id] = id, true end
--- To look at each entry of a chunk takes three times as long as to find that they name nobody who is wanted.
+-- Most chunks name no wanted account. One search through all of a chunk takes a third of the time of a look at each entry.
 local function names_owner(entries)
   local text = table.concat(entries, '\n')
   for _, id in ipairs(ids) do

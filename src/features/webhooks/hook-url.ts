@@ -25,6 +25,11 @@ export function urlProblem(text: string, allowsPrivate: boolean): string | undef
   return refusalOf(host, allowsPrivate);
 }
 
+/** The URL without path and query: either may hold a secret. */
+export function placeOf(url: string): string {
+  return URL.parse(url)?.origin ?? 'an unknown place';
+}
+
 /** The host as name or address. `URL` has turned every spelling of an IPv4 address, such as 0x7f.1, into the usual one. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');

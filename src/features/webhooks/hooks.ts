@@ -185,17 +185,22 @@ export class Hooks {
     return word === 'removed';
   }
 
-  /** The last attempts, the newest first. @param limit of each kind, and of both together where `most` says nothing else */
-  async attempts(id: string, limit = KEPT_ATTEMPTS, most = limit): Promise<Attempted[]> {
+  /** The last attempts, the newest first. */
+  async attempts(id: string, limit = KEPT_ATTEMPTS): Promise<Attempted[]> {
+    return (await this.#attempts(id, limit)).slice(0, limit);
+  }
+
+  /** @param limit of those that delivered, and of those that failed */
+  async #attempts(id: string, limit: number): Promise<Attempted[]> {
     const keys = { delivered: hookKeys.delivered(id), failed: hookKeys.failed(id) };
     const [, , ...texts] = await this.#parts.scripts.run(readAttempts, keys, { limit });
     const all = texts.map((text) => JSON.parse(text) as Attempted);
-    return all.toSorted((one, other) => other.at - one.at).slice(0, most);
+    return all.toSorted((one, other) => other.at - one.at);
   }
 
   /** The last attempt that delivered, and the last that failed. */
   async lastOf(id: string): Promise<{ readonly delivered: Attempted | undefined; readonly failed: Attempted | undefined }> {
-    const attempts = await this.attempts(id, 1, 2);
+    const attempts = await this.#attempts(id, 1);
     const ofOutcome = (isDelivered: boolean) => attempts.find(({ outcome }) => (outcome === 'delivered') === isDelivered);
     return { delivered: ofOutcome(true), failed: ofOutcome(false) };
   }

@@ -11,7 +11,7 @@ import { explain, show, showHistory } from '../show.ts';
 import { endSession, signOut } from '../sign-out.ts';
 import type { CommandGroup, Flag } from './command.ts';
 import { commandOf } from './operate.ts';
-import { entriesText, facts, minuteOfText, printable, table } from './table.ts';
+import { entriesText, facts, minuteOfText, printable, secondOfText, table } from './table.ts';
 
 const limit: Flag = { value: 'N', summary: 'entries, 1 to 100. Default: 50' };
 const cursor: Flag = { value: 'CURSOR', summary: 'goes on behind a page: its nextCursor' };
@@ -330,7 +330,7 @@ function timesOf(count: number): string {
 
 function textOfEvents({ accountId, movedFrom, events, looked, since, nextCursor }: z.output<typeof showEvents.reply>): string {
   const rows = events.map(({ at, number, type, id, data }) => [
-    at.slice(0, 19).replace('T', ' '),
+    secondOfText(at),
     number === undefined ? '' : String(number),
     type,
     Object.entries(data)
@@ -353,7 +353,7 @@ function tableOfEntries(entries: Shown['history']): string {
   return table(
     ['AT (UTC)', 'TYPE', 'COINS', 'BALANCE', 'KEY', 'BY', 'REASON'],
     entries.map(({ at, type, coins, balanceAfterCoins, key, by = '', reason = '' }) => [
-      at.slice(0, 19).replace('T', ' '),
+      secondOfText(at),
       type,
       coins.toFixed(0),
       balanceAfterCoins.toFixed(0),

@@ -7,7 +7,7 @@ import { logFilterFields } from '../log-filter.ts';
 import { perform } from '../operation.ts';
 import type { Command, CommandGroup, Flag } from './command.ts';
 import { commandOf } from './operate.ts';
-import { entriesText, table } from './table.ts';
+import { entriesText, secondOfText, table } from './table.ts';
 
 const filters: Readonly<Record<keyof typeof logFilterFields, Flag>> = {
   account: { value: 'ID', summary: 'changes of this account, an accountId' },
@@ -72,7 +72,7 @@ export const log: CommandGroup = {
         if (entries.length === 0) return nextCursor === undefined ? 'The log has no such entry.' : `Nothing so far.${more}`;
         const rows = entries.map(({ number, at, by, action, what, why, outcome }) => [
           String(number),
-          at.slice(0, 19).replace('T', ' '),
+          secondOfText(at),
           by,
           action,
           detailsOf(what),

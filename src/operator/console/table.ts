@@ -97,6 +97,11 @@ export function minuteOf(at: number | undefined): string {
   return at === undefined ? '' : new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
+/** `2026-11-22 16:20:05`, of an ISO 8601 time. */
+export function secondOfText(time: string): string {
+  return time.slice(0, 19).replace('T', ' ');
+}
+
 /** As `minuteOf`, of an ISO 8601 time. */
 export function minuteOfText(time: string | undefined): string {
   return time === undefined ? '' : minuteOf(Date.parse(time));

@@ -15,7 +15,7 @@ import {
 import type { CommandGroup } from './command.ts';
 import { durationOf } from './duration.ts';
 import { commandOf } from './operate.ts';
-import { facts, minuteOfText, table } from './table.ts';
+import { facts, minuteOfText, secondOfText, table } from './table.ts';
 
 type Shown = z.output<typeof showWebhook.reply>['webhook'];
 
@@ -91,7 +91,7 @@ export const webhooks: CommandGroup = {
           : table(
               ['AT (UTC)', 'EVENT', 'TYPE', 'ATTEMPT', 'OUTCOME', 'ANSWER', 'MS'],
               deliveries.map(({ at, event, type, attempt, outcome, status, error = '', durationMs }) => [
-                at.slice(0, 19).replace('T', ' '),
+                secondOfText(at),
                 event,
                 type,
                 String(attempt),

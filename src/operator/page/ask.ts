@@ -10,6 +10,9 @@ import type { OperatorParts } from '../operation.ts';
 /** As long as the longest body of an operation, and its name. */
 const BODY_BYTES = 129 * 1024;
 
+/** What the console may change. */
+const changes = [...operations, ...keyOperations].filter(({ method }) => method === 'POST');
+
 /** Stops an operation at its question. */
 class Question extends Error {}
 
@@ -30,12 +33,12 @@ export const ask = endpoint({
     cannotBeUndone: z.boolean(),
     needsKey: z.boolean(),
   }),
-  errors: ['server_only', ...new Set([...operations, ...keyOperations].flatMap(({ errors = [] }) => errors))],
+  errors: ['server_only', ...new Set(changes.flatMap(({ errors = [] }) => errors))],
   example: '',
   deadlineMs: 20_000,
   async handle({ key, body: { operation: name, input } }, services: OperatorParts) {
     if (key === undefined) return refuseWithoutKey();
-    const declared = [...operations, ...keyOperations].find((each) => each.name === name && each.method === 'POST');
+    const declared = changes.find((each) => each.name === name);
     if (declared === undefined) return invalid('operation', 'Is no change of operators');
     const given = check(declared.input, input)!;
     const asks = { cannotBeUndone: declared.cannotBeUndone === true, needsKey: needsKey(declared) };

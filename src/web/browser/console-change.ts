@@ -213,7 +213,7 @@ class Dialog {
     }
   }
 
-  /** The log keeps no names of players, and whoever changed one wants to see which it is now. */
+  /** The new name of a player, as it was typed: the log keeps no names, and an operator wants to see the new one. */
   #typedName({ what }: LogEntry): [string, string][] {
     const names = (this.#change.fields ?? []).filter(([, { name }]) => name === 'name');
     return names.flatMap(([label, { value }]) => (Object.values(what).includes(value.trim()) ? [] : [[label, value]]));

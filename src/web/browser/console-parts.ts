@@ -204,7 +204,7 @@ export function field(label: string, input: HTMLElement, hint = ''): HTMLLabelEl
 export const marked = (label: string, { required }: HTMLInputElement | HTMLSelectElement): string =>
   required ? `${label} (required)` : label;
 
-/** Of the form that asks for the next view: what it says if that view is refused. */
+/** Where the form that leads to the next view shows a refusal of that view. */
 export const asking: { said: HTMLElement | undefined } = { said: undefined };
 
 type Field = readonly [label: string, input: HTMLInputElement | HTMLSelectElement];

@@ -117,7 +117,7 @@ test('a report tells what it changes: nothing if it says what was so, or where t
   expect(of(bought)).toEqual(['account.created', 'active', 'coins.changed']);
 });
 
-test('a subscription that a guest brings, and one that an operator moves, are told for the accounts that get and lose it', async () => {
+test('events of both accounts tell of a subscription that a guest brings, and of one that an operator moves', async () => {
   const [guest, installId] = [freshId(), freshId()];
   const { purchaseToken } = await issue(service, { kind: 'subscription' });
   const { productId, expiresAt } = (await service.post('/v1/subscription/purchase', { installId: guest, purchaseToken })).body;

@@ -92,25 +92,8 @@ test(
     const room = await open(services[0]);
     const players = [room.host, await room.join(), await room.join(), await room.join()];
     const slot = cluster.slotOf(roomKeys.room(room.code));
-    let moves = 0;
-    let isMoving = true;
-    const moving = (async () => {
-      while (isMoving) {
-        const startedAt = performance.now();
-        const from = await cluster.primaryOf(slot);
-        await cluster.moveSlot(
-          slot,
-          cluster.nodes.find((node) => node !== from)!,
-          { pipeline: 1 },
-        );
-        moves++;
-        // Where moves take long, acts get time between them.
-        await pause(Math.max(100, (performance.now() - startedAt) / 2));
-      }
-    })();
     const tabs = players.map((installId, index) => new Tab(room, installId, services[index % 2]!));
-    const playing = Promise.all(tabs.map((tab) => tab.play())).finally(() => (isMoving = false));
-    await Promise.all([playing, moving]);
+    const moves = await cluster.moveWhile(Promise.all(tabs.map((tab) => tab.play())), slot, 100);
     for (const tab of tabs) await tab.close();
 
     // There and back.
