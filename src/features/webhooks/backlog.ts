@@ -20,6 +20,8 @@ const ASKED = '!';
 interface Entry {
   readonly position: Position;
   readonly event: EventRecord;
+  /** On the clock of `performance.now()`. */
+  readonly readAt: number;
   /** Delivered, given up, or among the events that wait. */
   isSettled: boolean;
 }
@@ -50,6 +52,8 @@ export interface Job {
   readonly position: Position;
   /** Undefined: it has to be read from the log. */
   readonly event: EventRecord | undefined;
+  /** On the clock of `performance.now()`. */
+  readonly readAt: number;
   /** 1 for the first attempt. */
   readonly attempt: number;
 }
@@ -113,10 +117,11 @@ export class Backlog {
     return this.#read[0] && Date.parse(this.#read[0].event.at);
   }
 
-  take({ events, positions, next }: Pick<EventPage, 'events' | 'positions' | 'next'>): void {
+  /** @param readAt on the clock of `performance.now()` */
+  take({ events, positions, next }: Pick<EventPage, 'events' | 'positions' | 'next'>, readAt: number): void {
     for (const [index, event] of events.entries()) {
       const lane = this.#laneOf(event.accountId ?? NO_ACCOUNT);
-      const entry: Entry = { position: positions[index]!, event, isSettled: false };
+      const entry: Entry = { position: positions[index]!, event, readAt, isSettled: false };
       this.#read.push(entry);
       lane.queue.push(entry);
       if (lane.waiting.length > 0) this.#wait(lane);
@@ -234,9 +239,9 @@ export class Backlog {
     lane.isReady = false;
     const attempt = (lane.retry?.attempts ?? 0) + 1;
     const [position] = lane.waiting;
-    if (position !== undefined) return { lane, position, event: undefined, attempt };
+    if (position !== undefined) return { lane, position, event: undefined, readAt: 0, attempt };
     const [entry] = lane.queue;
-    return { lane, position: entry!.position, event: entry!.event, attempt };
+    return { lane, position: entry!.position, event: entry!.event, readAt: entry!.readAt, attempt };
   }
 
   #retryAt(lane: Lane, retry: Retry): void {

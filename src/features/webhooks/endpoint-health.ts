@@ -8,7 +8,7 @@ const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
  * A probe of an endpoint that is down comes after one second, then after twice as long each time, up to this. Each wait is up to half
  * shorter, at random: an endpoint that fails every ten seconds for five could otherwise meet each probe with a failure.
  */
-const LONGEST_PROBE_WAIT_MS = 30_000;
+const LONGEST_PROBE_WAIT_MS = 5000;
 
 /**
  * Whether an endpoint takes events at all. While it is down, one attempt at a time probes it with growing waits, and events stay in the log:

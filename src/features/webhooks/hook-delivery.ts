@@ -7,6 +7,7 @@ import { note, waitingOf, type HeldHook } from './delivery-state.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { parseHook, secretsOf, typesOf, type Attempted, type EventSource, type HookRecord } from './model.ts';
 import { isDelivered, type Attempt, type Sender } from './sender.ts';
+import { FRESH_MS, WaitingEvents } from './waiting-events.ts';
 import type { HookFigures, WebhookCounts } from './webhook-counts.ts';
 
 /** Requests to one endpoint at a time, each of another account: an endpoint that needs 100 ms gets 320 events a second. */
@@ -29,9 +30,6 @@ const NEWS_MS = 30_000;
 
 /** After a failed read of the log. */
 const READ_AGAIN_MS = 1000;
-
-/** An event that was read longer ago is read again before it is sent: its account may have been deleted since. */
-const FRESH_MS = 5000;
 
 /** At the end, how long requests under way may take. */
 const CLOSE_MS = 3000;
@@ -61,13 +59,13 @@ export class HookDelivery {
   readonly #health = new EndpointHealth();
   readonly #sending = new Set<Promise<void>>();
   readonly #tick: NodeJS.Timeout;
+  readonly #waitingEvents: WaitingEvents;
   #backlog: Backlog | undefined;
   #text: string;
   #hook: HookRecord;
   #turn: number;
   /** On the clock of `performance.now()`. */
   #leaseEnd: number;
-  #readAt = 0;
   #attempts: Attempted[] = [];
   #askedDone = 0;
   #goneAt: number | undefined;
@@ -86,6 +84,7 @@ export class HookDelivery {
     this.#turn = held.turn;
     this.#leaseEnd = leaseEnd;
     this.#sender = parts.openSender(hook.url);
+    this.#waitingEvents = new WaitingEvents(parts.events);
     parts.counts.begun(held.id);
     this.#tick = setInterval(() => this.#pump(), TICK_MS);
     void this.#begin(held);
@@ -165,12 +164,12 @@ export class HookDelivery {
         continue;
       }
       try {
+        const askedAt = performance.now();
         const page = await events.read(backlog.readTo, PAGE, typesOf(this.#hook));
         problem = '';
         if (this.isOver) return;
         const hasMoved = page.next !== backlog.readTo;
-        this.#readAt = performance.now();
-        backlog.take(page);
+        backlog.take(page, askedAt);
         this.#pump();
         if (hasMoved) this.#noteSoon(NOTE_POSITION_WITHIN_MS);
         if (page.isEnd) await events.news(page.next, NEWS_MS, this.#stop.signal);
@@ -204,12 +203,11 @@ export class HookDelivery {
   }
 
   async #deliver(backlog: Backlog, job: Job): Promise<void> {
-    const { events, now, log } = this.#parts;
-    let event = performance.now() - this.#readAt < FRESH_MS ? job.event : undefined;
+    const { now, log } = this.#parts;
+    let event = performance.now() - job.readAt < FRESH_MS ? job.event : undefined;
     if (event === undefined) {
       try {
-        const page = await events.read(job.position, 1);
-        event = page.positions[0] === job.position ? page.events[0] : undefined;
+        event = await this.#waitingEvents.at(job.position);
       } catch (error) {
         log.debug({ hook: this.id, reason: (error as Error).message }, 'an event could not be read again');
         return backlog.putBack(job, now(), READ_AGAIN_MS);

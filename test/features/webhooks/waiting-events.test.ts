@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { FRESH_MS, WaitingEvents } from '../../../src/features/webhooks/waiting-events.ts';
+import { FakeLog } from './fake-log.ts';
+
+let log: FakeLog;
+let waiting: WaitingEvents;
+beforeEach(() => {
+  log = new FakeLog();
+  for (let index = 0; index < 120; index++) log.add(`account${index % 7}`);
+  waiting = new WaitingEvents(log);
+});
+afterEach(() => void vi.useRealTimers());
+
+test('events that lie next to each other are read at once', async () => {
+  const read = vi.spyOn(log, 'read');
+  const found = await Promise.all([0, 3, 49, 50, 119].map((position) => waiting.at(position)));
+  expect(found.map((event) => event?.id)).toEqual(['e0', 'e3', 'e49', 'e50', 'e119']);
+  expect(read).toHaveBeenCalledTimes(3);
+});
+
+test('an event that was read some seconds ago is read again', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  expect((await waiting.at(8))?.data).toEqual({ coins: 1 });
+  log.blank('account1');
+  vi.advanceTimersByTime(FRESH_MS - 1);
+  expect((await waiting.at(8))?.data).toEqual({ coins: 1 });
+  vi.advanceTimersByTime(1);
+  expect((await waiting.at(8))?.data).toEqual({});
+});
+
+test('what the log has dropped is not there, and a read that failed is repeated', async () => {
+  log.drop(10);
+  log.problem = new Error('Redis is away');
+  await expect(waiting.at(10)).rejects.toThrow('Redis is away');
+  log.problem = undefined;
+  expect(await waiting.at(9)).toBeUndefined();
+  expect((await waiting.at(10))?.id).toBe('e10');
+});
