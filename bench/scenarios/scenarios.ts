@@ -16,6 +16,7 @@ import { idle } from './idle.ts';
 import { ledgerMemory } from './ledger-memory.ts';
 import { overload } from './overload.ts';
 import { pairing } from './pairing.ts';
+import { purchases } from './purchases.ts';
 import { roomList } from './room-list.ts';
 import { seatData } from './seat-data.ts';
 import { signed } from './signed.ts';
@@ -55,4 +56,5 @@ export const scenarios: readonly Scenario[] = [
   ...eventScenarios,
   eventsRead,
   eventsWebhook,
+  purchases,
 ];

@@ -6,13 +6,14 @@ const { out, bench, latest, close } = benchOutput();
 afterAll(close);
 
 test('the scenarios that run apart run when they are named', async () => {
-  const { code, stdout } = await bench(['overload', 'big-board', 'workers', 'tail-credit-session', 'signed-status', '--quick']);
+  const named = ['overload', 'big-board', 'workers', 'tail-credit-session', 'signed-status', 'purchases'];
+  const { code, stdout } = await bench([...named, '--quick']);
   expect(stdout).not.toMatch(/! failed|! audit/);
   expect(code).toBe(0);
   const { scenarios } = latest();
-  const names = ['overload', 'big-board', 'workers-credit', 'workers-rooms', 'tail-credit-session', 'signed-status'];
+  const names = ['overload', 'big-board', 'workers-credit', 'workers-rooms', 'tail-credit-session', 'signed-status', 'purchases'];
   expect(scenarios.map(({ name }) => name)).toEqual(names);
-  const [overload, boards, , rooms, tail, signed] = scenarios;
+  const [overload, boards, , rooms, tail, signed, purchases] = scenarios;
   for (const { at, figures } of overload!.sides) {
     expect(figures.offered!.median).toBeCloseTo(at! * overload!.sides[1]!.figures.offered!.median, 5);
     expect(figures.goodput!.median).toBeGreaterThan(0);
@@ -26,5 +27,6 @@ test('the scenarios that run apart run when they are named', async () => {
   expect(tail!.sides.map(({ id }) => id)).toEqual(['coinop', 'uws-redis', 'coinop-everysec', 'uws-redis-everysec']);
   expect(tail!.sides.every(({ figures: { p999 } }) => p999!.median > 0)).toBe(true);
   expect(signed!.sides[0]!.figures.serverCpu!.median).toBeGreaterThan(0);
+  expect(purchases!.sides[0]!.figures.p99!.median).toBeGreaterThan(0);
   expect(readdirSync(out)).toContain('overload.svg');
-}, 120_000);
+}, 240_000);
