@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { DueQueue } from '../redis/due-queue.ts';
+import { DueQueue, type DueQueueParts } from '../redis/due-queue.ts';
 import { Queue } from '../redis/queue.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
@@ -65,10 +65,15 @@ export class Journal {
    * Does what processes left behind, until it is closed.
    * @param work as of `DueQueueParts`
    * @param leaseMs milliseconds that the work of a member may take before another process may take it over
-   * @param lookIntervalMs as of `DueQueueParts`
+   * @param pace as of `DueQueueParts`
    */
-  takeOver(work: (member: string) => Promise<number | undefined>, leaseMs: number, log: Logger, lookIntervalMs?: number): DueQueue {
+  takeOver(
+    work: (member: string) => Promise<number | undefined>,
+    leaseMs: number,
+    log: Logger,
+    pace: Pick<DueQueueParts, 'lookIntervalMs' | 'atOnce'> = {},
+  ): DueQueue {
     const { name, scripts, now } = this.#parts;
-    return new DueQueue({ name, scripts, log, now, leaseMs, work, lookIntervalMs, isDurable: true });
+    return new DueQueue({ name, scripts, log, now, leaseMs, work, ...pace, isDurable: true });
   }
 }

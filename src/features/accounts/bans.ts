@@ -52,7 +52,7 @@ export class Bans {
 
   /** Hides and shows what processes left behind, and what belongs to accounts whose ban has come to its end. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#parts.log, LOOK_INTERVAL_MS);
+    return this.#journal.takeOver((accountId) => this.work(accountId), LEASE_MS, this.#parts.log, { lookIntervalMs: LOOK_INTERVAL_MS });
   }
 
   /**

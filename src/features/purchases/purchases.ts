@@ -20,6 +20,9 @@ const TAKE_OVER_MS = 30_000;
 /** Work on one purchase: a look, 8 s, telling the store, 4 s, and a few scripts. */
 const LEASE_MS = 30_000;
 
+/** Purchases that a process looks at together: a store that takes a second for an answer must not hold up what it has taken back. */
+const LOOKS_AT_ONCE = 64;
+
 /** A user who pays in a shop waits this long at most where no notification arrives. */
 const PENDING_WAIT_MS = 10 * 60_000;
 
@@ -171,7 +174,7 @@ export class Purchases {
 
   /** Looks at purchases that are due, until it is closed. */
   takeOver(): DueQueue {
-    return this.#journal.takeOver((purchaseId) => this.look(purchaseId), LEASE_MS, this.#parts.log);
+    return this.#journal.takeOver((purchaseId) => this.look(purchaseId), LEASE_MS, this.#parts.log, { atOnce: LOOKS_AT_ONCE });
   }
 
   /**
