@@ -9,8 +9,9 @@ import { z } from 'zod';
  * a token that no store verified must never count. The sandbox knows its address only once the service listens, so callers ask for a
  * part in each call.
  *
- * A store that tells of changed purchases has an endpoint in its folder, at a path and in a format of its own. That endpoint verifies who
- * sends, and names the purchase to `Services.checkPurchaseSoon` (a subscription) or `Services.productNoticed` (a one-time product).
+ * A store that sends notifications of changed purchases has an endpoint in its folder, at a path and in a format of its own. That endpoint
+ * verifies the sender, and names the purchase to `Services.checkPurchaseSoon` (a subscription) or `Services.productNoticed` (a one-time
+ * product).
  *
  * While the store does not answer, a method throws the Refusal `store_unavailable` (`appStoreUnavailable`): a later call may succeed.
  */
@@ -57,7 +58,7 @@ export interface Subscriptions {
   look(token: string, packageName?: string, traceparent?: string): Promise<StorePurchase | 'gone' | 'unknown'>;
   /**
    * Tells the store, within 4 s, that the buyer has what was bought. May be repeated, and logs why it fails. Never throws.
-   * @returns whether the store took it
+   * @returns whether the store accepted it
    */
   acknowledge(purchase: Bought, traceparent?: string): Promise<boolean>;
 }
@@ -97,14 +98,14 @@ export interface StorePurchase extends StoreSubscription {
 
 /** One-time products that may be bought again and again: coins. */
 export interface OneTimeProducts {
-  /** The store by which the catalogue's products and the requests name it. */
+  /** The name of the store in the catalogue's products and in requests. */
   readonly sellsAs: SellingStore;
   /** The apps whose purchases it accepts, as of `Subscriptions`. Empty: it accepts none. */
   readonly packageNames: readonly string[];
   /**
-   * The purchase as the store has it now, within 8 s. Everything of it comes from the store, nothing from the proof or from a
-   * notification. `unknown`: none of the apps has such a purchase, or its buyer may not have what was bought (Apple's family sharing). A
-   * state that is not understood counts as an outage: it neither gives coins nor takes them.
+   * The purchase as the store has it now, within 8 s. All of its data comes from the store, none from the proof or from a notification.
+   * `unknown`: none of the apps has such a purchase, or it must not count for the caller (Apple's family sharing). A state that is not
+   * understood counts as an outage: it neither gives coins nor takes them.
    * @param proof what the app got when its user bought: Google's purchase token; Apple's signed transaction, or its id. The `id` of a
    * purchase is a proof too
    * @param packageName the app that must have sold it. Undefined: any of `packageNames`
@@ -115,13 +116,13 @@ export interface OneTimeProducts {
   /**
    * Tells the store, within 4 s, that the buyer has what was bought: Google's consumption, which also lets the user buy the product again;
    * Apple's finish. May be repeated, and logs why it fails. Never throws.
-   * @returns whether the store took it
+   * @returns whether the store accepted it
    */
   finish(purchase: SoldProduct, traceparent?: string): Promise<boolean>;
   /**
-   * The purchases of which the store has taken something back since a time, part by part and in no order. A purchase may come several
+   * The purchases that the store has refunded in whole or in part since a time, page by page and in no order. A purchase may come several
    * times, and purchases of other services and of subscriptions may be among them.
-   * @param since milliseconds since 1970. A store has a bound of its own (Google: 30 days)
+   * @param since milliseconds since 1970. A store may look back less far (Google: 30 days)
    * @throws Refusal `store_unavailable`
    */
   takenBack(since: number): AsyncIterable<readonly TakenBack[]>;
@@ -152,10 +153,10 @@ export interface ProductPurchase extends SoldProduct {
   readonly quantity: number;
   /**
    * Units that were refunded in sum, so that repeated and late answers change nothing. A fraction where the store refunds a part of a unit
-   * (Apple's `revocationPercentage`). Undefined: this answer does not tell.
+   * (Apple's `revocationPercentage`). Undefined: this answer does not count refunds.
    */
   readonly refundedQuantity: number | undefined;
-  /** By which people find the purchase in the store's console. Undefined: it has none yet. */
+  /** The number of the purchase in the store's console. Undefined: it has none yet. */
   readonly orderId: string | undefined;
   /** The buyer's account, as the app named it to the store: Google's obfuscatedExternalAccountId, Apple's appAccountToken. */
   readonly buyer: string | undefined;
@@ -167,12 +168,12 @@ export interface ProductPurchase extends SoldProduct {
   readonly checkedAt: number;
 }
 
-/** Only a hint: the purchase itself has to be looked at. */
+/** A refund in the store's list. Only a hint: the purchase itself has to be checked. */
 export interface TakenBack {
   readonly id: string;
   /** Units of one refund. Undefined: all. */
   readonly quantity: number | undefined;
-  /** When the store took them back, in milliseconds since 1970. Its list may have had the entry only hours later. */
+  /** When the store refunded them, in milliseconds since 1970. The entry may appear in its list hours later. */
   readonly at: number;
 }
 
@@ -198,11 +199,11 @@ export interface StoreParts {
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonic: () => number;
 }
 
-/** What the settings say of the store before it opens. */
+/** Result of checking the store's settings before it opens. */
 export interface StoreCheck {
   /** Settings that stop the start: a line each, the setting's name first. */
   readonly problems: readonly string[];

@@ -1,6 +1,6 @@
--- Ends the lease of the question for refunds.
+-- Ends a process's lease to ask the store for refunds.
 -- KEYS asked
--- ARGV holder, asked_at (or '': it was not answered), retry_ms
+-- ARGV holder, asked_at (or '': the store did not answer), retry_ms
 -- Answers ended gone
 if redis.call('HGET', asked, 'leasedBy') ~= holder then return {'gone'} end
 redis.call('HDEL', asked, 'leasedBy', 'leaseEnd')

@@ -34,7 +34,7 @@ const readDue = defineScript({
 const orderKey = (orderId: string): string =>
   purchaseKeys.order(hash('sha256', `coinop:product-order:${orderId}`, 'base64url').slice(0, 22));
 
-/** Remembers the order number of a purchase. Of a purchase without one nothing is kept. */
+/** Remembers which purchase has an order number. Does nothing for an empty number. */
 export async function keepOrder(orderId: string, purchaseId: string, scripts: ScriptRunner): Promise<void> {
   if (orderId !== '') await scripts.run(keepOrderScript, { order: orderKey(orderId) }, { purchase: purchaseId });
 }
@@ -52,10 +52,10 @@ export async function findPurchase(name: string, scripts: ScriptRunner): Promise
   return document && { purchaseId, document };
 }
 
-/** Purchases that are read of each sorted set of the queue. A Cluster has 65 of them. */
+/** Purchases that are read from each sorted set of the queue. On a Cluster the queue has 65 sets. */
 const MOST_DUE = 50;
 
-/** Purchases with work left, those first that are due first. A queue with many more is not read to its end. */
+/** Purchases with work left, earliest due first. Only the first MOST_DUE of each sorted set are read. */
 export async function stuckPurchases(scripts: ScriptRunner): Promise<(FoundPurchase & { readonly dueAt: number })[]> {
   const queue = new Queue(purchaseKeys.due, scripts);
   const found = await Promise.all(queue.keys().map((due) => scripts.run(readDue, { due }, { count: MOST_DUE })));
@@ -72,7 +72,7 @@ export async function stuckPurchases(scripts: ScriptRunner): Promise<(FoundPurch
   });
 }
 
-/** Makes a running service look at a purchase within a second. */
+/** Makes a running service check a purchase within a second. */
 export function lookSoon(
   purchaseId: string,
   { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },

@@ -1,4 +1,4 @@
--- Records whether the store knows that the buyer has what was bought. A purchase of a deleted account then forgets the store's id.
+-- Records whether the store accepted the report of a grant. If so, a purchase of a deleted account drops the store's id.
 -- KEYS purchase
 -- ARGV finished (1 or 0)
 -- Answers done(faults in a row)

@@ -6,7 +6,7 @@ import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
 import { productPurchaseAuditor } from './purchase-auditor.ts';
 import { readPurchase, releasePurchase } from './purchase-record.ts';
 
-/** Purchases of a page of the export, and those that an operator sees of an account. */
+/** Purchases on a page of the export, and purchases that an operator sees of an account. */
 const AT_ONCE = 20;
 const MOST_SHOWN = 50;
 
@@ -14,7 +14,7 @@ const MOST_SHOWN = 50;
 export const purchaseHolding = {
   name: 'purchases of coins',
   keys: [{ name: LISTED, life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' }],
-  // The records still name the guest. The script that lists a purchase follows a guest that moved, so nothing arrives late.
+  // The records still name the guest. The script that lists a purchase follows a moved guest, so the guest's list gets no new entries.
   async handOver({ guestId, accountId }, { scripts }) {
     await joinListing(guestId, accountId, scripts);
     return false;
@@ -56,7 +56,7 @@ export const purchaseHolding = {
 
 async function release(purchaseId: string, owners: readonly string[], scripts: HoldingParts['scripts']): Promise<void> {
   const document = await readPurchase(purchaseId, scripts);
-  // Only an operator could have given it to another account since.
+  // An operator may have given the purchase to another account, which keeps it.
   if (document !== undefined && owners.includes(document.owner)) await releasePurchase(purchaseId, document.owner, scripts);
 }
 

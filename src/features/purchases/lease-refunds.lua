@@ -1,9 +1,9 @@
--- Gives the question for refunds to one process at a time.
+-- Lets one process at a time ask the store for refunds.
 -- KEYS asked
 -- ARGV holder, every_ms, lease_ms
 -- Answers yours(asked at, or 0) others(asked at, or 0)
 --
--- `askedAt` is the time of the last question that was answered as a whole. A time in the future comes from a wrong clock, and counts as none.
+-- `askedAt` is the time of the last question that the store answered completely. A time in the future comes from a wrong clock; ignore it.
 local CLOCKS_DIFFER_MS = 60000
 local asked_at, lease_end = unpack(redis.call('HMGET', asked, 'askedAt', 'leaseEnd'))
 if asked_at and tonumber(asked_at) > now + CLOCKS_DIFFER_MS then asked_at = nil end

@@ -1,4 +1,4 @@
--- Lists a purchase among those of an account. The first one of an account that never was brings the account into being, as its entry would.
+-- Adds a purchase to the list of an account. Creates the account if it does not exist yet, as its ledger entry would.
 -- KEYS account, standing, listed
 -- ARGV purchase, at
 -- Library standing.lua: standing_of

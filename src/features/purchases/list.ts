@@ -40,7 +40,7 @@ export const listPurchases = endpoint({
   }),
   reply: z.object({
     purchases: z.array(Purchase),
-    nextCursor: PurchaseId.optional().meta({ description: 'Leads to the next page. Missing on the last one.' }),
+    nextCursor: PurchaseId.optional().meta({ description: 'Cursor of the next page. Missing on the last page.' }),
   }),
   example: `curl -s $base/v1/purchases -H 'x-install-id: install-0001'`,
   async handle({ caller, query }, { scripts }: Pick<Services, 'scripts'>) {
@@ -53,7 +53,7 @@ export const listPurchases = endpoint({
     const listed = found.slice(0, limit);
     const documents = await Promise.all(listed.map((purchaseId) => readPurchase(purchaseId, scripts)));
     const purchases = documents.flatMap((document, index) => {
-      // One that an operator moved, or that was lost, is not shown.
+      // The list may name a purchase whose record is missing, or that a deleted account has released.
       return document === undefined || document.owner === '-' ? [] : [shownPurchase(listed[index]!, document)];
     });
     return { purchases, nextCursor: found.length > limit ? listed.at(-1) : undefined };

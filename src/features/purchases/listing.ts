@@ -44,7 +44,7 @@ const joinListed = defineScript({
   durable: true,
 });
 
-/** Lists a purchase where its owner is now. @returns false if the account was deleted */
+/** Adds a purchase to the list of its owner, or of the account into which the owner moved. @returns false if the account was deleted */
 export async function listPurchase(owner: string, purchaseId: string, at: number, scripts: CallerScripts): Promise<boolean> {
   const { word, figures } = await runWhereItIs(owner, scripts, (id) =>
     scripts.run(
@@ -68,7 +68,7 @@ export async function unlistPurchase(owner: string, purchaseId: string, scripts:
 /** Purchases that are read at a time. */
 const AT_ONCE = 100;
 
-/** Part of an account's purchases, oldest first. @param from the number of purchases before */
+/** Part of an account's purchases, oldest first. @param from number of older purchases to skip */
 export async function listedPart(
   accountId: string,
   from: number,
@@ -88,7 +88,7 @@ export async function* listedParts(accountId: string, scripts: ScriptRunner) {
   }
 }
 
-/** Lists the purchases of a guest that moved among those of the account. May be repeated, and stop anywhere. */
+/** Adds the purchases of a moved guest to the list of the account. Safe to repeat, and to stop anywhere. */
 export async function joinListing(guestId: string, accountId: string, scripts: ScriptRunner): Promise<void> {
   const keys = { listed: purchaseKeys.listed(accountId), standing: standingKey(accountId) };
   for await (const listed of listedParts(guestId, scripts)) {

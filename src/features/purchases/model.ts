@@ -7,12 +7,12 @@ import { SELLING_STORES, type ProductPurchase, type ProductState, type SellingSt
 export const purchaseKeys = {
   /**
    * A hash for each purchase of coins, by `purchaseIdOf`: store, id (the store's own, a secret), packageName, sku, orderId, buyer, state,
-   * quantity, refunded, checkedAt, test, tellsRefunds as the store said last; productId and unitCoins of the catalogue when it was granted;
-   * owner (an account id; after a move still the guest's; `-` once the account was deleted), at (when it was recorded), grantedAt,
-   * refundedAt, balanceAfter (of the grant); what the ledger has of it (`purchase-booking.lua`); finished (1 once the store was told), faults
-   * (looks in a row that failed), act (the last act that was written ahead in the queue), moves (JSON: to which accounts operators gave it),
-   * transfer (`<type> <coins> <account> <number>`: the next entry that such a move is due). It never expires: without it the purchase could
-   * be granted again.
+   * quantity, refunded, checkedAt, test, tellsRefunds of the store's last answer; productId and unitCoins of the catalogue at the grant;
+   * owner (an account id; after a guest moved still the guest's; `-` once the account was deleted), at (when it was recorded), grantedAt,
+   * refundedAt, balanceAfter (of the grant); sums of its ledger entries (`purchase-booking.lua`); finished (1 once the store accepted the
+   * report of the grant), faults (failed checks in a row), act (the last act that was written ahead in the queue), moves (JSON: to which
+   * accounts operators gave it), transfer (`<type> <coins> <account> <number>`: the next ledger entry of such a move). The hash never
+   * expires: without it the purchase could be granted again.
    */
   purchase: (purchaseId: string) => `{product-purchase:${purchaseId}}`,
   /** A sorted set: the account's purchases, by the time at which they were recorded. */
@@ -31,7 +31,7 @@ export function purchaseIdOf(store: SellingStore, id: string): string {
   return hash('sha256', `coinop:product-purchase:${store}:${id}`, 'base64url').slice(0, 22);
 }
 
-/** Version 8 of a UUID, whose bits are the maker's own (RFC 9562, section 5.8): it tells coinop's ids from those that apps made themselves. */
+/** A UUID of version 8, whose bits an application defines (RFC 9562, section 5.8): so coinop's ids differ from the random ids of apps. */
 export function appleAccountTokenOf(accountId: string): string {
   const digits = hash('sha256', `coinop:apple-account-token:${accountId}`, 'hex').slice(0, 32).split('');
   digits[12] = '8';
@@ -44,7 +44,7 @@ export function boundAccountOf({ buyer }: Pick<ProductPurchase, 'buyer'>): strin
   return buyer !== undefined && ACCOUNT_ID.test(buyer) ? buyer : undefined;
 }
 
-/** An entry of the ledger that a purchase is due. `purchase-booking.lua` has the rules. */
+/** The next ledger entry of a purchase. `purchase-booking.lua` has the rules. */
 export interface PurchaseBooking {
   readonly type: 'topup' | 'refund';
   readonly coins: number;
@@ -62,9 +62,9 @@ export interface PurchaseMoveRecord {
   readonly at: number;
   readonly from: string;
   readonly to: string;
-  /** That the purchase had granted, less those that refunds had taken. */
+  /** Coins that the purchase had granted, less those that refunds had taken. */
   readonly coins: number;
-  /** That the account before had to give: fewer with REFUNDS=floor. Undefined: not booked yet. */
+  /** Coins taken from the previous owner: with REFUNDS=floor maybe fewer than `coins`. Undefined: not booked yet. */
   readonly taken: number | undefined;
   readonly key: string;
   readonly by: string;
@@ -74,7 +74,7 @@ export interface PurchaseMoveRecord {
 /** A purchase as Redis keeps it. Times are milliseconds since 1970. */
 export interface PurchaseDocument {
   readonly store: SellingStore;
-  /** '' once the account was deleted and the store needs to be told nothing. */
+  /** '' once the account was deleted and no report to the store is left. */
   readonly id: string;
   readonly packageName: string;
   readonly sku: string;
@@ -105,7 +105,7 @@ export interface PurchaseDocument {
   readonly faults: number;
 }
 
-/** What became of an operator's move. `busy`: a ledger lacks an entry of the purchase, and a service books it. */
+/** Outcome of an operator's move. `busy`: an entry of the purchase is not booked yet; a running service books it. */
 export type Moved =
   | { readonly word: 'moved' | 'replayed'; readonly document: PurchaseDocument }
   | { readonly word: 'key_reused' | 'busy' | 'changed' | 'full' | 'unknown' };
@@ -146,7 +146,7 @@ export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocumen
 function transferIn(text: string): PurchaseTransfer | undefined {
   const [type, coins, accountId = '', number = ''] = text.split(' ');
   if (type !== 'topup' && type !== 'refund') return undefined;
-  // `Number('-0')` is not 0 to everybody.
+  // `Number('-0')` is -0, and `Object.is` tells it from 0.
   return { type, coins: Number(coins) || 0, accountId, number, text };
 }
 
@@ -162,25 +162,25 @@ export function isUnbooked({ booking, transfer }: PurchaseDocument): boolean {
   return booking !== undefined || transfer !== undefined;
 }
 
-/** Whether the store has to be told that the buyer has what was bought. */
+/** Whether the grant still has to be reported to the store. */
 export function needsFinish({ grantedAt, isFinished, state, id }: PurchaseDocument): boolean {
   return grantedAt !== undefined && !isFinished && state === 'purchased' && id !== '';
 }
 
-export const PurchaseId = z.string().meta({ description: 'Identifier of a purchase here.', example: 'k3Jx9QmZ2bTwR5vY8cLnAa' });
+export const PurchaseId = z.string().meta({ description: "coinop's id of the purchase.", example: 'k3Jx9QmZ2bTwR5vY8cLnAa' });
 
 /** A purchase as its owner sees it. */
 export const Purchase = z
   .object({
     purchaseId: PurchaseId,
     store: z.enum(SELLING_STORES),
-    productId: z.string().meta({ description: 'Of the catalogue.' }),
+    productId: z.string().meta({ description: 'Id of the product in the catalogue.' }),
     quantity: z.int().min(1).meta({ description: 'Units that were bought.' }),
     coins: z.int().min(0).meta({ description: 'Coins that were granted; a refund does not change it.' }),
     state: z.enum(['pending', 'granted', 'refunded']).meta({
       description: '`pending`: not paid for yet. `refunded`: all of it was refunded, or it was canceled before it was paid for.',
     }),
-    refundedQuantity: z.int().min(1).optional().meta({ description: 'Units of which something was refunded, in sum.' }),
+    refundedQuantity: z.int().min(1).optional().meta({ description: 'Units that were refunded in sum; a partly refunded unit counts.' }),
     test: z.literal(true).optional().meta({ description: 'Nobody paid for it.' }),
     at: z.iso.datetime().meta({ description: 'When the service first saw it.' }),
   })

@@ -1,4 +1,4 @@
--- Gives a purchase to another account, and decides the entries that take its coins along. The key makes it once.
+-- Gives a purchase to another account, and decides the entries that move its coins. A repeated key moves nothing.
 -- KEYS purchase
 -- ARGV owner_seen, owner, key, by, reason, act
 -- Prelude purchase-booking.lua: whole, add, decide, document
@@ -15,7 +15,7 @@ for _, move in ipairs(moves) do
   end
 end
 if known_owner ~= owner_seen then return {'changed'} end
--- The coins are known once the ledger has what the purchase is due.
+-- The number of coins to move is known only after all open entries are booked.
 if booking or transfer then return {'busy'} end
 if #moves == MOST_MOVES then return {'full'} end
 

@@ -4,7 +4,7 @@ import { listPurchase, unlistPurchase } from './listing.ts';
 import { purchaseKeys, type Moved, type PurchaseBooking, type PurchaseDocument } from './model.ts';
 import { recordMove, recordTransferred, releasePurchase } from './purchase-record.ts';
 
-/** An entry of the ledger was booked, or could not be. `coins/bookings.ts` says how. */
+/** Outcome of booking a ledger entry, as `coins/bookings.ts` describes it. */
 export type Booked =
   | { readonly word: 'done' | 'replayed'; readonly coins: number; readonly balanceAfter: number; readonly balance: number }
   | { readonly word: 'deleted' | 'banned' | 'balance_limit' };
@@ -27,7 +27,7 @@ interface Parts {
   readonly bookings: PurchaseBookings;
 }
 
-/** Milliseconds after which the queue takes over what a process has begun: two entries, and their lists. */
+/** Milliseconds until the queue takes over an unfinished move: two ledger entries and two lists. */
 const TAKE_OVER_MS = 30_000;
 
 export interface PurchaseMove {
@@ -40,8 +40,8 @@ export interface PurchaseMove {
 }
 
 /**
- * Gives a purchase to another account, once a key: its record decides, the coins follow by an entry in each ledger, and the queue finishes
- * what a process leaves behind. Later refunds concern the new owner.
+ * Gives a purchase to another account, once per key. The record changes first; then one entry in each ledger moves the coins. If the
+ * process dies in between, the queue finishes the move. Later refunds concern the new owner.
  */
 export async function movePurchase(purchaseId: string, move: PurchaseMove, parts: Parts & { readonly now: () => number }): Promise<Moved> {
   const { scripts, now } = parts;
@@ -56,16 +56,16 @@ export async function movePurchase(purchaseId: string, move: PurchaseMove, parts
         const { document } = await bookTransfer(purchaseId, decided.document, parts);
         moved = { ...decided, document };
       }
-      // A service asks the store next: a notification of the store may have come during the move.
+      // The queue then checks the purchase, because a notification may have arrived during the move.
       return decided.word === 'unknown' ? undefined : now();
     },
   );
   await done;
-  // What follows may have failed: the queue does it then.
+  // The move is decided even if its entries could not be booked: the queue books them.
   return 'document' in moved ? moved : decision;
 }
 
-/** Takes the coins of a purchase that moves from the owner before, and gives them to the owner. May be repeated, and stop anywhere. */
+/** Takes a moved purchase's coins from the previous owner, and gives them to the new one. Safe to repeat, and to stop after any step. */
 export async function bookTransfer(
   purchaseId: string,
   moving: PurchaseDocument,
@@ -84,7 +84,7 @@ export async function bookTransfer(
       return { document: { ...document, owner: '-', transfer: undefined }, word: 'deleted' };
     }
     if (booked?.word === 'balance_limit') return { document, word: 'balance_limit' };
-    // The coins of an account that was deleted are gone with it.
+    // A deleted account has no coins to take.
     const taken = booked !== undefined && 'coins' in booked && type === 'refund' ? -booked.coins : 0;
     document = (await recordTransferred(purchaseId, { booked: text, taken }, scripts)) ?? { ...document, transfer: undefined };
   }

@@ -12,7 +12,7 @@ const PurchaseMove = z
     takenCoins: z
       .int()
       .optional()
-      .meta({ description: 'That the account before had to give: fewer with REFUNDS=floor. Left out: not booked yet.' }),
+      .meta({ description: 'Coins taken from the previous owner: with REFUNDS=floor maybe fewer. Missing: not booked yet.' }),
     by: z.string(),
     reason: z.string(),
   })
@@ -29,12 +29,12 @@ const PurchaseMove = z
     },
   });
 
-/** A purchase of coins as operators see it. The store's own id is a secret where it claims the purchase, and is not shown. */
+/** A purchase of coins as operators see it. It leaves out the store's own id, which may be a secret that claims the purchase. */
 export const OperatorPurchase = z
   .object({
     ...Purchase.shape,
     accountId: z.string().optional().meta({
-      description: 'Its owner; after a move still the guest. Missing once the account was deleted.',
+      description: 'The owner; after a guest moved still the guest. Missing once the account was deleted.',
     }),
     orderId: z.string().optional().meta({ description: "The store's number of the purchase, as its console shows it." }),
     sku: z.string().meta({ description: "The store's id of the product." }),
@@ -43,13 +43,13 @@ export const OperatorPurchase = z
     takenCoins: z.int().meta({ description: 'Coins that refunds have taken back, less those that reversed refunds gave back.' }),
     grantedAt: z.iso.datetime().optional(),
     refundedAt: z.iso.datetime().optional().meta({ description: 'When the last entry of a refund was booked.' }),
-    checkedAt: z.iso.datetime().meta({ description: 'When the store was last asked.' }),
+    checkedAt: z.iso.datetime().meta({ description: "Time of the store's last answer." }),
     isFinished: z.boolean().meta({ description: 'Whether the store knows that the buyer has the coins (Google: it is consumed).' }),
     stuck: z.enum(['unpaid', 'unbooked', 'unfinished']).optional().meta({
       description:
-        '`unpaid`: the store waits for the money. `unbooked`: the ledger lacks an entry. `unfinished`: the store was not told yet. Missing: nothing is left to do.',
+        '`unpaid`: the store waits for the money. `unbooked`: the ledger lacks an entry. `unfinished`: the store does not know of the grant yet. Missing: nothing is left to do.',
     }),
-    failedLooks: z.int().meta({ description: 'Looks in a row that failed.' }),
+    failedLooks: z.int().meta({ description: 'Failed checks in a row.' }),
     moves: z.array(PurchaseMove).optional().meta({ description: 'To which accounts operators gave it, the latest last.' }),
   })
   .meta({ id: 'OperatorCoinPurchase' });
@@ -78,7 +78,7 @@ function shownMove({ at, from, to, coins, taken, by, reason }: PurchaseDocument[
   return { at: isoTime(at)!, from, to, coins, takenCoins: taken, by, reason };
 }
 
-/** What is left to do for a purchase. */
+/** Why a purchase still needs work. Undefined: nothing is left to do. */
 export function stuckIn(document: PurchaseDocument): 'unpaid' | 'unbooked' | 'unfinished' | undefined {
   if (isUnbooked(document)) return 'unbooked';
   if (document.state === 'pending' && document.owner !== '-') return 'unpaid';

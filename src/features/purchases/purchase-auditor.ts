@@ -7,7 +7,7 @@ import { documentOf, purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';
 import { refundsAskedKey } from './refunds-asked.ts';
 
-/** An entry of the queue is written ahead of its purchase by so much, and the clocks of the audit and the service may differ. */
+/** How far an entry of the queue may be ahead of its purchase: the time until takeover, plus a difference of clocks. */
 const AHEAD_MS = 30_000 + 60_000;
 
 /**
@@ -23,7 +23,7 @@ export const productPurchaseAuditor: Auditor = {
       life: 'lasts',
       check: ([purchaseId], look) => checkPurchase(purchaseId!, look),
     },
-    // Not each purchase has one: people need it, and nothing else does.
+    // Not checked: a purchase may lack an order number, and only operators search by it.
     { pattern: /^\{product-order:[\w-]+\}$/, life: 'lasts' },
     { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts' },
   ],
@@ -50,12 +50,12 @@ async function findingsOf(purchaseId: string, look: Look, whenDue: typeof dueCom
   const document = documentOf(record);
   const { owner } = document;
   const stuck = stuckIn(document);
-  // What is under way lists it, if it does not yet.
+  // A purchase in the queue may still have to be listed.
   const isDue = dueAtOf(times) !== undefined;
   const subject = `coin-purchase ${purchaseId}`;
   if (stuck !== undefined && !isDue)
     return [
-      { kind: 'document_without_queue', subject, text: `It is ${stuck}, but ${due} does not hold it, so it is never looked at again.` },
+      { kind: 'document_without_queue', subject, text: `It is ${stuck}, but ${due} does not hold it, so no service checks it again.` },
     ];
   if (owner === '-' || isDue) return [];
   const { deleted, target } = parseStanding((await look.ask('GET', standingKey(owner))) as string | null);
@@ -65,7 +65,7 @@ async function findingsOf(purchaseId: string, look: Look, whenDue: typeof dueCom
   if (standing.deleted !== undefined || standing.moving !== undefined) return [];
   const [score, recorded] = await look.together(['ZSCORE', listed(id), purchaseId], ['HGET', purchase(purchaseId), 'owner']);
   if (score !== null || recorded !== owner) return [];
-  // A move joins the lists behind the guest.
+  // The guest has moved, and its list is joined to the account's soon.
   if (target !== undefined && (await look.ask('ZSCORE', listed(owner), purchaseId)) !== null) return [];
   return [{ kind: 'purchase_not_listed', subject: `account ${id}`, text: `It does not list its purchase ${purchaseId}.` }];
 }

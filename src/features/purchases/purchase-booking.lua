@@ -1,10 +1,9 @@
 -- Functions for scripts that change a purchase. Gives whole(), add(), decide() and document(). Needs purchase (a key).
 --
--- The record holds the store's latest answer (state, quantity, refunded), and what the ledger has booked for it: grantedUnits and granted
--- (coins) by entries of type topup, returnedUnits and taken (coins) by entries of type refund. `booking` is the next entry, which the
--- ledger may or may not have yet: "<type> <coins> <units>". Its key is the purchase and `entries`, the number of bookings so far, so that
--- whoever books it again books the same entry. There is one at a time: the next one is computed from sums, so that the order of
--- notifications and their repetition change nothing.
+-- The record holds the store's latest answer (state, quantity, refunded), and sums of the ledger's entries: grantedUnits and granted
+-- (coins) of type topup, returnedUnits and taken (coins) of type refund. `booking` is the next entry, "<type> <coins> <units>"; the ledger
+-- may already have it. The entry's key is the purchase and `entries`, the number of bookings so far, so a repeated booking makes the same
+-- entry. Only one entry is open at a time. It is computed from the sums, so repeated or reordered notifications change nothing.
 
 local function whole(number) return string.format('%d', number) end
 
@@ -20,7 +19,7 @@ end
 
 -- Decides the next entry, if the ledger differs from the store's answer. Returns its type.
 local function decide()
-  -- The coins of a purchase that an operator moved have to arrive first: with REFUNDS=floor a refund takes no more than there is.
+  -- After an operator's move a refund waits for the coins to arrive: with REFUNDS=floor it takes at most the balance.
   if redis.call('HEXISTS', purchase, 'transfer') == 1 then return end
   local booking, owner, state, unit_coins, quantity, refunded, granted_units, granted, returned_units, taken =
     unpack(redis.call('HMGET', purchase,
@@ -38,7 +37,7 @@ local function decide()
     coins = coins_of(granted_units + units, unit_coins) - granted
   else
     type = 'refund'
-    -- A reversed refund gives back what its entries took: with REFUNDS=floor that may be less than it came to.
+    -- A reversed refund gives back the coins that its entries took. With REFUNDS=floor these may be fewer than the refund claimed.
     units = math.max(-units, -returned_units)
     local owed = coins_of(returned_units + units, unit_coins)
     coins = units > 0 and coins_of(returned_units, unit_coins) - owed or math.max(0, taken - owed)

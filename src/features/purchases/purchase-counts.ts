@@ -8,7 +8,7 @@ const outcomes = ['granted', 'refunded', 'reversed'] as const;
 export class PurchaseCounts {
   readonly #failures = { look: 0, finish: 0, list: 0 };
   readonly #booked = { granted: 0, refunded: 0, reversed: 0 };
-  /** Looks at purchases that the store should have been told of a day ago. */
+  /** Checks of purchases whose grant should have been reported to the store a day ago. */
   overdue = 0;
   /** When the store was last asked for refunds, by any process, in milliseconds since 1970. 0: never. */
   askedAt = 0;
@@ -34,7 +34,7 @@ export class PurchaseCounts {
     metrics.gauge({
       name: 'coinop_purchase_refunds_asked_timestamp_seconds',
       help: 'When the app store was last asked for refunds, in seconds since 1970.',
-      // All workers know of the same question.
+      // Every worker knows the same time.
       aggregator: 'max',
       value: () => (this.askedAt === 0 ? undefined : this.askedAt / 1000),
     });

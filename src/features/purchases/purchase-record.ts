@@ -90,16 +90,16 @@ export async function readPurchase(purchaseId: string, scripts: ScriptRunner): P
 interface Recording {
   readonly store: SellingStore;
   readonly purchase: ProductPurchase;
-  /** The owner that the purchase was read with; '' for a new one. */
+  /** The owner when the purchase was read; '' for a new purchase. */
   readonly ownerSeen: string;
   readonly owner: string;
-  /** Of the catalogue. Undefined: it has none, and the purchase is not granted, or has been before. */
+  /** The catalogue's product. Undefined: it has none. Then this call cannot grant the purchase, but an earlier call may have done so. */
   readonly product: { readonly productId: string; readonly coins: number } | undefined;
-  /** Of the journal; '' for a look that the queue started. */
+  /** The journal's act; '' for a check that the queue started. */
   readonly act: string;
 }
 
-/** @returns `isGranting`: this call decided to grant the purchase. Undefined: the owner is another one now */
+/** @returns `isGranting`: this call decided to grant the purchase. Undefined: the owner has changed */
 export async function recordPurchase(
   purchaseId: string,
   { store, purchase, ownerSeen, owner, product, act }: Recording,
@@ -119,7 +119,7 @@ export async function recordPurchase(
   return word === 'changed' ? undefined : { document: parsed(words), isGranting: isGranting === '1' };
 }
 
-/** Records that the ledger has the entry that the purchase was due. @returns the purchase, with the next entry if there is one */
+/** Records that the ledger has the next entry of the purchase. @returns the purchase, with the next entry if there is one */
 export async function recordBooked(
   purchaseId: string,
   entry: { readonly number: string; readonly coins: number; readonly balanceAfter: number },
@@ -129,13 +129,13 @@ export async function recordBooked(
   return word === 'unknown' ? undefined : parsed(words);
 }
 
-/** @returns the number of attempts in a row that failed: a look at the store, or telling it of the grant */
+/** @returns failed calls to the store in a row: checks, and reports of the grant */
 export async function recordFinished(purchaseId: string, isFinished: boolean, scripts: ScriptRunner): Promise<number> {
   const [, faults] = await scripts.run(finishedScript, keysOf(purchaseId), { finished: Number(isFinished) });
   return Number(faults);
 }
 
-/** Takes a deleted account out of a purchase of its. */
+/** Removes a deleted account from one of its purchases. */
 export async function releasePurchase(purchaseId: string, owner: string, scripts: ScriptRunner): Promise<void> {
   await scripts.run(releaseScript, keysOf(purchaseId), { owner });
 }
@@ -144,7 +144,7 @@ export async function recordVoid(purchaseId: string, act: string, scripts: Scrip
   await scripts.run(voidScript, keysOf(purchaseId), { act });
 }
 
-/** Gives a purchase to another account. `move-purchase.ts` does what follows. */
+/** Gives a purchase to another account. `move-purchase.ts` then books the coins. */
 export async function recordMove(
   purchaseId: string,
   move: Record<'ownerSeen' | 'owner' | 'key' | 'by' | 'reason' | 'act', string>,
@@ -154,7 +154,7 @@ export async function recordMove(
   return word === 'moved' || word === 'replayed' ? { word, document: parsed(words) } : { word };
 }
 
-/** Records that a ledger has the entry of a purchase that moves. @returns the purchase, with the next one. Undefined: it is gone */
+/** Records that a ledger has an entry of a move. @returns the purchase, with the move's next entry. Undefined: it has no record */
 export async function recordTransferred(
   purchaseId: string,
   transfer: { readonly booked: string; readonly taken: number },

@@ -10,7 +10,7 @@ import { BalanceCoins, DebtCoins, shownBalance } from '../coins/model.ts';
 import { storeUnconfigured } from '../store/model.ts';
 import { Purchase, shownPurchase } from './model.ts';
 
-/** What a client of each store has, by the name of its field. */
+/** Fields of the request that prove a purchase, by store. */
 const proofs = { google: ['purchaseToken'], apple: ['transaction', 'transactionId'] } as const;
 
 export const purchaseCoins = endpoint({
@@ -50,7 +50,7 @@ export const purchaseCoins = endpoint({
   reply: z.object({
     purchase: Purchase,
     balanceAfterCoins: BalanceCoins.meta({
-      description: 'The balance right after the purchase was granted. While it is not, the balance now.',
+      description: 'The balance right after the purchase was granted. Before the grant: the current balance.',
     }),
     replayed: z.literal(true).optional().meta({ description: 'The purchase was granted before this call.' }),
     balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
@@ -72,7 +72,7 @@ export const purchaseCoins = endpoint({
     if (field === undefined) throw invalid(proofs[store][0], 'Must be there for this store');
     const seller = purchases.sellerOf(store);
     if (seller === undefined) return new Unchecked(storeUnconfigured());
-    // An ended session or a moved account refuses the call before the purchase counts.
+    // Refuses an ended session or a moved account before the purchase is recorded.
     await scripts.runAs(caller, checkCaller, {}, {});
     const purchase = await seller.look(body[field]!, undefined, traceparent);
     if (purchase === 'unknown') return refuse('bad_token', { message: 'The store knows no such purchase of this app.', field });

@@ -14,31 +14,31 @@ import { stuckIn } from './operator-purchase.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
 import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid, releasePurchase } from './purchase-record.ts';
 
-/** Milliseconds after which the queue takes over what a process has begun: a look at the store takes 8 s, telling it 4 s. */
+/** Milliseconds until the queue takes over unfinished work. The store may take 8 s to answer a check, and 4 s to accept a grant. */
 const TAKE_OVER_MS = 30_000;
 
-/** Work on one purchase: a look, 8 s, telling the store, 4 s, and a few scripts. */
+/** Longer than the work on one purchase: a check (8 s), the report of the grant (4 s), and a few scripts. */
 const LEASE_MS = 30_000;
 
-/** Purchases that a process looks at together: a store that takes a second for an answer must not hold up what it has taken back. */
+/** Purchases that one process checks at the same time. With fewer, a store that answers in a second delays refunds. */
 const LOOKS_AT_ONCE = 64;
 
-/** A user who pays in a shop waits this long at most where no notification arrives. */
+/** Between two checks of an unpaid purchase. If the store's notification is lost, a user who paid in a shop waits this long at most. */
 const PENDING_WAIT_MS = 10 * 60_000;
 
-/** A purchase that the store no longer knows. A wrong setting, here or there, may be the cause: people have to look. */
+/** Between two checks of a purchase that the store no longer knows. An operator has to look for a wrong setting here or at the store. */
 const UNKNOWN_WAIT_MS = 12 * 3_600_000;
 
-/** The store that sold it has no settings now. */
+/** Between two checks while the settings of the store that sold the purchase are missing. */
 const UNCONFIGURED_WAIT_MS = 3_600_000;
 
 /** Google refunds a purchase that is not acknowledged within three days. */
 const OVERDUE_MS = 86_400_000;
 
-/** How long the service goes on to tell the store of a purchase that was refunded whole. The store may refuse for ever, and no money is at stake. */
+/** How long the service reports the grant of a fully refunded purchase. The store may refuse it forever, and no money is at stake. */
 const REFUNDED_TELL_MS = 7 * 86_400_000;
 
-/** Concurrent changes of one purchase that a call follows. */
+/** How often a call starts again because another call has changed the purchase. */
 const TRIES = 30;
 
 export interface PurchaseParts {
@@ -46,7 +46,7 @@ export interface PurchaseParts {
   readonly bookings: PurchaseBookings;
   readonly catalogue: { productSoldAs(store: SellingStore, sku: string): { productId: string; coins: number } | undefined };
   readonly store: AppStore | undefined;
-  /** Whether a purchase that nobody paid for counts. */
+  /** Whether test purchases, which nobody paid for, are accepted. */
   readonly takesTests: boolean;
   readonly counts: PurchaseCounts;
   readonly log: Logger;
@@ -75,8 +75,8 @@ interface Followed {
 }
 
 /**
- * Purchases of coins. The purchase's own record decides: one script in its slot says which entry the ledger gets next, and the entry's key
- * comes from the record, so that every step may be repeated and may die. The order is claim, book, tell the store.
+ * Purchases of coins, in three steps: record, book, report the grant to the store. A process may die after any step, and each step may be
+ * repeated: a script on the purchase's record decides the next ledger entry, and the entry's key comes from that record.
  */
 export class Purchases {
   readonly #parts: PurchaseParts;
@@ -88,17 +88,17 @@ export class Purchases {
     this.#journal = new Journal({ name: purchaseKeys.due, takeOverMs: TAKE_OVER_MS, scripts, now });
   }
 
-  /** The part of the store that sells as this one. Undefined: none, or it lacks its settings. */
+  /** The configured store's products, if it sells as `store`. Undefined: it does not, or its settings are missing. */
   sellerOf(store: SellingStore): OneTimeProducts | undefined {
     const products = this.#parts.store?.products;
     return products?.sellsAs === store && products.packageNames.length > 0 ? products : undefined;
   }
 
   /**
-   * Records a purchase for the account that shows it, and grants what it is due.
-   * @param purchase as the store has just answered
-   * @param accountId undefined: nobody shows it. Then it counts for the account to which it is bound
-   * @throws Refusal `store_unavailable`; Error if Redis is away. The same call may be repeated
+   * Records a purchase for the account that presents it, and books its coins.
+   * @param purchase the store's latest answer
+   * @param accountId undefined: no account presents it. The purchase then belongs to the account to which it is bound
+   * @throws Refusal `store_unavailable`; Error if Redis is unavailable. The same call may be repeated
    */
   async claim(store: SellingStore, purchase: ProductPurchase, accountId: string | undefined, traceparent?: string): Promise<Claimed> {
     const { scripts, catalogue, takesTests, now } = this.#parts;
@@ -121,7 +121,7 @@ export class Purchases {
           if (word === 'balance_limit') claimed = { word };
           else if (word === 'deleted') claimed = { word: 'purchase_owned' };
           else claimed = { word: 'recorded', purchaseId, document, isGranting: recorded.isGranting, balance };
-          // The store may have told of a change since this look at the purchase: the queue still looks.
+          // A notification that arrived meanwhile has made the purchase due: the queue still has to check it.
           return dueAt !== undefined && dueAt <= now() + LEASE_MS ? dueAt : nextAt;
         },
         async (nextAt) => nextAt,
@@ -129,14 +129,14 @@ export class Purchases {
       await done;
       if (claimed !== undefined) return claimed;
     }
-    throw refuse('store_unavailable', { message: 'The purchase changes all the time: try again.' });
+    throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
   }
 
   /**
-   * The store says that something happened to a purchase, which is only a hint. One that is recorded is looked at within a second; one that
-   * is bound to an account is recorded.
-   * @returns whether the purchase is recorded here
-   * @throws Refusal `store_unavailable`: the store has to tell again
+   * Handles the store's notification of a changed purchase, which is only a hint. A recorded purchase is checked within a second. A new
+   * purchase is recorded if it is bound to an account.
+   * @returns whether the purchase is recorded
+   * @throws Refusal `store_unavailable`: the store has to send the notification again
    */
   async noticed(store: SellingStore, proof: string, packageName: string): Promise<boolean> {
     const { scripts, now, log } = this.#parts;
@@ -148,7 +148,7 @@ export class Purchases {
       return true;
     }
     const purchase = await seller.look(proof, packageName);
-    // Nothing of it is due, so nothing has to be kept: a later look at its token says the same.
+    // Such a purchase gives no coins, so it is not recorded. A later check of its token gets the same answer.
     if (purchase === 'unknown' || purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return false;
     const { word } = await this.claim(store, purchase, undefined);
     if (word === 'product_not_found')
@@ -156,12 +156,12 @@ export class Purchases {
     return word === 'recorded' || word === 'balance_limit';
   }
 
-  /** Makes the queue look at a purchase soon. */
+  /** Makes the queue check a purchase soon. */
   bring(purchaseId: string): Promise<void> {
     return this.#journal.bring(purchaseId, this.#parts.now());
   }
 
-  /** The store's list says that all of a purchase was taken back. It counts where the store's answers about the purchase do not tell. */
+  /** Records a full refund from the store's list of refunds. Does nothing where the store's answer about the purchase counts refunds. */
   async takeBackAll(purchaseId: string): Promise<void> {
     const { scripts, now } = this.#parts;
     const { done } = await this.#journal.begin(
@@ -172,20 +172,20 @@ export class Purchases {
     await done;
   }
 
-  /** Looks at purchases that are due, until it is closed. */
+  /** Checks purchases as they become due, until the returned queue is closed. */
   takeOver(): DueQueue {
     return this.#journal.takeOver((purchaseId) => this.look(purchaseId), LEASE_MS, this.#parts.log, { atOnce: LOOKS_AT_ONCE });
   }
 
   /**
-   * Books what a process left behind, asks the store, and does what follows from its answer.
+   * Books entries that an earlier process left open, asks the store, and applies its answer.
    * @returns when the purchase is due again; undefined: never
    */
   async look(purchaseId: string): Promise<number | undefined> {
     const { scripts, now, log, counts, catalogue } = this.#parts;
     let document = await readPurchase(purchaseId, scripts);
     if (document === undefined) return undefined;
-    // Coins first: the store may be away.
+    // Coins first: the store may be unavailable.
     if (isUnbooked(document)) ({ document } = await this.#book(purchaseId, document));
     if (document.id === '') return undefined;
     const { store, id, packageName, owner } = document;
@@ -209,7 +209,7 @@ export class Purchases {
     return (await this.#follow(purchaseId, recorded.document)).nextAt;
   }
 
-  /** The owner of a purchase as its record names it. Undefined: nobody, or another account than this one. */
+  /** The owner as the record names it. Undefined: the purchase has no owner, or its owner is not `accountId`. */
   async #ownerOf(
     purchase: ProductPurchase,
     known: PurchaseDocument | undefined,
@@ -221,12 +221,12 @@ export class Purchases {
     const { scripts } = this.#parts;
     const { word, accountId: owner } = await settled(named, scripts);
     if (word === 'deleted') return undefined;
-    // The caller may be a guest that has moved into the owner while the store was asked.
+    // A guest that calls may have moved into the owner's account during the request to the store.
     if (accountId !== undefined && owner !== accountId && owner !== (await settled(accountId, scripts)).accountId) return undefined;
     return known?.owner ?? owner;
   }
 
-  /** Does what follows from a purchase's record. May be repeated, and stop anywhere. */
+  /** Books, lists and reports a purchase as its record requires. Safe to repeat, and to stop after any step. */
   async #follow(purchaseId: string, recorded: PurchaseDocument, traceparent?: string): Promise<Followed> {
     const { scripts, now, log, counts } = this.#parts;
     const isDue = isUnbooked(recorded);
@@ -253,7 +253,7 @@ export class Purchases {
     return { document: { ...document, faults }, balance, word, nextAt: now() + backoffMs(faults) };
   }
 
-  /** Books the entries that a purchase is due. */
+  /** Books the ledger entries that the record requires. */
   async #book(
     purchaseId: string,
     due: PurchaseDocument,
@@ -266,7 +266,7 @@ export class Purchases {
     for (let booking = document.booking; booking !== undefined; booking = document.booking) {
       const { owner, store, at, orderId, productId, quantity, refunded } = document;
       const { type, coins, number } = booking;
-      // One turn of the event loop: one round trip, where all go to one primary.
+      // Started in one turn of the event loop, so that calls to the same primary share a round trip.
       const [booked, isListed] = await Promise.all([
         bookings.book(owner, {
           ...{ type, coins, key: [store, purchaseId, number], refusesBanned: false },

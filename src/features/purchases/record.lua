@@ -20,7 +20,7 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
   end
   redis.call('HSET', purchase, 'store', store, 'packageName', package_name, 'sku', sku, 'state', state, 'quantity', quantity,
     'refunded', refunded, 'checkedAt', checked_at)
-  -- The record of a deleted account names nobody, and has the store's id only while the store has to be told.
+  -- After the account was deleted, the record keeps the store's id only until the grant is reported to the store.
   if owner ~= '-' then
     redis.call('HSET', purchase, 'id', id)
     if order_id ~= '' then redis.call('HSET', purchase, 'orderId', order_id) end
@@ -29,11 +29,11 @@ if not known_at or tonumber(known_at) <= tonumber(checked_at) or tonumber(known_
   if test == '1' then redis.call('HSET', purchase, 'test', 1) end
   if finished == '1' then redis.call('HSET', purchase, 'finished', 1) end
 end
--- The catalogue counts at the moment of the grant.
+-- Product and coins per unit come from the catalogue at the time of the grant.
 local entries, granted_at, is_finished = unpack(redis.call('HMGET', purchase, 'entries', 'grantedAt', 'finished'))
 entries = tonumber(entries or '0')
 if entries == 0 and product_id ~= '' then redis.call('HSET', purchase, 'productId', product_id, 'unitCoins', unit_coins) end
--- This look has not failed. Whether the store takes the word of a grant is still to be seen.
+-- The check succeeded. A granted purchase keeps `faults` until the store accepts the report of the grant.
 if is_finished or not granted_at then redis.call('HDEL', purchase, 'faults') end
 local decided = decide()
 return {'recorded', decided == 'topup' and entries == 0 and '1' or '0', document()}

@@ -25,22 +25,22 @@ const endRefunds = defineScript({
   answers: ['ended', 'gone'],
 });
 
-/** How often each process looks whether a question is due. */
+/** How often each process checks whether the store has to be asked. */
 const LOOK_MS = 1000;
 
-/** A store that does not answer holds up the end of the process for so long. Another process asks again, once the lease is over. */
+/** How long a shutdown waits for the store's answer. Otherwise another process asks again once the lease has ended. */
 const CLOSE_MS = 2000;
 
-/** A store of 100,000 refunds in a month is asked for less. After it another process may ask too, which does no harm. */
+/** Enough to list 100,000 refunds. If the store takes longer, another process may ask too, which does no harm. */
 const LEASE_MS = 120_000;
 
-/** When a question is asked again that was not answered. */
+/** Wait before the store is asked again after a failure. */
 const RETRY_MS = 60_000;
 
-/** The list of a store may be behind its own clock by this much: each question reaches back so far behind the one before. */
+/** The store's list may be this late. Each question therefore starts this long before the previous one. */
 const OVERLAP_MS = 24 * 3_600_000;
 
-/** A look at a purchase so long after a refund knows of it, although clocks differ. */
+/** A check this long after a refund has seen it, even if the clocks differ. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 export interface RefundQuestionParts {
@@ -48,15 +48,15 @@ export interface RefundQuestionParts {
   readonly purchases: Pick<Purchases, 'sellerOf' | 'bring' | 'takeBackAll'>;
   readonly store: SellingStore;
   readonly counts: PurchaseCounts;
-  /** False: Redis would end at its next write. A lease is one. */
+  /** False: Redis would exit at its next write, and a lease is a write. */
   readonly mayWrite: () => boolean;
   readonly log: Logger;
   readonly now: () => number;
 }
 
 /**
- * Asks an app store from time to time which purchases it has taken back, because the notification of a refund may get lost. One process
- * of all that share a Redis asks.
+ * Asks the app store at intervals which purchases it has refunded, because the notification of a refund may get lost. Of all processes on
+ * one Redis only one asks.
  */
 export class RefundQuestions {
   readonly #parts: RefundQuestionParts;
@@ -84,7 +84,7 @@ export class RefundQuestions {
     // A longer wait shows that the clock was set back.
     if (waitMs > 0 && waitMs <= seller.askEveryMs) return;
     this.#asking = this.#askIfDue(seller)
-      // While Redis is away other lines say so.
+      // Other log lines report an outage of Redis.
       .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not ask the app store for refunds'))
       .finally(() => (this.#asking = undefined));
   }
@@ -123,20 +123,20 @@ export class RefundQuestions {
     }
   }
 
-  /** Makes a purchase due for a look, unless a look has seen the refund. */
+  /** Makes a purchase due for a check, unless a check has already seen the refund. */
   async #notice(store: SellingStore, { id, quantity, at }: TakenBack): Promise<void> {
     const { scripts, purchases } = this.#parts;
     const purchaseId = purchaseIdOf(store, id);
     const document = await readPurchase(purchaseId, scripts);
     if (document === undefined || document.owner === '-') return;
     const { state, quantity: bought, refunded, tellsRefunds, checkedAt } = document;
-    // A part in the list, where all was refunded, shows that the store may have given the rest back.
+    // The record says fully refunded, the list says partly: the store may have reversed a refund.
     const mayBeReversed = tellsRefunds && quantity !== undefined && quantity < bought;
     if (state === 'canceled' || (refunded >= bought && !mayBeReversed)) return;
-    // An answer may leave out that no unit is left. The list has no entry for all of them, where they were refunded some at a time.
+    // The store's answer may not count refunds, and the list may have one entry for each refunded part, none for the whole purchase.
     const isAll = !tellsRefunds && refunded + (quantity ?? bought) >= bought;
     if (isAll) return purchases.takeBackAll(purchaseId);
-    // A look that found nothing refunded may have come between the refund and its entry in the store's list.
+    // A check between the refund and its entry in the store's list may have found nothing refunded.
     if (refunded === 0 || checkedAt <= at + CLOCKS_DIFFER_MS) await purchases.bring(purchaseId);
   }
 }

@@ -1,4 +1,4 @@
--- Takes a deleted account out of a purchase. The purchase stays, so that nobody else can claim it; what the store still has to be told stays too.
+-- Removes a deleted account from a purchase. The record stays: nobody else may claim the purchase, and its grant still has to be reported.
 -- KEYS purchase
 -- ARGV owner
 -- Answers released kept

@@ -13,8 +13,8 @@ export const storeIds = endpoint({
   description:
     'An app gives them to the store when its user buys: `googleAccountId` to `setObfuscatedAccountId` of Google Play Billing, ' +
     '`appleAccountToken` to `Product.PurchaseOption.appAccountToken` of StoreKit. Then only this account can claim the purchase, and its ' +
-    'coins are booked when the store tells of it, also if the app never shows it. Both are derived one-way: nobody can compute an installId ' +
-    'or a session from them. It creates nothing.',
+    'coins are booked when the store reports it, even if the app never sends it. Both ids are derived one-way: nobody can compute an ' +
+    'installId or a session from them. The call creates nothing.',
   query: z.object({ installId: OptionalInstallId }),
   reply: z.object({
     googleAccountId: z.string().meta({ description: '22 characters.', example: 'BQ5v1mHk2nYtZ8cXw0aLpR' }),

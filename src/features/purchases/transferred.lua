@@ -1,5 +1,4 @@
--- Records that a ledger has the entry of a purchase that moves, and decides the next one: first the owner before loses the coins, then the
--- owner gets them.
+-- Records that a ledger has an entry of a move, and decides the next one: the previous owner loses the coins, then the new owner gets them.
 -- KEYS purchase
 -- ARGV booked (the transfer as it was read), taken (coins that the entry took)
 -- Prelude purchase-booking.lua: whole, add, decide, document

@@ -1,4 +1,4 @@
--- Marks a purchase as refunded whole, because the store's list says so. Where the store's answers about the purchase count refunds, they decide.
+-- Marks a purchase as fully refunded, as the store's list says. Does nothing if the store's answers about the purchase count refunds.
 -- KEYS purchase
 -- ARGV act
 -- Prelude purchase-booking.lua: whole, add, decide, document

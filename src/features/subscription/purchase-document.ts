@@ -110,7 +110,7 @@ export async function untilSettled<Answer>(act: () => Promise<Answer | undefined
     const answer = await act();
     if (answer !== undefined) return answer;
   }
-  throw refuse('store_unavailable', { message: 'The purchase changes all the time: try again.' });
+  throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
 }
 
 /** The journal of purchases. Its queue also holds the times of their checks. */

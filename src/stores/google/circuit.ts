@@ -6,7 +6,7 @@ export const OPEN_MS = 10_000;
 
 /**
  * A circuit breaker: callers do not wait for a server that does not answer. It opens after several failures in a row, lets
- * one call probe every OPEN_MS, and closes when a call succeeds. `now` is of a monotonic clock.
+ * one call probe every OPEN_MS, and closes when a call succeeds. `now` is a time of a monotonic clock.
  */
 export class Circuit {
   #failures = 0;

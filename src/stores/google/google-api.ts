@@ -11,7 +11,7 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly body?: object;
-  /** Of the player's request that the call is for. */
+  /** The trace context of the player's request that needs the call. */
   readonly traceparent?: string | undefined;
   /** Time limit of all tries together, in milliseconds. Default: CALL_MS. */
   readonly budgetMs?: number;
@@ -70,7 +70,7 @@ export class GoogleApi {
 
   /**
    * Resolves with a final status: 200 or 204, or 400, 404 or 410 ("no such resource").
-   * @throws Refusal `store_unavailable` for every failure that may pass, `store_unconfigured` without a service account
+   * @throws Refusal `store_unavailable` for every temporary failure, `store_unconfigured` without a service account
    */
   async call(request: ApiRequest): Promise<ApiAnswer> {
     const { settings, monotonic, log } = this.#parts;

@@ -8,7 +8,7 @@ import { appStoreUnavailable } from '../store-outage.ts';
 import type { InstallProofs } from '../store.ts';
 import type { GoogleParts, GoogleSettings, IntegrityKeys } from './settings.ts';
 
-/** How old a verdict may be. The store's clock stamps it. */
+/** How old a verdict may be, by the store's timestamp. */
 const MAX_AGE_MS = 5 * 60_000;
 
 /** How far in the future a verdict's time may lie: the store's clock and the service's differ by less. */

@@ -10,7 +10,7 @@ const Notification = z.object({
   subscriptionNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
   oneTimeProductNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
   voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken, productType: z.number().optional() }).optional(),
-  // Google asks whether a refund is to be granted, and takes the first answer within a day.
+  // Google asks whether to grant a refund, and accepts the first answer within a day.
   pendingRefundReviewNotification: z
     .looseObject({ purchaseToken: PurchaseToken.optional(), orderId: z.string().max(255).optional() })
     .optional(),
@@ -30,7 +30,7 @@ export const googleNotifications = endpoint({
     'The push carries an OIDC token (`Authorization: Bearer …`) of the service account in `GOOGLE_NOTIFICATIONS_EMAIL`, made for ' +
     '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is only a hint and changes no purchase by itself. If the purchase it names is ' +
     'recorded here, the service fetches it from the app store within a second. A purchase of coins that is bound to an account is recorded and ' +
-    'booked; while the app store does not answer, the reply is 503, and Pub/Sub tells again.',
+    'booked; while the app store does not answer, the reply is 503, and Pub/Sub sends the notification again.',
   body: z.object({
     message: z.object({
       data: z.string().meta({ description: 'A DeveloperNotification: JSON in base64.' }),
@@ -42,7 +42,7 @@ export const googleNotifications = endpoint({
     checks: z.boolean().meta({ description: 'Whether the notification names a purchase that is recorded here; its check is then due.' }),
   }),
   errors: ['bad_token', 'forbidden', 'store_unconfigured'],
-  // Google's keys that verify the token may have to be fetched first. A new purchase is looked at (8 s) and consumed (4 s).
+  // Google's keys that verify the token may have to be fetched first. A new purchase is then checked (8 s) and consumed (4 s).
   deadlineMs: 20_000,
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +

@@ -59,10 +59,10 @@ const VoidedPurchases = z.object({
 /** Google answers for voided purchases of the last 30 days. A minute less, because clocks differ. */
 const VOIDED_KEPT_MS = 30 * 86_400_000 - 60_000;
 
-/** Of 1,000 that Google allows: an answer of coinop's HTTP client is 64 KiB at most, and an entry takes some 400 bytes. */
+/** Google allows 1,000. But coinop's HTTP client takes answers up to 64 KiB, and an entry is some 400 bytes. */
 const VOIDED_PER_PAGE = 100;
 
-/** 100,000 voided purchases in one look. More show that Google repeats its pages. */
+/** Enough for 100,000 voided purchases. More pages show that Google repeats them. */
 const MOST_PAGES = 1000;
 
 /** One-time products of Google Play, by the Google Play Developer API. */
@@ -111,7 +111,7 @@ export class PlayProducts implements OneTimeProducts {
       try {
         yield* this.#takenBackOf(packageName, since);
       } catch (error) {
-        // An app that the service account may not ask about keeps those behind it from nothing.
+        // The service account may lack rights for one app: the apps after it must still be asked.
         failure ??= error;
       }
     }

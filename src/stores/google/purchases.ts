@@ -19,7 +19,7 @@ export function purchasesUrl({ settings }: GoogleParts, packageName: string): st
 }
 
 /**
- * A token does not show its app, so all of them are asked at once. The purchase belongs to one of them at most.
+ * A token does not show its app, so the service asks Google about all apps at once. The purchase belongs to one of them at most.
  * @param ask answers `gone` or `unknown` where the app has no such purchase
  */
 export async function lookInApps<Purchase extends object>(
@@ -33,10 +33,10 @@ export async function lookInApps<Purchase extends object>(
     return purchase;
   });
   try {
-    // Answers about the other apps may take long: nobody waits for them.
+    // Answers about the other apps may take long, and are not needed.
     return await Promise.any(found);
   } catch {
-    // While the answer about one app is missing, the purchase may be of that app.
+    // A failed call throws here: the purchase may belong to that app.
     return (await Promise.all(asked)).includes('gone') ? 'gone' : 'unknown';
   }
 }
@@ -64,7 +64,7 @@ export async function readPurchase<Purchase extends object>(
 
 /**
  * Tells Google that a buyer has what was bought: Google refunds a purchase that is not acknowledged within three days.
- * @returns whether Google took the word. Otherwise the next check tries again
+ * @returns whether Google accepted it. Otherwise the next check tries again
  */
 export async function tell(
   word: 'acknowledgement' | 'consumption',

@@ -83,7 +83,7 @@ export function googleSettings(config: Config): GoogleSettings {
   };
 }
 
-/** Three chances in the 15 minutes within which a refund has to be known. Google allows 6,000 such questions a day. */
+/** A refund has to be known within 15 minutes, so two failed calls do no harm. Google allows 6,000 such calls a day. */
 const ASK_FOR_VOIDED_EVERY_MS = 5 * 60_000;
 
 /** One setting of the pair alone has no effect, so it is a mistake. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Chances in a thousand of what goes wrong. They are far above those of a real store, so that a minute shows what a year would. */
+/** Chances of a fault, in a thousand. Far above those of a real store, so that a minute shows the faults of a year. */
 const LOST = 150;
 const DOUBLED = 150;
 const LATE = 300;
@@ -9,15 +9,15 @@ const FAILS = 80;
 const FAILS_AFTERWARDS = 30;
 const REFUNDS = 20;
 
-/** A late notification is overtaken by others. */
+/** Longest delay of a notification. Later notifications may overtake it. */
 const LATEST_MS = 3000;
 
 const SLOWEST_MS = 1500;
 
 /**
- * What goes wrong with a store, at random (setting SANDBOX_CHAOS): notifications come late, twice, in another order or never; the API is
- * slow, fails, or fails after it has done its work; purchases are refunded. A seed gives the same numbers each time. Which call gets which
- * number depends on the order of the calls.
+ * Random faults of a store (setting SANDBOX_CHAOS): notifications come late, twice, in another order or never; the API is slow, fails, or
+ * fails after it has done its work; purchases are refunded. A seed gives the same random numbers each time. Which call gets which number
+ * depends on the order of the calls.
  */
 export class Chaos {
   #state: number;

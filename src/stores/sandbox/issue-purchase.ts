@@ -11,7 +11,7 @@ import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 /** The first product of the sample catalogue. */
 const DEFAULT_PRODUCT_ID = 'coins_500';
 
-/** Of Google Play's multi-quantity purchases. */
+/** The limit of a multi-quantity purchase of Google Play. */
 const MOST_UNITS = 1000;
 
 const Units = z.int('Must be a whole number').max(MOST_UNITS, `Must be at most ${MOST_UNITS}`);
@@ -50,7 +50,7 @@ interface PurchaseReply {
   readonly notified?: boolean;
 }
 
-/** Concurrent changes of one purchase that a call follows. */
+/** How often a call starts again because another call has changed the purchase. */
 const TRIES = 20;
 
 export async function issuePurchase(order: PurchaseOrder, services: SandboxServices): Promise<PurchaseReply> {
@@ -69,7 +69,7 @@ export async function issuePurchase(order: PurchaseOrder, services: SandboxServi
   };
 }
 
-/** Refunds something of a purchase that the service looks at, where the setting SANDBOX_CHAOS wants it. */
+/** With SANDBOX_CHAOS, refunds units of a checked purchase at random. */
 export async function refundAtRandom(purchaseToken: string, kept: KeptPurchase, services: SandboxServices): Promise<KeptPurchase> {
   const { issued } = kept;
   const units = issued.state === 'purchased' ? (services.sandbox.chaos?.refund(issued.quantity - issued.refundedQuantity) ?? 0) : 0;
@@ -91,7 +91,7 @@ async function changePurchase(
     const issued = change(kept);
     if (await keepPurchase(scripts, purchaseToken, issued, { seen: kept?.seen ?? '', now: now() })) return { before: kept?.issued, issued };
   }
-  throw refuse('store_unavailable', { message: 'The purchase changes all the time: try again.' });
+  throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
 }
 
 /** @param before the purchase before the change. Undefined: a new purchase */

@@ -47,9 +47,9 @@ export const sandboxIssue = endpoint({
       .optional()
       .meta({
         description:
-          'subscription, purchase: changes one that was issued before. Fields that are left out keep their values. Of a subscription `active` ' +
-          'renews it, `canceled` without `minutes` stops its renewal and keeps the paid period, `expired` refunds it. Of a purchase `state` ' +
-          'and `refundedQuantity` may change.',
+          'subscription, purchase: changes the purchase that has this token. Fields that are left out keep their values. For a ' +
+          'subscription, `active` renews it, `canceled` without `minutes` stops its renewal and keeps the paid period, `expired` refunds ' +
+          'it. For a purchase, `state` and `refundedQuantity` may change.',
       }),
     notify: z.boolean().optional().meta({
       description: 'subscription, purchase: pushes a notification about the change to POST /v1/store/google/notifications.',

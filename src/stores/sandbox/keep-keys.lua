@@ -1,4 +1,4 @@
--- Reads the sandbox's keys, and records `made` if there are none: of processes that start together the first one's keys win.
+-- Reads the sandbox's keys, and records `made` if there are none. If several processes start together, the first one's keys win.
 -- KEYS keys
 -- ARGV made (or '')
 -- Answers kept(keys), none

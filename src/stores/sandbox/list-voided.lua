@@ -1,4 +1,4 @@
--- Lists voided purchases of an app, oldest first.
+-- Lists the voided purchases of an app, oldest first.
 -- KEYS voided
 -- ARGV from, to, offset, count
 -- Answers voided(token, time, token, time, …)

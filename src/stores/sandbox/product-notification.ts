@@ -4,13 +4,13 @@ import { isVoided, type IssuedPurchase } from './purchase-record.ts';
 const PURCHASED = 1;
 const CANCELED = 2;
 
-/** Of VoidedPurchaseNotification: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
+/** Types of VoidedPurchaseNotification: https://developer.android.com/google/play/billing/rtdn-reference#voided-purchase */
 const ONE_TIME_PRODUCT = 2;
 const FULL_REFUND = 1;
 const QUANTITY_BASED_PARTIAL_REFUND = 2;
 
 /**
- * The JSON that Google Play publishes about a purchase. Google has no notification of a reversed refund: the one of a purchase stands in.
+ * The JSON that Google Play publishes about a purchase. Google has no notification of a reversed refund: that of a purchase replaces it.
  * @param before the purchase before the change. Undefined: a new purchase
  */
 export function productNotificationOf(

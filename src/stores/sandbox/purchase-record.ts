@@ -74,7 +74,7 @@ export interface KeptPurchase {
   readonly seen: string;
 }
 
-/** Whether the store has taken something of the purchase back that was paid for. */
+/** Whether a paid purchase was refunded in whole or in part. */
 export const isVoided = ({ state, completedAt, refundedQuantity }: IssuedPurchase): boolean =>
   refundedQuantity > 0 || (state === 'canceled' && completedAt !== undefined);
 
@@ -97,7 +97,7 @@ export async function keepPurchase(
   const keys = { voided: sandboxRedisKeys.voided(issued.packageName) };
   const list = (voidedAt: number | ''): Promise<unknown> =>
     scripts.run(voidScript, keys, { token: purchaseToken, voidedAt, oldest: now - VOIDED_KEPT_MS });
-  // A refund is listed first: this process may die between the two, and what reads the list skips a purchase that is not voided.
+  // A refund is listed first, because this process may die in between. Readers of the list skip a purchase that is not voided.
   if (isVoided(issued)) await list(now);
   const args = { issued: JSON.stringify(issued), seen, keptSeconds: KEPT_SECONDS };
   const [word] = await scripts.run(keepScript, { purchase: sandboxRedisKeys.purchase(purchaseToken) }, args);

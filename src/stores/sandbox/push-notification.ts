@@ -51,8 +51,8 @@ export function notificationOf(issued: IssuedSubscription, purchaseToken: string
 const PUSH_DEADLINE_MS = 5000;
 
 /**
- * Pushes a notification, with what goes wrong on the way (setting SANDBOX_CHAOS).
- * @returns whether the receiver answered with 2xx; of one that comes late, whether it was sent
+ * Pushes a notification, with the faults of SANDBOX_CHAOS.
+ * @returns whether the receiver answered with 2xx. With SANDBOX_CHAOS: whether a push is scheduled
  */
 export async function deliverNotification(
   services: Pick<SandboxServices, 'sandbox' | 'log' | 'now'>,

@@ -3,7 +3,7 @@ import type { SandboxKeys } from './signing-keys.ts';
 
 const LIFE_SECONDS = 3600;
 
-/** Pushes share a token for so long, because a signature takes a millisecond of CPU time. */
+/** How long pushes share a token, because a signature takes a millisecond of CPU time. */
 const SHARED_MS = 60_000;
 
 /** OIDC tokens of Pub/Sub pushes: https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions */

@@ -5,7 +5,7 @@ export type SandboxServices = Pick<Services, 'scripts' | 'log' | 'now'> & { read
 
 export type ServicesWithStore = Pick<Services, keyof SandboxServices>;
 
-/** The services of an endpoint of the sandbox. With any other STORE `service.ts` serves no such endpoint, so a sandbox is always there. */
+/** The services of an endpoint of the sandbox. `service.ts` serves such endpoints with STORE=sandbox only, so `sandbox` is always set. */
 export function ofSandbox(services: ServicesWithStore): SandboxServices {
   return services as SandboxServices;
 }

@@ -15,7 +15,7 @@ export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
 /** The service account of the sandbox's notifications. */
 export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
 
-/** Short, so that who tries the sandbox sees a refund arrive without its notification. */
+/** Short, so that a developer soon sees a refund arrive without its notification. */
 const ASK_FOR_VOIDED_EVERY_MS = 60_000;
 
 /** @param baseUrl this service's own address, known once it listens */
