@@ -1,4 +1,4 @@
-/** Steps of one piece of work. One that fails, such as one on a primary that is away, keeps none of the others from being done. */
+/** Independent steps of one piece of work. If a step fails, for example because a primary is down, the others are still done. */
 export class Attempts {
   readonly #failures: unknown[] = [];
 
@@ -7,7 +7,7 @@ export class Attempts {
     return step.catch((error: unknown) => void this.#failures.push(error));
   }
 
-  /** @throws what the first step threw that failed: the work has to be repeated */
+  /** @throws the error of the first failed step: the work has to be repeated */
   end(): void {
     if (this.#failures.length > 0) throw this.#failures[0];
   }

@@ -1,10 +1,10 @@
 const FIRST_BACKOFF_MS = 60_000;
 
-/** The backoff doubles with each failed look, up to this. */
+/** The backoff doubles with each failed check, up to this. */
 const LONGEST_BACKOFF_MS = 30 * 60_000;
 
 /**
- * How long to wait after looks in a row that failed, in milliseconds. The jitter spreads looks that one outage made fail together.
+ * How long to wait after failed checks in a row, in milliseconds. The jitter spreads checks that failed together in one outage.
  * @param faults 1 or more
  */
 export function backoffMs(faults: number): number {

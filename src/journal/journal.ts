@@ -4,12 +4,12 @@ import { Queue } from '../redis/queue.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
 export interface JournalParts {
-  /** Of its queue in Redis. */
+  /** Name of its queue in Redis. */
   readonly name: string;
-  /** Milliseconds after which the queue takes over what a process has begun: longer than the decision takes. */
+  /** Milliseconds until the queue takes over unfinished work. Longer than the decision takes. */
   readonly takeOverMs: number;
   readonly scripts: ScriptRunner;
-  /** Gets the failures of what follows a decision. */
+  /** Gets the failures of steps after a decision. */
   readonly log?: Logger | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -28,17 +28,17 @@ export class Journal {
 
   constructor(parts: JournalParts) {
     this.#parts = parts;
-    // On a Cluster a failover may lose the entry and keep the decision: nobody would do what follows.
+    // A durable queue: on a Cluster a failover may otherwise lose the entry and keep the decision, and nobody would do the later steps.
     this.#queue = new Queue(parts.name, parts.scripts, true);
   }
 
   /**
-   * Decides, and begins what follows.
-   * @param decide gets the act's name, for documents that store it, and the time at which the member was due before, undefined: it was not.
-   * If it throws, the outcome is unknown: the entry stays, and the queue finds out
-   * @param follow is called after every decision, also one that changed nothing; resolves with the time at which the member is due again,
-   * undefined: never
-   * @returns the decision; `done` resolves when what follows is done, or left to the queue. It never rejects
+   * Decides, and begins the later steps.
+   * @param decide gets the act's name, for documents that store it, and the time at which the member was already due, if it was. If it
+   * throws, the outcome is unknown: the entry stays, and the queue finds out
+   * @param follow takes the later steps. It is called after every decision, even if the decision changed nothing, and resolves with the
+   * time at which the member is due again (undefined: never)
+   * @returns the decision; `done` resolves when the later steps are done, or left to the queue. It never rejects
    */
   async begin<Decision>(
     member: string,
@@ -49,10 +49,10 @@ export class Journal {
     const ahead = await this.#queue.ahead(member, now() + takeOverMs);
     const decision = await decide(ahead.act, ahead.seenAt === '' ? undefined : Number(ahead.seenAt));
     const done = follow(decision).then(
-      // If this fails, the queue looks at the member once more than needed.
+      // If this fails, the queue does the member's work once more, which does no harm.
       (nextAt) => this.#queue.settle(member, ahead, nextAt).catch(() => {}),
       (error: unknown) =>
-        log?.warn({ reason: (error as Error).message, queue: name, member }, 'what was decided could not be done: the queue tries again'),
+        log?.warn({ reason: (error as Error).message, queue: name, member }, 'the steps after a decision failed: the queue tries again'),
     );
     return { decision, done };
   }
@@ -62,7 +62,7 @@ export class Journal {
   }
 
   /**
-   * Does what processes left behind, until it is closed.
+   * Finishes the work of processes that died, until the returned queue is closed.
    * @param work as of `DueQueueParts`
    * @param leaseMs milliseconds that the work of a member may take before another process may take it over
    * @param pace as of `DueQueueParts`

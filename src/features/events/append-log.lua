@@ -1,13 +1,13 @@
 -- Appends the events of an outbox to the log.
 -- KEYS state, chunks, forgotten
--- ARGV source (tag of the outbox), seen (the last element that came from there, as the relay knows it), last (the one after this call), known_next (the position after the last event that the relay saw), entries (a line each), shows ('1': readers see them at once, because no replica has to have them before)
+-- ARGV source (tag of the outbox), seen (the last element in the log from that outbox, as the relay knows it), last (the last element of this call), known_next (the position after the last event that the relay knows), entries (a line each), shows ('1': readers see them at once, because no replica has to confirm them)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
--- Answers appended(position after them) changed(the last element that came from there)
+-- Answers appended(position after them) changed(the last element in the log from that outbox)
 --
--- Two relays may run for a moment, when a lease runs out. The one that comes second finds another last element and appends nothing.
+-- When a lease runs out, two relays may run for a moment. The second one finds another last element and appends nothing.
 --
--- Positions only rise. The log jumps ahead by GAP where its data was restored or accepted in place of other data, and to the next chunk
--- where a failover has lost events that the relay saw: cursors that readers hold then stay behind all that is appended from now on.
+-- Positions only rise, so that every event appended later comes after the cursors of all readers. For that the log jumps ahead by GAP after
+-- a restore or after other data was accepted, and to the next chunk after a failover that lost events known to the relay.
 local GAP = 1000000000
 local before, next_text, data = unpack(redis.call('HMGET', state, 'from:' .. source, 'next', 'data'))
 if (before or '') ~= seen then return {'changed', before or ''} end
@@ -26,7 +26,7 @@ local function write()
   lines = {}
 end
 for line in string.gmatch(entries, '[^\n]+') do
-  -- A chunk that lost its end at a failover is not filled up: its positions would be of other events.
+  -- A chunk that lost its end in a failover is not filled up: a position would then have named two different events.
   lines[#lines + 1] = line
   next = next + 1
   -- An account was deleted: readers get no data of its events before this one, and a sweep removes it from the log.

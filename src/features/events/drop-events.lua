@@ -1,6 +1,6 @@
--- Drops the oldest chunks of the log, whose last event happened before a time.
+-- Drops the oldest chunks of the log if their last event happened before a time.
 -- KEYS state, chunks
--- ARGV before (microseconds since 1970), most (chunks that a call drops)
+-- ARGV before (microseconds since 1970), most (chunks to drop in this call)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers dropped(chunks)
 local dropped = 0
@@ -12,7 +12,7 @@ while dropped < tonumber(most) do
   redis.call('UNLINK', chunk_key(state, tonumber(chunk)))
   redis.call('ZREM', chunks, chunk)
   dropped = dropped + 1
-  -- The last chunk: what comes next begins another one, because a chunk's first entry has its first position.
+  -- After the last chunk was dropped, the next event has to begin a new chunk: a chunk's first entry has the chunk's first position.
   local next, readable = unpack(redis.call('HMGET', state, 'next', 'readable'))
   local following = (tonumber(chunk) + 1) * CHUNK_LENGTH
   if tonumber(next) < following then

@@ -2,14 +2,14 @@ import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { CHUNK_LENGTH, eventKeys, parseEvent, type EventRecord } from './model.ts';
 import { coinKeys, entryLetters } from '../coins/model.ts';
 
-/** The end of the log that is compared, and accounts of it: a sample, of the order in which the log has them. */
+/** Size of the sample: newest chunks of the log, and accounts with events in them. */
 const CHUNKS = 5;
 const MOST_ACCOUNTS = 200;
 
 /** Entries of a ledger that are compared. */
 const NEWEST_ENTRIES = 200;
 
-/** Clocks of processes and of Redis may differ, and an event takes a moment to the log. */
+/** Clocks of processes and of Redis may differ, and the relay needs a moment to carry an event into the log. */
 const MARGIN_MS = 60_000;
 
 /** Compares the newest events with the ledgers of a sample of their accounts: each has its entry, and each entry has its event. */
@@ -49,7 +49,7 @@ async function readWindow(look: Look): Promise<Window | undefined> {
     newest.toReversed().map((chunk) => look.ask('LRANGE', eventKeys.chunk(Number(chunk)), 0, CHUNK_LENGTH - 1)),
   );
   const events = (lists as string[][]).flat().map(parseEvent);
-  // Without older chunks the window has all events since they began.
+  // If the log has no older chunks, the window holds all events since EVENTS=on.
   const hasOlder = ((await look.ask('ZCARD', eventKeys.chunks)) as number) > CHUNKS;
   const oldest = hasOlder ? Date.parse(events[0]?.at ?? '') : since;
   return { from: Math.max(oldest, since) + MARGIN_MS, events };
@@ -70,7 +70,7 @@ async function checkAccount(accountId: string, events: readonly EventRecord[], f
     told.add(seq);
     const entry = entries.get(seq);
     const isRight = entry !== undefined && entry.balance === data.balanceAfterCoins && entry.letter === entryLetters[data.type!];
-    // A guest's last event is of an entry that lies under its account.
+    // The entry of a guest's last event is in the ledger of the account into which the guest moved.
     if (isRight || seq < least || (seq === most + 1 && data.type === 'merge')) continue;
     findings.push({
       kind: 'event_without_entry',

@@ -5,7 +5,7 @@ import { limitParameter, WaitSeconds } from '../../server/http/endpoint.ts';
 import { AheadOfLog, type EventPage, type EventReader, type Position } from './log.ts';
 import { Event, EVENT_TYPES, type EventType } from './model.ts';
 
-/** Scripts that a request without `wait` runs for a page: with rare `types` it looks at 10,000 events. */
+/** Scripts that a request without `wait` runs at most. With rare `types` it then reads 10,000 events for a page. */
 const MOST_LOOKS = 5;
 
 const TYPES_RULE = `Must be types of events, separated by commas: ${EVENT_TYPES.join(', ')}`;
@@ -17,13 +17,13 @@ export const events = endpoint({
   caller: 'none',
   keyScope: 'events',
   keyNeedsAccount: false,
-  summary: 'What happened to accounts, in one order, for servers.',
+  summary: 'Events of all accounts, in one order, for servers.',
   description:
-    'For a server key of the scope `events`; without a key it is 401 `bad_key`. Without `after` it begins with the oldest event that is kept ' +
-    '(EVENTS_DAYS). Go on with `after` set to the `cursor` of the last answer, also where that answer had no events: with `types` the cursor ' +
-    'moves over the others. Nothing is missed and nothing repeated. With `wait` it is a long-poll: it answers at the first event, else after ' +
-    '`wait` seconds. `number` rises by one with each event of an account. Events hold ids and numbers alone; the events of a deleted account ' +
-    'lose their `data`. With EVENTS=off it is 404 `not_found`.',
+    'Needs a server key with the scope `events`; without a key it is 401 `bad_key`. Without `after` it begins with the oldest event that ' +
+    'is kept (EVENTS_DAYS). For the next page, set `after` to the `cursor` of the last answer, even if that answer had no events: with ' +
+    '`types` the cursor moves past events of other types. Nothing is missed and nothing repeated. With `wait` it is a long-poll: it ' +
+    'answers at the first event, else after `wait` seconds. `number` rises by one with each event of an account. Events hold ids and ' +
+    'numbers only; the events of a deleted account lose their `data`. With EVENTS=off it is 404 `not_found`.',
   query: z.object({
     after: z
       .string()
@@ -42,7 +42,7 @@ export const events = endpoint({
   waitSeconds: ({ wait }: { wait?: string }) => Number(wait ?? 0),
   reply: z.object({
     events: z.array(Event),
-    cursor: z.string().meta({ description: 'Where the next answer goes on.', example: '1k' }),
+    cursor: z.string().meta({ description: 'Value of `after` for the next page.', example: '1k' }),
   }),
   errors: ['not_found', 'bad_key', 'forbidden', 'invalid_request'],
   example: `curl -s "$base/v1/events?limit=10" -H "authorization: Bearer $COINOP_KEY"`,
@@ -75,7 +75,7 @@ interface Wanted {
   readonly types: readonly EventType[];
 }
 
-/** Reads until there are events, the log ends, or enough was looked at. */
+/** Reads until it has events, the log ends, or MOST_LOOKS scripts have run. */
 async function readOn(log: EventReader, after: Position, { limit, types }: Wanted): Promise<EventPage> {
   let page = await log.read(after, limit, types);
   for (let looks = 1; page.events.length === 0 && !page.isEnd && looks < MOST_LOOKS; looks++)

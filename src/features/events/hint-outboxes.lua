@@ -1,4 +1,4 @@
--- Tells the process that relays which outboxes have news.
+-- Tells the relay which outboxes have new events.
 -- KEYS state
 -- ARGV tags (of the outboxes, separated by blanks)
 -- Answers told

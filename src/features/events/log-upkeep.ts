@@ -21,11 +21,11 @@ const forgetEvents = defineScript({
   library: logLibrary,
 });
 
-/** A chunk is unlinked in some microseconds: so many a second are more than any service fills. */
+/** Redis unlinks a chunk in a few microseconds. No service fills as many chunks a second as are dropped. */
 const DROPPED_AT_ONCE = 20;
 const DROP_MS = 1000;
 
-/** A chunk takes Redis less than a millisecond: the sweep of 40,000 events a second costs it a few percent. */
+/** Redis sweeps a chunk in less than a millisecond: 40,000 events a second cost it a few percent of its time. */
 const FORGET_MS = 25;
 
 export interface UpkeepParts {
@@ -35,7 +35,7 @@ export interface UpkeepParts {
   readonly now: () => number;
 }
 
-/** What the log needs beside new events: it drops old ones, and forgets what those of deleted accounts told. In small steps. */
+/** Drops old events, and removes the data of deleted accounts from the log, in small steps. */
 export class LogUpkeep {
   readonly #parts: UpkeepParts;
   #droppedAt = -Infinity;

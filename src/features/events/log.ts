@@ -41,14 +41,14 @@ const skipAhead = defineScript({
   durable: true,
 });
 
-/** A place in the log: the events from there on come after it. It only rises, and may jump ahead. */
+/** A place in the log, before the event that has this position. Positions only rise, and may jump ahead. */
 export type Position = number;
 
 export interface EventPage {
   readonly events: EventRecord[];
-  /** The position of each event of the page: where reading begins again to read it once more. */
+  /** The position of each event of the page. Reading from it gives that event again. */
   readonly positions: readonly Position[];
-  /** Where the next page begins. It moves on over events of other types as well. */
+  /** Where the next page begins. It moves past events of other types too. */
   readonly next: Position;
   /** The page ends with the last event that may be read. False: call again at once. */
   readonly isEnd: boolean;
@@ -61,7 +61,7 @@ export interface BackPage {
   readonly looked: number;
   /** When the oldest of them happened, as ISO 8601. Undefined: none was looked at. */
   readonly since: string | undefined;
-  /** Where a further page goes on. 0: the log keeps nothing older. */
+  /** Where the next page goes on. 0: the log has no older events. */
   readonly next: Position;
 }
 
@@ -69,35 +69,35 @@ export interface EventReader {
   /**
    * Reads events in the order of the log. A page looks at a bounded number of entries: it may hold fewer than `limit` events, or none, and
    * still not be the end.
-   * @param after a position of an earlier page, 0 for the oldest event. One whose events were dropped reads on from the oldest
+   * @param after a position of an earlier page, 0 for the oldest event. If its events were dropped, reading goes on with the oldest event
    * @param limit 1 to 1,000
    * @param types only events of these types. Default: all
    * @throws AheadOfLog for a position that the log never had
-   * @throws Error if Redis is away
+   * @throws Error if Redis is unavailable
    */
   read(after: Position, limit: number, types?: readonly EventType[]): Promise<EventPage>;
   /**
-   * Reads events of accounts backwards. The log has no index by account, because a credit would pay for it: a page looks at a bounded number
-   * of entries, and may hold fewer events than `limit`, or none, and still not be the end.
+   * Reads events of accounts backwards. The log has no index by account, because the index would make each credit slower. A page looks at a
+   * bounded number of entries: it may hold fewer events than `limit`, or none, and still not be the end.
    * @param before a position of an earlier page, or of `positionAfter`. Default: the end
-   * @throws Error if Redis is away
+   * @throws Error if Redis is unavailable
    */
   readBack(accountIds: readonly string[], limit: number, before?: Position): Promise<BackPage>;
-  /** A position before which all events lie that happened before the time; some before it may be later. Milliseconds since 1970. */
+  /** A position after all events that happened before the time (milliseconds since 1970). Later events may come before it too. */
   positionAfter(time: number): Promise<Position>;
   /** The position of the oldest event that is kept. */
   oldest(): Promise<Position>;
   /** The position after the last event that may be read. */
   end(): Promise<Position>;
-  /** Whether some process carries events into the log, or did a minute ago. */
+  /** Whether a process carries events into the log, or did so a minute ago. */
   isRelayed(): Promise<boolean>;
-  /** A position from which on all events lie that happened at the time or later; some of them may be earlier. Milliseconds since 1970. */
+  /** A position before all events that happened at the time (milliseconds since 1970) or later. Earlier events may come after it too. */
   positionAt(time: number): Promise<Position>;
   /** Resolves once there may be events past a position, after `waitMs`, or when the signal aborts. Never rejects. */
   news(after: Position, waitMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** No log of this service ever gave out this position. */
+/** The log never had this position. */
 export class AheadOfLog extends Error {}
 
 export interface EventLogParts {
@@ -105,22 +105,22 @@ export interface EventLogParts {
   readonly subscriber: Subscriptions;
 }
 
-/** Entries that one call of the script looks at: some 3 ms of Redis, which serves nobody else meanwhile. */
+/** Entries that one call of the script looks at. It blocks Redis for some 3 ms. */
 const MOST_LOOKED = 2000;
 
-/** Calls of the script that a page backwards takes: it looks at 20,000 entries, and other scripts run in between. */
+/** Calls of the script for a page backwards, which thus looks at 20,000 entries. Other scripts run between the calls. */
 const BACK_LOOKS = 10;
 
-/** A message may be lost with its connection: whoever waits looks this often all the same. */
+/** Readers that wait check the log this often, because a message is lost if its connection breaks. */
 const LOOK_INTERVAL_MS = 2000;
 
-/** `positionAt` counts on events being in the order of their times. They are but for the time that the relay takes and what clocks differ. */
+/** Events are in the order of their times, except for the delay of the relay and a difference of clocks. `positionAt` allows this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** As `CLOCKS_DIFFER_MS`, for a look by a person: a minute more of a busy log would be all that the look reaches. */
+/** As `CLOCKS_DIFFER_MS`, for `positionAfter`. On a busy log a whole minute would use up the entries that a page looks at. */
 const RELAY_TAKES_MS = 2000;
 
-/** Whether a service with EVENTS=on has run on this data. False while the log cannot be read: a part of a Cluster may be away. */
+/** Whether a service with EVENTS=on has run on this data. False while the log cannot be read, as when a primary of a Cluster is down. */
 export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
   try {
     const [, , , next] = await scripts.run(logEnds, keys, { time: '' });
@@ -133,7 +133,7 @@ export async function hasEventLog(scripts: ScriptRunner): Promise<boolean> {
 /** The log of events, for readers. The relay writes it (`relay.ts`). */
 export class EventLog implements EventReader {
   readonly #parts: EventLogParts;
-  /** As far as this process knows. */
+  /** The position after the last readable event, as far as this process knows. */
   #readable: Position = 0;
   #messages = 0;
   readonly #waiting = new Set<{ readonly after: Position; readonly wake: () => void }>();
@@ -143,7 +143,7 @@ export class EventLog implements EventReader {
     this.#parts = parts;
     const { subscriber } = parts;
     subscriber.on('ready', (isConcerned) => {
-      // A subscription that fails is followed by another `ready`.
+      // After a failed subscription another `ready` follows.
       if (isConcerned(EVENTS_CHANNEL)) subscriber.subscribe(EVENTS_CHANNEL).catch(() => {});
     });
     subscriber.on('message', (channel, message) => {
@@ -174,7 +174,7 @@ export class EventLog implements EventReader {
     return { events, positions, next: Number(next), isEnd: isEnd === '1' };
   }
 
-  /** After a failover that lost the end of the log, what comes next must come behind the positions that readers have. */
+  /** A failover may have lost the end of the log. Later events must get positions after those that readers already have. */
   async #readAhead(after: Position, messages: number): Promise<EventPage> {
     const [word] = await this.#parts.scripts.run(skipAhead, { state: keys.state }, { position: after, most: MOST_AHEAD });
     if (word === 'refused') throw new AheadOfLog(`the log has no position ${after}`);
@@ -250,7 +250,7 @@ export class EventLog implements EventReader {
     });
   }
 
-  /** Wakes all who wait. */
+  /** Wakes all waiting readers. */
   close(): void {
     clearInterval(this.#look);
     for (const { wake } of this.#waiting) wake();
@@ -262,7 +262,7 @@ export class EventLog implements EventReader {
     for (const { after, wake } of this.#waiting) if (readable > after) wake();
   }
 
-  /** Nothing was readable behind this position when so many messages had come. A restore may set the log back. */
+  /** The log ended at this position when `messages` messages had arrived. It may be lower than before: a restore sets the log back. */
   #ends(position: Position, messages: number): void {
     if (messages === this.#messages) this.#readable = position;
   }

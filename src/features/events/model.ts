@@ -2,35 +2,34 @@ import { z } from 'zod';
 import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { ENTRY_TYPES, entryLetters, SignedBalance, type EntryType } from '../coins/model.ts';
 
-/** Keys of the log. They have one hash tag, so that one script appends, and one order holds for all events. */
+/** Keys of the log. They share a hash tag, so that one script can append and all events have one order. */
 export const eventKeys = {
   /**
-   * A hash: `next` (the position after the last event), `readable` (the position before which events may be read: the replicas of
-   * REDIS_WAIT_REPLICAS have those), `data` (the id of the data that the log was last written in), `onSince` (since when
-   * some process has relayed without a pause), and `from:<tag>` for each outbox (the
-   * last text that came from there).
+   * A hash: `next` (the position after the last event), `readable` (the position after the last event that the replicas of
+   * REDIS_WAIT_REPLICAS have: readers get events before it), `data` (the id of the data when the log was last written), `onSince` (since
+   * when events have been relayed without a pause), and `from:<tag>` for each outbox (its last text that was appended).
    */
   state: '{events}:state',
-  /** A sorted set: the numbers of the chunks, by themselves. */
+  /** A sorted set: the number of each chunk, which is also its score. */
   chunks: '{events}:chunks',
   /** A list for each chunk: the events at the positions from `chunk * CHUNK_LENGTH` on. */
   chunk: (chunk: number) => `{events}:chunk:${chunk}`,
-  /** A sorted set: deleted accounts whose events the log still tells, by the position at which their deletion stands. */
+  /** A sorted set: deleted accounts whose events still have data in the log, by the position of their deletion event. */
   forgotten: '{events}:forgotten',
 };
 
-/** Begins the marks of events that another slot decided and that the account has told. Each lives a day. */
+/** Prefix of the marks of events that another slot decided and that the account's slot has emitted. Each lives a day. */
 export const forwardedKey = (accountId: string): string => keyOfAccount(accountId, 'told:');
 
 /** The channel on which the relay announces the position after the last readable event. */
 export const EVENTS_CHANNEL = 'events';
 
-/** Positions that a chunk of the log has: few enough that a script reads or rewrites one in less than a millisecond. */
+/** Positions in a chunk of the log: few enough that a script reads or rewrites a chunk in less than a millisecond. */
 export const CHUNK_LENGTH = 1000;
 
 /**
- * How far the log jumps ahead where it was restored: more than it had events since any backup. A cursor beyond that is of no log of this
- * service. append-log.lua has the same figure.
+ * How far the log jumps ahead after a restore: more than any number of events since a backup. The log never gave out a cursor further
+ * ahead than that. append-log.lua has the same figure.
  */
 export const MOST_AHEAD = 1_000_000_000;
 
@@ -78,7 +77,7 @@ const Data = z
       .number()
       .int()
       .optional()
-      .meta({ description: 'Coins that the entry adds, below 0 if it removes them; of a purchase: that it gave or took.' }),
+      .meta({ description: 'Coins that the entry adds, below 0 if it removes them; of a purchase: coins that it gave or took.' }),
     balanceAfterCoins: SignedBalance.optional(),
     purchaseId: z
       .string()
@@ -122,10 +121,10 @@ const Data = z
 /** An event as `GET /v1/events` and the body of a webhook have it. */
 export const Event = z
   .object({
-    id: z.string().meta({ description: 'Never repeats. The same event has the same id wherever it is read.', example: 'hoiulqkme8-0-0' }),
+    id: z.string().meta({ description: 'Unique. An event has the same id in this list and in a webhook.', example: 'hoiulqkme8-0-0' }),
     type: z.enum(EVENT_TYPES),
     at: z.iso.datetime(),
-    accountId: z.string().optional().meta({ description: 'Left out: the event is of no account.' }),
+    accountId: z.string().optional().meta({ description: 'Left out if the event concerns no single account.' }),
     number: z.number().int().optional().meta({ description: 'Rises by one with each event of the account.', example: 3 }),
     data: Data,
   })
@@ -161,10 +160,10 @@ export function parseEvent(entry: string): EventRecord {
   };
 }
 
-/** The last second that was written: an event shares it with the ones before, and `toISOString` is a third of reading an event. */
+/** Caches the text of the last second. Neighbouring events share it, and `toISOString` takes a third of the time to read an event. */
 let [second, secondText] = [Number.NaN, ''];
 
-/** The time that an event's id begins with, to milliseconds. */
+/** The time at the beginning of an event's id, to milliseconds. */
 function timeOf(id: string): string {
   const milliseconds = Math.floor(parseInt(id, 36) / 1000);
   const ofSecond = milliseconds % 1000;

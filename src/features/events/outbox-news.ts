@@ -12,14 +12,14 @@ const hintOutboxes = defineScript({
 
 const OUTBOXES_CHANNEL = 'outboxes';
 
-/** A hint waits so long for others: a busy process then sends some fifty a second. */
+/** How long hints are collected: a busy process then sends some fifty messages a second. */
 const HINT_MS = 20;
 
 /**
- * Which outboxes have news, for the relay of this process or of another one. A hint only saves time: the relay looks at all outboxes now and
- * then, and finds what a process that was killed did not hint.
+ * Tells the relay, in this or another process, which outboxes have new events. A hint only saves time: at intervals the relay reads all
+ * outboxes, and so finds events of a process that was killed before its hint.
  *
- * One Redis has one outbox, which the relay looks at anyway. Of a Cluster's 16,384 most are empty.
+ * A single Redis has one outbox, which the relay always reads. A Cluster has 16,384, and most are empty.
  */
 export class OutboxNews {
   readonly #scripts: () => ScriptRunner;
@@ -28,11 +28,11 @@ export class OutboxNews {
   /** Set while this process relays. */
   #relays: ((tags: Iterable<string>) => void) | undefined;
 
-  /** @param scripts the runner, which is made after this */
+  /** @param scripts a function, because the runner is made later */
   constructor(scripts: () => ScriptRunner, subscriber: Subscriptions) {
     this.#scripts = scripts;
     subscriber.on('ready', (isConcerned) => {
-      // A subscription that fails is followed by another `ready`.
+      // After a failed subscription another `ready` follows.
       if (isConcerned(OUTBOXES_CHANNEL)) subscriber.subscribe(OUTBOXES_CHANNEL).catch(() => {});
     });
     subscriber.on('message', (channel, message) => {
@@ -48,7 +48,7 @@ export class OutboxNews {
     this.#timer ??= setTimeout(() => this.#hint(), HINT_MS);
   }
 
-  /** @param relays gets the tags of outboxes with news. Undefined: another process relays from now on */
+  /** @param relays gets the tags of outboxes with new events. Undefined: another process relays from now on */
   relay(relays: ((tags: Iterable<string>) => void) | undefined): void {
     this.#relays = relays;
   }
@@ -62,7 +62,7 @@ export class OutboxNews {
     this.#timer = undefined;
     const tags = [...this.#tags].join(' ');
     this.#tags.clear();
-    // The relay finds what this loses.
+    // If the hint is lost, the relay finds the events at its next sweep.
     this.#scripts()
       .run(hintOutboxes, { state: eventKeys.state }, { tags })
       .catch(() => {});

@@ -1,14 +1,14 @@
--- Reads events of some accounts, the newest first.
+-- Reads events of given accounts, newest first.
 -- KEYS state, chunks, forgotten
--- ARGV before (a position, or '': the end of what may be read), owners (ids of accounts, separated by blanks), limit, most (entries that the call looks at)
+-- ARGV before (a position, or '': the end of the readable log), owners (ids of accounts, separated by blanks), limit, most (entries that the call looks at)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
--- Answers page(the position before which the next call goes on, 0 if the log begins there, entries that were looked at, the oldest of them, entry …)
+-- Answers page(the position before which the next call goes on, 0 if the log begins there, number of entries looked at, the oldest of them, entry …)
 local readable = tonumber(redis.call('HGET', state, 'readable') or '0')
 local at = math.min(readable, tonumber(before) or readable)
 local answer, looked, oldest = {'page', '', '', ''}, 0, ''
 local ids, is_owner = {}, {}
 for id in string.gmatch(owners, '%S+') do ids[#ids + 1], is_owner[id] = id, true end
--- Most chunks name no wanted account. One search through all of a chunk takes a third of the time of a look at each entry.
+-- Most chunks name none of the accounts. One search through a whole chunk takes a third of the time of a search in each entry.
 local function names_owner(entries)
   local text = table.concat(entries, '\n')
   for _, id in ipairs(ids) do

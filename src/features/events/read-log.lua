@@ -1,12 +1,12 @@
 -- Reads events from a position on.
 -- KEYS state, chunks, forgotten
--- ARGV after, limit, letters (of the types that are wanted, or '': all), most (entries that the call looks at)
+-- ARGV after, limit, letters (of the wanted types, or '': all), most (entries that the call looks at)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text
 -- Answers page(next position, 1 if no more may be read, position or entry …) ahead(readable)
 --
--- A position is that of the entry behind it, and stands where the entry does not follow the one before it: a text for each entry would cost
--- Redis and the process as much as the entries do.
--- The events of a deleted account lose their words at once; a sweep takes the words from the log (forget-events.lua).
+-- In the answer a position stands only before an entry that does not directly follow the previous one. A position for each entry would
+-- double the cost for Redis and for the process.
+-- Events of a deleted account are given without data at once; a sweep later removes the data from the log (forget-events.lua).
 local readable = tonumber(redis.call('HGET', state, 'readable') or '0')
 local at = tonumber(after)
 if at > readable then return {'ahead', position_text(readable)} end

@@ -1,10 +1,10 @@
 import type { Metrics } from '../../server/metrics.ts';
 
-/** What this process knows of the relay of events. Gauges of the relay have a value in the process that relays. */
+/** Figures of the relay of events. Only the process that relays reports its gauges. */
 export class RelayCounts {
   relayed = 0;
   isHolder = false;
-  /** Some process has relayed a moment ago. */
+  /** Whether a process, this or another one, relays now. */
   hasRelay = false;
   /** Elements of the outboxes that wait, as last seen. */
   waiting = 0;

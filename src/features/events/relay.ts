@@ -59,29 +59,29 @@ const leaseRelay = defineScript({
   keys: ['state', 'chunks'],
   args: ['holder', 'leaseMs'],
   answers: ['yours', 'others'],
-  // The replicas have then what an earlier holder appended, too.
+  // Once the replicas have this write, they also have everything that an earlier holder appended.
   durable: true,
 });
 
-/** What is taken of an outbox at a time: some 2,000 events, which Redis appends in a millisecond or two. An element has 1 to 64 events. */
+/** How much the relay takes from an outbox at once: some 2,000 events, which Redis appends in 1 to 2 ms. An element has 1 to 64 events. */
 const ELEMENTS_AT_ONCE = 512;
 const BYTES_AT_ONCE = 131_072;
 
-/** Outboxes of a Cluster that a look concerns: their calls share a few commands. */
+/** Outboxes of a Cluster that the relay reads at once: the calls share a few commands. */
 const OUTBOXES_AT_ONCE = 256;
 
-/** How often the relay looks while there is news, and while there was none for a second. */
+/** How often the relay reads the outboxes: while they have new events, and after a second without. */
 const BUSY_LOOK_MS = 25;
 const IDLE_LOOK_MS = 50;
 
-/** A process that does not renew its lease for so long is dead, and another one relays. */
+/** If a process does not renew its lease for this long, another one relays. */
 const LEASE_MS = 4000;
 const RENEW_MS = 1000;
 
-/** After a look that failed: Redis is away, or a slot moves. */
+/** Wait after a failed read: Redis is down, or a slot is being moved. */
 const RETRY_MS = 200;
 
-/** A Cluster's outboxes are looked at all in turn, in 13 s: some processes die before they hint. */
+/** The relay reads all outboxes of a Cluster in turn, within 13 s, because a process may die before it sends its hint. */
 const SWEPT_AT_ONCE = 128;
 const SWEEP_MS = 100;
 
@@ -94,7 +94,7 @@ export interface RelayParts extends UpkeepParts {
 
 /** An element of an outbox as entries of the log. */
 interface Element {
-  /** Tells the element from all others: its time and its first line. */
+  /** Identifies the element: its time and its first line. */
   readonly begin: string;
   readonly microseconds: number;
   readonly entries: readonly string[];
@@ -103,23 +103,23 @@ interface Element {
 }
 
 /**
- * Carries what scripts have written to the outboxes into the log, in one process at a time.
+ * Carries events from the outboxes, to which scripts write, into the log, in one process at a time.
  *
- * For each outbox in turn: `take` reads the elements that the log lacks, `append` writes them to the log if the outbox's last element there is
- * still the one that was taken after, and a later `take` drops them from the outbox. Both wait for the replicas of REDIS_WAIT_REPLICAS, so that
- * no failover takes back what the next step builds on. Then `show` lets readers see them. A relay that dies between two steps
- * leaves nothing undone and nothing done twice: the next one finds the last element of each outbox in the log.
+ * For each outbox: `take` reads the elements that the log lacks. `append` writes them to the log, unless another relay has done so
+ * meanwhile. `show` lets readers see them. A later `take` drops them from the outbox. `take` and `append` wait for the replicas of
+ * REDIS_WAIT_REPLICAS, so that no failover undoes a step on which the next one relies. A relay may die between two steps: the log has the
+ * last appended element of each outbox, so the next relay neither loses nor repeats an event.
  */
 export class Relay {
   readonly #parts: RelayParts;
   readonly #counts: RelayCounts;
   readonly #upkeep: LogUpkeep;
   readonly #holder = randomBytes(9).toString('base64url');
-  /** The begin of the last element of each outbox that is in the log. */
+  /** `begin` of each outbox's last element in the log. */
   readonly #last = new Map<string, string>();
-  /** Tags of outboxes that may have news. */
+  /** Tags of outboxes that may have new events. */
   readonly #tags = new Set<string>();
-  /** The slot whose outbox the sweep of a Cluster comes to next. */
+  /** The slot at which the sweep of a Cluster goes on. */
   #sweptTo = 0;
   #sweptAt = -Infinity;
   #isHolder = false;
@@ -157,7 +157,7 @@ export class Relay {
           await this.#upkeep.step();
         }
       } catch (error) {
-        this.#parts.log.debug({ reason: (error as Error).message }, 'the relay of events could not look; it tries again');
+        this.#parts.log.debug({ reason: (error as Error).message }, 'the relay of events failed and tries again');
         pauseMs = RETRY_MS;
       }
       this.#counts.isHolder = this.#isHolder;
@@ -200,7 +200,7 @@ export class Relay {
     this.#isHolder = true;
     this.#parts.outboxNews.relay((tags) => {
       for (const tag of tags) this.#tags.add(tag);
-      // News that come while the relay works are found by its next look.
+      // If the relay is at work, it finds these events when it next reads the outboxes.
       if (performance.now() > this.#newsAt + BUSY_LOOK_MS) this.#wake?.();
       this.#newsAt = performance.now();
     });
@@ -213,7 +213,7 @@ export class Relay {
     return this.#parts.scripts.run(leaseRelay, { state: eventKeys.state, chunks: eventKeys.chunks }, { holder: this.#holder, leaseMs });
   }
 
-  /** No replica has to have events before readers see them. */
+  /** Whether readers may see events before any replica has them. */
   get #showsAtOnce(): boolean {
     return this.#parts.config.REDIS_WAIT_REPLICAS === 0;
   }
@@ -222,7 +222,7 @@ export class Relay {
     return this.#parts.scripts.isOnCluster;
   }
 
-  /** @returns after how many milliseconds to look again */
+  /** @returns milliseconds until the outboxes are read again */
   async #look(): Promise<number> {
     if (!this.#isCluster) this.#tags.add('');
     else if (performance.now() > this.#sweptAt + SWEEP_MS) {
@@ -238,7 +238,7 @@ export class Relay {
     return performance.now() < this.#newsAt + 1000 ? BUSY_LOOK_MS : IDLE_LOOK_MS;
   }
 
-  /** Finds the outboxes of slots that have something. */
+  /** Finds the slots whose outboxes are not empty. */
   async #sweep(slot: number, count: number): Promise<void> {
     const tags = Array.from({ length: count }, (_, index) => tagOf(slot + index));
     const counts = await Promise.allSettled(tags.map((tag) => this.#parts.scripts.run(countOutbox, { outbox: `${tag}${OUTBOX}` }, {})));
@@ -247,9 +247,9 @@ export class Relay {
     });
   }
 
-  /** Carries a part of what these outboxes have. @returns whether they had anything, and whether they have more */
+  /** Carries a part of these outboxes into the log. @returns whether they had elements, and whether they have more */
   async #relay(tags: readonly string[]): Promise<'nothing' | 'some' | 'more'> {
-    // One turn of the event loop: the calls for all outboxes of a primary share commands.
+    // Started in one turn of the event loop, so that the calls for all outboxes of a primary share commands.
     const taken = await Promise.all(tags.map((tag) => this.#take(tag)));
     const news = taken
       .filter((each) => each !== undefined)
@@ -277,18 +277,18 @@ export class Relay {
       const args = { last: seen, limit: ELEMENTS_AT_ONCE, limitBytes: BYTES_AT_ONCE };
       const [, left, ...texts] = await this.#parts.scripts.run(takeOutbox, { outbox: `${tag}${OUTBOX}` }, args);
       if (texts.length === 0) return undefined;
-      // The next look drops these, and takes more.
+      // The outbox is read again: that call drops these elements, and takes more.
       this.#tags.add(tag);
       return { tag, seen, left: Number(left), elements: texts.map((text) => parseElement(text, tag)) };
     } catch (error) {
-      // A primary that is away holds up no other one.
+      // A primary that is down must not hold up the others.
       this.#tags.add(tag);
       this.#parts.log.debug({ reason: (error as Error).message, outbox: tag }, 'an outbox could not be read; the relay tries again');
       return undefined;
     }
   }
 
-  /** @returns the position after the last event of the log, as far as this tells */
+  /** @returns the position after the appended events; 0 if another relay appended first */
   async #append(tag: string, seen: string, elements: readonly Element[]): Promise<number> {
     const last = elements.at(-1)!.begin;
     const [word, figure] = await this.#parts.scripts.run(

@@ -1,4 +1,4 @@
--- Moves the end of the log behind a position that a reader has and the log has not: a failover lost what was there.
+-- Moves the end of the log past a reader's position that the log lacks, because a failover lost the events there.
 -- KEYS state
 -- ARGV position, most (positions that the log may jump)
 -- Library log.lua: CHUNK_LENGTH, chunk_key, position_text

@@ -1,11 +1,11 @@
--- Takes the elements of an outbox that the log does not have, and drops those that it has.
+-- Reads the elements of an outbox that the log lacks, and drops the elements that the log has.
 -- KEYS outbox
--- ARGV last (the begin of the last element that came into the log from here, or ''), limit, limit_bytes
--- Answers taken(elements that are left behind these, element …)
+-- ARGV last (the begin of this outbox's last element in the log, or ''), limit, limit_bytes
+-- Answers taken(number of elements left after these, element …)
 --
--- The element that begins with `last` and those before it are in the log. It is missing after they were dropped, and where a failover
--- without REDIS_WAIT_REPLICAS set the outbox back: then elements come into the log again, with the same ids.
-local MOST_KEPT = 64 -- elements that are in the log already. Dropping is a write, and a look that writes nothing waits for no disk
+-- The element that begins with `last` and the elements before it are in the log. It is missing once they were dropped, or after a failover
+-- without REDIS_WAIT_REPLICAS set the outbox back. Then the log gets some elements again, with the same ids.
+local MOST_KEPT = 64 -- elements that are already in the log. Dropping them each time would be a write, and a write waits for the disk
 local elements = redis.call('LRANGE', outbox, 0, limit + MOST_KEPT - 1)
 local known = 0
 if last ~= '' then

@@ -2,19 +2,19 @@ import type { EventPage, Position } from './model.ts';
 import type { EventRecord } from '../events/model.ts';
 import { nextAttemptAt } from './schedule.ts';
 
-/** Accounts of a hook that may wait for a next attempt, and their events. Beyond, the position of the hook stands. */
+/** Most accounts of a hook that may wait for a next attempt, and most of their events. Beyond that the hook's position stops. */
 export const MOST_WAITING = { accounts: 1000, events: 20_000 };
 
-/** Events that are read and not delivered yet. */
+/** Most events that are read from the log and not delivered yet. */
 export const MOST_READ = 1000;
 
-/** While an endpoint is down and nothing is due, the account that was tried least recently is a probe after so long. */
+/** While an endpoint is down and no event is due, an account may be probed again after this long, least recently tried first. */
 const PROBE_AGAIN_MS = 300_000;
 
 /** The lane of events without an account. */
 const NO_ACCOUNT = '-';
 
-/** Begins the lane of an event that an operator asked for. */
+/** Prefix of the lane of an event that an operator asked for. */
 const ASKED = '!';
 
 interface Entry {
@@ -26,7 +26,7 @@ interface Entry {
   isSettled: boolean;
 }
 
-/** A first event that failed. Times are milliseconds since 1970. */
+/** The retries of a lane's first event. Times are milliseconds since 1970. */
 interface Retry {
   failedSince: number;
   attempts: number;
@@ -42,11 +42,11 @@ interface Lane {
   readonly queue: Entry[];
   retry: Retry | undefined;
   isSending: boolean;
-  /** In `ready`. */
+  /** Whether the lane is in `#ready`. */
   isReady: boolean;
 }
 
-/** The next event of an account, which is sent now. */
+/** The next event of an account, to be sent now. */
 export interface Job {
   readonly lane: Lane;
   readonly position: Position;
@@ -59,11 +59,11 @@ export interface Job {
 }
 
 /**
- * What is left to deliver of a hook, in order by account: the events that were read from the log, and those that wait for a next attempt.
- * It sends and keeps nothing itself.
+ * The events that a hook still has to get, in order within each account: events read from the log, and events that wait for a next
+ * attempt. The backlog itself neither sends nor stores anything.
  *
- * An account whose event failed waits with all its events, and others go on. Redis keeps the positions of the waiting events, so the
- * position of the hook may pass them. Where too many accounts wait, further ones wait in memory, and the position of the hook stands.
+ * If an event fails, all events of its account wait, and other accounts go on. Redis keeps the positions of the waiting events, so the
+ * hook's position may pass them. If too many accounts wait, further accounts wait in memory only, and the hook's position stops.
  */
 export class Backlog {
   readonly #lanes = new Map<string, Lane>();
@@ -75,12 +75,12 @@ export class Backlog {
   #waitingLanes = 0;
   #waitingEvents = 0;
 
-  /** @param waiting of each account, as `waitingText` wrote them */
+  /** @param waiting the waiting events of each account, as `waitingText` wrote them */
   constructor(cursor: Position, waiting: readonly (readonly [key: string, text: string])[]) {
     this.#readTo = cursor;
     for (const [key, text] of waiting) {
       const { positions, ...retry } = parseWaiting(text);
-      // An operator has set the position of the hook back: it reads these events again.
+      // Events from the cursor on are read from the log again: an operator has set the hook's position back.
       const kept = key.startsWith(ASKED) ? positions : positions.filter((position) => position < cursor);
       if (kept.length < positions.length) this.#changed.add(key);
       if (kept.length === 0) continue;
@@ -91,12 +91,12 @@ export class Backlog {
     }
   }
 
-  /** Where reading goes on. */
+  /** The position at which reading the log goes on. */
   get readTo(): Position {
     return this.#readTo;
   }
 
-  /** Enough events are read. */
+  /** Whether no more events should be read for now. */
   get isFull(): boolean {
     return this.#read.length >= MOST_READ;
   }
@@ -105,13 +105,13 @@ export class Backlog {
     return this.#waitingLanes;
   }
 
-  /** Where delivery begins again after a crash: everything before is delivered, given up or waits. */
+  /** Where delivery begins again after a crash: all earlier events are delivered, given up or kept as waiting. */
   get cursor(): Position {
     this.#dropSettled();
     return this.#read[0]?.position ?? this.#readTo;
   }
 
-  /** When the oldest event happened that is read and not delivered; undefined: there is none. Waiting accounts do not count. */
+  /** The time of the oldest event that is read and not delivered. Undefined: there is none. Waiting accounts do not count. */
   get oldestAt(): number | undefined {
     this.#dropSettled();
     return this.#read[0] && Date.parse(this.#read[0].event.at);
@@ -130,7 +130,7 @@ export class Backlog {
     this.#readTo = next;
   }
 
-  /** Has an event delivered once more. @returns false if too many events wait */
+  /** Delivers an event once more. @returns false if too many events wait */
   ask(event: string, position: Position, now: number): boolean {
     const lane = this.#laneOf(ASKED + event);
     if (lane.waiting.length > 0) return true;
@@ -148,8 +148,8 @@ export class Backlog {
   }
 
   /**
-   * The event to send next. It stays where it is until `settle` or `fail`.
-   * @param isProbe the endpoint is down: an account that waits may be tried before its time
+   * The event to send next. It stays in its lane until `settle` or `fail`.
+   * @param isProbe the endpoint is down: a waiting account may be tried before its time
    */
   next(now: number, isProbe: boolean): Job | undefined {
     const ready = this.#ready.shift();
@@ -169,7 +169,7 @@ export class Backlog {
     return lane && this.#jobOf(lane);
   }
 
-  /** The event was delivered or given up: the next one of its account follows. */
+  /** The event was delivered or given up: the account's next event follows. */
   settle({ lane }: Job, now: number): void {
     lane.isSending = false;
     if (lane.waiting.length > 0) {
@@ -196,12 +196,12 @@ export class Backlog {
     return true;
   }
 
-  /** Nothing was sent: the log could not be read. */
+  /** The event was not sent, because the log could not be read. */
   putBack({ lane }: Job, now: number, waitMs: number): void {
     this.#retryAt(lane, { failedSince: 0, attempts: 0, triedAt: now, ...lane.retry, nextAt: now + waitMs });
   }
 
-  /** The endpoint takes events again: no account waits any longer. */
+  /** The endpoint accepts events again: all waiting accounts are due at once. */
   retryAll(now: number): void {
     for (const lane of this.#lanes.values()) {
       if (lane.retry === undefined) continue;
@@ -211,7 +211,7 @@ export class Backlog {
     this.#nextRetryAt = now;
   }
 
-  /** What Redis has to keep of accounts that changed since the last call: '' for one that no longer waits. */
+  /** The waiting events of accounts that changed since the last call, for Redis: '' for an account that no longer waits. */
   changes(): [key: string, text: string][] {
     const changes = [...this.#changed].map((key): [string, string] => {
       const lane = this.#lanes.get(key);
@@ -251,7 +251,7 @@ export class Backlog {
     this.#wait(lane);
   }
 
-  /** Redis keeps the events of the lane from now on, if it has room. */
+  /** From now on Redis keeps the lane's events, if there is room. */
   #wait(lane: Lane): void {
     if (lane.waiting.length > 0) this.#changed.add(lane.key);
     while (lane.queue.length > 0 && this.#hasRoom(lane)) {
@@ -273,7 +273,7 @@ export class Backlog {
   }
 }
 
-/** Positions as the first one and the steps to the others: they are many, and near to each other. */
+/** Stores the first position and the steps to the others: positions are many, and close together. */
 function waitingText({ waiting, retry }: Lane): string {
   const steps = waiting.map((position, index) => position - (waiting[index - 1] ?? 0));
   const { failedSince = 0, attempts = 0, nextAt = 0 } = retry ?? {};

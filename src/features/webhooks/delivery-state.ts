@@ -3,7 +3,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { hookKeys, KEPT_ATTEMPTS, type Attempted } from './model.ts';
 
-/** What the processes that deliver keep in Redis. */
+/** The state of deliveries in Redis. */
 
 const leaseHooks = defineScript({
   file: new URL('lease-hooks.lua', import.meta.url),
@@ -32,14 +32,14 @@ export interface HeldHook {
   readonly id: string;
   /** Its record. */
   readonly text: string;
-  /** Undefined: nobody has looked at the hook yet. */
+  /** Undefined: no process has leased the hook yet. */
   readonly cursor: number | undefined;
   readonly turn: number;
   /** Events that operators want to have delivered again. */
   readonly asked: readonly string[];
 }
 
-/** Takes the hooks that no process delivers, and keeps those of this one. */
+/** Leases the hooks that no process delivers, and renews the leases of this process. */
 export async function leasedHooks(scripts: ScriptRunner, holder: string, leaseMs: number): Promise<HeldHook[]> {
   const [, ...words] = await scripts.run(leaseHooks, { hooks: hookKeys.hooks }, { holder, leaseMs });
   const hooks: HeldHook[] = [];
@@ -57,22 +57,22 @@ export async function waitingOf(scripts: ScriptRunner, id: string): Promise<[key
   return pairsOf(words) as [string, string][];
 }
 
-/** What changed since the last note. */
+/** Changes since the last note. */
 export interface Noted {
   readonly turn: number;
   readonly cursor: number;
   readonly waits: readonly (readonly [key: string, text: string])[];
   readonly attempts: readonly Attempted[];
-  /** So many of the events that were asked for are among those that wait. */
+  /** Number of events asked for by operators that are now among the waiting events. */
   readonly askedDone: number;
   /** The endpoint answered 410. */
   readonly goneAt: number | undefined;
 }
 
 /**
- * Keeps what was delivered, and renews the lease.
+ * Stores the progress of deliveries, and renews the lease.
  * @param leaseMs 0 ends it
- * @returns the hook's record; undefined: another process has the hook, or its state was set back, and nothing is kept
+ * @returns the hook's record. Undefined: nothing was stored, because another process has the hook or its state was set back
  */
 export async function note(scripts: ScriptRunner, id: string, holder: string, leaseMs: number, noted: Noted): Promise<string | undefined> {
   const { turn, cursor, waits, attempts, askedDone, goneAt } = noted;

@@ -1,22 +1,22 @@
 /**
- * An endpoint is down after so many failures in a row, of so many accounts. Of an endpoint that fails half of the time, 64 in a row are one
- * in 10^19. At a low rate it is down after some time.
+ * An endpoint is down after this many failures in a row, or failures for this long, of this many accounts. If an endpoint fails half of the
+ * time, the chance of 64 failures in a row is 1 in 10^19.
  */
 const DOWN = { failures: 64, accounts: 5, forMs: 10_000 };
 
 /**
- * A probe of an endpoint that is down comes after one second, then after twice as long each time, up to this. Each wait is up to half
- * shorter, at random: an endpoint that fails every ten seconds for five could otherwise meet each probe with a failure.
+ * The first probe of an endpoint that is down comes after one second. The wait then doubles up to this. Random jitter takes off up to half:
+ * an endpoint that fails for five of every ten seconds could otherwise fail at each probe.
  */
 const LONGEST_PROBE_WAIT_MS = 5000;
 
 /**
- * Whether an endpoint takes events at all. While it is down, one attempt at a time probes it with growing waits, and events stay in the log:
- * neither the endpoint is flooded, nor do its accounts fill Redis one by one.
+ * Whether an endpoint accepts events at all. While it is down, single attempts probe it with growing waits, and events stay in the log. So
+ * the endpoint is not flooded, and Redis does not fill with accounts that wait.
  */
 export class EndpointHealth {
   #failures = 0;
-  /** Those that failed since the last success, as many as count. */
+  /** Accounts with failures since the last success, up to `DOWN.accounts`. */
   readonly #accounts = new Set<string>();
   #failingSince = 0;
   #probes = 0;
@@ -52,7 +52,7 @@ export class EndpointHealth {
     if (this.#accounts.size < accounts) this.#accounts.add(account);
     const wasDown = this.#isDown;
     this.#isDown ||= this.#accounts.size >= accounts && (this.#failures >= failures || now - this.#failingSince >= forMs);
-    // Attempts that were under way when it went down are no probes: thirty of them would put the first probe off to the longest wait.
+    // Attempts that began before the endpoint went down do not count as probes: thirty of them would raise the wait to its maximum.
     if (this.#isDown && (!wasDown || begunAt >= this.#probeAt)) {
       const waitMs = Math.min(1000 * 2 ** Math.min(this.#probes++, 10), LONGEST_PROBE_WAIT_MS);
       this.#probeAt = now + waitMs * (0.5 + Math.random() / 2);

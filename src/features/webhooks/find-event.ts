@@ -1,10 +1,10 @@
 import type { EventSource, Position } from './model.ts';
 import type { EventRecord } from '../events/model.ts';
 
-/** As the log makes them: it begins with the microseconds since 1970, in base 36. */
+/** The format of the log's ids. They begin with the microseconds since 1970, in base 36. */
 const EVENT_ID = /^([0-9a-z]{9,12})\b[\w:.-]{0,80}$/;
 
-/** Pages that are looked at: some seconds' worth of the busiest log. */
+/** Pages to search: the events of some seconds in the busiest log. */
 const MOST_PAGES = 50;
 const PAGE = 1000;
 

@@ -16,22 +16,22 @@ export const MOST_REQUESTS = 32;
 /** Events that one read of the log takes. */
 const PAGE = 200;
 
-/** What was delivered is kept within this time: a process that dies repeats no more. */
+/** Deliveries are stored within this time. If the process dies, only deliveries of this time are repeated. */
 const NOTE_WITHIN_MS = 200;
 
-/** A position that moved over events of other types is kept within this time. */
+/** A position that moved past events of other types is stored within this time. */
 const NOTE_POSITION_WITHIN_MS = 1000;
 
-/** How often accounts are looked for whose next attempt is due. */
+/** How often the process checks for accounts whose next attempt is due. */
 const TICK_MS = 100;
 
-/** How long a wait for news of the log takes at most. */
+/** Longest wait for new events. */
 const NEWS_MS = 30_000;
 
-/** After a failed read of the log. */
+/** Wait after a failed read of the log. */
 const READ_AGAIN_MS = 1000;
 
-/** At the end, how long requests under way may take. */
+/** How long a shutdown waits for open requests. */
 const CLOSE_MS = 3000;
 
 export interface DeliveryParts {
@@ -42,14 +42,14 @@ export interface DeliveryParts {
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** This process. */
+  /** Name of this process. */
   readonly holder: string;
   readonly leaseMs: number;
 }
 
 /**
- * Delivers the events of one hook, while this process has its lease. It begins with the state in Redis, and ends for good when the lease is
- * lost, when what Redis has differs from what it knows, or when the hook ends: whoever leases the hook next begins with a new one.
+ * Delivers the events of one hook while this process has the hook's lease. It reads the state from Redis once. It ends when the lease is
+ * lost, when the state in Redis has changed, or when the hook is removed or disabled. The next holder of the lease reads the state again.
  */
 export class HookDelivery {
   readonly id: string;
@@ -90,7 +90,7 @@ export class HookDelivery {
     void this.#begin(held);
   }
 
-  /** It delivers nothing any more. */
+  /** Whether the delivery has ended. */
   get isOver(): boolean {
     return this.#stop.signal.aborted;
   }
@@ -110,12 +110,12 @@ export class HookDelivery {
     this.#leaseEnd = leaseEnd;
     this.#learn(text);
     if (this.isOver) return;
-    // Its answer tells whether somebody else has changed the state, or a note of this process was on its way.
+    // The answer to a note shows whether the state was changed elsewhere, or only by a note of this process that was on its way.
     if (turn !== this.#turn) this.#noteSoon(0);
     this.#ask(asked);
   }
 
-  /** Ends at once. Requests under way fail. */
+  /** Ends at once. Open requests fail. */
   abandon(): void {
     if (this.isOver) return;
     this.#stop.abort();
@@ -125,7 +125,7 @@ export class HookDelivery {
     this.#sender.close();
   }
 
-  /** Waits for the requests under way, keeps what they led to, and gives the hook to other processes. */
+  /** Waits for open requests, stores their outcome, and gives the lease back. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.race([Promise.all(this.#sending), pause(CLOSE_MS, undefined, { ref: false })]);
@@ -143,7 +143,7 @@ export class HookDelivery {
       if (start < oldest && cursor !== 0)
         log.warn(
           { hook: this.id },
-          'events were dropped before the endpoint of a webhook took them: it missed those older than EVENTS_DAYS',
+          'a webhook missed events: the log dropped them after EVENTS_DAYS, before the endpoint accepted them',
         );
       this.#backlog = new Backlog(start, waiting);
     } catch (error) {
@@ -185,7 +185,7 @@ export class HookDelivery {
     }
   }
 
-  /** Sends what may be sent now. */
+  /** Sends the events that may be sent now. */
   #pump(): void {
     const { now } = this.#parts;
     if (performance.now() > this.#leaseEnd) return this.abandon();
@@ -245,7 +245,7 @@ export class HookDelivery {
     if (outcome === 'given_up')
       log.warn({ hook: this.id, event: event?.id, ...told }, 'an event was not delivered to a webhook, and is given up');
     if (isSuccess && this.#health.succeeded()) {
-      log.info({ hook: this.id }, 'the endpoint of a webhook takes events again');
+      log.info({ hook: this.id }, 'the endpoint of a webhook accepts events again');
       backlog.retryAll(endedAt);
     }
     if (attempt !== undefined && !isSuccess && this.#health.failed(job.lane.key, at, endedAt))
@@ -264,7 +264,7 @@ export class HookDelivery {
     this.#pump();
   }
 
-  /** Plans a note, unless one is planned that comes sooner. */
+  /** Plans a note to Redis, unless an earlier one is planned. */
   #noteSoon(withinMs: number): void {
     const at = performance.now() + withinMs;
     if (this.isOver || this.#backlog === undefined || at >= this.#noteAt) return;
@@ -274,13 +274,13 @@ export class HookDelivery {
   }
 
   async #noteNow(): Promise<void> {
-    // One at a time: each has the turn that the one before led to.
+    // One note at a time: each needs the turn that the previous note set.
     await this.#noting;
     if (this.isOver || this.#isClosing) return;
     this.#noteAt = Infinity;
     this.#noting = this.#note(this.#parts.leaseMs).catch((error: unknown) => {
-      // The script may have run before the connection broke. The next holder of the lease begins with what Redis has.
-      this.#parts.log.debug({ hook: this.id, reason: (error as Error).message }, 'deliveries of a webhook could not be noted');
+      // The script may have run before the connection broke, so the state in Redis is unknown. The next holder reads it again.
+      this.#parts.log.debug({ hook: this.id, reason: (error as Error).message }, 'the progress of a webhook could not be stored');
       this.abandon();
     });
     await this.#noting;
@@ -305,16 +305,16 @@ export class HookDelivery {
     this.abandon();
   }
 
-  /** The record may have changed. */
+  /** Applies a record that may have changed. */
   #learn(text: string): void {
     if (text === this.#text) return;
     const hook = parseHook(text);
-    // A sender has one URL.
+    // A sender is opened for one URL, so a new URL needs a new delivery.
     if (hook === undefined || hook.disabled !== undefined || hook.url !== this.#hook.url) return this.abandon();
     this.#text = text;
     this.#hook = hook;
   }
 }
 
-/** This process stops so long before its lease ends: an answer of Redis takes time, too. */
+/** This process stops this long before its lease ends, because the answer of Redis takes time. */
 export const LEASE_MARGIN_MS = 500;

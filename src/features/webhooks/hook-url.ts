@@ -1,14 +1,14 @@
 import { isIP } from 'node:net';
 import { isReachable } from './reachable.ts';
 
-/** Longer than any endpoint needs, and short enough for a table of fifty. */
+/** Longer than the URL of any endpoint, and short enough for a table of fifty hooks. */
 export const MOST_URL_LENGTH = 1024;
 
-/** The ports of the web. Below 1024 others belong to services such as mail, which would take a request for commands of their own. */
+/** Web ports. Other ports below 1024 belong to services such as mail, which could read a request as commands of their own. */
 const WEB_PORTS = ['', '80', '443'];
 
 /**
- * What is wrong with the URL of a hook, as far as it can be seen without asking DNS. Undefined: nothing.
+ * The problem of a hook's URL, as far as it shows without DNS. Undefined: none.
  * @returns a part of a sentence, such as `must begin with https://`
  */
 export function urlProblem(text: string, allowsPrivate: boolean): string | undefined {
@@ -30,7 +30,7 @@ export function placeOf(url: string): string {
   return URL.parse(url)?.origin ?? 'an unknown place';
 }
 
-/** The host as name or address. `URL` has turned every spelling of an IPv4 address, such as 0x7f.1, into the usual one. */
+/** The host as name or address. `URL` has already turned every spelling of an IPv4 address, such as 0x7f.1, into the usual one. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }

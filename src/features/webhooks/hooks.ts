@@ -56,19 +56,19 @@ const setCursor = defineScript({
   durable: true,
 });
 
-/** Events that operators may have asked for at a time, and that are not delivered again yet. */
+/** Most events that operators have asked for and that are not delivered again yet. */
 const MOST_ASKED = 1000;
 
-/** How often a change is tried again that another operator overtook. */
+/** How often a change is repeated when another operator's change comes in between. */
 const MOST_CONFLICTS = 5;
 
 export interface ListedHook extends HookRecord {
   readonly id: string;
-  /** The position in the log of events. Undefined: no process has looked at the hook yet. */
+  /** The position in the log of events. Undefined: no process has leased the hook yet. */
   readonly cursor: number | undefined;
   /** Accounts whose next event waits for another attempt. */
   readonly waitingAccounts: number;
-  /** A process delivers its events. */
+  /** Whether a process delivers its events. */
   readonly isHeld: boolean;
   /** The record in Redis. */
   readonly text: string;
@@ -79,7 +79,7 @@ export interface HooksParts {
   readonly config: { readonly WEBHOOKS_PRIVATE: 'on' | 'off' };
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** For tests: where names lead. */
+  /** For tests: the addresses of names. */
   readonly resolve?: Resolve;
 }
 
@@ -95,7 +95,7 @@ export class Hooks {
     this.resolve = parts.resolve ?? (this.allowsPrivate ? resolvePrivate : resolvePublic());
   }
 
-  /** All hooks, the oldest first. Those whose records cannot be read are left out: they get nothing. */
+  /** All hooks, oldest first. Hooks with unreadable records are left out: they get no events. */
   async list(): Promise<ListedHook[]> {
     const hooks = await this.#read('');
     return hooks.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
@@ -126,7 +126,8 @@ export class Hooks {
   }
 
   /**
-   * What is wrong with a URL: a part of a sentence. A name without an address is no fault: it may get one. Each connection is checked again.
+   * The problem of a URL, as a part of a sentence. A name without an address is accepted, because it may get one. Each connection is
+   * checked again.
    */
   async problemOf(text: string): Promise<string | undefined> {
     const problem = urlProblem(text, this.allowsPrivate);
@@ -139,9 +140,9 @@ export class Hooks {
   }
 
   /**
-   * Makes a hook.
-   * @param cursor the position in the log of events at which it begins. Undefined: where the log ends when a process first looks
-   * @returns undefined if there are as many hooks as there may be
+   * Adds a hook.
+   * @param cursor the position in the log of events at which it begins. Undefined: the end of the log when a process first leases the hook
+   * @returns undefined if the most hooks exist already
    */
   async add(hook: { url: string; types?: readonly EventType[] | undefined }, cursor: number | undefined) {
     const { scripts, now } = this.#parts;
@@ -153,7 +154,7 @@ export class Hooks {
     return word === 'changed' ? { id, secret, record } : undefined;
   }
 
-  /** Makes a new secret. The present one signs beside it until `oldUntil`. At the bound, the oldest secret ends at once. */
+  /** Makes a new secret. The current secret also signs until `oldUntil`. With too many secrets, the oldest ends at once. */
   async rotate(id: string, oldUntil: number): Promise<{ secret: string; record: HookRecord } | undefined> {
     const secret = newSecret();
     const now = this.#parts.now();
@@ -172,7 +173,7 @@ export class Hooks {
     return this.#change(id, (hook) => (hook.disabled === undefined ? { ...hook, disabled: { by: 'operator', at } } : hook));
   }
 
-  /** The hook goes on where it stood. */
+  /** The hook goes on at its last position. */
   enable(id: string): Promise<HookRecord | undefined> {
     return this.#change(id, ({ disabled: _, ...hook }) => hook as HookRecord);
   }
@@ -190,7 +191,7 @@ export class Hooks {
     return (await this.#attempts(id, limit)).slice(0, limit);
   }
 
-  /** @param limit of those that delivered, and of those that failed */
+  /** @param limit bounds the successful attempts and the failed attempts separately */
   async #attempts(id: string, limit: number): Promise<Attempted[]> {
     const keys = { delivered: hookKeys.delivered(id), failed: hookKeys.failed(id) };
     const [, , ...texts] = await this.#parts.scripts.run(readAttempts, keys, { limit });
@@ -198,14 +199,14 @@ export class Hooks {
     return all.toSorted((one, other) => other.at - one.at);
   }
 
-  /** The last attempt that delivered, and the last that failed. */
+  /** The last successful attempt, and the last failed one. */
   async lastOf(id: string): Promise<{ readonly delivered: Attempted | undefined; readonly failed: Attempted | undefined }> {
     const attempts = await this.#attempts(id, 1);
     const ofOutcome = (isDelivered: boolean) => attempts.find(({ outcome }) => (outcome === 'delivered') === isDelivered);
     return { delivered: ofOutcome(true), failed: ofOutcome(false) };
   }
 
-  /** Has an event delivered once more, beside its account's order. */
+  /** Delivers an event once more, outside the order of its account. */
   async askAgain(id: string, asking: { readonly event: string; readonly position: number }): Promise<'asked' | 'none' | 'full'> {
     const keys = { hooks: hookKeys.hooks, asked: hookKeys.asked(id) };
     const [word] = await this.#parts.scripts.run(askAgain, keys, { id, asking: JSON.stringify(asking), most: MOST_ASKED });
@@ -219,7 +220,7 @@ export class Hooks {
     return word === 'set';
   }
 
-  /** @throws Error if other changes overtake this one again and again */
+  /** @throws Error if other changes keep coming in between */
   async #change(id: string, changed: (hook: HookRecord) => HookRecord): Promise<HookRecord | undefined> {
     for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts++) {
       const hook = await this.find(id);
@@ -229,6 +230,6 @@ export class Hooks {
       const [word] = await this.#parts.scripts.run(changeHook, { hooks: hookKeys.hooks, state: hookKeys.state(id) }, args);
       if (word === 'changed') return record;
     }
-    throw new Error(`the hook ${id} changes all the time`);
+    throw new Error(`other operators keep changing the hook ${id}`);
   }
 }

@@ -1,9 +1,9 @@
--- Gives each hook that is not disabled to one process at a time, for a while. A process that asks again in time keeps its hooks.
+-- Leases each enabled hook to one process at a time. A process that asks again in time keeps its hooks.
 -- KEYS hooks
 -- ARGV holder, lease_ms
 -- Answers held(id, record, cursor or '', turn, count of asked, asked …)
 --
--- The clock of Redis decides: those of the processes may differ.
+-- The clock of Redis decides, because the clocks of the processes may differ.
 local answer = {'held'}
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)

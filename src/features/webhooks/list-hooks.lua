@@ -1,5 +1,4 @@
--- Reads all hooks, or one: of each its id, its record, its position in the log, how many accounts wait for a next attempt, and whether a
--- process delivers ('1' or '').
+-- Reads all hooks, or one: id, record, position in the log, number of accounts that wait for a next attempt, '1' if a process delivers it.
 -- KEYS hooks
 -- ARGV id (or '': all)
 -- Answers hooks(id, record, cursor, waiting, held …)

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { EVENT_TYPES, type EventRecord, type EventType } from '../events/model.ts';
 import { SECRET } from './signature.ts';
 
-/** Redis keeps all hooks in one slot: one script looks at all of them, and one removes a hook with everything of it. */
+/** All hooks are in one slot, so that one script can read all of them, and one can remove a hook with all its keys. */
 const TAG = '{webhooks}';
 
 export const hookKeys = {
@@ -14,23 +14,23 @@ export const hookKeys = {
    * (rises with each change of the state), `holder` and `leaseEnd` (the process that delivers, and until when, on the clock of Redis).
    */
   state: (id: string) => `${TAG}:state:${id}`,
-  /** A hash: an account whose events wait for their next attempt → those events (`waiting.ts`). */
+  /** A hash: an account whose events wait for their next attempt → those events (`backlog.ts`). */
   waiting: (id: string) => `${TAG}:waiting:${id}`,
-  /** A list: the last attempts that delivered, the newest first. */
+  /** A list: the last successful attempts, newest first. */
   delivered: (id: string) => `${TAG}:delivered:${id}`,
-  /** A list: the last attempts that failed. So many deliveries do not hide a failure. */
+  /** A list: the last failed attempts, newest first. Separate, so that many successes do not hide a failure. */
   failed: (id: string) => `${TAG}:failed:${id}`,
-  /** A list: the events that operators want to have delivered again. */
+  /** A list: the events that operators want to deliver again. */
   asked: (id: string) => `${TAG}:asked:${id}`,
 };
 
-/** Each process reads all hooks every second, and each hook that delivers holds a page of events in memory. */
+/** A bound, because each process reads all hooks every second, and each delivered hook holds a page of events in memory. */
 export const MOST_HOOKS = 50;
 
 /** Attempts of each kind that Redis keeps of a hook. */
 export const KEPT_ATTEMPTS = 100;
 
-/** Secrets of a hook that sign: the newest, and those that rotations left valid for a while. */
+/** Most secrets of a hook that sign: the newest, and older ones that a rotation keeps valid for a while. */
 export const MOST_SECRETS = 4;
 
 const ID_LENGTH = 8;
@@ -44,32 +44,32 @@ export function newHookId(): string {
 
 const milliseconds = z.number().int().min(0);
 
-/** What Redis keeps of a hook. Times are milliseconds since 1970. What a later version adds stays. */
+/** A hook's record in Redis. Times are milliseconds since 1970. Fields that a later version adds are kept. */
 const HookRecord = z.looseObject({
   url: z.string(),
-  /** Left out: all types. A later version may know further ones: those count for nothing here. */
+  /** Left out: all types. Types of a later version are ignored. */
   types: z.array(z.string()).optional(),
-  /** The newest first. They lie here in the clear, because the service signs with them. */
+  /** Newest first. In clear text, because the service signs with them. */
   secrets: z.array(z.object({ secret: z.string().regex(SECRET), until: milliseconds.optional() })).min(1),
   createdAt: milliseconds,
-  /** Who ended it: an operator, or the endpoint by the status 410. Left out: it delivers. */
+  /** Who disabled it: an operator, or the endpoint by the status 410. Left out: it is enabled. */
   disabled: z.object({ by: z.enum(['operator', 'gone']), at: milliseconds }).optional(),
 });
 
 export type HookRecord = z.output<typeof HookRecord>;
 
-/** Undefined for a text that is no record: its hook gets nothing. */
+/** Undefined for a text that is not a record: its hook gets no events. */
 export function parseHook(text: string): HookRecord | undefined {
   try {
     const record = HookRecord.safeParse(JSON.parse(text)).data;
-    // Without a type that this version knows, the log would be asked for all types.
+    // If this version knew none of its types, reading the log without types would give all events.
     return record !== undefined && typesOf(record)?.length === 0 ? undefined : record;
   } catch {
     return undefined;
   }
 }
 
-/** The secrets that sign now, the newest first. */
+/** The secrets that sign now, newest first. */
 export function secretsOf({ secrets }: Pick<HookRecord, 'secrets'>, now: number): string[] {
   return secrets.filter(({ until = Infinity }) => now < until).map(({ secret }) => secret);
 }
@@ -107,7 +107,7 @@ export interface EventPage {
   readonly isEnd: boolean;
 }
 
-/** What webhooks take of the log of events. */
+/** The methods of the log of events that webhooks need. */
 export interface EventSource {
   read(after: Position, limit: number, types?: readonly EventType[]): Promise<EventPage>;
   oldest(): Promise<Position>;

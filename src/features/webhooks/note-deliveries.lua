@@ -1,12 +1,12 @@
--- Keeps what a process has delivered of a hook, and renews its lease.
+-- Stores a process's progress with a hook, and renews its lease.
 -- KEYS hooks, state, waiting, delivered, failed, asked
 -- ARGV id, holder, lease_ms (0: ends it), turn, cursor, waits, successes, failures, kept, asked_done, disabled (or '')
 -- Answers noted(record) lost
 --
--- `waits` is a JSON list of [account, its waiting events or ''], `successes` and `failures` are JSON lists of attempts, the oldest first.
--- `turn` is that of the state which the process knows. With `lost` another process has the hook, an operator has set its position, or a
--- failover has brought an older state back: nothing is kept, and the process begins again from what Redis has. Position and waiting events
--- change together, so that no event is in neither. `disabled` is a JSON object: the endpoint has ended the hook.
+-- `waits` is a JSON list of [account, its waiting events or '']; `successes` and `failures` are JSON lists of attempts, oldest first.
+-- `turn` is the turn of the state that the process knows. `lost`: another process has the hook, an operator has set its position, or a
+-- failover has brought back an older state. Nothing is stored then, and the process reads the state again. Position and waiting events change
+-- together: an event in neither would be lost. `disabled` is a JSON object if the endpoint has ended the hook.
 local record = redis.call('HGET', hooks, id)
 local known_turn, leased_by = unpack(redis.call('HMGET', state, 'turn', 'holder'))
 if not record or leased_by ~= holder or known_turn ~= turn then return {'lost'} end

@@ -1,16 +1,16 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Which addresses webhooks may be sent to. Whoever may add a hook must not reach through it what only this machine reaches: its own
- * services, its network, the metadata service of its cloud.
+ * Which addresses webhooks may be sent to. A person who may add a hook must not reach through it anything that only this machine can
+ * reach: its own services, its network, its cloud's metadata service.
  *
  * Sources: the IANA registries of special-purpose addresses (RFC 6890 and its updates), RFC 6598 (carriers' NAT), RFC 4193 (local IPv6).
  */
 
-/** A part of the addresses, by family. */
+/** Ranges of addresses, by family. */
 type Ranges = Readonly<Record<'ipv4' | 'ipv6', readonly string[]>>;
 
-/** Addresses of nobody, of many, of the link, and of cloud providers' metadata: no hook reaches them, WEBHOOKS_PRIVATE=on included. */
+/** Unspecified, reserved, multicast and link-local addresses, and clouds' metadata. Never allowed, not even with WEBHOOKS_PRIVATE=on. */
 const NEVER: Ranges = {
   ipv4: [
     '0.0.0.0/8', // "this network": Linux connects 0.0.0.0 to itself
@@ -34,7 +34,7 @@ const NEVER: Ranges = {
   ],
 };
 
-/** Addresses of private networks and of documents. A hook reaches them with WEBHOOKS_PRIVATE=on only. */
+/** Addresses of private networks, documentation and benchmarks. Allowed with WEBHOOKS_PRIVATE=on only. */
 const PRIVATE: Ranges = {
   ipv4: [
     '10.0.0.0/8',
@@ -54,7 +54,7 @@ const PRIVATE: Ranges = {
   ],
 };
 
-/** RFC 4291, section 2.4: all other unicast addresses are special. So a range that is assigned later is private until it is listed. */
+/** RFC 4291, section 2.4: all other unicast addresses are special. A range that is assigned later is thus private until it is listed. */
 const GLOBAL_IPV6 = '2000::/3';
 
 const never = listOf(NEVER);
@@ -62,12 +62,12 @@ const notPublic = listOf(PRIVATE);
 const globalIpv6 = listOf({ ipv4: [], ipv6: [GLOBAL_IPV6] });
 
 /**
- * Whether a webhook may be sent to the address. False for a text that is no address. `BlockList` takes an IPv4 address that is mapped into
- * IPv6 for the IPv4 address; a range of all mapped ones would hold every IPv4 address.
+ * Whether a webhook may be sent to the address. False for a text that is not an address. `BlockList` treats an IPv4-mapped IPv6 address as
+ * the IPv4 address. The lists therefore have no range of all mapped addresses: it would match every IPv4 address.
  */
 export function isReachable(address: string, allowsPrivate: boolean): boolean {
   const version = isIP(address);
-  // A zone, such as %eth0, belongs to addresses of the link.
+  // Only link-local addresses have a zone, such as %eth0.
   if (version === 0 || address.includes('%')) return false;
   const family = version === 6 ? 'ipv6' : 'ipv4';
   if (never.check(address, family)) return false;

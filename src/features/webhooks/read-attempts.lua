@@ -1,4 +1,4 @@
--- Reads the last attempts of a hook, those that delivered and those that failed.
+-- Reads the last successful and the last failed attempts of a hook.
 -- KEYS delivered, failed
 -- ARGV limit
 -- Answers attempts(count of delivered, delivered …, failed …)

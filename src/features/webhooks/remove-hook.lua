@@ -1,4 +1,4 @@
--- Removes a hook with everything that Redis keeps of it.
+-- Removes a hook with all its keys.
 -- KEYS hooks, state, waiting, delivered, failed, asked
 -- ARGV id
 -- Answers removed none

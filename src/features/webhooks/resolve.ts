@@ -6,12 +6,12 @@ import { lookup, Resolver } from 'node:dns/promises';
  */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
-/** A request has ten seconds in all. A name server that is down must leave time for the next one. */
+/** A request has ten seconds in all. If a name server is down, there must be time left for the next one. */
 const RESOLVER = { timeout: 2000, tries: 2 };
 
 /**
- * By DNS alone. The system's own look-up would take one of the four threads that files and all other look-ups share: names of a few dead
- * endpoints would hold up everybody.
+ * Uses DNS only. The system's look-up would occupy one of the four threads that all look-ups and file accesses share: the names of a few
+ * dead endpoints would block all of them.
  */
 export function resolvePublic(resolver = new Resolver(RESOLVER)): Resolve {
   return async (hostname) => {
@@ -22,6 +22,6 @@ export function resolvePublic(resolver = new Resolver(RESOLVER)): Resolve {
   };
 }
 
-/** As the system does, /etc/hosts included: the names of private networks may stand there only. */
+/** Uses the system's look-up, which includes /etc/hosts: names of private networks may be only there. */
 export const resolvePrivate: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);

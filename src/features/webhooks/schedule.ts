@@ -15,15 +15,15 @@ const WAITS_MS = [
   24 * HOUR_MS,
 ];
 
-/** The same, from the first failure on. */
+/** The same, as times since the first failure. */
 const DUE_MS = WAITS_MS.map((_, index) => WAITS_MS.slice(0, index + 1).reduce((sum, waitMs) => sum + waitMs));
 
-/** A Retry-After counts in place of the next wait, within these bounds: an endpoint can neither be flooded by one nor put off for good. */
+/** A Retry-After replaces the next wait, within these bounds: it can neither make the service flood an endpoint nor stop deliveries. */
 const RETRY_AFTER_MS = { least: SECOND_MS, most: 24 * HOUR_MS };
 
 /**
- * When an event that failed is tried again. The time since the first failure decides, so that attempts between the planned ones, restarts
- * and outages of the service itself change nothing.
+ * When a failed event is tried again. The time since the first failure decides, so that additional attempts, restarts and outages of the
+ * service do not change the schedule.
  * @param failedSince when it failed for the first time
  * @returns undefined: it is given up
  */

@@ -12,17 +12,17 @@ import { signatures } from './signature.ts';
 /** Time for name, connection, request and the whole answer, in milliseconds. */
 export const ANSWER_MS = 10_000;
 
-/** Bytes of an answer's body. Nobody reads them: a receiver that sends more is no endpoint for webhooks. */
+/** Most bytes of an answer's body, which nobody reads. A receiver that sends more is no endpoint for webhooks. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 
-/** A connection without requests is closed after so long. Many servers close one after 5 s, and say so. */
+/** An idle connection is closed after this long. Many servers close it after 5 s, and announce that. */
 const IDLE_MS = 20_000;
 
-/** Why a request got no answer that counts. */
+/** Why a request got no valid answer. */
 export type FailureWord =
   /** The name has no address, or DNS did not answer. */
   | 'dns'
-  /** The name leads to addresses that a hook must not reach, or the URL begins with `http:`, without WEBHOOKS_PRIVATE=on. */
+  /** Without WEBHOOKS_PRIVATE=on: the name has only addresses that a hook must not reach, or the URL begins with `http:`. */
   | 'private_address'
   | 'connection'
   /** The certificate does not verify, or the other side speaks no TLS. */
@@ -32,9 +32,9 @@ export type FailureWord =
   /** Not HTTP, or an answer that broke off. */
   | 'bad_answer';
 
-/** What became of one request. */
+/** Outcome of one request. */
 export interface Attempt {
-  /** Of an answer that came whole. */
+  /** Status of a complete answer. */
   readonly status?: number;
   readonly error?: FailureWord;
   readonly durationMs: number;
@@ -63,7 +63,7 @@ export interface SenderParts {
   readonly answerMs?: number;
 }
 
-/** Whether the receiver took the event. */
+/** Whether the receiver accepted the event. */
 export function isDelivered({ status, error }: Attempt): boolean {
   return error === undefined && status !== undefined && status >= 200 && status < 300;
 }
@@ -71,8 +71,8 @@ export function isDelivered({ status, error }: Attempt): boolean {
 /**
  * Sends signed events to the endpoint of one hook.
  *
- * The address of the endpoint is looked up and checked here, and the connection goes to the address that was checked: a name whose address
- * changes between a check and the connection leads nowhere else. TLS still compares the certificate with the name. No redirect is followed.
+ * It looks the endpoint's address up, checks it, and connects to the checked address, so that a name which changes its address in between
+ * cannot redirect the request. TLS still compares the certificate with the name. No redirect is followed.
  */
 export class Sender {
   readonly #parts: SenderParts;
@@ -112,14 +112,14 @@ export class Sender {
     return { ...attempt, durationMs: Math.round(performance.now() - begunAt) };
   }
 
-  /** Closes the connections. Requests under way fail. */
+  /** Closes the connections. Open requests fail. */
   close(): void {
     this.#agent.destroy();
   }
 
   /**
    * @param endsAt on the clock of `performance.now()`
-   * @param mayRepeat the server may have closed a connection that was kept open, in the moment in which this request took it
+   * @param mayRepeat whether to repeat the request if the server closed a kept-alive connection just when this request took it
    */
   async #post(
     headers: Record<string, string | number>,
@@ -129,7 +129,7 @@ export class Sender {
   ): Promise<Omit<Attempt, 'durationMs'>> {
     const host = hostOf(this.#url);
     const isPlain = this.#url.protocol === 'http:';
-    // WEBHOOKS_PRIVATE may have been on when the hook was added. And Node looks up names only.
+    // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` for names only, so addresses are checked here.
     if (isPlain && !this.#parts.allowsPrivate) return { error: 'private_address' };
     if (isIP(host) !== 0 && !isReachable(host, this.#parts.allowsPrivate)) return { error: 'private_address' };
     const send = isPlain ? httpRequest : httpsRequest;
@@ -164,7 +164,7 @@ export class Sender {
   };
 }
 
-/** No address may be connected to. */
+/** No address of the endpoint is allowed, or it has none. */
 class Unreachable extends Error {
   readonly word: 'dns' | 'private_address';
 
@@ -176,7 +176,7 @@ class Unreachable extends Error {
 
 class AnswerTooLarge extends Error {}
 
-/** The answer was not there in time. */
+/** The answer did not arrive in time. */
 class Late extends Error {}
 
 function answerTo(request: ClientRequest, body: string, now: () => number): Promise<Omit<Attempt, 'durationMs'>> {
@@ -200,7 +200,7 @@ function answerTo(request: ClientRequest, body: string, now: () => number): Prom
   });
 }
 
-/** The word of an error. Its text may hold the URL, and stays here. */
+/** The word for an error. The error's own text may hold the URL, so it is not passed on. */
 function wordOf(error: NodeJS.ErrnoException): FailureWord {
   if (error instanceof Unreachable) return error.word;
   if (error instanceof Late) return 'timeout';

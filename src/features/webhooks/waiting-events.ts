@@ -1,13 +1,13 @@
 import type { EventRecord } from '../events/model.ts';
 import type { EventSource, Position } from './model.ts';
 
-/** Events of a page. A larger one costs more where only one of its events is wanted. */
+/** Events per page. A larger page costs more if only one of its events is needed. */
 const PAGE = 50;
 
-/** Pages that are kept: some 2 MB. */
+/** Pages kept in memory: some 2 MB. */
 const MOST_PAGES = 64;
 
-/** An event that was read longer ago is read again before it is sent: its account may have been deleted since. */
+/** An event that was read longer ago is read again before it is sent, because its account may have been deleted. */
 export const FRESH_MS = 5000;
 
 interface Page {
@@ -16,10 +16,10 @@ interface Page {
   readonly events: Promise<ReadonlyMap<Position, EventRecord>>;
 }
 
-/** Reads events that wait once more. The accounts of a hook wait for its endpoint together, so their events lie next to each other. */
+/** Reads waiting events from the log again. The accounts of a hook often begin to wait together, so their events are close together. */
 export class WaitingEvents {
   readonly #log: Pick<EventSource, 'read'>;
-  /** By the first position, the page that was read last at the end. */
+  /** Pages by their first position, the last used page at the end. */
   readonly #pages = new Map<Position, Page>();
 
   constructor(log: Pick<EventSource, 'read'>) {

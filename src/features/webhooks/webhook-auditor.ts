@@ -2,7 +2,7 @@ import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { HOOK_ID, hookKeys, parseHook } from './model.ts';
 
-/** Checks that each webhook can be read, and that what Redis keeps beside them belongs to one. */
+/** Checks that each webhook's record can be read, and that each key of the deliveries belongs to a webhook. */
 export const webhookAuditor: Auditor = {
   keys: [
     { pattern: /^\{webhooks\}$/, life: 'lasts', check: (_parts, look) => checkRecords(look) },

@@ -7,15 +7,14 @@ export type WebhookOutcome = (typeof outcomes)[number];
 /** What the process knows of a hook that it delivers. */
 export interface HookFigures {
   readonly id: string;
-  /** Seconds since the oldest event that is not delivered, without those of accounts that wait for a next attempt. */
+  /** Age in seconds of the oldest event that is not delivered. Accounts that wait for a next attempt do not count. */
   readonly lagSeconds: number;
   readonly waitingAccounts: number;
   readonly isDown: boolean;
 }
 
 /**
- * What this process has delivered. The label `hook` has one value a hook, of which there are at most 50: the counts of a hook are dropped
- * with it.
+ * Deliveries of this process. The label `hook` has at most 50 values, one per hook; the counts of a removed hook are dropped.
  */
 export class WebhookCounts {
   readonly #counts = new Map<string, Record<WebhookOutcome, number>>();
@@ -39,10 +38,10 @@ export class WebhookCounts {
     const gauges = [
       [
         'coinop_webhook_lag_seconds',
-        'Since the oldest event that a hook has not got happened. Accounts that wait for a next attempt do not count.',
+        'Age of the oldest event that a hook has not received. Accounts that wait for a next attempt do not count.',
         'lagSeconds',
       ],
-      ['coinop_webhook_waiting_accounts', 'Accounts of a hook whose event failed, and whose next attempt is to come.', 'waitingAccounts'],
+      ['coinop_webhook_waiting_accounts', 'Accounts of a hook whose event failed, and that wait for the next attempt.', 'waitingAccounts'],
     ] as const;
     for (const [name, help, figure] of gauges)
       metrics.gaugeByEach({
@@ -54,14 +53,14 @@ export class WebhookCounts {
       });
     metrics.gaugeByEach({
       name: 'coinop_webhook_down',
-      help: '1 while the endpoint of a hook takes nothing: one attempt at a time probes it.',
+      help: '1 while the endpoint of a hook accepts no events: one attempt at a time probes it.',
       label: 'hook',
       aggregator: 'max',
       values: () => this.figures().map(({ id, isDown }) => [id, isDown ? 1 : 0]),
     });
   }
 
-  /** A hook that this process delivers: its counts begin with 0. */
+  /** This process begins to deliver a hook: its counts begin with 0. */
   begun(hook: string): void {
     if (!this.#counts.has(hook)) this.#counts.set(hook, { delivered: 0, failed: 0, given_up: 0 });
   }

@@ -8,10 +8,10 @@ import { parseHook, type EventSource } from './model.ts';
 import { Sender } from './sender.ts';
 import type { WebhookCounts } from './webhook-counts.ts';
 
-/** How often each process renews its leases and looks for hooks that nobody delivers. */
+/** How often each process renews its leases and looks for hooks without a process. */
 const LOOK_MS = 1000;
 
-/** A process that does not renew its lease is dead, and another goes on. */
+/** If a process does not renew its lease for this long, another process goes on. */
 const LEASE_MS = 5000;
 
 export interface WebhooksParts {
@@ -26,12 +26,12 @@ export interface WebhooksParts {
   readonly answerMs?: number;
 }
 
-/** Delivers events to hooks: each hook in one process at a time of all that share a Redis. */
+/** Delivers events to hooks. Of all processes on one Redis, one at a time delivers a hook. */
 export class Webhooks {
   readonly #parts: WebhooksParts;
   readonly #holder = randomBytes(9).toString('base64url');
   readonly #deliveries = new Map<string, HookDelivery>();
-  /** Records that cannot be read, by hook: each is logged once. */
+  /** Unreadable records by hook: each is logged once. */
   readonly #unreadable = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -43,7 +43,7 @@ export class Webhooks {
     this.#lookAndPlan();
   }
 
-  /** Takes no more hooks, and waits for the requests under way. */
+  /** Leases no more hooks, and waits for open requests. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -53,7 +53,7 @@ export class Webhooks {
 
   #lookAndPlan(): void {
     this.#looking = this.#look()
-      // While Redis is away other lines say so.
+      // Other log lines report an outage of Redis.
       .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not look for webhooks'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#lookAndPlan(), LOOK_MS);
@@ -69,7 +69,7 @@ export class Webhooks {
       if (delivery === undefined || delivery.isOver) this.#begin(each, leaseEnd);
       else delivery.renewed(each, leaseEnd);
     }
-    // Disabled, removed, or of another process.
+    // A hook that is not held any more was disabled or removed, or another process has it.
     const ids = new Set(held.map(({ id }) => id));
     for (const [id, delivery] of this.#deliveries) {
       if (ids.has(id)) continue;
@@ -84,7 +84,7 @@ export class Webhooks {
     const hook = parseHook(held.text);
     if (hook === undefined) {
       if (this.#unreadable.get(held.id) !== held.text)
-        log.error({ hook: held.id.slice(0, 16) }, 'a webhook cannot be read: it gets nothing');
+        log.error({ hook: held.id.slice(0, 16) }, 'the record of a webhook cannot be read: it gets no events');
       this.#unreadable.set(held.id, held.text);
       return;
     }
