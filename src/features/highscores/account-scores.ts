@@ -14,7 +14,7 @@ import { GameId } from '../catalogue/model.ts';
 import { archivesKept, operatedBoardKeys } from './archives.ts';
 import { boardKeys, BoardEntry, boardLibrary, parseEntries, seasonKeys, seasonLibraries } from './model.ts';
 
-/** What boards hold of an account. */
+/** Entries of an account on boards. */
 
 export const boardsOf = defineScript({
   file: new URL('boards-of.lua', import.meta.url),
@@ -87,9 +87,9 @@ export const listSeasons = defineScript({
 });
 
 /**
- * Removes the entries of a deleted account from all boards that its set names, from their archives and their seasons, and the account from
- * the prizes of seasons. The set stays: on a Cluster a score that was on its way may arrive later, and the next call removes it.
- * @param guests that moved into the account: a prize may be in the name of one
+ * Removes the entries of a deleted account from all boards that its set names, with their archives and seasons, and removes the account
+ * from the prizes of seasons. The set stays, because on a Cluster a score may arrive late; the next call removes it.
+ * @param guests guests that moved into the account: a prize may name one of them
  */
 export async function removeScores(accountId: string, guests: readonly string[], scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
@@ -105,8 +105,8 @@ export async function removeScores(accountId: string, guests: readonly string[],
 }
 
 /**
- * Takes the entries of a banned account off all boards and seasons, or gives them back. Archives keep theirs: only operators see them. An entry that
- * a reset brought into an archive while it was hidden stays out of that list.
+ * Hides the entries of a banned account on all boards and seasons, or shows them again. Archives are not changed: only operators see them.
+ * An entry that was hidden when a reset archived it stays hidden there.
  */
 export async function hideScores(accountId: string, isHidden: boolean, scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
@@ -115,18 +115,18 @@ export async function hideScores(accountId: string, isHidden: boolean, scripts: 
     for (const { keys } of [boardOf(game), ...(await seasonsOf(game, scripts))])
       await scripts.run(hideEntry, { ...keys, version }, { game, accountId, isHidden: isHidden ? 1 : 0 });
   };
-  // An account may be on thousands of boards. Calls of one turn share a command.
+  // An account may be on thousands of boards. Calls in one turn of the event loop share a command.
   for (let start = 0; start < games.length; start += BOARDS_AT_ONCE)
     await Promise.all(games.slice(start, start + BOARDS_AT_ONCE).map(hideOn));
 }
 
-/** Boards on which entries are hidden, shown or handed over at a time: about a millisecond of Redis. */
+/** Boards on which entries are hidden, shown or moved at a time: about a millisecond of Redis. */
 const BOARDS_AT_ONCE = 50;
 
-/** Accounts whose payouts one script forgets: less than a millisecond of Redis. */
+/** Accounts that one script removes from payouts: less than a millisecond of Redis. */
 const ACCOUNTS_AT_ONCE = 100;
 
-/** Shows the entries of an account under another name, in archives and seasons too. @returns how many */
+/** Changes the name of an account's entries, in archives and seasons too. @returns their number */
 export async function renameScores(accountId: string, name: string, scripts: ScriptRunner): Promise<number> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   let renamed = 0;
@@ -163,21 +163,21 @@ export const OwnScore = BoardEntry.omit({ rank: true })
       .number()
       .int()
       .optional()
-      .meta({ description: 'The number of the old board that has it, since an operator reset the board.' }),
-    season: z.string().optional().meta({ description: 'The season whose board has it. Left out for the board of all time.' }),
+      .meta({ description: 'The number of the archive with this entry. Left out for the current board.' }),
+    season: z.string().optional().meta({ description: 'The season of the board. Left out for the board of all time.' }),
   })
   .meta({
     id: 'OwnScore',
     example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2b', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
   });
 
-/** Boards, archives and seasons that one call of `scoresPage` reads. One board with more of them comes whole. */
+/** Boards, archives and seasons that one call of `scoresPage` reads. A board with more archives and seasons is read in one call. */
 const TABLES_A_CALL = 20;
 
 /**
  * The caller's entries on some boards, on their archives and in their seasons. An entry may come twice.
- * @param cursor `0` at first. The answer's is `0` after the last page
- * @returns `looks`: how many sets, boards, archives and seasons the page read
+ * @param cursor `0` at first. The answer's cursor is `0` after the last page
+ * @returns `looks`: number of sets, boards, archives and seasons that were read
  */
 export async function scoresPage(
   caller: ScriptCaller & { readonly accountId: string },
@@ -220,11 +220,11 @@ async function ownScores(
 }
 
 /**
- * Hands a guest's entries over to the account that the guest moved into, in archives and seasons too. If both have an entry on a board, the better
- * one stays.
- * For each board the account's set names the board first, then the entry moves, then the guest's set forgets the board. So an
- * interrupted call can be repeated, and no entry is ever without a set that names its board.
- * @param isLast `false`: the guest's set forgets nothing, because an entry of it may still arrive
+ * Moves a guest's entries to the account that the guest moved into, in archives and seasons too. If both have an entry on a board, the
+ * better one stays.
+ * For each board the account's set first names the board, then the entry moves, then the guest's set drops the board. So an interrupted
+ * call can be repeated, and a set names the board of each entry at any time.
+ * @param isLast `false`: the guest's set drops nothing, because an entry of the guest may still arrive
  * @returns whether the guest's set names a board
  */
 export async function moveScores(
@@ -249,14 +249,14 @@ export async function moveScores(
       isHidden ||= moved === 'moved_hidden';
       return true;
     };
-    // First the board, as in `boardsWith`. The deletion of an account removes the guest's entries.
+    // The board first, as in `boardsWith`. If the account was deleted, its deletion removes the guest's entries too.
     if (!(await hand(boardOf(game)))) return !isLast;
     const others = await otherBoardsOf(game, scripts);
     for (let start = 0; start < others.length; start += BOARDS_AT_ONCE)
       if ((await Promise.all(others.slice(start, start + BOARDS_AT_ONCE).map(hand))).includes(false)) return !isLast;
     if (isLast) await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
-  // A ban that began or ended meanwhile has missed these entries.
+  // A ban that began or ended meanwhile may have missed these entries.
   if (games.length > 0 && (isHidden || (await standingOf(accountId, scripts)).word === 'banned'))
     await new Queue(BANS_DUE, scripts, true).bring(accountId, 0);
   return !isLast && games.length > 0;
@@ -269,7 +269,7 @@ interface BoardEntries {
   readonly season?: string;
 }
 
-/** What a game's board, its archives and its seasons share. */
+/** Keys that a game's board, its archives and its seasons share. */
 function sharedKeys(game: string): { readonly version: string; readonly removed: string } {
   return { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
 }
@@ -302,7 +302,7 @@ async function otherBoardsOf(game: string, scripts: ScriptRunner): Promise<Board
   ];
 }
 
-/** A game's board, then its archives and seasons: a reset that comes before the board was dealt with has put its entries into an archive. */
+/** A game's board, then its archives and seasons. In this order an entry that a reset moves from the board to an archive is not missed. */
 async function* boardsWith(game: string, scripts: ScriptRunner): AsyncGenerator<BoardEntries> {
   yield boardOf(game);
   yield* await otherBoardsOf(game, scripts);

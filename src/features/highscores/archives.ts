@@ -2,7 +2,7 @@ import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 
-/** The keys of a board that operators make. All share the board's tag. */
+/** The keys of a board that only operators' changes create. All share the board's hash tag. */
 export const operatedBoardKeys = {
   /** A hash: the archives of the board, by number, `{at, by, reason, entries, droppedAt?}` in JSON. */
   archives: (game: string) => `{board:${game}}:archives`,

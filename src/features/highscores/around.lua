@@ -1,6 +1,6 @@
--- Reads a player's entry and those around it, best first.
+-- Reads a player's entry and the entries around it, best first.
 -- KEYS scores, players, secret
--- ARGV order, limit (entries on each side), account_id, player_id ('' for that of the account), period, season (as of board_for)
+-- ARGV order, limit (entries on each side), account_id, player_id ('': the player of the account), period, season (as of board_for)
 -- Prologue prologue-check.lua
 -- Library board.lua: entry_of, entry_of_account, rank_of, range
 -- Library season.lua: board_for
@@ -15,7 +15,7 @@ if player_id == '' then own = entry_of_account(secret, shown_players, account_id
 local index = own and redis.call(is_ascending and 'ZRANK' or 'ZREVRANK', shown_scores, own.member)
 if not index then return {'none', id, ends} end
 local from, rank = math.max(0, index - limit), 1
--- The entry before the first one tells most ranks: only equal scores have to be counted.
+-- Also reads the entry before the first one: the rank then needs a count only if the two scores are equal.
 local before = from > 0 and 1 or 0
 local found = range(shown_scores, is_ascending, from - before, index + limit)
 if before == 1 then rank = found[2] == found[4] and rank_of(shown_scores, found[4], is_ascending) or from + 1 end

@@ -44,8 +44,8 @@ export const aroundMe = endpoint({
   keyScope: 'scores',
   summary: "The caller's entry on a game's board, and the entries around it.",
   description:
-    'A caller without a score gets `you: null` and no entries. Without a caller `playerId` names the player: it is ignored otherwise. With ' +
-    'neither 401 `identity_required`. Each 20 entries count as a request.',
+    'A caller without a score gets `you: null` and no entries. A request without a caller names the player by `playerId`, which is ' +
+    'otherwise ignored; with neither it is 401 `identity_required`. Each 20 entries count as a request.',
   params: BoardParams,
   query: z.object({
     installId: OptionalInstallId,

@@ -36,7 +36,7 @@ async function checkCounter(game: string, counter: string, look: Look): Promise<
   return [{ kind: 'wrong_counter', subject: `board ${game}`, text: `Its counter ${counter} is "${number}", which is no whole number.` }];
 }
 
-/** Each game in the account's set has the account among its players, and shows the entry unless the account is banned. */
+/** Checks that each game in the account's set has the account as a player, and shows the entry unless the account is banned. */
 async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   const findings: Finding[] = [];
   const subject = `account ${id}`;
@@ -65,19 +65,19 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   return findings;
 }
 
-/** The id of an account's player on a board. '' on a board without a secret: either it has no players, or `BoardCheck` reports it. */
+/** The player id of an account on a board. '' on a board without a secret: it has no players, or `BoardCheck` reports it. */
 async function playerIdOn(game: string, accountId: string, look: Look): Promise<string> {
   const secret = (await look.ask('GET', boardKeys.secret(game))) as string | null;
   return secret === null ? '' : playerIdOf(secret, accountId);
 }
 
 /**
- * Whether the set names the board because of a move that is under way (`moveScores`): the account's set names it before the guest's
- * entry arrives, and the guest's set after the entry has left. The queue of moves has to hold such a guest (`moveAuditor`).
+ * Whether the set names the board because of an unfinished move (`moveScores`): the account's set names it before the guest's entry
+ * arrives, and the guest's set still names it after the entry has left. The queue of moves has to hold such a guest (`moveAuditor`).
  */
 async function isHandedOver(id: string, game: string, look: Look): Promise<boolean> {
   const { target, guests, deleted } = await standingIn(id, look);
-  // The set of an account that is being erased stays until the last look.
+  // The set of a deleted account stays until its deletion is complete.
   if (deleted !== undefined) return !deleted.isClosed;
   if (target !== undefined || guests.length === 0) return target !== undefined;
   const players = await Promise.all(guests.map((guest) => playerIdOn(game, guest.id, look)));
@@ -86,8 +86,8 @@ async function isHandedOver(id: string, game: string, look: Look): Promise<boole
 }
 
 /**
- * Whether an operator took the account's entry off the board: alone, or with the whole board. Once the entries of an archive are deleted,
- * any account may have had one there.
+ * Whether an operator removed the account's entry from the board, alone or with the whole board. If the entries of an archive were deleted,
+ * any account may have had an entry there.
  */
 async function wasTakenOff(id: string, game: string, look: Look): Promise<boolean> {
   const { removed, archives, archivedPlayers } = operatedBoardKeys;
@@ -111,13 +111,13 @@ async function checkArchives(game: string, look: Look): Promise<Finding[]> {
     if (record === undefined || record.droppedAt !== undefined) continue;
     const entries = (await look.ask('ZCARD', operatedBoardKeys.archivedScores(game, Number(number)))) as number;
     const differs = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
-    // Moves of guests and deletions of accounts take entries out.
+    // Fewer entries are fine: moves of guests and deletions of accounts remove some.
     if (entries > record.entries) findings.push({ kind: 'wrong_archive', subject, text: differs });
   }
   return findings;
 }
 
-/** The entries of an archive belong to a record. */
+/** Checks that the entries of an archive have a record. */
 async function checkArchived(game: string, number: number, look: Look): Promise<Finding[]> {
   if ((await look.ask('HEXISTS', operatedBoardKeys.archives(game), String(number))) === 1) return [];
   return [{ kind: 'orphan_archive', subject: `board ${game}`, text: `It has entries of an archive ${number} without a record.` }];

@@ -12,12 +12,12 @@ const FRESH_MS = 100;
 const BOARDS_AT_HAND = 1000;
 
 /**
- * How long a submission's answer waits after its board has come to another primary of a Cluster. Another process may not know of the
- * move yet. It hears nothing of the submission then, but all that it has cached of the board was read before the move.
+ * How long a submission's answer waits after its board has moved to another primary of a Cluster. A process that does not know of the move
+ * yet gets no message about the submission. After this time its cached list, which was read before the move, is no longer fresh.
  */
 export const SETTLING_MS = FRESH_MS;
 
-/** Every answer that shows a list holds these texts. */
+/** Texts that are part of each answer with a list. */
 export interface ListText {
   /** The list in JSON. */
   readonly text: string;
@@ -33,14 +33,14 @@ interface Top {
   /** The version (`submit.lua`). Two lists of one version and one order are equal. */
   readonly version: string;
   readonly order: ScoreOrder;
-  /** On the clock of `performance.now()`, in milliseconds. */
+  /** A time of `performance.now()`. */
   readonly freshUntil: number;
 }
 
-/** What the process knows of a board. A message about the board replaces the object, so that late results go nowhere. */
+/** The cached state of a board. A message about the board replaces the object, so that late results are not cached. */
 class Board {
   top: Top | undefined;
-  /** The answer of a read that is under way. Readers join it until `joinUntil`. */
+  /** The answer of a running read. Readers join it until `joinUntil`. */
   reading: Promise<Encoded> | undefined;
   joinUntil = 0;
 
@@ -49,47 +49,46 @@ class Board {
   }
 }
 
-/** The subscription to a board's channel. A loss replaces the object, so that a late confirmation goes nowhere. */
+/** The subscription to a board's channel. A lost subscription replaces the object, so that a late confirmation has no effect. */
 interface Hearing {
   state: 'none' | 'asked' | 'confirmed';
 }
 
-/** A board at hand. */
+/** A board in the cache. */
 class Held {
   board = new Board();
   hearing: Hearing = { state: 'none' };
 }
 
 /**
- * Cached top tens: a process reads each from Redis about ten times a second, however many clients read or submit. Beside a
- * cached list lies its version. A submission sends the version to Redis, and gets the list only if the version has changed.
- * Otherwise Redis reads no list, and the process parses and encodes none: that saves 5 µs of Redis and 8 of the process.
+ * Cached top tens: a process reads each from Redis about ten times a second, however many clients read or submit. The cache also has
+ * the list's version. A submission sends the version to Redis, and gets the list only if the version has changed. Otherwise Redis
+ * reads no list, and the process parses and encodes none: that saves 5 µs of Redis and 8 µs of the process.
  *
- * What a reader gets holds every submission that was answered before the request:
+ * A reader's list includes every submission that was answered before the request:
  *
- * 1. Of this process: its scripts run on one connection, and their answers arrive in the order in which the scripts ran
- *    (`ScriptRunner`). So the last list that arrived is the newest, and a read that is under way when a submission is answered
- *    ran after it. On a Cluster submissions whose callers lie on different primaries take different ways through the process, and
- *    may overtake each other: of two fresh lists, the one with the higher version is kept.
- * 2. Of another process: Redis publishes each change of a top ten on the board's channel, and the other process answers its
- *    client once the message is written (`submit.ts`). The message replaces the `Board`. Readers that come later do not join a
- *    read that began before, and neither its result nor that of a submission that began before is cached.
- * 3. Both at once: a submission that ends after such a message drops what was read since, which may lack its score.
+ * 1. Submissions to this process: its scripts run on one connection, and their answers arrive in the order in which the scripts ran
+ *    (`ScriptRunner`). So the last list that arrived is the newest, and a read that still runs when a submission is answered ran after
+ *    it. On a Cluster the scripts of submissions whose callers are on different primaries may overtake each other: of two fresh lists,
+ *    the cache keeps the one with the higher version.
+ * 2. Submissions to another process: Redis publishes each change of a top ten on the board's channel, and the other process answers
+ *    its client once the message is written (`submit.ts`). The message replaces the `Board`. Later readers do not join an earlier
+ *    read, and the results of earlier reads and submissions are not cached.
+ * 3. Both at once: a submission that ends after such a message drops lists that were read since, because they may lack its score.
  *
- * A board is cached only while its channel is subscribed to, and only what was asked for after the subscription was confirmed. The
- * subscription begins at the second use of a board that is still at hand: a board that is used once costs none. A lost subscription
- * drops the board.
+ * A board is cached only while its channel is subscribed to, and only lists that were requested after the subscription was confirmed.
+ * The subscription begins at the second use of a board in the cache, so a board that is used once needs none. A lost subscription
+ * drops the cached list.
  *
- * Only a read of the list makes it fresh, never an unchanged version. An operator's edit in Redis does not change the version, nor
- * does a process whose catalogue gives the game the other order. Answers show such a change
- * within `FRESH_MS`.
+ * Only a read of the list makes it fresh, never an unchanged version: an operator's edit in Redis does not change the version, nor
+ * does a process whose catalogue gives the game the other order. Answers show such a change within `FRESH_MS`.
  */
 export class BoardCache {
-  /** What this process publishes on the channels, so that it can ignore its own messages. */
+  /** The name that this process publishes on the channels, so that it can ignore its own messages. */
   readonly publisher = randomBytes(9).toString('base64url');
-  /** Of which this process makes the secrets of new boards. */
+  /** From which this process makes the secrets of new boards. */
   readonly seed = randomBytes(24).toString('base64url');
-  /** No other process submits to this Redis. A reader then answers at once, without waiting for `heard()`. */
+  /** True: no other process submits to this Redis. Readers then need not wait for `heard()`. */
   readonly isAlone: boolean;
   readonly #subscriber: BoardSubscriptions;
   readonly #boards: LruCache<string, Held>;
@@ -105,7 +104,7 @@ export class BoardCache {
     subscriber.on('message', (channel, publisher) => {
       if (publisher === this.publisher) return;
       const game = gameOf(channel);
-      // `peek`: submissions of other processes do not keep a board at hand that this process does not use.
+      // `peek`: submissions to other processes must not keep a board in the cache that this process does not use.
       const held = game === undefined ? undefined : this.#boards.peek(game);
       if (held !== undefined) held.board = new Board();
     });
@@ -118,7 +117,7 @@ export class BoardCache {
     });
   }
 
-  /** The answer to a reader, or the promise of one that is being read; undefined if none is fresh enough. */
+  /** The answer for a reader, or its promise while Redis reads it. Undefined: no fresh list. */
   find(game: string): Encoded | Promise<Encoded> | undefined {
     const board = this.#boards.get(game)?.board;
     if (board === undefined) return undefined;
@@ -134,7 +133,7 @@ export class BoardCache {
   read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: string, ...words: string[]]>): Promise<Encoded> {
     const { board, hearing } = this.#use(game);
     const freshUntil = freshUntilOf(hearing);
-    // A read that has ended is not joined: its list may be older than the cached one, and a failure is not shared.
+    // Readers must not join a finished read: its list may be older than the cached one, and a failure is not shared.
     const ended = (): void => {
       if (board.reading === reading) board.reading = undefined;
     };
@@ -155,8 +154,8 @@ export class BoardCache {
   }
 
   /**
-   * To be called before a script is sent that submits a score or reads where an account stands.
-   * @param isApart the script runs on another connection than reads do, so its answer may overtake theirs
+   * To be called before sending a script that submits a score or reads an account's own entry.
+   * @param isApart the script runs on another connection than reads, so its answer may overtake theirs
    */
   call(game: string, order: ScoreOrder, isApart = false): BoardCall {
     const held = this.#use(game);
@@ -167,7 +166,7 @@ export class BoardCache {
     const isCounted = hearing.state === 'confirmed';
     return {
       known: known?.version ?? '',
-      // A subscription that was confirmed or lost meanwhile may have been counted or not.
+      // If the subscription was confirmed or lost meanwhile, the script may or may not have counted it.
       others: (listeners) => listeners - (isCounted && held.hearing === hearing ? 1 : 0),
       listOf: (words) => {
         if (known !== undefined && words[2] === known.version) return known.list;
@@ -184,9 +183,8 @@ export class BoardCache {
   }
 
   /**
-   * Resolves at the end of this turn of the event loop, when everything that had arrived at its start has been read. A reader
-   * waits for it because the message about an earlier submission may have arrived before the reader's request and yet be
-   * read after it.
+   * Resolves at the end of this turn of the event loop, when all data that had arrived at its start has been read. A reader waits for
+   * it because the process may read the message about an earlier submission after the reader's request, although it arrived before.
    */
   heard(): Promise<void> {
     this.#turn ??= new Promise((resolve) => {
@@ -204,8 +202,8 @@ export class BoardCache {
   }
 
   /**
-   * The read leaves at the end of this turn of the event loop (`ScriptBatches`). Readers that come before then may join it: it holds
-   * all that was answered before their requests. Otherwise each of a crowd's readers would read a board that is not cached yet.
+   * The read is sent at the end of this turn of the event loop (`ScriptBatches`). Readers that come before may join it: it includes all
+   * submissions answered before their requests. Otherwise each of many readers would read a board that is not cached yet.
    */
   #shareUntilSent(board: Board, reading: Promise<Encoded>): void {
     board.joinUntil = Infinity;
@@ -220,7 +218,7 @@ export class BoardCache {
       await this.#subscriber.subscribe(boardKeys.channel(game));
       hearing.state = 'confirmed';
     } catch {
-      // Redis is away, or the board's slot moves: the next use asks again.
+      // Redis is down, or the board's slot is being moved: the next use subscribes again.
       hearing.state = 'none';
     }
   }
@@ -248,7 +246,7 @@ export class BoardCache {
 
 type BoardSubscriptions = Pick<Subscriptions, 'on' | 'subscribe' | 'unsubscribe'>;
 
-/** A submission under way, or the read of an own entry. */
+/** A running submission, or the read of an own entry. */
 export interface BoardCall {
   /** The version of the list that the process has for the answer; '' if it has none. */
   readonly known: string;
@@ -268,7 +266,7 @@ export interface BoardCall {
 
 /** Whether a list that has just arrived is older than the cached one. */
 function isOlder(read: Top, cached: Top | undefined): boolean {
-  // The counter of versions begins again if it is lost. A list that is not fresh is shown to nobody.
+  // If the counter of versions is lost, it begins again. So a cached list counts only while it is fresh.
   return cached !== undefined && performance.now() < cached.freshUntil && Number(read.version) < Number(cached.version);
 }
 

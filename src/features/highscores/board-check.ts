@@ -6,7 +6,7 @@ import { arrivalOf, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePla
 import { hiddenWithoutBan } from './hidden-entries.ts';
 import { boardKeys, seasonKeys } from './model.ts';
 
-/** The check lists so many findings of one kind for a board, and looks again at so many suspects. */
+/** Most findings of one kind for a board, and most suspects that are checked again. */
 const LISTED = 5;
 const SUSPECTS = 10_000;
 
@@ -37,7 +37,7 @@ export async function checkHasPlayers({ subject, scores, players }: Tables, look
 
 /**
  * Checks a board. It reads all players and then all scores, and keeps 64 bits of each member to find scores without a player. Submissions
- * go on meanwhile, so the check looks at each suspect again, for itself.
+ * go on meanwhile, so the check reads each suspect again by itself.
  */
 export class BoardCheck {
   readonly #game: string;
@@ -53,7 +53,7 @@ export class BoardCheck {
   readonly #hidden = new Set<string>();
   #highestArrival = 0;
 
-  /** @param season its board in place of that of all time */
+  /** @param season the season whose board is checked. Default: the board of all time */
   constructor(game: string, look: Look, season?: string) {
     this.#game = game;
     this.#tables = season === undefined ? boardTables(game) : seasonTables(game, season);
@@ -97,7 +97,7 @@ export class BoardCheck {
         players.push({ id, member, accountId: player.accountId });
       }
       if (players.length === 0) continue;
-      // Other clients may write in between: each suspect is looked at again.
+      // Other clients may write in between: each suspect is checked again.
       const isNamed = players.map(({ accountId }): Command => ['SISMEMBER', ofAccount(accountId), this.#game]);
       const commands: Command[] = [['ZMSCORE', this.#tables.scores, ...players.map(({ member }) => member)], ...isNamed];
       const [standing, ...named] = await Promise.all(commands.map((command) => this.#look.ask(...command)));
@@ -137,7 +137,7 @@ export class BoardCheck {
     this.#find('player_without_score', withoutScore);
   }
 
-  /** A player's entry, and whether it is among the scores. A submission replaces the entry: then the new one has to be. */
+  /** A player's entry, and whether it is among the scores. If a submission replaces the entry meanwhile, the new entry has to be. */
   async #standingOf(id: string): Promise<{ accountId: string; member: string; stands: boolean } | undefined> {
     let known: string | undefined;
     for (;;) {
@@ -154,7 +154,7 @@ export class BoardCheck {
     }
   }
 
-  /** A score that stands before and after all players were read, and is none of theirs, has no player. */
+  /** A score has no player if it existed before and after all players were read, and belongs to none of them. */
   async #checkStrangers(): Promise<void> {
     if (this.#strangers.size === 0) return;
     for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players))

@@ -7,7 +7,7 @@ import { topKeys, topScript } from './top.ts';
 /** Watchers get the top ten at most twice a second. */
 const POLLED_EVERY_MS = 500;
 
-/** A top ten as watchers get it. Its version may go back, where older data was restored. */
+/** A top ten as watchers get it. Its version may fall after older data was restored. */
 class BoardState extends PolledState {
   readonly version: string;
 
@@ -19,8 +19,8 @@ class BoardState extends PolledState {
 }
 
 /**
- * The feed of boards. The process asks twice a second for the version of each board that somebody watches, and gets the top ten where it
- * has changed: a board may change a thousand times in between.
+ * The feed of boards. Twice a second the process asks Redis for the version of each watched board, and gets the top ten if it has changed.
+ * It does not follow each change, because a board may change a thousand times in between.
  */
 export function boardFeed({
   scripts,
@@ -44,7 +44,7 @@ export function boardFeed({
       Promise.all(
         known.map(({ id, state }) => {
           const read = fetchOne(id, state as BoardState | undefined);
-          // The primary of this board may be away: its watchers keep what they have, and the watchers of other boards get theirs.
+          // If the primary of this board is down, its watchers keep their list, and the watchers of other boards still get theirs.
           return state === undefined ? read : read.catch((): Fetched => ({ state: 'same', relayed: 0 }));
         }),
       ),

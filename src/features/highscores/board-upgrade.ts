@@ -14,12 +14,12 @@ const upgradeScript = defineScript({
   library: boardLibrary,
 });
 
-/** Entries of one script: 3 ms of Redis. */
+/** Entries that one script converts: 3 ms of Redis. */
 const ENTRIES_AT_ONCE = 200;
 
 /**
- * From version 3 to 4: a board's entry holds its name once, and the player's id leads to the account. Archives are changed too. Until the
- * end a board has entries of both kinds, which readers show alike; nobody submits before.
+ * From version 3 to 4: a board's entry holds its name once, and the player's id leads to the account. Archives are converted too. During
+ * the upgrade a board has entries of both kinds. Readers show both; submissions are accepted only after the upgrade.
  */
 export const upgradeBoards: Upgrade['run'] = async (redis, keysLike) => {
   const scripts = new ScriptRunner(redis, { now: Date.now });
@@ -38,7 +38,7 @@ export const upgradeBoards: Upgrade['run'] = async (redis, keysLike) => {
       do {
         const [next, fields] = await redis.hscan(players, cursor, 'COUNT', ENTRIES_AT_ONCE);
         cursor = next;
-        // A small hash comes whole.
+        // HSCAN gives a small hash as a whole.
         const old = pairsOf(fields).flatMap(([field]) => (ACCOUNT_ID.test(field) ? [field] : []));
         for (let start = 0; start < old.length; start += ENTRIES_AT_ONCE)
           await scripts.run(upgradeScript, keys, { seed, accounts: old.slice(start, start + ENTRIES_AT_ONCE).join(' ') });

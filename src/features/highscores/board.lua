@@ -8,17 +8,17 @@
 --   arrivals  when the newest entry arrived
 --   secret    a random text, of which and the account's id the player id is made
 --   version   a counter: changes of the top ten
--- <place>, <player id> and <account id> have fixed lengths of 7, 10 and 22 characters, so the name needs no separator. It stands in both
--- keys: a page of a big board would otherwise look up each of its names in the hash, which was half of its cost. The hash leads from a
--- player id to the member, so a new name replaces the member. With names of up to 13 bytes a member takes 32 bytes of memory, as it would
--- without a name: that is why a place and a player id are no longer.
+-- <place>, <player id> and <account id> have fixed lengths of 7, 10 and 22 characters, so the name needs no separator. The name is in both
+-- keys: without it in `scores`, a page of a big board would look up each name in the hash, which took half of its time. The hash leads from
+-- a player id to the member, so a new name replaces the member. With a name of up to 13 bytes a member takes 32 bytes of memory, no more
+-- than without a name. A longer place or player id would break that.
 --
 -- Redis orders equal scores by their text. A place is the time at which the score arrived, by Redis's clock, in tenths of a millisecond
 -- since 1970, and higher than the places before it; on descending boards, which are read in reverse, it is HIGHEST_PLACE minus that number.
--- So the earlier of two equal scores is listed first. When the catalogue changes a game's order, its board is read in the other direction from
--- then on: the ranks are right at once, but among equal scores those from before the change are listed latest first.
+-- So the earlier of two equal scores is listed first. When the catalogue changes a game's order, its board is read in the other direction:
+-- the ranks are right at once, but equal scores from before the change are listed latest first.
 --
--- The player id leads to the account, and the account's id to the player id, without a key that holds either.
+-- `players` leads from the player id to the account. `secret` leads from the account's id to the player id, so that no further key is needed.
 local PLACE_LENGTH, HEAD_LENGTH, ACCOUNT_LENGTH = 7, 17, 22 -- the head of a member is its text without the name
 local HIGHEST_PLACE = 94 ^ PLACE_LENGTH - 1 -- the digits of a place are the 94 visible characters of ASCII
 local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz' -- of player ids, base 64
@@ -30,13 +30,13 @@ local function digits_of(number)
     byte(DIGITS, floor(number / 262144) % 64 + 1), byte(DIGITS, floor(number / 16777216) % 64 + 1)
 end
 
--- 60 bits of the hash: the lowest 30 of the first 32, and those of the next 32. A text for each digit would take Redis 1.6 µs more.
+-- 60 bits of the hash: the lowest 30 bits of its first and its second 32 bits. A string operation for each digit would take Redis 1.6 µs more.
 local function id_of(secret, account_id)
   local hash, char = redis.sha1hex(secret .. account_id), string.char
   return char(digits_of(tonumber(string.sub(hash, 1, 8), 16))) .. char(digits_of(tonumber(string.sub(hash, 9, 16), 16)))
 end
 
--- The player id of the first entry of a board, which gets a secret made of `seed`.
+-- The player id of the first entry of a board. The board gets a secret made from `seed`.
 local function make_player_id(secret_key, seed, account_id)
   local secret = redis.sha1hex(seed .. secret_key)
   redis.call('SET', secret_key, secret)
@@ -75,15 +75,15 @@ local function entry_of(players, player_id)
   return {player_id = player_id, account_id = account_in(text), place = place, name = name, member = place .. player_id .. name}
 end
 
--- The entry of an account, its player id (nil if the board has no secret yet), and whether another account has this player id, as on one
--- board of a million in two million. Under another secret each player would get a second entry, so a board that has lost its secret serves
--- nobody.
+-- The entry of an account, its player id (nil if the board has no secret yet), and whether another account has this player id. On a board
+-- of a million players the chance of such a collision is 1 in 2 million. A board that has lost its secret is an error: with a new secret each
+-- player would get a second entry.
 local function entry_of_account(secret_key, players, account_id)
   local secret = redis.call('GET', secret_key)
   local player_id = secret and id_of(secret, account_id)
   local entry = entry_of(players, player_id)
   if not entry then
-    -- In data that is not upgraded yet an entry stands under the account's id (`board-upgrade.ts`): the caller has to try again.
+    -- Before the upgrade an entry has the account's id as its field (`board-upgrade.ts`): the caller has to try again.
     if redis.call('HEXISTS', players, account_id) == 1 then error('TRYAGAIN ' .. players .. ' is not upgraded yet', 0) end
     if not secret and redis.call('EXISTS', players) == 1 then error('ERR ' .. players .. ' has lost its secret', 0) end
   elseif entry.account_id ~= account_id then return nil, player_id, true end
@@ -103,10 +103,10 @@ local function take_off(scores, players, entry)
   redis.call('HDEL', players, entry.player_id, hidden_field(entry.player_id))
 end
 
--- The score of an entry that is hidden; false: it is not.
+-- The score of a hidden entry; false: the entry is not hidden.
 local function hidden_score(players, entry) return redis.call('HGET', players, hidden_field(entry.player_id)) end
 
--- Takes an entry off the lists and out of the ranks.
+-- Removes an entry from lists and ranks.
 local function hide(scores, players, entry, score)
   redis.call('ZREM', scores, entry.member)
   redis.call('HSET', players, hidden_field(entry.player_id), score)
@@ -140,8 +140,8 @@ local function is_less(one, other)
   return false
 end
 
--- The place of the first entry behind a score and a head, 0 for the best, also where the entry has left since. Then the number of entries
--- with a better score.
+-- The place of the first entry after a score and a head, 0 for the best, even if the entry with that head has left. Also returns the number
+-- of entries with a better score.
 local function behind(scores, is_ascending, score, head)
   local ahead = count_ahead(scores, score, is_ascending)
   local from, to = ahead, ahead + redis.call('ZCOUNT', scores, score, score)
@@ -155,7 +155,7 @@ local function behind(scores, is_ascending, score, head)
   return from, ahead
 end
 
--- The top ten may have changed, in another way than by a submission. Every process drops its copy: no process has the publisher -.
+-- The top ten may have changed without a submission. Every process drops its copy, because no process has the publisher '-'.
 local function changed(version, game)
   redis.call('INCR', version)
   publish('{board:' .. game .. '}', '-')

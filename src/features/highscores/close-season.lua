@@ -1,15 +1,15 @@
--- Closes a season once its end and the time before its payment are over by Redis's clock, and fixes its prizes.
+-- Closes a season after its end and the wait before its payment, by Redis's clock, and fixes its prizes.
 -- KEYS scores
 -- ARGV season
 -- Library board.lua: range
 -- Library season.lua: redis_time, season_key, current_season
 -- Answers none early(milliseconds to wait) paying paid
 --
--- A season without a score is `none` once no score can reach it any more. Until then its first one may be on its way, from a process that has
--- put the season into the queue already: the clocks of processes may be ahead of Redis's.
+-- A season without a score is `none` once no score can reach it any more. Before that, its first score may be on its way: its process has
+-- already put the season into the queue, and its clock may be ahead of Redis's.
 --
--- `closed` moves to the end of the season, so that no score reaches it any more, whatever the clock shows. The score
--- in the last place that wins a prize is fixed as the least score for it, so later removals of entries change no prize.
+-- `closed` moves to the end of the season, so that no later score reaches it, even if the clock is set back. For each prize the score of the
+-- last winning place is fixed as the threshold, so that entries which leave later change no prize.
 local season_hash = season_key(scores, 'season:' .. season)
 local facts = redis.call('HMGET', season_hash, 'state', 'endsAt', 'payAfterMs', 'order', 'prizes')
 local micros = redis_time()
@@ -30,7 +30,7 @@ local is_ascending, thresholds = facts[4] == 'asc', {}
 for up_to, coins in string.gmatch(facts[5], '(%d+):(%d+)') do
   local last = range(season_scores, is_ascending, up_to - 1, up_to - 1)
   thresholds[#thresholds + 1] = (last[2] or '*') .. ':' .. coins
-  -- Every entry reaches it.
+  -- Fewer entries than prizes: every entry wins this one.
   if not last[2] then break end
 end
 local entries = redis.call('ZCARD', season_scores)
@@ -39,7 +39,7 @@ redis.call('SET', closed_key, string.format('%.0f', math.max(ends, tonumber(redi
 redis.call('HSET', season_hash, 'state', state, 'closedAt', string.format('%.0f', millis), 'entries', string.format('%d', entries),
   'thresholds', table.concat(thresholds, ' '))
 if emits then
-  -- The event `board.season_ended`. It is of no account.
+  -- The event `board.season_ended` belongs to no account.
   local prizes, last = 0, thresholds[#thresholds] and string.match(thresholds[#thresholds], '^[^:]+')
   if last == '*' then prizes = entries
   elseif last then

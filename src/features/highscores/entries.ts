@@ -41,7 +41,7 @@ const EntriesCursor = z
   .max(100, { error: CURSOR_RULE, abort: true })
   .regex(/^[\w-]+$/, { error: CURSOR_RULE, abort: true })
   .refine((text) => placeIn(text) !== undefined, CURSOR_RULE)
-  .meta({ description: 'Leads to the next page.' });
+  .meta({ description: 'Cursor of the next page.' });
 
 export const boardEntries = endpoint({
   method: 'GET',
@@ -50,8 +50,8 @@ export const boardEntries = endpoint({
   caller: 'none',
   summary: "A page of a game's board, best first.",
   description:
-    'A page begins behind the last entry of the page before, also where that one has moved or left since. So no entry comes twice, and none ' +
-    'that stays in its place is skipped: a player who improves may move from a page to come to one that was read. Ranks are those at the time ' +
+    'A page begins after the last entry of the previous page, even if that entry has moved or left since. So no entry comes twice, and ' +
+    'no unchanged entry is skipped; a player who improves may move to a page that was already read. Ranks are those at the time ' +
     'of the page. Each 20 entries of a page count as a request. In a game with seasons the pages are those of the season in which the first one ' +
     'was read.',
   params: BoardParams,
@@ -74,12 +74,12 @@ export const boardEntries = endpoint({
   ) {
     const { scripts, catalogue } = services;
     const last = cursor === undefined ? undefined : placeIn(cursor)!;
-    // A cursor of a season goes on in it after its end.
+    // A season's cursor stays in that season, even after its end.
     if (last !== undefined && season !== undefined && season !== (last.season ?? ALL_TIME)) throw invalid('cursor', CURSOR_RULE);
     chargeEntries(Number(limit), meta);
     const keys = { scores: boardKeys.scores(game) };
     const args = { ...boardArgs(game, catalogue, last === undefined ? season : (last.season ?? ALL_TIME)), score: '', head: '' };
-    // One more tells whether another page follows.
+    // One entry more than the page shows whether another page follows.
     const [word, id = '', endsAt = '', place, rank, ...figures] = await scripts.run(entriesScript, keys, {
       ...args,
       ...(last === undefined ? {} : { score: last.score, head: last.head }),

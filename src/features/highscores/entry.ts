@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 
-/** The texts of a board's entries, as `board.lua` makes them. */
+/** Reads and makes the texts of a board's entries. `board.lua` makes the same texts. */
 
-/** Of player ids, base 64. */
+/** The digits of player ids, base 64. */
 const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz';
 
 const PLACE_LENGTH = 7;
 const PLAYER_ID_LENGTH = 10;
 const ACCOUNT_ID_LENGTH = 22;
 
-/** The digits of a place are the visible characters of ASCII. Texts of one length are in the order of their numbers. */
+/** The digits of a place are the visible characters of ASCII, so that texts of one length sort as their numbers. */
 const [FIRST_DIGIT, PLACE_BASE] = ['!'.charCodeAt(0), 94];
 const HIGHEST_PLACE = PLACE_BASE ** PLACE_LENGTH - 1;
 
@@ -19,7 +19,7 @@ export const PLAYER_ID = /^[\w-]{10}$/;
 export const HEAD_LENGTH = PLACE_LENGTH + PLAYER_ID_LENGTH;
 export const HEAD_PATTERN = '[!-~]{7}[\\w-]{10}';
 
-/** What `players` holds of an entry. */
+/** An entry's record in `players`. */
 export interface PlayerRecord {
   readonly accountId: string;
   readonly place: string;
@@ -32,7 +32,7 @@ export function parsePlayer(text: string): PlayerRecord | undefined {
   return accountId === undefined ? undefined : { accountId, place: place!, name: name! };
 }
 
-/** The member of a player in the sorted set, also of one whose text in `players` cannot be read. */
+/** The member of a player in the sorted set, even if its text in `players` is unreadable. */
 export function memberOf(playerId: string, text: string): string {
   const end = ACCOUNT_ID_LENGTH + PLACE_LENGTH;
   return text.slice(ACCOUNT_ID_LENGTH, end) + playerId + text.slice(end);
@@ -63,8 +63,8 @@ export function placeText(arrival: number, isAscending: boolean): string {
 }
 
 /**
- * When the score of a member arrived, in tenths of a millisecond since 1970. A board whose order changed has places of both kinds: those of
- * a descending board lie in the upper half, where no time lies before the year 2072.
+ * When the score of a member arrived, in tenths of a millisecond since 1970. A board whose order changed has places of both kinds. Places
+ * of a descending board are in the upper half of the range; no time before the year 2072 is.
  */
 export function arrivalOf(member: string): number {
   let place = 0;
@@ -75,7 +75,7 @@ export function arrivalOf(member: string): number {
 }
 
 /**
- * What a member of the sorted set tells of its entry. A damaged time may show as 1970, so that one damaged entry does not hide the others.
+ * Parses a member of the sorted set. A damaged time shows as 1970 and is no error, so that one damaged entry does not hide the others.
  */
 export function entryIn(member: string): { playerId: string; name: string; at: string } {
   if (OLD_MEMBER.test(member)) return oldEntryIn(member);
@@ -84,8 +84,8 @@ export function entryIn(member: string): { playerId: string; name: string; at: s
 }
 
 /**
- * Of data of version 3, until it is upgraded: '<arrival 12><at 9><player id 12><name>'. The arrival counts from 1, or down from 999999999999.
- * A place and an id of today have twelve digits like these for less than one member in 10^11.
+ * A member of version 3, until the upgrade: '<arrival 12><at 9><player id 12><name>'. The arrival counts from 1, or down from 999999999999.
+ * Fewer than one member of today in 10^11 matches this.
  */
 const OLD_MEMBER = /^(?:0000|9999)\d{8}/;
 
@@ -94,7 +94,7 @@ function oldEntryIn(member: string): ReturnType<typeof entryIn> {
   return { playerId: member.slice(21, 33), name: member.slice(33), at };
 }
 
-/** The id of an account's player on a board, of which and of the board's secret it is made. */
+/** The player id of an account on a board, made from the account's id and the board's secret. */
 export function playerIdOf(secret: string, accountId: string): string {
   const hash = createHash('sha1')
     .update(secret + accountId)

@@ -6,9 +6,9 @@ import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';
 import { hiddenField, memberOf, parsePlayer } from './entry.ts';
 import { boardKeys } from './model.ts';
 
-/** What the audit asks of hidden entries: an entry is hidden while its account is banned, and only then. */
+/** Checks of the audit: an entry is hidden exactly while its account is banned. */
 
-/** The queue of bans takes an account over after a minute at most. Clocks may differ by the rest. */
+/** The queue of bans takes an account over within a minute. The rest allows for a difference of clocks. */
 const LATEST_DUE_MS = 120_000;
 
 /** Whether the account is banned, and the queue has nothing left to hide. */
@@ -23,7 +23,7 @@ export async function isShown(game: string, playerId: string, look: Look): Promi
 
 /**
  * @param players the key of a board's or a season's players
- * @param playerIds whose entries were hidden a moment ago
+ * @param playerIds players whose entries were hidden when they were read
  * @returns a sentence for each entry that is hidden without a ban
  */
 export async function hiddenWithoutBan(players: string, playerIds: Iterable<string>, look: Look): Promise<string[]> {
@@ -43,7 +43,7 @@ async function isBanned(accountId: string, look: Look): Promise<boolean> {
   return banAt(await standingIn(accountId, look), Date.now()) !== undefined;
 }
 
-/** Whether a ban began or ended a moment ago: the queue holds the account until its entries are hidden or shown. */
+/** Whether a ban has just begun or ended: the queue holds the account until its entries are hidden or shown. */
 async function isDue(accountId: string, look: Look): Promise<boolean> {
   const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(BANS_DUE, accountId)));
   return dueAt !== undefined && dueAt < Date.now() + LATEST_DUE_MS;

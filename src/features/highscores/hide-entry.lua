@@ -5,7 +5,7 @@
 -- Library season.lua: keep_payout, bar_payout
 -- Answers changed none
 --
--- A payout is refused if the account is banned when it would be paid. An entry that was hidden when its season was closed wins nothing.
+-- An account that is banned at the time of the payment gets no payout. An entry that was hidden when its season was closed wins nothing.
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end
 local hidden = hidden_score(players, entry)

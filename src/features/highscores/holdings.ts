@@ -16,22 +16,22 @@ const sampleBoards = defineScript({
   readOnly: true,
 });
 
-/** Games that are shown of an account. */
+/** Games of an account that operators see. */
 const MOST_BOARDS = 100;
 
-/** Boards whose score is shown, two scripts each. */
+/** Boards of which operators see the score. Each takes two scripts. */
 const MOST_SCORES = 20;
 
 /** The account's entries on boards, in their archives and in their seasons. Its set names the boards. */
 export const scoreHolding = {
   name: 'scores',
-  // On a Cluster a score that was on its way may arrive after the deletion: the set has to lead to it until the last look.
+  // On a Cluster a score may arrive after the deletion has begun. Until its last step the set has to name the board of such a score.
   keys: [{ name: 'boards', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
   handOver: ({ guestId, accountId, isLast }, parts) => moveScores(guestId, accountId, isLast, parts),
   erase: ({ accountId, guests }, { scripts }) => removeScores(accountId, guests, scripts),
   hide: ({ accountId, isBanned }, { scripts }) => hideScores(accountId, isBanned, scripts),
   exported: {
-    shape: { scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come twice.' }) },
+    shape: { scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. An entry may come twice.' }) },
     pages: {
       letter: 's',
       first: '0',

@@ -6,8 +6,8 @@ export const liveBoard = channel({
   path: '/v1/highscores/{game}/live',
   summary: "Sends a board's ten best scores, at once and after changes, at most twice a second.",
   description:
-    'Of changes that come faster, watchers get the latest. `version` is higher after each change. In a game with seasons the list is that of ' +
-    'the current season, and a message comes at the end of each.',
+    'If changes come faster, watchers get only the latest list. `version` rises with each change. In a game with seasons the list is ' +
+    'that of the current season, and a message comes at the end of each season.',
   params: BoardParams,
   sends: { board: z.object({ type: z.literal('board'), version: z.int(), top: Top, ...seasonField }) },
   receives: {},

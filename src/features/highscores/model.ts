@@ -21,7 +21,7 @@ export const BoardParams = z.object({ game: GameId });
 
 const entryFields = {
   rank: z.number().int().min(1),
-  playerId: z.string().meta({ description: "The player's id on this board only. It tells nothing of an account or an install." }),
+  playerId: z.string().meta({ description: "The player's id on this board only. Nobody can compute an account or an install from it." }),
   name: z.string(),
   score: z.number(),
   at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
@@ -31,7 +31,7 @@ const example = { rank: 1, playerId: 'k3Jx9QmZ2b', name: 'Ada', score: 1250, at:
 
 export const BoardEntry = z.object(entryFields).meta({ id: 'HighscoreEntry', example });
 
-/** Generated clients know no reference that may be null, so this schema does not refer to `BoardEntry`. */
+/** Client generators do not support a nullable reference, so this schema does not refer to `BoardEntry`. */
 export const OwnEntry = z
   .object(entryFields)
   .nullable()
@@ -48,20 +48,19 @@ export const boardKeys = {
   players: (game: string) => `{board:${game}}:players`,
   /** When the newest entry arrived. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
-  /** A random text, of which the player ids are made. */
+  /** A random text from which the player ids are made. */
   secret: (game: string) => `{board:${game}}:secret`,
   /** A counter: changes of the top ten (`submit.lua`). */
   version: (game: string) => `{board:${game}}:version`,
   /**
-   * The channel on which scripts publish that the top ten changed. The message names the process that submitted; where nobody submitted
-   * it is `-`.
+   * The channel on which scripts announce a change of the top ten. The message names the process that submitted; `-` for other changes.
    */
   channel: (game: string) => `{board:${game}}`,
   /** A set: the games on whose boards the account has an entry. */
   ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
 
-/** The keys of a game's seasons. `season.lua` describes them, and makes their names from that of the board's `scores`. */
+/** The keys of a game's seasons. `season.lua` describes them, and derives their names from the key `scores` of the board. */
 export const seasonKeys = {
   seasons: (game: string) => `{board:${game}}:seasons`,
   closed: (game: string) => `{board:${game}}:closed`,
@@ -87,7 +86,7 @@ export const SeasonParameter = z
   .optional()
   .meta({
     description:
-      'A season of the game: 2026-11-23, 2026-W48 or 2026-11. `all`: the board of all time. Left out: the current season, in a game without seasons the board of all time.',
+      'A season of the game: 2026-11-23, 2026-W48 or 2026-11. `all`: the board of all time. Left out: the current season, or the board of all time in a game without seasons.',
     example: '2026-W48',
   });
 
@@ -102,9 +101,9 @@ export const SeasonOfBoard = z
   .object({ id: z.string(), endsAt: z.iso.datetime() })
   .meta({ id: 'BoardSeason', example: { id: '2026-W48', endsAt: '2026-11-30T00:00:00.000Z' } });
 
-/** What a reply says of the season of its board: nothing for the board of all time. */
+/** The season in a reply. Left out for the board of all time. */
 export const seasonField = {
-  season: SeasonOfBoard.optional().meta({ description: 'The season that the board is of. Left out for the board of all time.' }),
+  season: SeasonOfBoard.optional().meta({ description: 'The season of the board. Left out for the board of all time.' }),
 };
 
 /**
@@ -116,7 +115,7 @@ export function seasonIn(id: string, endsAt: string): { season?: z.output<typeof
   return id === '' ? {} : { season: { id, endsAt: new Date(Number(endsAt)).toISOString() } };
 }
 
-/** What scripts need to find the board that a reader wants (`board_for` of season.lua). @param season '' for the current one */
+/** Arguments by which scripts find the board that a reader wants (`board_for` of season.lua). @param season '' for the current one */
 export function boardArgs(
   game: string,
   catalogue: { orderOf(game: string): ScoreOrder; seasonsOf(game: string): { readonly period: string } | undefined },
@@ -130,7 +129,7 @@ export function gameOf(channel: string): string | undefined {
   return channel.startsWith('{board:') ? channel.slice('{board:'.length, -1) : undefined;
 }
 
-/** Entries that a request reads for its own price: Redis takes about as long for 20 of a big board as for another request. */
+/** Entries that count as one request: Redis needs about as long for 20 entries of a big board as for another request. */
 const ENTRIES_A_REQUEST = 20;
 
 /**
@@ -143,10 +142,10 @@ export function chargeEntries(entries: number, meta: Pick<RequestMeta, 'charge'>
   if (waitMs > 0) throw rateLimited(waitMs);
 }
 
-/** What scripts of a board share. */
+/** The library of scripts that read or change a board. */
 export const boardLibrary = new URL('board.lua', import.meta.url);
 
-/** What scripts share that know of seasons. */
+/** The library of scripts that handle seasons. */
 export const seasonLibrary = new URL('season.lua', import.meta.url);
 
 export const seasonLibraries = [boardLibrary, seasonLibrary];
@@ -154,7 +153,7 @@ export const seasonLibraries = [boardLibrary, seasonLibrary];
 /**
  * Consecutive entries of a board.
  * @param figures member, score, member, score, … best first
- * @param first where they begin: the place of the first one, 0 for the best, and its rank
+ * @param first place (0 for the best) and rank of the first entry
  */
 export function parseEntries(figures: readonly string[], first = { place: 0, rank: 1 }): z.output<typeof BoardEntry>[] {
   const entries: z.output<typeof BoardEntry>[] = [];

@@ -1,15 +1,15 @@
--- Hands a guest's entry on one board over to the account that the guest moved into. If the account has an entry too, the
--- better of the two stays; if the scores are equal, the earlier.
+-- Moves a guest's entry on one board to the account that the guest moved into. If both have an entry, the better one stays; of equal scores
+-- the earlier one.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, order, guest_id, account_id
 -- Library board.lua: entry_of_account, put, take_off, hidden_score, hide, score_of, is_less, changed
 -- Library season.lua: order_of, is_of_season, keep_payout, bar_payout
 -- Answers moved moved_hidden
 --
--- The entry gets the player id of the account. The account's set of boards names the board already (`moveScores`). The guest's set
--- forgets the board next, so `removed` need not explain to the audit why the guest has no entry. Where an operator took the guest's entry off the
--- board of all time, and a closed season kept it, the account's set names the board for that season: `removed` then explains the account. A
--- hidden entry stays so.
+-- The entry gets the player id of the account. The account's set of boards already names the board (`moveScores`), and the guest's set drops
+-- it next. So the audit expects no entry of the guest, and `removed` no longer names the guest. If an operator removed the guest's entry from
+-- the board of all time but a closed season kept it, `removed` names the account instead: its set names the board for that season only. A
+-- hidden entry stays hidden.
 local is_ascending = order_of(scores, order) == 'asc'
 local brought, is_hidden = entry_of_account(secret, players, guest_id), nil
 if brought then

@@ -1,12 +1,12 @@
--- Notes the next payouts of a season that was closed, best first.
+-- Records the next payouts of a closed season, best first.
 -- KEYS scores
 -- ARGV season, count
 -- Library board.lua: player_id_in, account_in, range, behind, HEAD_LENGTH
 -- Library season.lua: season_key, prize_of
 -- Answers more done
 --
--- `lastScore` and `lastHead` of the season's hash say where the last call ended. Entries that leave the board meanwhile were noted before
--- they left (`keep_payout`).
+-- `lastScore` and `lastHead` in the season's hash say where the last call ended. If an entry leaves the board in between, `keep_payout` has
+-- recorded its payout.
 local season_hash = season_key(scores, 'season:' .. season)
 local facts = redis.call('HMGET', season_hash, 'state', 'isNoted', 'thresholds', 'order', 'lastScore', 'lastHead')
 if facts[1] ~= 'paying' or facts[2] then return {'done'} end

@@ -1,4 +1,4 @@
--- Removes the entry of a deleted account from a board, and the note that an operator removed one.
+-- Removes the entry of a deleted account from a board, and the mark that an operator removed its entry.
 -- KEYS scores, players, version, removed, secret
 -- ARGV game, account_id
 -- Library board.lua: entry_of_account, take_off, changed

@@ -1,4 +1,4 @@
--- Shows an account's entry on a board under another name.
+-- Changes the name of an account's entry on a board.
 -- KEYS scores, players, version, secret
 -- ARGV game, account_id, name
 -- Library board.lua: entry_of_account, entry_of, put, hidden_score, hide, score_of, changed

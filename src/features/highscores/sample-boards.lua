@@ -1,4 +1,4 @@
--- Reads how many boards an account has an entry on, and some of their games.
+-- Reads the number of boards with an entry of the account, and some of their games.
 -- KEYS boards
 -- ARGV most
 -- Answers boards(count, game …)

@@ -6,15 +6,14 @@ import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';
 import { memberOf, parsePlayer } from './entry.ts';
 import { seasonKeys, SEASONS_DUE } from './model.ts';
 
-/** A season goes into the queue before its first score, at the time of its payment. Clocks may differ by a minute. */
+/** A season is put into the queue before its first score, due at its payment. Clocks may differ by a minute. */
 const LATE_MS = 60_000;
 
-/** The check lists so many findings of one kind for a season. */
+/** Most findings of one kind for a season. */
 const LISTED = 5;
 
 /**
- * Checks the seasons: the boards of each, that the queue holds each one that is not paid, and that the prizes are those of its final
- * board.
+ * Checks the boards of each season, that the queue holds each unpaid season, and that the prizes match its final board.
  */
 export const seasonAuditor: Auditor = {
   keys: [
@@ -48,7 +47,7 @@ export const seasonAuditor: Auditor = {
 
 const subjectOf = (game: string, season: string): string => seasonTables(game, season).subject;
 
-/** The queue holds a season before its first score. One that waits for longer than that has no board. */
+/** The queue holds a season before its first score. A season without a board a minute after it was due should not be there. */
 async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
   const [game = '', season = ''] = member.split(' ');
   const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', seasonKeys.season(game, season)]);
@@ -97,7 +96,7 @@ async function checkSeason(game: string, season: string, look: Look): Promise<Fi
   return find('document_without_queue', `It is ${state}, but ${text}: nobody pays its prizes.`);
 }
 
-/** What the payouts of a closed season say, against its final board. */
+/** Compares the payouts of a closed season with its final board. */
 async function checkPayouts(game: string, season: string, look: Look): Promise<Finding[]> {
   const subject = subjectOf(game, season);
   const fields = (await look.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];
@@ -117,7 +116,7 @@ async function checkPayouts(game: string, season: string, look: Look): Promise<F
     }
   look.count('prizes', sum.count);
   const paidNow = (await look.ask('HMGET', seasonKeys.season(game, season), 'paid', 'paidCoins')) as (string | null)[];
-  // A payment that goes on meanwhile changes the figures.
+  // If the figures changed meanwhile, a payment is in progress, and nothing can be said.
   if (paidNow.join() === [paid, paidCoins].join() && (Number(paid) !== sum.count || Number(paidCoins) !== sum.coins))
     texts.push(`Its payouts say that ${sum.count} were paid ${sum.coins} coins, and its figures ${paid ?? 0} and ${paidCoins ?? 0}.`);
   if (isNoted !== null)
@@ -130,8 +129,8 @@ async function checkPayouts(game: string, season: string, look: Look): Promise<F
 const FACTS = ['state', 'isNoted', 'thresholds', 'order', 'paid', 'paidCoins'] as const;
 
 /**
- * Each winner on the board has the payout of the score, unless the entry came from a guest that moved in since. A winner whose entry left
- * the board keeps the payout.
+ * Checks that each winner on the board has the payout of the score, unless the entry came from a guest that has moved since. A winner
+ * whose entry left the board keeps the payout.
  */
 async function againstBoard(
   { game, season, thresholds, order }: { game: string; season: string; thresholds: string; order: string },

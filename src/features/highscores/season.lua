@@ -1,7 +1,7 @@
 -- The seasons of a board, shared by every script that reads a board or changes one.
 -- Gives redis_time(), season_key(), season_at(), current_season(), board_for(), shown_version(), prize_of(), order_of(), is_of_season(), is_closed(), keep_payout() and bar_payout().
 --
--- A game's seasons lie behind '{board:<game>}:', where its board for all time has `scores`. They share `secret` and `arrivals` with it:
+-- The keys of a game's seasons begin with '{board:<game>}:', as the keys of its board of all time. Both share `secret` and `arrivals`:
 --   seasons              a sorted set: the ids of the seasons that have a board, by their ends in milliseconds since 1970
 --   closed               the end of the latest season that was closed, in milliseconds since 1970
 --   season:<id>          a hash: the rules that the season has since its first score, and its state
@@ -9,10 +9,10 @@
 --   season:<id>:payouts  a hash: by player id '<account id> <coins>[ <outcome>]'; '-' in place of the id of a deleted account
 --   season:<id>:unpaid   a list: the players of payouts without an outcome, best first
 --
--- A season's hash has `order`, `endsAt`, `payAfterMs`, `keep` and `prizes` ('1:500 10:50': up to which rank, and the coins of each) of the
--- catalogue at its first score, and a `state`:
---   open    it takes scores until its end
---   paying  it is closed: `prizes` stand fixed as the least scores that win them, `thresholds` ('1250:500 900:50', '*:50' for every score)
+-- A season's hash has `order`, `endsAt`, `payAfterMs`, `keep` and `prizes` ('1:500 10:50': the last rank of each prize, and its coins) from
+-- the catalogue at its first score, and a `state`:
+--   open    it accepts scores until its end
+--   paying  it is closed, and `thresholds` fix the least score that wins each prize ('1250:500 900:50'; '*:50' for every score)
 --   paid    every payout has its outcome
 local DAY_MS = 86400000
 
@@ -57,15 +57,15 @@ local function season_at(time, period)
   return string.format('%04d-%02d-%02d', year, month, day - days_to(year, month) + 1), (day + 1) * DAY_MS
 end
 
--- The season to which a score of this moment belongs: of Redis's clock, or of the end of the latest closed season where the clock was set
--- back. So no score reaches a closed season.
+-- The season of a score that arrives now, by Redis's clock. If the clock was set back, the season after the latest closed one: no score may
+-- reach a closed season.
 local function current_season(scores, period, micros)
   local closed = tonumber(redis.call('GET', season_key(scores, 'closed')) or 0)
   return season_at(math.max(math.floor(micros / 1000), closed), period)
 end
 
--- The part of a game's board that a reader wants: '' for the current one, 'all' for the board of all time, else the id of a season.
--- Returns its scores, its players and its order, and of a season the id and the end, each as text. Nil if there is no such season.
+-- Finds the board that a reader wants: '' the current season, 'all' the board of all time, otherwise the id of a season.
+-- Returns its scores, its players and its order, and for a season its id and its end as text. Nil if there is no such season.
 local function board_for(scores, players, order, period, wanted)
   if wanted == 'all' or (wanted == '' and period == '') then return scores, players, order, '', '' end
   local id, ends
@@ -76,15 +76,15 @@ local function board_for(scores, players, order, period, wanted)
   return season .. ':scores', season .. ':players', redis.call('HGET', season, 'order') or order, id, string.format('%.0f', ends)
 end
 
--- The version of a list as readers see it, which rises when a season ends too: the days until the end of the season are added to the
--- counter. `ends` is '' for the board of all time.
+-- The version of a list for readers. It must also rise when a season ends, so the day on which the season ends is added to the counter.
+-- `ends` is '' for the board of all time.
 local function shown_version(counter, ends)
   local number = tonumber(counter or 0)
   if ends ~= '' then number = number + math.floor(ends / DAY_MS) end
   return string.format('%.0f', number)
 end
 
--- The coins that a score wins: of the first threshold that it reaches.
+-- The coins that a score wins: those of the first threshold that it reaches.
 local function prize_of(thresholds, is_ascending, score)
   score = tonumber(score)
   for least, coins in string.gmatch(thresholds, '(%S+):(%d+)') do
@@ -95,7 +95,7 @@ local function prize_of(thresholds, is_ascending, score)
   return '0'
 end
 
--- The order of the board with these scores: a season has its own. `order` is that of the game.
+-- The order of the board with these scores. A season keeps its own order; `order` is the game's.
 local function order_of(scores, order) return redis.call('HGET', string.sub(scores, 1, -8), 'order') or order end
 
 -- Whether the board with these scores is that of a season.
@@ -107,8 +107,8 @@ local function is_closed(scores)
   return state == 'paying' or state == 'paid'
 end
 
--- Notes what a player of a closed season wins, before the entry leaves the board or changes hands: the payouts are those of the moment at
--- which the season was closed. `scores` is that of the season; on another board this does nothing.
+-- Records the payout of a player of a closed season before the entry leaves the board or moves to another account, because the payouts are
+-- those of the moment when the season was closed. `scores` is the season's; on any other board this does nothing.
 local function keep_payout(scores, player_id, account_id, score)
   local season = string.sub(scores, 1, -8)
   local facts = redis.call('HMGET', season, 'state', 'isNoted', 'thresholds', 'order')
@@ -119,7 +119,7 @@ local function keep_payout(scores, player_id, account_id, score)
   end
 end
 
--- Keeps a player from winning by an entry that the player gets after the season was closed. A payout that the player has stands.
+-- A player must not win with an entry that arrived after the season was closed. An existing payout of the player stays.
 local function bar_payout(scores, player_id, account_id)
   local season = string.sub(scores, 1, -8)
   if (redis.call('HGET', season, 'thresholds') or '') ~= '' then

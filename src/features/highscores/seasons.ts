@@ -49,22 +49,22 @@ export const dropSeasons = defineScript({
   library: seasonLibrary,
 });
 
-/** Entries that one script notes: about half a millisecond of Redis. */
+/** Payouts that one script records: about half a millisecond of Redis. */
 const NOTED_AT_ONCE = 100;
 
-/** Prizes that are booked at once: less than a millisecond of Redis, as one command for all. */
+/** Prizes that are booked together, in one command: less than a millisecond of Redis. */
 const PAID_AT_ONCE = 25;
 
-/** In place of an outcome: the payout goes to the end of the list, so that an account on a primary that is away holds up nobody else. */
+/** In place of an outcome: the payout goes to the end of the list, so that it does not block others while the account's primary is down. */
 const LATER = 'later';
 
-/** Where nobody on a page could be reached, the season waits so long: a queue of many sets takes at once what is due. */
+/** Wait of a season if no prize of a page could be booked. Without the wait the queue would retry at once. */
 const LATER_MS = 5000;
 
-/** A process works so long on one season before it looks for others, well within its lease. */
+/** How long a process works on one season before it turns to others: well within its lease. */
 const SLICE_MS = 5000;
 
-/** If a process dies, another goes on after so long: a season is paid within a minute. */
+/** If a process dies, another goes on after this long: a season has to be paid within a minute. */
 const LEASE_MS = 15_000;
 
 export interface SeasonParts {
@@ -80,7 +80,7 @@ export interface SeasonParts {
   readonly now: () => number;
 }
 
-/** Closes seasons that are over, pays their prizes, and deletes boards that are no longer kept. */
+/** Closes seasons after their end, pays their prizes, and deletes old boards. */
 export class Seasons {
   readonly #parts: SeasonParts;
   readonly #journal: Journal;
@@ -91,7 +91,7 @@ export class Seasons {
   }
 
   /**
-   * To be called before the first score of a season: whatever dies afterwards, the queue knows of the season.
+   * To be called before the first score of a season, so that the queue knows of the season even if this process dies.
    * @param dueAt when its prizes are paid, in milliseconds since 1970
    */
   queue(game: string, season: string, dueAt: number): Promise<void> {
@@ -148,7 +148,7 @@ export class Seasons {
     const booked = this.#parts.bookings.book(accountId, {
       type: 'prize',
       coins: Number(coins),
-      // Each payout has a key of its own: an account may get those of the guests that moved in, too.
+      // The key names the player, not the account: the account may also get payouts of guests that moved into it.
       key: [game, season, playerId],
       refusesBanned: true,
     });
@@ -165,7 +165,7 @@ export class Seasons {
   }
 }
 
-/** As long a rest as the work took leaves Redis to everybody else for half of the time. */
+/** Rests as long as the work took, so that Redis serves other clients for at least half of the time. */
 function restAfter(begunAt: number): Promise<void> {
   return pause(performance.now() - begunAt);
 }

@@ -1,9 +1,9 @@
--- Notes the outcomes of payouts, which were at the head of the list of those without one.
+-- Records the outcomes of the payouts at the head of `unpaid`.
 -- KEYS season, payouts, unpaid
 -- ARGV outcomes ('<player id> <outcome>', separated by commas; 'later' in place of an outcome puts the payout at the end of the list)
 -- Answers settled
 --
--- Another process may have noted some of them before: each counts once.
+-- Another process may already have recorded some of them: each counts once.
 local paid_coins, paid = 0, 0
 for player_id, outcome in string.gmatch(outcomes, '([^ ,]+) ([^,]+)') do
   local text = redis.call('HGET', payouts, player_id)

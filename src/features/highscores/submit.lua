@@ -1,5 +1,5 @@
--- Submits a score. A board keeps the account's best score, under the name given last. In a game with seasons the board of the current season
--- gets the score too, and the answer is of that board.
+-- Submits a score. A board keeps the account's best score, with the latest name. In a game with seasons the board of the current season gets
+-- the score too, and the answer shows that board.
 -- KEYS scores, players, arrivals, version, secret, account_boards
 -- ARGV game, order, known, account_id, name, score, new_board_barred, opened
 -- Shared publisher, seed, size, proof_wanted, period, rules
@@ -8,13 +8,12 @@
 -- Library season.lua: redis_time, season_key, current_season, shown_version
 -- Answers integrity_failed game_not_found season_unopened(season, its end) done(processes that listen, personal best 0|1, rank, best, season or '', its end, version, member, score …)
 --
--- `version` changes exactly when the first `size` entries may have changed: here, and where an entry leaves the board or changes hands. A
--- board that has no version yet has version 0. If the version is still `known`, the caller has the entries, and the answer ends after
--- it.
+-- `version` changes exactly when the first `size` entries may have changed: here, and when an entry leaves the board or moves to another
+-- account. A board without a version has version 0. If the version is still `known`, the caller has the entries, and the answer ends with it.
 --
 -- `proof_wanted` requires that the account's install was proven genuine, `new_board_barred` refuses the first score of a board:
 -- each is '0' or '1'. `period` is '' for a game without seasons. The first score of a season gives it `rules`: '<payAfterMs> <keep> <prizes>'.
--- It is refused until the season is in the queue for its end: `opened` names the season that is.
+-- The first score is refused until the season is in the queue of payments: `opened` names the season that the caller has put there.
 local is_ascending = order == 'asc'
 
 if proof_wanted == '1' and not is_proven(account) then return {'integrity_failed'} end
@@ -29,12 +28,12 @@ if period ~= '' then
   if not season_order and opened ~= season then return {'season_unopened', season, string.format('%.0f', ends)} end
 end
 
--- An account's entry on a board: `best` and `is_better` tell what stands and whether the score is better.
+-- An account's entry on a board: `best` is its score, and `is_better` tells whether the new score is better.
 local function look(of_scores, of_players, ascending)
   local entry, id, is_taken = entry_of_account(secret, of_players, account_id)
   if is_taken then error('ERR two accounts have the player id ' .. id .. ' in ' .. of_players, 0) end
-  -- An operator may have deleted a board's scores: then `players` still has entries that `scores` no longer holds. A ban may have ended a
-  -- moment ago: then its journal has not shown the entry yet (`Bans`).
+  -- `scores` may lack the entry: an operator has deleted a board's scores, or a ban has just ended and its journal has not shown the entry
+  -- again yet (`Bans`).
   local best = entry and redis.call('ZSCORE', of_scores, entry.member)
   if entry and not best then
     entry.hidden = hidden_score(of_players, entry)
@@ -57,7 +56,7 @@ creation_used = is_new_board
 player_id = player_id or make_player_id(secret, seed, account_id)
 
 local arrival
--- Returns the score that stands, and whether the board changed.
+-- Returns the account's score on the board, and whether the board changed.
 local function keep(of_scores, of_players, ascending, entry, standing, improves)
   if not improves and entry.name == name and not entry.hidden then return standing, false end
   if entry and entry.hidden then show(of_scores, of_players, entry, standing) end
@@ -75,7 +74,7 @@ local is_changed
 best, is_changed = keep(scores, players, is_ascending, held, best, is_better)
 if not held then list_in_account(account_boards, game) end
 
--- The board that the answer is of.
+-- The board that the answer shows.
 local shown_scores = scores
 if season ~= '' then
   if not season_order then
@@ -94,7 +93,7 @@ end
 
 local rank = rank_of(shown_scores, best, is_ascending)
 
--- An entry with `size` better ones ahead is not listed, and was not listed before: a submission never makes an entry worse.
+-- An entry behind `size` better ones is not in the list, and was not in it before: a submission never makes an entry worse.
 local listeners, counter = 0, nil
 local channel = '{board:' .. game .. '}'
 if rank <= tonumber(size) then

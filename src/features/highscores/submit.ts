@@ -30,7 +30,7 @@ export const submitScript = submitWith(false);
 /** With REDIS_WAIT_REPLICAS a score of a season is acknowledged once the replicas have it, because it may win coins. */
 export const submitOfSeason = submitWith(true);
 
-/** Seasons that may begin while a submission is under way: one, and one more where Redis's clock is set. */
+/** Seasons that may begin during a submission: one, and another one if Redis's clock is set meanwhile. */
 const MOST_OPENINGS = 3;
 
 type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'keySecret' | 'catalogue' | 'names' | 'seasons'>;
@@ -47,7 +47,7 @@ export const submitScore = endpoint({
     'Repeating a submission is harmless. If REQUIRE_INSTALL_PROOF names `highscores`, accounts whose install was not proven genuine get ' +
     '403 `integrity_failed`; a server key needs no proof. A game whose catalogue entry has `scores: "server"` takes scores from servers ' +
     'only: without a server key 403 `server_only`. The first score of a board counts as a creation, and a personal best as a ledger entry. With BOARDS=catalogue, only games in the catalogue get a ' +
-    'new board: for others 404 `game_not_found`. Existing boards stay. In a game with seasons the answer is of the current season; the ' +
+    'new board: for others 404 `game_not_found`. Existing boards stay. In a game with seasons the answer shows the current season; the ' +
     'board of all time gets the score too.',
   params: BoardParams,
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
@@ -61,7 +61,7 @@ export const submitScore = endpoint({
     ...seasonField,
   }),
   errors: ['integrity_failed', 'game_not_found', 'server_only'],
-  // A first score stays for ever, as a ledger entry does.
+  // A score is kept forever, as a ledger entry is.
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, key: by, params: { game }, body: { score, name: sent } }, services: SubmitServices) {
@@ -106,7 +106,7 @@ export const submitScore = endpoint({
     const [word, listeners, personalBest, rank, best, ...list] = answer;
     if (word === 'integrity_failed') return refuse(word, { failed: ['install_proof'] });
     if (word === 'game_not_found') return refuse(word, { field: 'game' });
-    if (word === 'season_unopened') throw new Error(`the season of ${game} changes with each look: is Redis's clock being set?`);
+    if (word === 'season_unopened') throw new Error(`the current season of ${game} keeps changing: is Redis's clock being set?`);
     const { text: top, season } = call.listOf(list);
     // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
     // the message is written, so that a client that reads the board after this answer sees the score on every process.
@@ -120,7 +120,7 @@ export const submitScore = endpoint({
   },
 });
 
-/** What the catalogue says of a game, as `submit.lua` takes it. */
+/** The catalogue's rules of a game, as arguments of `submit.lua`. */
 function rulesOf(game: string, catalogue: Services['catalogue']): { order: ScoreOrder; period: string; rules: string } {
   const order = catalogue.orderOf(game);
   const seasons = catalogue.seasonsOf(game);

@@ -1,12 +1,12 @@
--- Reads the best entries of a board, best first, the version of the list (submit.lua), and where an account stands.
+-- Reads the best entries of a board, best first, the version of the list (submit.lua), and an account's own entry.
 -- KEYS scores, players, version, secret
--- ARGV order, size, known, account_id ('' for nobody), period, season (as of board_for)
+-- ARGV order, size, known, account_id ('': no account), period, season (as of board_for)
 -- Prologue prologue-check.lua
 -- Library board.lua: entry_of_account, rank_of, range
 -- Library season.lua: board_for, shown_version
 -- Answers season_not_found top(season or '', its end, version; member, score …) own(rank, member, score of the account, three times '' without an entry; season or '', its end, version; member, score …)
 --
--- If the version is still `known`, the caller has the entries, and the answer ends after it.
+-- If the version is still `known`, the caller has the entries, and the answer ends with the version.
 local shown_scores, shown_players, shown_order, id, ends = board_for(scores, players, order, period, season)
 if not shown_scores then return {'season_not_found'} end
 local is_ascending = shown_order == 'asc'

@@ -38,7 +38,7 @@ export const topScores = endpoint({
   caller: 'public',
   summary: "A game's ten best scores; an empty list for a game without scores.",
   description:
-    'The list is at most 100 ms old, and holds every submission that was answered before the request. ' +
+    'The list is at most 100 ms old, and includes every submission that was answered before the request. ' +
     'The higher score is the better one, unless the catalogue gives the game `order: "asc"`. ' +
     "With an installId or a session the answer has the caller's own entry too, however far down it is. " +
     'In a game with seasons the list is that of the current season.',
@@ -89,7 +89,7 @@ async function topWithYou(game: string, caller: TopCaller, services: TopServices
   return new Encoded(`{"ok":true,"game":${JSON.stringify(game)},"top":${text},"you":${JSON.stringify(you)}${season}}`);
 }
 
-/** No list of a named season is cached: few ask for one. */
+/** The list of a named season is not cached, because few clients ask for it. */
 async function topOfSeason(game: string, season: string, caller: TopCaller | undefined, { scripts, catalogue }: TopServices) {
   const args = { ...boardArgs(game, catalogue, season), size: TOP_SIZE, known: '', accountId: caller?.accountId ?? '' };
   const [word, ...words] = await (caller === undefined
@@ -102,7 +102,7 @@ async function topOfSeason(game: string, season: string, caller: TopCaller | und
   return { game, top: parseEntries(figures), ...you, ...seasonIn(id!, endsAt!) };
 }
 
-/** @param rank '' for nobody, or without an entry */
+/** @param rank '' without a caller or without an entry */
 function ownEntry(rank: string, figures: readonly string[]): z.output<typeof OwnEntry> {
   return rank === '' ? null : parseEntries(figures, { place: 0, rank: Number(rank) })[0]!;
 }

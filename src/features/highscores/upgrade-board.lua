@@ -1,12 +1,12 @@
--- Gives entries of a board the layout of version 4.
+-- Converts entries of a board to the layout of version 4.
 -- KEYS scores, players, secret, arrivals
 -- ARGV seed, accounts (account ids of fields in the old layout, separated by blanks)
 -- Library board.lua: id_of, place_text, put
 -- Answers upgraded
 --
 -- In version 3 a player had the field <account id> with the entry '<arrival><at><player id><name>', which was the member too; the first
--- three had lengths of 12, 9 and 12 characters. `arrival` was a number, 999999999999 minus that number on descending boards, and `at` the
--- time in milliseconds in base 36. Of scores of one millisecond the last digit of the number keeps the order. A player gets another id.
+-- three had lengths of 12, 9 and 12 characters. `arrival` was a number, on descending boards 999999999999 minus that number, and `at` the
+-- time in milliseconds in base 36. The number's last digit keeps the order of scores of one millisecond. Each player gets a new id.
 local HIGHEST_ARRIVAL = 999999999999
 local secret_text = redis.call('GET', secret)
 if not secret_text then
