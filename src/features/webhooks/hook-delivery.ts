@@ -141,10 +141,7 @@ export class HookDelivery {
       const [start, waiting, oldest] = await Promise.all([cursor ?? events.end(), waitingOf(scripts, this.id), events.oldest()]);
       if (this.isOver) return;
       if (start < oldest && cursor !== 0)
-        log.warn(
-          { hook: this.id },
-          'a webhook missed events: the log dropped them after EVENTS_DAYS, before the endpoint accepted them',
-        );
+        log.warn({ hook: this.id }, 'a webhook missed events: the log dropped them after EVENTS_DAYS, before the endpoint accepted them');
       this.#backlog = new Backlog(start, waiting);
     } catch (error) {
       log.warn({ hook: this.id, reason: (error as Error).message }, 'the state of a webhook could not be read');
