@@ -98,6 +98,7 @@ export class Backlog {
 
   /** Whether no more events should be read for now. */
   get isFull(): boolean {
+    this.#dropSettled();
     return this.#read.length >= MOST_READ;
   }
 

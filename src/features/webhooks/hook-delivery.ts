@@ -193,6 +193,7 @@ export class HookDelivery {
       if (job === undefined) return;
       const sent = this.#deliver(this.#backlog, job).finally(() => {
         this.#sending.delete(sent);
+        this.#roomMade();
         if (!this.isOver) this.#pump();
       });
       this.#sending.add(sent);
@@ -215,7 +216,6 @@ export class HookDelivery {
     const attempt = event && (await this.#sender.send({ id: event.id, body: JSON.stringify(event) }, secretsOf(this.#hook, at)));
     if (this.isOver) return;
     this.#end(backlog, job, event, at, attempt);
-    this.#roomMade();
   }
 
   /** @param attempt undefined: the log has dropped the event */
