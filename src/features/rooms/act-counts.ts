@@ -7,10 +7,10 @@ import type { Done } from './room-acts.ts';
 const PATHS = ['http', 'channel'] as const;
 const OUTCOMES = ['done', 'replayed', 'refused', 'failed'] as const;
 
-/** How an act came. */
+/** The path of an act. */
 export type ActPath = (typeof PATHS)[number];
 
-/** Counts acts in rooms by what they do, how they came and what came of them. Plain numbers, for the reason that `DurationHistogram` gives. */
+/** Counts acts in rooms by action, path and outcome. In plain numbers, for the reason that `DurationHistogram` gives. */
 export class ActCounts {
   readonly #counts = new Map<ActionName, Record<ActPath, Record<(typeof OUTCOMES)[number], number>>>();
 
@@ -28,7 +28,7 @@ export class ActCounts {
     });
   }
 
-  /** Does an act, and counts what came of it. */
+  /** Does an act, and counts its outcome. */
   async counted(action: ActionName, path: ActPath, act: () => Promise<Done>): Promise<Done> {
     const counts = this.#counts.get(action)![path];
     try {

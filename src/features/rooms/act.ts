@@ -37,12 +37,12 @@ export const actInRoom = endpoint({
     'Every action is atomic, and raises `seq` only if it changes the room.',
     ...actionNames.map((name) => `- \`${name}\`: ${actions[name].rule}`),
     '',
-    'With `order`, a whole number that a tab raises with each act, an act is done at most once: one whose order is not above the last of ' +
-      'its `tab` changes nothing, and is answered with `replayed: true`. A refused act uses no order up. A seat remembers its newest 8 tabs; ' +
-      'without `tab` the acts of a seat count as those of one more tab.',
+    'With `order`, a whole number that a tab raises with each act, an act is done at most once: if the order is not above the last order ' +
+      'of the `tab`, the act changes nothing, and the answer has `replayed: true`. A refused act does not use its order up. A seat ' +
+      'remembers its newest 8 tabs; without `tab` the acts of a seat count as those of one more tab.',
     '',
     'A server key of the scope `rooms` acts as the host of any room of its game, and a key without a game as the host of any room. It ' +
-      'names no account, and `you` in its answers is the seat of the host as it is after the action. `kick` removes the host too: then, as ' +
+      'names no account, and `you` in its answers is the seat of the host after the action. `kick` may remove the host too: then, as ' +
       'when a host leaves, the longest-seated player becomes the host, and a room without players ends. With `rematch` the host is the ' +
       'first player of the lobby; a room that all players have left has no rematch (409 `room_ended`). `join`, `leave`, `ready`, ' +
       '`unready` and `data` are 403 `forbidden`: a server has no seat.',

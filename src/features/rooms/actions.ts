@@ -18,11 +18,11 @@ import {
 
 const DataText = jsonText(DATA_LIMIT_BYTES);
 
-/** A patch that is longer than what it may give adds nothing that can stay. */
+/** Bounded like the result, because a longer patch could only add data that exceeds the bound. */
 const Merge = z.unknown().meta({
   description:
-    'For `state`, `data` and `private`, in place of the whole value: a JSON merge patch (RFC 7396), applied deeply to what stands. `null` ' +
-    'removes a member, a list is replaced whole. The result is bounded as the whole value is.',
+    'For `state`, `data` and `private`, in place of the whole value: a JSON merge patch (RFC 7396), applied deeply to the current value. ' +
+    '`null` removes a member, a list is replaced as a whole. The result has the bound of the whole value.',
   example: { x: 4 },
 });
 
@@ -31,8 +31,8 @@ const Seats = z
   .refine((seats) => Object.keys(seats).length <= MAX_PLAYERS, `Must be at most ${MAX_PLAYERS}`)
   .meta({
     description:
-      `For \`private\`: what each of these players alone sees, by player id: any JSON of at most ${DATA_LIMIT_BYTES} bytes each. It replaces ` +
-      'what the player had; other players keep theirs. One request has room for 15 of the longest.',
+      `For \`private\`: the private part of each of these players, by player id: any JSON of at most ${DATA_LIMIT_BYTES} bytes each. It ` +
+      "replaces the player's old part; other players keep theirs. A request has room for 15 parts of that length.",
     example: { p1: ['hearts-7'] },
   });
 
@@ -45,7 +45,7 @@ const To = z
     example: ['p2'],
   });
 
-/** The body's fields of all actions, beside the caller's. Each action says which of them it needs. */
+/** The fields of all actions in the body, without those that name the caller. Each action lists the fields that it needs. */
 export const actFields = {
   name: PlayerName.optional().meta({ description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; defaults to "Player 2" and so on.` }),
   playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`: the other player.' }),
@@ -85,22 +85,22 @@ type Field = keyof typeof actFields;
 interface Action {
   readonly operationId: string;
   readonly summary: string;
-  /** The line of the endpoint's description: fields, who may, and the rule. */
+  /** The line in the endpoint's description: who may act, and the rule. */
   readonly rule: string;
   readonly fields?: readonly Field[];
   readonly required?: readonly Field[];
   /** One of these two is needed, and not both. */
   readonly oneOf?: readonly [Field, Field];
-  /** The codes with which the room may refuse the action. Every request may get others too. */
+  /** The codes with which the room may refuse the action, besides those of every request. */
   readonly errors: readonly ErrorCode[];
   readonly example?: object;
-  /** It acts on a seat of the caller's own, and a server with a key has none. */
+  /** The action needs a seat of the caller. A server with a key has none. */
   readonly isOfPlayers?: true;
-  /** What is wrong with the fields together. */
+  /** Checks rules that concern several fields. */
   readonly check?: (body: ActBody) => Refusal | undefined;
 }
 
-/** The codes of an action of anybody with a seat, and of one of the host. */
+/** The codes of actions of any seated player, and of actions of the host. */
 const OF_SEATED = ['room_not_found', 'not_in_room'] as const;
 const OF_HOST = [...OF_SEATED, 'not_host'] as const;
 
@@ -194,9 +194,9 @@ export const actions = {
     operationId: 'setRoomState',
     summary: "Replaces the game's public state, or merges into it.",
     rule:
-      "replaces the game's public state, or changes it by a merge patch (RFC 7396); by whom `writers` of the room says: its host (403 " +
+      "replaces the game's public state, or changes it by a merge patch (RFC 7396). The room's `writers` says who may: the host (403 " +
       '`not_host` for others), every player, or only a server with a key (403 `not_writer`). With `ifStateSeq` only if the room has that ' +
-      '`stateSeq`, else 409 `stale_state` with the state as it is.',
+      '`stateSeq`, else 409 `stale_state` with the current state.',
     errors: [...OF_HOST, 'not_writer', 'stale_state', 'room_ended'],
     fields: ['state', 'merge', 'ifStateSeq'],
     example: { state: { round: 1 } },
@@ -216,10 +216,10 @@ export const actions = {
   },
   private: {
     operationId: 'setPrivateData',
-    summary: 'The host gives single players what only they see, such as a hand of cards.',
+    summary: 'The host gives players private parts that only they see, such as a hand of cards.',
     rule:
-      '(host) gives players what only they see; with `state` or `merge` the state changes in the same step. The player gets it as ' +
-      '`you.private` in answers, and on its channel.',
+      '(host) gives players private parts that only they see; with `state` or `merge` the state changes in the same step. A player gets ' +
+      'the part as `you.private` in answers, and on its channel.',
     errors: [...OF_HOST, 'not_writer', 'stale_state', 'room_ended'],
     fields: ['seats', 'state', 'merge', 'ifStateSeq'],
     required: ['seats'],
@@ -230,8 +230,8 @@ export const actions = {
     operationId: 'sendMessage',
     summary: 'Sends a message to the channels of the room.',
     rule:
-      'sends a message to every channel of the room, or with `to` only to those of these players. All get messages in one order, each at ' +
-      'most once. Nothing keeps them: who has no channel misses them. A seat sends 20 a second, 40 at once.',
+      'sends a message to every channel of the room, or with `to` only to those of these players. All channels get messages in the same ' +
+      'order, each at most once. Messages are not stored: a player without a channel misses them. A seat sends 20 a second, 40 at once.',
     errors: [...OF_SEATED, 'room_ended'],
     fields: ['data', 'to'],
     required: ['data'],
@@ -259,7 +259,7 @@ export function actionOf(name: ActionName): Action {
   return actions[name];
 }
 
-/** What is wrong with the body of an action. Its fields have passed their shapes. */
+/** The problem of an action's body. Its fields have already been checked one by one. */
 export function checkAct(name: ActionName, body: ActBody): Refusal | undefined {
   const { required = [], oneOf, check } = actionOf(name);
   const missing = required.find((field) => body[field] === undefined);
@@ -272,7 +272,7 @@ function exactlyOne(body: ActBody, field: Field, other: Field): Refusal | undefi
   return body[field] !== undefined && body[other] !== undefined ? invalid(other, `Must not be sent with ${field}`) : undefined;
 }
 
-/** The fields that an action takes, each checked alone; `required` ones as optional, because `checkAct` names the missing one. */
+/** The fields of an action, each checked alone. `required` fields are optional here, because `checkAct` reports a missing one. */
 export function fieldsShapeOf(name: ActionName): z.ZodObject {
   const { fields = [] } = actionOf(name);
   return z.object({ ...Object.fromEntries(fields.map((field) => [field, actFields[field]])), tab: actFields.tab });

@@ -1,4 +1,4 @@
--- Counts the rooms in which an account took a seat.
+-- Counts the rooms in which an account has taken a seat.
 -- KEYS seats
 -- ARGV -
 -- Answers count(number)

@@ -18,7 +18,7 @@ export function roomFeed(scripts: ScriptRunner): Feed {
           if (word === 'room_not_found') return undefined;
           if (word === 'same') return { state: word, relayed: Number(relayed) };
           const found = new RoomState(fieldsOf(words));
-          // Another room got the code of one that has expired: those who watch that one must not see this one.
+          // A newer room has got the code of the expired room. Watchers of the old room must not see the new one.
           if (state !== undefined && found.fields.get('createdAt') !== (state as RoomState).fields.get('createdAt')) return undefined;
           return { state: found, relayed: Number(relayed) };
         }),
@@ -26,17 +26,17 @@ export function roomFeed(scripts: ScriptRunner): Feed {
   };
 }
 
-/** Begins the text of a message to the room's sockets. That of a change begins with a number. */
+/** Prefix of the text of a message to the room's sockets. The text of a change begins with a number. */
 const RELAYED = 'message\n';
 
-/** What the watchers have: the room of the last push. */
+/** The last push to the watchers. */
 interface Pushed {
   position: number;
-  /** The texts of the fields that changed since, as they were. */
+  /** The old texts of the fields that have changed since. */
   readonly before: Map<string, string | undefined>;
 }
 
-/** A room as it is after a change. The state after the next change has the same fields, changed. */
+/** A room after a change. The state after the next change takes over the same map of fields, and changes it. */
 export class RoomState implements State {
   readonly position: number;
   readonly stamp: string;
@@ -108,7 +108,7 @@ export class RoomState implements State {
     return new RoomState(fields, privateOf, this.#pushed);
   }
 
-  /** Ids of seats are not given twice. */
+  /** Drops the fields of players who left. No id of a seat is used twice, so they never come back. */
   #forgetOthers(): void {
     const seated = new Set(seatedIn(this.fields.get('players')!));
     for (const [name, text] of this.fields) {
@@ -128,7 +128,7 @@ function changed(message: string, known: RoomState | undefined): State | number 
   const position = Number(seq);
   if (known === undefined || position > known.position + 1) return position;
   if (position < known.position) return undefined;
-  // Another change at the known position: what was known was lost in a failover.
+  // Another change has the known position: a failover lost the known change.
   if (position === known.position) return words[words.lastIndexOf('updatedAt') + 1] === known.stamp ? undefined : position;
   if (before !== known.stamp) return position;
   return known.changed(words);

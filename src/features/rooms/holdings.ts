@@ -4,7 +4,7 @@ import { isSetsCursor } from '../../redis/set-pages.ts';
 import { roomKeys, Seat, weeksWithSeats } from './model.ts';
 import { codesEntered, leaveRooms, seatsIn, seatsPage } from './seats.ts';
 
-/** An operator sees seats in so many rooms at most, of the account and of so many of its guests. */
+/** Most rooms whose seats an operator sees, and most guests of the account whose seats are included. */
 const MOST_ROOMS = 50;
 const MOST_GUESTS = 10;
 
@@ -22,7 +22,7 @@ export const seatHolding = {
   ],
   erase: ({ accountId, owners }, parts) => leaveRooms(accountId, owners, parts),
   exported: {
-    shape: { seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. One may come twice.' }) },
+    shape: { seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. A seat may come twice.' }) },
     pages: {
       letter: 'r',
       first: '0.0',

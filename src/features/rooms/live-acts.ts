@@ -13,13 +13,13 @@ import { actFields, actionNames, fieldsShapeOf, isAction, type ActBody } from '.
 import { Order } from './model.ts';
 import type { Done } from './room-acts.ts';
 
-/** The fields of an act beside type, order and action: those of the body of the same action over HTTP. */
+/** The fields of an act besides type, order and action: those of the same action over HTTP. */
 const { name: _, order: __, ...fields } = actFields;
 
-/** Those of each action. To check all fields of all actions would take three times as long. */
+/** The fields of each action. Checking an act for the fields of all actions would take three times as long. */
 const shapes = new Map(actionNames.map((name) => [name, fieldsShapeOf(name)]));
 
-/** An act as it is described. */
+/** The schema of an act in the API description. */
 export const ActMessage = z.object({
   type: z.literal('act'),
   order: Order,
@@ -27,10 +27,10 @@ export const ActMessage = z.object({
   ...fields,
 });
 
-/** The frames of a seat that uses up its acts and its messages, both at once, and some pings. */
+/** Enough for a seat that uses its full rates of acts and of messages, and some pings. */
 const FRAMES_PER_SECOND = 120;
 
-/** The order of an act, behind its type, action and tab at most: the act's data may have an `order` of its own. */
+/** The order of an act. Only type, action and tab may stand before it: the act's data may also have a member `order`. */
 const ORDER = /^\s*\{\s*(?:"\w+"\s*:\s*"[^"\\]*"\s*,\s*)*"order"\s*:\s*(\d{1,16})\s*[,}]/;
 
 export const roomActMessages: ActMessages = {
@@ -48,7 +48,7 @@ export const roomActMessages: ActMessages = {
   },
 };
 
-/** Who a channel was welcomed as. */
+/** The caller for whom a channel was welcomed. */
 export type Welcomed =
   | {
       readonly by: Caller;
@@ -71,7 +71,7 @@ export async function answerAct(
   const { order, action } = message;
   try {
     const act = (): Promise<Done> => perform(socket, welcomed, message, services);
-    // An action that does not exist is the client's input, and no label of a metric.
+    // An unknown action is the client's input, and must not become a label of a metric.
     const { seq, isReplayed } = await (isAction(action) ? services.actCounts.counted(action, 'channel', act) : act());
     socket.sendWithPush(`{"type":"acted","order":${order},"seq":${seq}${isReplayed ? ',"replayed":true' : ''}}`);
   } catch (error) {

@@ -48,9 +48,9 @@ export const liveRoom = channel({
     'Look at `type`: `room` is a state, the others are what players do. Every `room` holds the whole public state, so a watcher needs no',
     'history. `seq` only rises. The service may skip intermediate states: if they follow each other faster than the client reads or than 60 a',
     'second, or if they would push more than ROOM_BYTES_PER_SECOND to all watchers together. It never skips the latest state. To play, send',
-    '`hello` and wait for `welcome`; then each `act` gets its `acted`, and the change comes to all as a state. `message` goes to those who',
-    'listen, and nothing keeps it; `you` brings what only this player sees. A player counts as `connected` after `hello`, or from the start if the',
-    'upgrade carries the session, as cookie or bearer. When the last connection of a player ends, the player is `connected:false` and keeps the seat. A',
+    '`hello` and wait for `welcome`; then each `act` gets its `acted`, and all connections get the change as a state. `message` is not stored,',
+    'so only open connections get it; `you` brings the part that only this player sees. A player counts as `connected` after `hello`, or at',
+    'once if the upgrade carries the session, as cookie or bearer. When the last connection of a player ends, the player is `connected:false` and keeps the seat. A',
     'host who stays disconnected for HOST_GRACE_SECONDS (30 by default) hands over to the longest-seated connected player. When a room',
     'ends, the service sends it once more and closes with 4501; if the room no longer exists, it closes with 4500. When a guest moves into',
     'a store account, its connections stay open as watchers and receive the error `sign_in_required`; the player counts as connected again',
@@ -59,7 +59,7 @@ export const liveRoom = channel({
   ].join(' '),
   params: z.object({ code: RoomCode }),
   query: z.object({
-    patch: z.literal('1').optional().meta({ description: 'Changes come as `patch` where that is at most half as long as the whole room.' }),
+    patch: z.literal('1').optional().meta({ description: 'Changes come as `patch` if that is at most half as long as the whole room.' }),
   }),
   takesPatches: ({ patch }) => patch !== undefined,
   takesSession: true,
@@ -74,14 +74,17 @@ export const liveRoom = channel({
       .object({
         type: z.literal('patch'),
         seq: z.number().int(),
-        from: z.number().int().meta({ description: 'The `seq` of the room that the operations change: the one that the connection has.' }),
+        from: z
+          .number()
+          .int()
+          .meta({ description: 'The `seq` of the room that the operations change: the last one that the connection got.' }),
         ops: z.array(z.object({ op: z.enum(['add', 'replace', 'remove']), path: z.string(), value: z.unknown().optional() })),
       })
       .meta({
-        description: 'With `patch=1`: what has changed, as a JSON Patch (RFC 6902). Applied in order it gives the room of `seq` exactly.',
+        description: 'With `patch=1`: the changes, as a JSON Patch (RFC 6902). Applied in order it gives exactly the room of `seq`.',
       }),
     welcome: z.object({ type: z.literal('welcome'), you: You, order: z.number().int().min(0).optional() }).meta({
-      description: 'The answer to `hello`, sent to this connection only. `order` is the last one of the tab that the hello names.',
+      description: 'The answer to `hello`, sent to this connection only. `order` is the last order of the tab that the hello names.',
     }),
     you: z
       .object({
@@ -92,7 +95,7 @@ export const liveRoom = channel({
         order: z.number().int().min(0).optional(),
       })
       .meta({
-        description: 'What only this player sees has changed; `seq` is that of the change. Sent to the connections of the player only.',
+        description: "The player's private part has changed; `seq` is that of the change. Sent to the connections of the player only.",
       }),
     acted: z
       .object({
@@ -116,7 +119,7 @@ export const liveRoom = channel({
         n: z
           .number()
           .int()
-          .meta({ description: 'Rises with each message of the room. It may begin anew after a connection closed with 4009.' }),
+          .meta({ description: 'Rises with each message of the room. It may begin again after a connection closed with 4009.' }),
         from: z.string().meta({ description: 'Id of the player who sent it, or `server`.' }),
         data: z.unknown(),
         at: z.iso.datetime(),
@@ -126,7 +129,7 @@ export const liveRoom = channel({
       }),
     missed: z.object({ type: z.literal('missed'), from: z.number().int(), to: z.number().int() }).meta({
       description:
-        'The messages of these numbers, both included, were not sent to this connection: it read too slowly, the room sent too many, or ' +
+        'The messages with these numbers, both included, were not sent to this connection: it read too slowly, the room sent too many, or ' +
         'the service was cut off from Redis.',
     }),
   },
@@ -142,7 +145,7 @@ export const liveRoom = channel({
       description:
         'Performs an action, after `welcome`. The tab is that of `hello`, or of the act. The answer is `acted`. A seat acts 30 times a ' +
         'second, 60 at once. Acts count against RATE_LIMIT_ACTS_PER_SECOND of the address, and not as requests where `type` comes first in ' +
-        'the message. After a reconnection a tab sends what has no `acted` again, in order, before anything new: each is done once.',
+        'the message. After a reconnection a tab first repeats the acts without an `acted`, in order: each act is done once.',
     }),
   },
   acts: roomActMessages,
@@ -154,7 +157,7 @@ export const liveRoom = channel({
   memory: (): ConnectedPlayer => ({ welcomed: undefined, answered: undefined, sent: undefined }),
   async opened(socket, services: LiveServices) {
     const caller = socket.sessionCaller;
-    // A caller with a session may watch without a seat, so `not_in_room` is ignored here.
+    // A caller with a session may watch without a seat, so `not_in_room` is no error here.
     if (caller !== undefined) await greet(socket, caller, undefined, services);
   },
   async received(socket, message, services: LiveServices) {
@@ -172,12 +175,12 @@ export const liveRoom = channel({
     if (welcomed === undefined || !('accountId' in welcomed.by)) return;
     const { by, playerId, tab } = welcomed;
     const args = { accountId: by.accountId, playerId, tab: tab ?? '' };
-    // The caller is checked too: the notice that a session has ended may be lost or late.
+    // The script checks the caller too, because the notice of an ended session may be lost or late.
     const [word, field = '', order] = await scripts.runAs(by, readPrivate, { room: roomKeys.room(socket.id) }, args);
     const own = word === 'private' ? privateOf(field) : undefined;
-    // Meanwhile the caller may have lost the seat, or have said hello as somebody else.
+    // Meanwhile the caller may have lost the seat, or sent a hello as another caller.
     if (own === undefined || socket.memory.welcomed !== welcomed) return;
-    // After a failover another change may have the seq of one that was lost.
+    // After a failover a new change may have the seq of a lost change, so the texts are compared too.
     if (own.seq === socket.memory.sent?.seq && own.text === socket.memory.sent.text) return;
     socket.memory.sent = own;
     const orderText = tab === undefined ? '' : `,"order":${order}`;
@@ -202,9 +205,9 @@ export const liveRoom = channel({
 type LiveServices = ActServices & Pick<Services, 'feeds' | 'presence' | 'scripts' | 'roomList'>;
 
 interface ConnectedPlayer {
-  /** Who the connection counts for, and whose acts it sends. */
+  /** The player for whom the connection counts, and whose acts it sends. */
   welcomed: Welcomed | undefined;
-  /** What the last `welcome` to a hello said. A welcome of the upgrade's session answers no hello. */
+  /** The last `welcome` that answered a hello. A welcome for the session of the upgrade is not one. */
   answered: Welcomed | undefined;
   /** The last private part that was sent. */
   sent: Private | undefined;
@@ -233,7 +236,7 @@ async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, tab
   become(socket, { by: caller, playerId, tab, budget: budgetOf(id, caller.accountId) }, roomList);
   memory.sent = own;
   socket.send(`{"type":"welcome","you":${youJson(outcome)}${order === undefined ? '' : `,"order":${order}`}}`);
-  // What was dealt between the script of the hello and the name is not in the welcome.
+  // The welcome lacks a private part that was dealt after the script of the hello and before `welcomed` was set.
   const { state } = socket;
   if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();
   await replace(before, socket, presence);
@@ -271,7 +274,7 @@ function become(socket: ChannelSocket<ConnectedPlayer>, welcomed: Welcomed, room
   socket.chargesTo('scopes' in welcomed.by ? welcomed.by : undefined);
 }
 
-/** A connection counts for one player: a hello by another caller replaces the first. */
+/** A connection counts for one player: a hello by another caller replaces the first caller. */
 async function replace(before: Welcomed['by'] | undefined, socket: ChannelSocket<ConnectedPlayer>, presence: Presence): Promise<void> {
   const now = socket.memory.welcomed?.by;
   if (before === undefined || !('accountId' in before)) return;

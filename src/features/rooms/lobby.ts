@@ -35,7 +35,7 @@ export interface LobbySettings {
   public: boolean;
   tags: z.output<typeof Tags>;
   stateText: string;
-  /** Whether the room starts with its last free seat. It is not public. */
+  /** Whether the room starts when its last seat is taken. Not a public field. */
   startWhenFull: boolean;
 }
 

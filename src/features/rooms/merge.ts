@@ -1,5 +1,5 @@
 /**
- * Applies a JSON merge patch (RFC 7396), deeply: a member that is null removes, an object merges, anything else replaces.
+ * Applies a JSON merge patch (RFC 7396), deeply: null removes a member, an object is merged, any other value replaces the member.
  * @param target parsed from JSON for this call alone: its objects are changed
  */
 export function merge(target: unknown, patch: unknown): unknown {
@@ -9,13 +9,13 @@ export function merge(target: unknown, patch: unknown): unknown {
     const value = patch[name];
     const isThere = Object.hasOwn(merged, name);
     if (value !== null) setOwn(merged, name, merge(isThere ? merged[name] : undefined, value));
-    // A deletion costs 0.3 µs also where there is nothing to delete.
+    // `delete` costs 0.3 µs even if the member does not exist.
     else if (isThere) delete merged[name];
   }
   return merged;
 }
 
-/** By RFC 7396 a null within the patch leaves no trace, also where the patch is all there is. */
+/** By RFC 7396 the result has no null of the patch, even if the text had no such member. */
 export function mergeTexts(text: string, patch: unknown): string {
   return JSON.stringify(merge(JSON.parse(text), patch));
 }

@@ -6,7 +6,7 @@ import { roomJson, type Private, type RoomFields } from './record.ts';
 
 export const MAX_PLAYERS = 64;
 
-/** Bounds a seat's public data, what only one player sees, and a message. A room of more than 16 seats has 16 KiB of public data in all. */
+/** Bounds a seat's public data, its private part, and a message. In a room of more than 16 seats all public data is 16 KiB at most. */
 export const DATA_LIMIT_BYTES = 1024;
 
 /** Bounds the state's JSON text in UTF-8: every change of the room sends the whole state to every watcher. */
@@ -49,7 +49,7 @@ function weekOf(at: number): number {
   return Math.floor(at / WEEK_MS);
 }
 
-/** A set of seats is kept for a week past its own, so that a deletion finds the seats of the last seven days at least. */
+/** A set of seats is kept for a week after the week that it covers, so that a deletion finds at least the seats of the last seven days. */
 export const SEATS_KEPT_SECONDS = 15 * 86_400;
 
 /** The times whose weeks may have sets of seats at `at`. Clocks of processes differ, so that the next week may have one. */
@@ -57,7 +57,7 @@ export function weeksWithSeats(at: number): number[] {
   return [-2, -1, 0, 1].map((weeks) => at + weeks * WEEK_MS);
 }
 
-/** The same times in an order in which each week keeps its place when the next one begins: a cursor names the place. */
+/** The same times, in an order in which each week keeps its place when a new week begins, because a cursor names the place. */
 export function weeksInPlace(at: number): number[] {
   const weeks = weeksWithSeats(at);
   return weeks.toSorted((one, other) => (weekOf(one) % weeks.length) - (weekOf(other) % weeks.length));
@@ -68,9 +68,9 @@ export const roomKeys = {
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
-  /** The mark of a ticket that was used. Expires. */
+  /** Marks a used ticket. Expires. */
   usedTicket: (code: string, id: string) => `{room:${code}}:ticket:${id}`,
-  /** A set: the codes of rooms in which the account took a seat in the week of `at`. It may have left them. */
+  /** A set: the codes of rooms in which the account took a seat in the week of `at`. It may have left some of them. */
   seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
   /** The queue of rooms: codes by the time at which `presence.lua` has to run for them. */
   due: 'rooms:due',
@@ -79,10 +79,10 @@ export const roomKeys = {
 /** Lua shared by every script that reads or changes a room. */
 export const roomLibrary = new URL('room.lua', import.meta.url);
 
-/** What a script of a room needs that acts for a caller. */
+/** Libraries of the scripts of a room that act for a caller. */
 export const roomLibraries = [standingLibrary, roomLibrary];
 
-/** Any JSON comes in; its text is kept and sent. */
+/** Accepts any JSON, and gives its text, which is stored and sent. */
 export function jsonText(limitBytes: number) {
   return z.unknown().transform((value, context) => {
     // Cheap to encode: the pipeline refuses bodies nested deeper than MAX_JSON_DEPTH. 3,500 levels would cost 10 ms.
@@ -102,7 +102,7 @@ export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 
 export const PlayerId = z
   .string()
-  // Scripts get ids on lines and between blanks.
+  // Scripts get ids in lines and separated by blanks, so an id must contain neither.
   .regex(/^p[1-9]\d{0,14}$/, 'Must be the id of a player')
   .meta({ description: "The player's id in this room: p1, p2, … in the order of joining. No id is given twice.", example: 'p2' });
 
@@ -116,7 +116,7 @@ export const Player = z
       .meta({ description: "Whether the player has a connection on the room's live channel. A game that only uses HTTP can ignore it." }),
     host: z.boolean(),
     joinedAt: z.iso.datetime(),
-    data: z.unknown().meta({ description: 'What the player says about itself: any JSON, `null` at first. Nobody else can write it.' }),
+    data: z.unknown().meta({ description: 'Data that only the player can write: any JSON, `null` at first.' }),
   })
   .meta({
     id: 'Player',
@@ -129,7 +129,7 @@ export const TAG_NAME = /^[a-z][a-z0-9_]{0,31}$/;
 export const TAG_LENGTH = 64;
 export const MOST_TAGS = 8;
 
-/** What a room is found by. */
+/** Tags by which players find a room. */
 export const Tags = z
   .record(
     z.string().regex(TAG_NAME, 'Must be 1 to 32 small letters, digits and underscores, a letter first'),
@@ -141,7 +141,7 @@ export const Tags = z
     example: { mode: 'duel' },
   });
 
-/** Tags as a room keeps them: in the order of their names, so that equal tags are equal texts. */
+/** The text of tags in a room, sorted by name, so that equal tags give equal texts. */
 export function tagsText(tags: z.output<typeof Tags>): string {
   return JSON.stringify(Object.fromEntries(Object.entries(tags).toSorted(([one], [other]) => (one < other ? -1 : 1))));
 }
@@ -188,7 +188,7 @@ export const Room = z
     updatedAt: z.iso.datetime(),
     startedAt: z.iso.datetime().optional(),
     endedAt: z.iso.datetime().optional(),
-    expiresAt: z.iso.datetime().meta({ description: 'When the room expires, unless it changes before.' }),
+    expiresAt: z.iso.datetime().meta({ description: 'When the room expires if it does not change before.' }),
     nextCode: z.string().optional().meta({ description: 'Code of the lobby of the rematch.' }),
   })
   .meta({
@@ -214,7 +214,7 @@ export const Room = z
     },
   });
 
-/** The order of an act: a tab raises it with each. */
+/** The order of an act: a tab raises it with each act. */
 export const Order = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER).meta({
   description: "A whole number that the tab raises with each act. An act whose order is not above the tab's last one changes nothing.",
 });
@@ -230,12 +230,12 @@ export const You = z
       .string()
       .meta({ description: "The player's id in this room, or `server` for a server in a room without a host.", example: 'p1' }),
     host: z.boolean(),
-    private: z.unknown().optional().meta({ description: 'What only this player sees. Left out before the first `private`.' }),
-    order: z.number().int().min(0).optional().meta({ description: 'The last order of the tab, 0 at first. Only where a tab was named.' }),
+    private: z.unknown().optional().meta({ description: 'The part that only this player sees. Left out before the first `private`.' }),
+    order: z.number().int().min(0).optional().meta({ description: 'The last order of the tab, 0 at first. Only if a tab was named.' }),
   })
   .meta({
     id: 'Seat',
-    description: "The caller's seat; after `leave`, the seat given up. For a server key the seat of the host, as it is after the action.",
+    description: "The caller's seat; after `leave`, the seat given up. For a server key the seat of the host after the action.",
     example: { playerId: 'p1', host: true },
   });
 
@@ -244,7 +244,7 @@ export const SeatedReply = z
   .object({
     room: Room,
     you: You,
-    replayed: z.literal(true).optional().meta({ description: 'The tab had done this order before: nothing changed.' }),
+    replayed: z.literal(true).optional().meta({ description: 'The tab has already done this order: nothing changed.' }),
   })
   .meta({ id: 'SeatedReply' });
 
@@ -261,7 +261,7 @@ export interface OwnSeat {
   readonly order?: number | undefined;
 }
 
-/** As JSON text: what only the player sees is text already. */
+/** As JSON text, because the private part is already text. */
 export function youJson({ playerId, host, private: own, order }: OwnSeat): string {
   const private_ = own === undefined ? '' : `,"private":${own.text}`;
   return `{"playerId":"${playerId}","host":${host}${private_}${order === undefined ? '' : `,"order":${order}`}}`;

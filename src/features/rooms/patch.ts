@@ -1,9 +1,9 @@
 import { hasMember, isMember, memberText, playerJson, seatedIn, type RoomFields } from './record.ts';
 
-/** The texts that changed fields had; undefined for a field that was not there. */
+/** The old texts of changed fields. Undefined: the field did not exist. */
 export type FieldsBefore = ReadonlyMap<string, string | undefined>;
 
-/** A text up to so long is replaced whole: to find what changed in it costs more than it saves. */
+/** A text up to this length is replaced as a whole: comparing its members would cost more than it saves. */
 const REPLACED_WHOLE = 128;
 
 /**
@@ -24,7 +24,7 @@ export function patchOps(before: FieldsBefore, now: RoomFields): string {
   return `[${ops.join(',')}]`;
 }
 
-/** Players who left are removed from the last to the first; those who joined stand at the end. */
+/** Players who left are removed from the last to the first; new players are at the end of the list. */
 function comparePlayers(ops: string[], before: FieldsBefore, now: RoomFields): void {
   const was = (name: string): string | undefined => (before.has(name) ? before.get(name) : now.get(name));
   const ids = seatedIn(now.get('players')!);

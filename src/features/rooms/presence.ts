@@ -22,21 +22,21 @@ const presenceScript = defineScript({
   library: roomLibraries,
 });
 
-/** How long a connection counts after its process last renewed it, so how soon the players of a dead process are away. */
+/** How long a connection counts after the last renewal by its process, and so how soon the players of a dead process count as away. */
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3000;
 
-/** How often every process looks for rooms that are due, and how many of them it then takes. */
+/** How often each process looks for due rooms, and how many it takes at a time. */
 const LOOK_INTERVAL_MS = 1000;
 const ROOMS_A_LOOK = 1000;
 
-/** After a look that failed another one follows. A command fails once Redis is silent for 3 s. */
+/** If a look fails, another process takes the room after this long. A command fails after Redis has been silent for 3 s. */
 export const LOOK_LEASE_MS = 5000;
 
-/** Calls sent at a time: enough to fill a round trip, few enough that requests get in between. */
+/** Calls sent at a time: enough to fill a round trip, few enough that requests are served in between. */
 const ROOMS_AT_ONCE = 100;
 
-/** The channel on which scripts publish the id of an account that moved, was banned or deleted, or of which a session ended. */
+/** The channel on which scripts publish the id of an account that moved, was banned or deleted, or whose session ended. */
 const STANDINGS_CHANNEL = 'standings';
 
 export interface PresenceParts {
@@ -58,9 +58,9 @@ interface Connected {
   readonly lost: Lost;
 }
 
-/** A hello under way. */
+/** A running hello. */
 interface Greeting {
-  /** Whether its account was published meanwhile: its script may have looked at the caller before. */
+  /** Whether its account was published meanwhile. Its script may have checked the caller before that. */
   isTold: boolean;
 }
 
@@ -70,30 +70,29 @@ const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned
 /**
  * Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out.
  *
- * A room with leases is in the queue, due no later than the first of them ends: then any process looks at the room. No script
- * writes both, so the order keeps this true if a process dies between two steps. Before `hello` grants a lease, the queue holds an
- * entry of this connection, due before the lease ends; once it is due, a look makes the room due at the end of its first lease, and
- * so does every later look. A renewal only moves the end of a lease away: the look then comes early, and goes on to the later time. It
- * grants none: a process that was cut off from Redis for longer than a lease puts the room into the queue first, as for a hello.
- * A `bye` that is lost shows when the lease ends.
+ * The rule: a room with leases is in the queue, due no later than the end of its first lease. Any process then looks at the room. No
+ * script writes both, so the order of steps keeps the rule true if a process dies in between. Before `hello` grants a lease, it puts an
+ * entry for this connection into the queue, due before the lease ends. Each look makes the room due at the end of its first lease. A
+ * renewal only extends a lease: the look then comes early, and puts itself off. A renewal never grants a lease: a process that was cut off
+ * from Redis for longer than a lease first puts the room into the queue, as for a hello. If a `bye` is lost, the lease runs out.
  */
 export class Presence {
   readonly #parts: PresenceParts;
   readonly #queue: DueQueue;
   /** This process's leases by room code and member. */
   readonly #members = new Map<string, Map<string, Connected>>();
-  /** How many of them each account has. Most published account ids have none here. */
+  /** Number of this process's leases by account. Most published accounts have none. */
   readonly #counts = new Map<string, number>();
-  /** The hellos under way by account. Their connections do not count yet. */
+  /** Running hellos by account. Their connections do not count yet. */
   readonly #greetings = new Map<string, Set<Greeting>>();
-  /** Accounts whose rooms are renewed because they were published, and whether they were published again meanwhile. */
+  /** Published accounts whose rooms are being renewed, and whether the account was published again meanwhile. */
   readonly #toldAgain = new Map<string, boolean>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
     const { subscriber } = parts;
-    // What is published takes effect at once. What was published while the subscriber was disconnected shows at the next renewal.
+    // A published change takes effect at once. If the subscriber was disconnected, it takes effect at the next renewal.
     subscriber.on('message', (channel, accountId) => channel === STANDINGS_CHANNEL && this.#told(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(STANDINGS_CHANNEL).catch(() => {}));
     this.#timer = setInterval(() => void this.#renew(), parts.renewalMs ?? RENEW_INTERVAL_MS);
@@ -138,7 +137,7 @@ export class Presence {
       if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
       await this.#lookAt(code, handOverAt);
       while (greeting.isTold) await this.#lookAgain(greeting, caller, code, member);
-      // From here to the return nothing waits: what is published next finds the connection, and the connection knows its caller.
+      // There must be no `await` from here on: the next published change has to find the connection with its caller.
       this.#drop(code, member);
       const members = this.#members.get(code) ?? new Map<string, Connected>();
       this.#members.set(code, members.set(member, { caller, lost }));
@@ -157,7 +156,7 @@ export class Presence {
     await this.#end(code, [member]);
   }
 
-  /** Resolves when the looks under way have ended. */
+  /** Resolves when the running looks have ended. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#queue.close();
@@ -168,7 +167,7 @@ export class Presence {
     if (this.#counts.has(accountId)) void this.#renewTold(accountId);
   }
 
-  /** One renewal of an account at a time. However often it is published meanwhile, one more follows. */
+  /** Renews an account once at a time. If it is published meanwhile, however often, one more renewal follows. */
   async #renewTold(accountId: string): Promise<void> {
     const isUnderWay = this.#toldAgain.has(accountId);
     this.#toldAgain.set(accountId, isUnderWay);
@@ -183,7 +182,7 @@ export class Presence {
     }
   }
 
-  /** Looks at the caller of a hello again, and ends the lease that the hello has got if the caller may not act any more. */
+  /** Checks the caller of a hello again, and ends the lease of the hello if the caller may not act any more. */
   async #lookAgain(greeting: Greeting, caller: Caller, code: string, member: string): Promise<void> {
     greeting.isTold = false;
     try {
@@ -220,13 +219,13 @@ export class Presence {
     const gone: string[] = [];
     for (const [member, { caller, lost }] of connected) {
       const reason = reasons.get(keyOf(caller));
-      // A connection that said hello as somebody else since the look stays.
+      // A connection that has sent a hello as another caller meanwhile stays.
       if (reason === undefined || this.#members.get(code)?.get(member)?.caller !== caller) continue;
       this.#drop(code, member);
       gone.push(member);
       lost(reason);
     }
-    // A connection that ended since the look must not get a lease again.
+    // A connection that ended during the check must not get a lease again.
     const staying = members.filter((member) => this.#members.get(code)?.has(member) === true);
     await Promise.all([
       gone.length > 0 && this.#end(code, gone),
@@ -244,7 +243,7 @@ export class Presence {
     if (staying.length > 0) await this.#update('grant', code, staying);
   }
 
-  /** Why the caller may not act any more. A caller that cannot be looked at keeps its leases: its data may lie on another primary. */
+  /** Why the caller may not act any more. If the check fails, the caller keeps its leases: its data may be on a primary that is down. */
   async #refusalOf(caller: Caller): Promise<Refusal | undefined> {
     try {
       await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
@@ -271,7 +270,7 @@ export class Presence {
     else this.#counts.set(accountId, left);
   }
 
-  /** Best effort: after a failed call the end of the leases corrects the room. */
+  /** Best effort: if the call fails, the room is corrected when the leases end. */
   async #end(code: string, members: readonly string[]): Promise<void> {
     try {
       const [, , handOverAt = ''] = await this.#update('bye', code, members);
@@ -282,8 +281,8 @@ export class Presence {
   }
 
   /**
-   * Best effort: makes the room due when an absent host's time is over. Without it the host's role is passed on when a lease ends,
-   * some seconds later.
+   * Best effort: makes the room due at the end of an absent host's grace period. Without it the host's role is handed over when a lease
+   * ends, some seconds later.
    */
   async #lookAt(code: string, handOverAt: string): Promise<void> {
     if (handOverAt !== '') await this.#queue.bring(code, Number(handOverAt)).catch((error: unknown) => this.#failed(error));

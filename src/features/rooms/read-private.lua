@@ -1,4 +1,4 @@
--- Reads what only one player sees, and the last order of a tab of its. The seat must be the caller's.
+-- Reads a player's private part, and the last order of one of the player's tabs. The seat must be the caller's.
 -- KEYS room
 -- ARGV account_id ('' for a server), player_id, tab
 -- Prologue prologue-check.lua

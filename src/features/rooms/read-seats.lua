@@ -1,4 +1,4 @@
--- Finds the seats that some accounts have in a room.
+-- Finds the seats of given accounts in a room.
 -- KEYS room
 -- ARGV owners (account ids, separated by blanks)
 -- Library room.lua: find_room, seated_ids, seat_fields

@@ -1,6 +1,6 @@
 /**
- * A room as Redis keeps it, without what is not public: names and texts of the fields that `room.lua` lists. Every process that watches a
- * room has its fields, and makes the room's JSON of them: neither Lua nor a process parses the game's state.
+ * The public fields of a room in Redis: names and texts, as `room.lua` lists them. Each process with watchers of the room has these fields,
+ * and makes the room's JSON from them, so that neither Lua nor a process parses the game's state.
  */
 export type RoomFields = Map<string, string>;
 
@@ -11,7 +11,7 @@ export function fieldsOf(words: readonly string[]): RoomFields {
   return fields;
 }
 
-/** The fields as lines of name and text, as `create.lua` takes them. */
+/** The fields as lines of name and text, for `create.lua`. */
 export function fieldLines(fields: RoomFields): string {
   return [...fields].map(([name, text]) => `${name}\n${text}\n`).join('');
 }
@@ -21,12 +21,12 @@ export function seatedIn(players: string): string[] {
   return players === '' ? [] : players.split(' ');
 }
 
-/** The text of a player's own field: not the data, the id, or whether it is the host. */
+/** The text of a player's own field. Data, id and the role of host are not part of it. */
 export function playerRecord(name: string, joinedAt: string): string {
   return `"ready":false,"connected":false,"joinedAt":${JSON.stringify(joinedAt)},"name":${JSON.stringify(name)}`;
 }
 
-/** How a room's JSON shows a field, apart from its players. Texts of codes, ids and games need no escapes. */
+/** How a room's JSON shows each field, except players. Codes, ids and names of games need no escapes. */
 const members = {
   code: 'text',
   game: 'text',
@@ -46,7 +46,7 @@ const members = {
   expiresAt: 'time',
   nextCode: 'text',
   stateSeq: 'json',
-  // The last one: the state is the longest text.
+  // The last member, because it is the longest text.
   state: 'json',
 } as const;
 
@@ -54,17 +54,17 @@ type Member = keyof typeof members;
 
 const memberNames = Object.keys(members) as readonly Member[];
 
-/** Whether a field stands in the room's JSON under its own name. */
+/** Whether the room's JSON has a member with the name of this field. */
 export function isMember(name: string): name is Member {
   return Object.hasOwn(members, name);
 }
 
-/** Whether the room's JSON has a member, of its field's text. */
+/** Whether the room's JSON has the member for this text of its field. */
 export function hasMember(name: Member, text: string | undefined): boolean {
   return text !== undefined || members[name] === 'text_or_null';
 }
 
-/** The JSON of a member of a room, of its field's text. Undefined where the room has no such member. */
+/** The JSON of a room's member, from the text of its field. Undefined: the room has no such member. */
 export function memberText(name: Member, text: string | undefined): string | undefined {
   const kind = members[name];
   if (text === undefined) return kind === 'text_or_null' ? 'null' : undefined;
@@ -93,19 +93,19 @@ export function roomJson(fields: RoomFields): string {
   return `${text}}`;
 }
 
-/** The name of a field of a player. It names the player's id. */
+/** Matches the name of a player's field, and captures the player's id. */
 export const OF_PLAYER = /^(p\d+)(?:\.data)?$/;
 
-/** No more characters than the room's JSON has. To count them costs less than to make the JSON. */
+/** A lower bound of the length of the room's JSON. Counting costs less than making the JSON. */
 export function leastLengthOf(fields: RoomFields): number {
   let length = 0;
   for (const [name, text] of fields) if (isMember(name) || OF_PLAYER.test(name)) length += text.length;
   return length;
 }
 
-/** A player's own part in an answer or a message: what only that player sees. */
+/** A player's private part, which only that player sees. */
 export interface Private {
-  /** The change of the room that set it. */
+  /** The `seq` of the change that set it. */
   readonly seq: number;
   readonly text: string;
 }

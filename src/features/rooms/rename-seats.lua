@@ -1,4 +1,4 @@
--- Shows the seats of some accounts in a room under another name.
+-- Changes the name on the seats of given accounts in a room.
 -- KEYS room
 -- ARGV owners (separated by blanks), name (JSON text), ttl_ms
 -- Library room.lua: find_room, seated_ids, seat_fields, set, settle

@@ -13,14 +13,14 @@ import { isRoomCode, roomKeys, roomLibraries, SEATS_KEPT_SECONDS, STATE_LIMIT_BY
 import { fieldsOf, privateOf, type RoomFields } from './record.ts';
 import { budgetOf, type SeatBudgets } from './seat-budgets.ts';
 
-/** The words with which every act of a room may be refused. */
+/** The words with which any act in a room may be refused. */
 const refusals = ['room_not_found', 'forbidden', 'not_in_room', 'not_host', 'room_ended'] as const;
 const lobbyRefusals = ['kicked', 'room_started', 'room_locked', 'room_full', 'not_enough_players'] as const;
 
-/** The codes of the errors that acts may give, beside those of every request. */
+/** The error codes of acts, besides those of every request. */
 export const actCodes = [...refusals, ...lobbyRefusals, 'not_writer', 'stale_state', 'invalid_request'] as const;
 
-/** What every act names: who acts, in which seat, and which of the tab's acts it is. */
+/** Arguments of every act: the actor, the seat, and the act's order in its tab. */
 const ofAct = ['accountId', 'seatId', 'order', 'tab', 'isWhole'] as const;
 
 const lobbyScript = defineScript({
@@ -87,16 +87,16 @@ const messageScript = defineScript({
   durable: true,
 });
 
-/** An act in a room. Its body has passed the shapes of its fields. */
+/** An act in a room. The fields of its body have already been checked one by one. */
 export interface Act {
   readonly code: string;
   readonly action: ActionName;
   readonly body: ActBody;
   /** A player, or a server that acts as the host. */
   readonly by: Caller | ServerKey;
-  /** The seat that the channel of the caller was welcomed in. Without one the script looks for it. */
+  /** The seat for which the caller's channel was welcomed. Without it the script looks for the seat. */
   readonly seatId?: string;
-  /** Whether the answer has the whole room. */
+  /** Whether the answer includes the whole room. */
   readonly isWhole: boolean;
   readonly address: string;
 }
@@ -105,12 +105,12 @@ export interface Done {
   readonly isReplayed: boolean;
   readonly seq: number;
   readonly you: OwnSeat;
-  /** With `isWhole`. */
+  /** Empty without `isWhole`. */
   readonly fields: RoomFields;
 }
 
 interface Written extends Done {
-  /** The merge of another process lost against one of this process, or of a third one, a moment ago. */
+  /** Another process has just had to repeat a merge, because this or a third process wrote in between. */
   readonly isContended?: true;
 }
 
@@ -121,7 +121,7 @@ export interface RoomActsParts extends LobbyServices {
 /** Performs the acts of players and servers, over HTTP and over the channel. */
 export class RoomActs {
   readonly #parts: RoomActsParts;
-  /** Merges of one room one after the other: those of this process do not overtake each other. */
+  /** Runs this process's merges of a room one after the other, so that they do not compete. */
   readonly #turns = new Turns();
   /** The state of a room after this process's last merge. */
   readonly #states = new LruCache<string, string>(STATES_REMEMBERED);
@@ -130,7 +130,7 @@ export class RoomActs {
     this.#parts = parts;
   }
 
-  /** @throws Refusal with one of `actCodes`, or of a caller who may not act */
+  /** @throws Refusal with one of `actCodes`, or for a caller who may not act */
   async perform(act: Act): Promise<Done> {
     const { action, body, by, code } = act;
     if (isKey(by) && actionOf(action).isOfPlayers === true)
@@ -149,7 +149,7 @@ export class RoomActs {
     return action === 'state' || action === 'data' || action === 'private' ? this.#write(act) : this.#change(act);
   }
 
-  /** Has lists show the room as it is after the act. An act over a channel that lists do not show says nothing new: the channel counts. */
+  /** Updates lists after the act. An act over a channel that changes no list needs no update: the channel already shows presence. */
   #list({ action, by }: Act, { fields }: Done): void {
     if (fields.size === 0) return;
     const { roomList } = this.#parts;
@@ -202,7 +202,7 @@ export class RoomActs {
     }
   }
 
-  /** A merge that another process overtook is made again, from the text that stands. */
+  /** If another process writes in between, the merge is repeated from the room's new text. */
   async #write(act: Act): Promise<Done> {
     const { body, action, code } = act;
     const isOfState = action !== 'data';
@@ -217,7 +217,7 @@ export class RoomActs {
       for (let tries = 0; tries < MERGE_TRIES; tries++) {
         let text = from === NOT_KNOWN ? '' : mergeTexts(from, body.merge);
         if (isOfState && Buffer.byteLength(text) > STATE_LIMIT_BYTES) {
-          // Another state may stand than the one that is remembered, and the act may be done already: the script knows.
+          // Before refusing, ask the script: the room may have another state by now, or the act may already be done.
           tooLongFrom = from;
           [from, text] = [NOT_KNOWN, ''];
         }
@@ -227,7 +227,7 @@ export class RoomActs {
             throw invalid('merge', `The state must be at most ${STATE_LIMIT_BYTES} bytes of JSON afterwards`);
           from = written.text;
         } else {
-          // Who remembers the state writes in one trip, and would win against other processes again and again.
+          // Under contention the state is not remembered: with it this process would need one round trip, and always win against others.
           if (isOfState && !written.isReplayed) this.#states.set(code, written.isContended === true ? NOT_KNOWN : text);
           return written;
         }
@@ -301,9 +301,9 @@ export class RoomActs {
   /**
    * Opens the lobby of a rematch.
    *
-   * A new room has to be reserved as a creation, and `openLobby` draws random codes until one is free. The process does both, no
-   * script. So a rematch takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, `act.lua` links it.
-   * Of two rematches that race, the first link stands. A lobby whose link was lost expires by its TTL.
+   * A script can neither reserve a creation nor draw random codes until one is free, as `openLobby` does. So a rematch takes three
+   * steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, `act.lua` links it. If two rematches race, the first link
+   * stays. A lobby without a link expires by its TTL.
    * @param words of `lobby_wanted`
    * @returns the lobby's code
    */
@@ -319,8 +319,8 @@ export class RoomActs {
   }
 
   /**
-   * The host as the caller of a server's rematch: the lobby is opened for the host's account. No creation of an address counts.
-   * @param seatedId the account in the host's seat. A guest that moved keeps the seats that it had. '' in a room without a host
+   * The host, in whose name a server's rematch opens the lobby. The creation does not count against an address.
+   * @param seatedId the account in the host's seat, which may still be a guest that has moved. '' in a room without a host
    */
   async #hostOf(seatedId: string, address: string): Promise<Caller | undefined> {
     if (seatedId === '') return undefined;
@@ -329,19 +329,19 @@ export class RoomActs {
   }
 }
 
-/** The acts that may change what lists show of a room. Their answers have the whole room. */
+/** The acts that may change lists. Their answers have the whole room. */
 const LISTED: ReadonlySet<ActionName> = new Set(['join', 'leave', 'start', 'end', 'kick', 'lock', 'unlock', 'settings', 'rematch']);
 
-/** Stands for a text that no room has, so that the script answers with the one that stands. */
+/** A text that no room has, so that the script answers with the room's text. */
 const NOT_KNOWN = '-';
 
-/** Another process overtakes a merge as long as it writes the same room at the same time. */
+/** A merge has to be repeated whenever another process writes the same room at the same time. */
 const MERGE_TRIES = 20;
 
-/** Rooms whose state is remembered for the next merge, with at most 8 KiB each. */
+/** Number of rooms whose state is remembered for the next merge, with at most 8 KiB each. */
 const STATES_REMEMBERED = 1000;
 
-/** The text that stands, where it is not the one that the merge began from. */
+/** The room's text, if it is not the one from which the merge began. */
 class MergeFrom {
   readonly text: string;
 
@@ -355,7 +355,7 @@ function argsOf({ action, body, by, seatId = '', isWhole }: Act) {
     accountId: isKey(by) ? '' : by.accountId,
     keyGame: isKey(by) ? (by.game ?? '*') : '',
     seatId,
-    // Who joins has no seat that could remember an order.
+    // A player who joins has no seat yet that could remember an order.
     order: action === 'join' ? '' : (body.order ?? ''),
     tab: body.tab ?? '',
     isWhole: isWhole ? '1' : '',

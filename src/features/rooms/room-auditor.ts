@@ -5,26 +5,26 @@ import { LOOK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
 
 /**
- * The latest time at which `presence.lua` lets a room be due: HOST_GRACE_SECONDS is at most an hour, a lease 10 s. The margin is
- * for clocks that differ.
+ * The longest time until a room in the queue is due: HOST_GRACE_SECONDS is at most an hour, a lease 10 s. The rest allows for a
+ * difference of clocks.
  */
 const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 
-/** Checks the fields of rooms, and their queue: a room with connected players is in it, and comes up before the first of their leases ends. */
+/** Checks the fields of rooms, and their queue: it holds each room with connected players, due before the first of their leases ends. */
 export const roomAuditor: Auditor = {
   keys: [
     queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', check: ([code], look) => checkRoom(code!, look) },
     { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/ },
-    // Lists hold what processes know of rooms, and entries end by themselves: that they are behind is no drift.
+    // Lists may be behind the rooms, and their entries end by themselves, so a difference is no drift.
     { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|rooms|version|free|reserved|taken|match:[\w-]+))?$/ },
   ],
 };
 
 /**
- * A room may expire before it comes up: `presence.lua` then takes its code out of the queue. A code without a room therefore
- * counts as drift only if it can never have been put there.
+ * A room may expire before it is due: `presence.lua` then removes its code from the queue. So a code without a room counts as drift only
+ * if it is due later than the service ever makes a room due.
  */
 async function wrongOf({ key, entry, member: code }: Queued, look: Look): Promise<string | undefined> {
   const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', roomKeys.room(code)]);
@@ -52,7 +52,7 @@ async function findingsOf(code: string, look: Look, whenDue: typeof dueCommands)
   return [{ kind: 'document_without_queue', subject: `room ${code}`, text }];
 }
 
-/** A time that no date can hold is shown as the number that it is. */
+/** A time beyond the range of dates is shown as a number. */
 function timeText(milliseconds: number): string {
   return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
 }

@@ -2,12 +2,12 @@ import type { Finding, Look } from '../../consistency/auditor.ts';
 import { roomKeys } from './model.ts';
 import { fieldsOf, seatedIn, type RoomFields } from './record.ts';
 
-/** What the fields of a room must be, as `room.lua` writes them. A finding names ids and fields, and nothing that players wrote. */
+/** Checks the fields of a room against the format of `room.lua`. A finding names ids and fields, and never data of players. */
 export async function checkRoom(code: string, look: Look): Promise<Finding[]> {
   const key = roomKeys.room(code);
   const [words, ttlMs] = await look.together(['HGETALL', key], ['PTTL', key]);
   const fields = fieldsOf(words as string[]);
-  // It has expired since its key was read. Rooms of an older build are one document, and expire.
+  // The room has expired since its key was read, or comes from an older build that stored a room in one field `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];
   const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
   return problems.map((text) => ({ kind: 'broken_room', subject: `room ${code}`, text }));
@@ -42,7 +42,7 @@ function* seatProblems(fields: RoomFields): Generator<string> {
     if (!(Number(id.slice(1)) <= given)) yield `It seats ${id}, and ${fields.get('given') ?? 'no'} seats were given out.`;
   }
   const host = fields.get('hostId');
-  // Once all players have left, the last host stays.
+  // After all players have left, the room keeps its last host.
   if (host !== undefined && ids.size > 0 && !ids.has(host)) yield `Its host is ${host}, who has no seat.`;
   const left = new Set([...fields.keys()].flatMap((name) => OF_SEAT.exec(name)?.[1] ?? []).filter((id) => !ids.has(id)));
   if (left.size > 0) yield `It holds fields of ${[...left].join(', ')}, who have no seat.`;
@@ -57,7 +57,7 @@ function* textProblems(fields: RoomFields): Generator<string> {
   }
 }
 
-/** Fields that hold JSON, and the JSON of their texts. */
+/** Fields that hold JSON, and a function that gives the JSON of their texts. */
 const JSON_FIELDS: readonly [RegExp, (text: string) => string][] = [
   [/^(?:state|tags|p\d+\.data)$/, (text) => text],
   [/^p\d+$/, (text) => `{${text}}`],

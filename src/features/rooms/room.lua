@@ -2,24 +2,24 @@
 -- Gives find_room(), find_room_of(), data_limit(), seated_ids(), seated_set(), is_seated(), count_seated(), seat_fields(), public_fields(), seat_of(), actor_in(), set(),
 -- keep(), drop(), last_order(), is_done(), note_order(), start_room(), end_room(), set_host(), kicked_accounts(), was_kicked(), kick_out(), take_seat(), vacate(), flags_of(), player_text(), settle() and reply().
 --
--- A room is a hash. A change publishes the public fields that it set: each process that watches the room keeps the same fields, and makes
--- the room's JSON of them (`record.ts`). So a change costs what it changes, however much else the room holds.
+-- A room is a hash. A change publishes the public fields that it set. Each process with watchers keeps a copy of the public fields, and makes
+-- the room's JSON from it (`record.ts`). So the cost of a change depends on the changed fields only, not on the size of the room.
 --
 -- Public:
 --   FIELDS       the room's own, below; times in milliseconds since 1970; `state` and `tags` are JSON text, which no script decodes,
 --                because cjson loses digits and turns [] into {}
 --   players      ids of the seated players, longest seated first: 'p1 p3'
 --   p2           a player: '"ready":false,"connected":true,"joinedAt":"…","name":"…"'
---   p2.data      the player's own public data, JSON text; not there at first
+--   p2.data      the player's own public data, JSON text; missing at first
 -- Not public:
 --   given        number of seats given out so far
 --   messages     number of the last message
---   contended    when a merge last lost against that of another process, in milliseconds since 1970
+--   contended    when a merge last had to be repeated because another process had written, in milliseconds since 1970
 --   kicked       accounts that were kicked: ' id id '
 --   startWhenFull, byMatch  '1' of a room that starts with its last free seat, and of one that a quick match created
 --   p2:account   account in the seat
 --   p2:away      when the last connection of the player ended, in milliseconds since 1970
---   p2:private   what only the player sees: '<seq of its change> <JSON>'
+--   p2:private   the private part that only this player sees: '<seq of its change> <JSON>'
 --   p2:tabs      last order of each of the newest tabs: lines of '<order> <tab>'; `server:tabs` has those of servers
 local FIELDS = {
   'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'code', 'game', 'minPlayers', 'maxPlayers', 'locked', 'writers',
@@ -27,8 +27,8 @@ local FIELDS = {
 }
 local MOST_TABS = 8
 
--- The fields of a room that scripts decide by; nil if the room does not exist or has expired. Up to four further fields are read with
--- them: `first`, `second`, `third` and `fourth`.
+-- The fields on which scripts base decisions; nil if the room does not exist or has expired. Up to four further fields can be read at the
+-- same time: `first`, `second`, `third` and `fourth`.
 local function find_room(key, ...)
   local seq, updated_at, expires_at, phase, host, players, game, most, writers, first, second, third, fourth = unpack(redis.call('HMGET',
     key, 'seq', 'updatedAt', 'expiresAt', 'phase', 'hostId', 'players', 'game', 'maxPlayers', 'writers', ...))
@@ -40,15 +40,15 @@ local function find_room(key, ...)
   }
 end
 
--- find_room() for an act: `seat_id` is the seat that the caller was welcomed in on its channel, or ''. What the act needs of that seat is
--- read with the room: `first` is its account, `second` its tabs.
+-- find_room() for an act. `seat_id` is the seat for which the caller's channel was welcomed, or ''. The account (`first`) and the tabs
+-- (`second`) of this seat are read with the room.
 local function find_room_of(key, seat_id, ...)
   local found = find_room(key, seat_id .. ':account', seat_id .. ':tabs', ...)
   if found then found.seat_id = seat_id end
   return found
 end
 
--- Bytes that a seat's public data may have in a room with so many seats: 16 KiB for all of them together.
+-- Most bytes of a seat's public data in a room with this many seats. All seats together have 16 KiB.
 local function data_limit(seats) return math.min(1024, math.floor(16384 / seats)) end
 
 local function is_seated(room, id) return string.find(' ' .. room.players .. ' ', ' ' .. id .. ' ', 1, true) ~= nil end
@@ -60,7 +60,7 @@ local function seated_ids(players)
   return ids
 end
 
--- The seated players as a set: for scripts that ask for many.
+-- The seated players as a set, for scripts that look up many of them.
 local function seated_set(room)
   local seated = {}
   for id in string.gmatch(room.players, '%S+') do seated[id] = true end
@@ -99,9 +99,9 @@ local function public_fields(key, answer)
   return answer
 end
 
--- An account's player, and whether the seat still names a guest that moved into the account (`is_guest` of guest_set()). An account holds several seats if guests
--- of it took seats before they moved. The host's seat is preferred, because otherwise no account could act as host; then the
--- account's own seat; then the first one.
+-- An account's player, and whether the seat still names a guest that moved into the account (`is_guest` of guest_set()). An account has
+-- several seats if its guests took seats before they moved. The order of preference: the host's seat, because otherwise nobody could act as
+-- the host; the account's own seat; the first seat.
 local function seat_of(room, account_id, is_guest)
   local ids = seated_ids(room.players)
   local own, guests, host
@@ -116,7 +116,7 @@ local function seat_of(room, account_id, is_guest)
   if place then return ids[place], owners[place] ~= account_id end
 end
 
--- Who acts: the seat's id, or 'server' for a key; and whether the seat still names a guest. Otherwise nil and the word that refuses.
+-- The actor: the seat's id, or 'server' for a key; and whether the seat still names a guest. If the caller may not act: nil and the answer's word.
 -- is_guest   guests that moved into the account, as of guest_set()
 -- key_game   '' for a player; for a server key its game, or '*' for all games
 local function actor_in(room, account_id, is_guest, key_game)
@@ -146,7 +146,7 @@ local function drop(room, ...)
   for _, name in ipairs({...}) do room.dropped[#room.dropped + 1] = name end
 end
 
--- The last order of a seat's tab, '0' at first; and the lines of the other tabs that are kept beside it.
+-- The last order of a seat's tab, '0' at first, and the lines of the seat's other tabs.
 local function last_order(room, actor, tab)
   local last, others, count = '0', {}, 0
   local tabs = room.second
@@ -162,7 +162,7 @@ local function last_order(room, actor, tab)
   return last, table.concat(others, '\n')
 end
 
--- Whether the seat's tab has done this order, or a later one.
+-- Whether the seat's tab has already done this order or a later one.
 local function is_done(room, actor, order, tab)
   if order == '' then return false end
   local last
@@ -170,7 +170,7 @@ local function is_done(room, actor, order, tab)
   return tonumber(order) <= tonumber(last)
 end
 
--- The act counts as done. Follows is_done().
+-- Records the act as done. To be called after is_done().
 local function note_order(room, actor, order, tab)
   if order ~= '' then keep(room, actor .. ':tabs', order .. ' ' .. tab .. '\n' .. room.other_tabs) end
 end
@@ -193,8 +193,8 @@ local function set_host(room, id)
   set(room, 'hostId', id)
 end
 
--- Frees seats. A host among them hands over to the longest-seated player who stays, and a room without players ends. A seatless room
--- has no host, and stays.
+-- Frees seats. If the host leaves, the longest-seated remaining player becomes the host; a room without players ends. A server's room has no
+-- host, and stays.
 local function vacate(room, is_leaving)
   local staying = {}
   for _, id in ipairs(seated_ids(room.players)) do
@@ -219,10 +219,10 @@ local function was_kicked(room, account_id, is_guest)
   return false
 end
 
--- A room that lives on by its changes may kick without end: the oldest are forgotten.
+-- A room that keeps changing lives on and may kick any number of accounts: the oldest are forgotten.
 local MOST_KICKED_BYTES = 16384
 
--- Frees the seat of a player, whose account cannot join again. Gives the account.
+-- Frees the seat of a player, and bars the account from joining again. Returns the account.
 local function kick_out(room, id)
   local account_id = redis.call('HGET', room.key, id .. ':account')
   local kicked = kicked_accounts(room) .. account_id .. ' '
@@ -235,7 +235,7 @@ end
 local function flags_of(record) return string.match(record, '^"ready":(%a+),"connected":(%a+)(.*)$') end
 local function player_text(ready, connected, rest) return '"ready":' .. ready .. ',"connected":' .. connected .. rest end
 
--- Seats an account in a room of the lobby with a free seat, and gives the player's id. `name`: JSON text, or ''.
+-- Seats an account in a room, and returns the player's id. The room must be in the lobby and have a free seat. `name`: JSON text, or ''.
 local function take_seat(room, account_id, name, now_text)
   local given = string.format('%d', redis.call('HGET', room.key, 'given') + 1)
   local id = 'p' .. given
@@ -249,9 +249,9 @@ local function take_seat(room, account_id, name, now_text)
   return id
 end
 
--- Writes what was set, kept and dropped. A change of public fields raises seq and is published: on lines, its seq, when the room was
--- changed before it, and names and values of fields. A process that does not have the room as it was then reads all fields. Of what single
--- players see the message names the players alone (`private_of`): their processes read it.
+-- Writes the fields of set(), keep() and drop(). A change of public fields raises seq and is published. The message has the seq, the time of
+-- the previous change, and names and values of fields, a line each. A process whose copy is not of that previous change reads all fields. For
+-- changed private parts the message only names the players (`private_of`); their processes read the parts.
 local function settle(room, ttl_ms)
   local public, kept, dropped = room.public, room.kept, room.dropped
   if #public > 0 then
@@ -271,8 +271,8 @@ local function settle(room, ttl_ms)
   if #dropped > 0 then redis.call('HDEL', room.key, unpack(dropped)) end
 end
 
--- The answer to an act: word, seq, the actor's player id, 1 if that is the host, what only the player sees or '', and with `is_whole`
--- '1' the room's public fields. A server has no seat: in a room with a host it gets the host's, as it is after the act.
+-- The answer to an act: word, seq, the actor's player id, 1 if that is the host, the private part or '', and with `is_whole` '1' the room's
+-- public fields. A server has no seat: in a room with a host its answer has the seat of the host after the act.
 local function reply(word, room, actor, is_whole)
   local id, private = actor, ''
   if actor == 'server' then id = room.host or actor

@@ -1,6 +1,6 @@
 import { RateLimit } from '../../server/rate-limit.ts';
 
-/** Acts over the channel, of one seat. */
+/** Acts of one seat over the channel. */
 const ACTS_PER_SECOND = 30;
 const ACTS_AT_ONCE = 60;
 
@@ -13,13 +13,13 @@ export function budgetOf(code: string, accountId: string): string {
   return `${code} ${accountId}`;
 }
 
-/** What one seat may do, on this process. These limits hold with RATE_LIMIT=off too: they protect the other players. */
+/** Limits of one seat, in this process. They hold with RATE_LIMIT=off too, because they protect the other players. */
 export class SeatBudgets {
   readonly #acts = new RateLimit(ACTS_PER_SECOND, 1000, ACTS_AT_ONCE);
   readonly #messages = new RateLimit(MESSAGES_PER_SECOND, 1000, MESSAGES_AT_ONCE);
   readonly #monotonic: () => number;
 
-  /** @param monotonic milliseconds of a clock that nobody sets */
+  /** @param monotonic milliseconds of a monotonic clock */
   constructor(monotonic: () => number) {
     this.#monotonic = monotonic;
   }

@@ -43,12 +43,12 @@ interface RoomParts {
   readonly now: () => number;
 }
 
-/** Codes that one call of `list-seats.lua` reads, about. */
+/** About as many codes as one call of `list-seats.lua` reads. */
 const CODES_A_PAGE = 100;
 
 /**
  * Frees the seats of a deleted account in all rooms that its sets name. The sets stay, so that the call may be repeated.
- * @param owners the account and, for a guest, the account that it moved into: the guest's seat may have become that one's
+ * @param owners the account and, for a guest, the account that it moved into: the guest's seat may belong to that account now
  */
 export async function leaveRooms(
   accountId: string,
@@ -60,17 +60,17 @@ export async function leaveRooms(
     do {
       const [, next, ...codes] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
       const args = { owners: owners.join(' '), ttlMs: ttlMsOf(config) };
-      // One after the other: a full room takes half a millisecond of Redis's time, and a deletion does this for twenty guests at a time.
+      // One after the other: a full room takes half a millisecond of Redis, and a deletion does this for twenty guests at the same time.
       for (const code of codes) await scripts.run(vacateSeats, { room: roomKeys.room(code) }, args);
       cursor = next!;
     } while (cursor !== '0');
   }
 }
 
-/** Rooms in which seats get another name. An account that entered more in two weeks keeps its name in the others. */
+/** Most rooms in which seats are renamed. An account that entered more rooms in two weeks keeps its old name in the others. */
 const MOST_RENAMED = 200;
 
-/** Shows the seats of some accounts under another name, in all rooms that their sets name. @returns in how many rooms */
+/** Changes the name on the seats of given accounts, in all rooms that their sets name. @returns the number of rooms */
 export async function renameSeats(
   owners: readonly string[],
   name: string,
@@ -87,7 +87,7 @@ export async function renameSeats(
   return renamed;
 }
 
-/** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left them. */
+/** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left some of them. */
 export async function codesEntered(accountId: string, most: number, { scripts, now }: RoomParts): Promise<string[]> {
   const codes = new Set<string>();
   for (const at of weeksWithSeats(now()).toReversed()) {
@@ -110,7 +110,7 @@ const readSeats = defineScript({
   readOnly: true,
 });
 
-/** The seats that some accounts have in a room. None if there is no such room. */
+/** The seats of given accounts in a room. None if the room does not exist. */
 export async function seatsIn(
   code: string,
   owners: readonly string[],
@@ -123,7 +123,7 @@ export async function seatsIn(
   });
 }
 
-/** A room of 64 players costs Redis twice what a board or a purchase does. */
+/** A room of 64 players costs Redis twice as much as a board or a purchase. */
 const LOOKS_A_ROOM = 2;
 
 /** Rooms that one call of `seatsPage` reads. */
@@ -133,7 +133,7 @@ const ROOMS_A_CALL = 5;
  * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
  * @param owners the account, then its guests
  * @param cursor of `pageOfSets`
- * @returns `looks`: what it cost, in looks at one thing
+ * @returns `looks`: the cost, in reads of one board or purchase
  */
 export async function seatsPage(
   owners: readonly [accountId: string, ...guests: string[]],
@@ -156,7 +156,7 @@ export async function seatsPage(
       return { cursor: after!, members };
     },
   });
-  // The seat of a guest may have become the account's.
+  // A guest's seat may belong to the account now.
   const ownersOf = new Map<string, Set<string>>();
   for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));

@@ -21,7 +21,7 @@ const findSeat = defineScript({
 /** How long a ticket is valid. */
 export const TICKET_SECONDS = 60;
 
-/** What a ticket's subject names. None of the three holds a blank. */
+/** The subject of a ticket. None of its three parts contains a blank. */
 export function ticketSubject(code: string, playerId: string, accountId: string): string {
   return `${code} ${playerId} ${accountId}`;
 }

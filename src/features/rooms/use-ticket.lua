@@ -1,4 +1,4 @@
--- Uses a ticket up: for a seat that is still the account's, in a room of the key's game.
+-- Marks a ticket as used, if the seat still belongs to the account and the room to the key's game.
 -- KEYS room, used
 -- ARGV player_id, account_id, key_game, kept_ms
 -- Library room.lua: find_room

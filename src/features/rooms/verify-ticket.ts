@@ -16,7 +16,7 @@ const useTicket = defineScript({
   durable: true,
 });
 
-/** The mark of a used ticket outlasts the ticket, whatever the clocks of the processes say. */
+/** The mark of a used ticket has to outlast the ticket, even if the clocks of the processes differ. */
 const USED_KEPT_MS = 2 * TICKET_SECONDS * 1000;
 
 export const verifyTicket = endpoint({
@@ -25,10 +25,10 @@ export const verifyTicket = endpoint({
   operationId: 'verifyRoomTicket',
   caller: 'none',
   keyScope: 'rooms',
-  summary: "Tells a game's own server whose ticket this is, once.",
+  summary: "Tells a game's own server, once, whose ticket this is.",
   description:
-    'For a server key of the scope `rooms`; without one it is 403 `server_only`. A ticket that was used, has expired, is of another room, or ' +
-    'whose player has no seat any more is 401 `bad_token`. `accountId` is the account in the seat: the one to give coins to.',
+    'Needs a server key with the scope `rooms`; without one it is 403 `server_only`. A ticket is 401 `bad_token` if it was used, has ' +
+    'expired, belongs to another room, or if its player has lost the seat. `accountId` is the account in the seat: give coins to this one.',
   params: z.object({ code: RoomCode }),
   body: z.object({ ticket: z.string() }),
   reply: z.object({ playerId: PlayerId, accountId: AccountId }),
@@ -43,7 +43,7 @@ export const verifyTicket = endpoint({
     const [word] = await scripts.run(useTicket, keys, { playerId, accountId: seatedId, keyGame: key.game ?? '*', keptMs: USED_KEPT_MS });
     if (word === 'forbidden') return refuse(word, { message: `This server key is for the game ${key.game}.`, field: 'code' });
     if (word === 'bad_token') return refuse(word, { message: 'The ticket was used, or its player has no seat any more.', field: 'ticket' });
-    // A guest that moved keeps the seats that it had.
+    // The seat of a guest that has moved may still name the guest.
     return { playerId, accountId: (await settled(seatedId, scripts)).accountId };
   },
 });

@@ -1,4 +1,4 @@
--- Writes what games keep in a room: the game's state, the caller's own data, what only single players see. The three take effect together.
+-- Writes a game's data in a room: the state, the caller's own data, the private parts of players. All take effect together.
 -- KEYS room
 -- ARGV action, account_id, seat_id, order, tab, is_whole, from, text, if_state_seq, private, ttl_ms
 -- Shared key_game
@@ -8,8 +8,8 @@
 -- Answers done(seq, player id, is host 0|1, private, field, value …) replayed(as done) contended(as done) merge_from(text) too_long(limit) unknown_seat(player id) stale_state(stateSeq, state) room_not_found forbidden not_in_room not_host not_writer room_ended
 --
 -- action   state, data or private
--- from     '' to set `text`. Otherwise the text that `text` was merged from, or '-' where that is not known yet: the script writes only if
---          it still stands, and answers with the one that stands. `contended`: written, and lately the merge of another process was not
+-- from     '': set `text`. Otherwise the text from which `text` was merged, or '-' if it is not known yet. If the room has another text now, the
+--          script writes nothing and answers that text. `contended`: written, but a merge of another process has recently failed
 -- text     the new state, or for `data` the player's own; '' for none
 -- private  lines of player id and text
 local CONTENDED_MS = 1000

@@ -9,7 +9,7 @@ export const listLibrary = new URL('listed.lua', import.meta.url);
 /** The list of all games: no game has this name. */
 export const ALL_GAMES = '*';
 
-/** The keys of the list of a game, or of ALL_GAMES. They lie in one slot. */
+/** The keys of the list of a game, or of ALL_GAMES. They are in one slot. */
 export function listKeys(game: string) {
   const order = `{listed:${game}}`;
   return { order, untils: `${order}:untils`, rooms: `${order}:rooms`, version: `${order}:version` };
@@ -17,7 +17,7 @@ export function listKeys(game: string) {
 
 export const listKeyNames = ['order', 'untils', 'rooms', 'version'] as const;
 
-/** The keys with which a list is written. `matches`: the list of a game has what a quick match needs. */
+/** The keys for writing a list. `matches`: the list of a game also has the keys of quick matches. */
 export function writtenKeys(game: string) {
   const keys = listKeys(game);
   const { order } = keys;
@@ -26,17 +26,17 @@ export function writtenKeys(game: string) {
 
 export const writtenKeyNames = [...listKeyNames, 'free', 'reserved', 'taken'] as const;
 
-/** Whether matches find rooms in the list: '1' for that of a game. */
+/** Whether quick matches use the list: '1' for the list of a game. */
 export function matchesIn(game: string): '1' | '' {
   return game === ALL_GAMES ? '' : '1';
 }
 
-/** The entry that an account asked for in a match, for some seconds. */
+/** Key of the entry that an account got in its last match, kept for some seconds. */
 export function askedKey(game: string, accountId: string): string {
   return `{listed:${game}}:match:${accountId}`;
 }
 
-/** The place of a room in lists: its creation, with as many digits as times have until 2286, then its code. */
+/** The entry of a room in lists: its creation time, with as many digits as times have until 2286, then its code. */
 export function entryOf(fields: RoomFields): string {
   return fields.get('createdAt')!.padStart(TIME_DIGITS, '0') + fields.get('code')!;
 }
@@ -49,7 +49,7 @@ export function roomOf(entry: string): { readonly code: string; readonly created
 const TIME_DIGITS = 13;
 const ENTRY = /^\d{13}[BCDFGHJKLMNPQRSTVWXZ]{5}$/;
 
-/** What lists show of a room, apart from its entry; '' of a room that is not open. `listed.lua` has the format. */
+/** The summary that lists show of a room, without its entry; '' for a room that is not open. `listed.lua` has the format. */
 export function summaryOf(fields: RoomFields): string {
   const seated = seatedIn(fields.get('players')!).length;
   const most = fields.get('maxPlayers')!;
@@ -58,10 +58,10 @@ export function summaryOf(fields: RoomFields): string {
   return isOpen ? `${seated} ${most} ${fields.get('game') ?? '-'} ${fields.get('tags')}` : '';
 }
 
-/** JSON leaves U+2028 and U+2029 in texts, at which a dot without the flag `s` would end. */
+/** JSON does not escape U+2028 and U+2029, and without the flag `s` a dot does not match them. */
 const SUMMARY = /^\d+ (\d+) (\d+) (\S+) (.*)$/s;
 
-/** A room as lists show it, as JSON text. @param summary with the seq in front, as the list has it */
+/** A room of a list, as JSON text. @param summary with the seq in front, as in the list */
 export function listedJson(entry: string, summary: string): string {
   const [, players, most, game, tags] = SUMMARY.exec(summary)!;
   const ofGame = game === '-' ? '' : `,"game":"${game}"`;
@@ -70,7 +70,7 @@ export function listedJson(entry: string, summary: string): string {
   return `{"code":"${code}"${ofGame},"players":${players},"maxPlayers":${most},"tags":${tags},"createdAt":"${at}"}`;
 }
 
-/** The tags of a summary. @param summary with the seq in front, as the list has it */
+/** The tags of a summary. @param summary with the seq in front, as in the list */
 export function tagsOf(summary: string): Readonly<Record<string, string | number | boolean>> {
   return JSON.parse(SUMMARY.exec(summary)![4]!) as Record<string, string | number | boolean>;
 }
@@ -104,7 +104,7 @@ export const ListCursor = z.string().regex(ENTRY, 'Must be the nextCursor of a p
   example: '1795348800000BCDFG',
 });
 
-/** The parameters of a query by which it asks for tags. `tagFilterOf` checks them. */
+/** The query parameters that filter by tags. `tagFilterOf` checks them. */
 export const TagParameters = z.string().meta({
   title: 'tags',
   description: 'Parameters `tag.NAME=TEXT`: only rooms with these tags. Numbers and booleans are compared as text.',
@@ -113,7 +113,7 @@ export const TagParameters = z.string().meta({
 
 const TAG_PARAMETER = /^tag\./;
 
-/** The tags by which a query filters: `tag.mode=duel`. Other parameters that nobody declared are ignored, as everywhere. */
+/** The tags by which a query filters: `tag.mode=duel`. Other undeclared parameters are ignored, as in every endpoint. */
 export function tagFilterOf(query: Readonly<Record<string, string | undefined>>): TagFilter | Refusal<'invalid_request'> {
   const wanted: [name: string, text: string][] = [];
   for (const [parameter, text = ''] of Object.entries(query)) {
@@ -128,14 +128,14 @@ export function tagFilterOf(query: Readonly<Record<string, string | undefined>>)
 
 /** Compares tags as texts: `tag.level=3` finds the number 3 and the text "3". */
 export class TagFilter {
-  /** In the order of names: two spellings of one query are one query. */
+  /** Sorted by name, so that the order of parameters makes no difference. */
   readonly wanted: readonly (readonly [name: string, text: string])[];
 
   constructor(wanted: readonly (readonly [name: string, text: string])[]) {
     this.wanted = wanted.toSorted(([one], [other]) => (one < other ? -1 : 1));
   }
 
-  /** Lines of texts, with tabs between them. A summary passes if it holds a text of each line. JSON escapes tabs and ends of lines. */
+  /** Lines of texts, separated by tabs. A summary passes if it contains one text of each line. JSON escapes tabs and line breaks. */
   get needles(): string {
     const choices = this.wanted.map(([name, text]) => {
       const [asText, bare] = [`"${name}":${JSON.stringify(text)}`, `"${name}":${text}`];
@@ -145,7 +145,7 @@ export class TagFilter {
   }
 }
 
-/** Whether a number or a boolean has this text in JSON. */
+/** Whether this is the JSON text of a number or a boolean. */
 function isBare(text: string): boolean {
   return text === 'true' || text === 'false' || (text !== '' && JSON.stringify(Number(text)) === text);
 }

@@ -8,8 +8,8 @@ import { ALL_GAMES, ListCursor, ListedRoom, tagFilterOf, TagParameters } from '.
 import { BYTES_A_LOOK, MOST_LOOKS, MOST_PAGE_BYTES, readPage, type PageQuery } from './page.ts';
 
 /**
- * What a page costs as one request: a hundred rooms with usual tags fit. One that needs more looks, or has more bytes of rooms, counts as so many
- * further requests: 800 looks take Redis as long.
+ * Looks and bytes of a page that counts as one request: enough for a hundred rooms with ordinary tags. A page with more looks or bytes
+ * counts as several requests.
  */
 const FREE_LOOKS = 200;
 const FREE_PAGE_BYTES = 16 * 1024;
@@ -24,11 +24,12 @@ export const listRooms = endpoint({
   caller: 'none',
   summary: 'The public rooms that can be joined, newest first.',
   description:
-    'Shows public rooms in the lobby with a free seat that are not locked and in which somebody is present: a player with a welcomed channel, ' +
-    "or who acted within 15 s; in a server's room the server's channel, or its act within 60 s. Any query parameter `tag.NAME=TEXT` asks for " +
-    'rooms with this tag; numbers and booleans are compared as text. At most 8 tags can be asked for.\n\n' +
-    `A page looks at ${MOST_LOOKS} rooms at most, or at ${(BYTES_A_LOOK * MOST_LOOKS) / 1000} KB of them, and has 32 KiB of rooms at most. So it may be short, or empty, while \`nextCursor\` says that ` +
-    'there are more. The list follows the rooms within one call to Redis; after the crash of a process within 15 s.',
+    'Shows public rooms in the lobby that have a free seat, are not locked, and in which somebody is present: a player with a welcomed ' +
+    "channel or an act within 15 s; in a server's room the server, with its channel or an act within 60 s. A query parameter " +
+    '`tag.NAME=TEXT` asks for rooms with this tag, at most 8 tags; numbers and booleans are compared as text.\n\n' +
+    `A page looks at ${MOST_LOOKS} rooms at most, or at ${(BYTES_A_LOOK * MOST_LOOKS) / 1000} KB of them, and has 32 KiB of rooms at most. So it may be short, or even empty, although ` +
+    '`nextCursor` shows that there are more rooms. The list follows the rooms within one call to Redis, and within 15 s after the crash ' +
+    'of a process.',
   query: z
     .object({
       game: GameId.optional().meta({ description: 'Only rooms of this game. Default: all rooms.' }),
@@ -50,7 +51,7 @@ export const listRooms = endpoint({
   },
 });
 
-/** A client that may not pay for the whole page gets a short one. */
+/** If a client's budget does not allow the whole page, it gets a short one. */
 async function wholePage(
   asked: Omit<PageQuery, 'looks'>,
   charge: (requests: number) => number,

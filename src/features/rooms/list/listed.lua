@@ -1,22 +1,22 @@
 -- A list of the open rooms of one game, or of all games, shared by every script that reads or writes one. Takes `now` of the batch.
 -- Gives list_of(), remembered(), forget(), put(), sweep(), keep_list(), hash_of(), seats_of(), release(), reserve() and lapse().
 --
--- Open is a public room in the lobby that is not locked and has a free seat. An entry is '<createdAt, 13 digits><code>': a code that is used
--- again is another entry, and entries in the order of their texts are in the order of their creation. Keys:
+-- A room is open if it is public, in the lobby, not locked, and has a free seat. An entry is '<createdAt, 13 digits><code>', so a code that is
+-- used again makes another entry, and entries sort by creation. Keys:
 --   order    a sorted set without times: the entries of open rooms
---   untils   a sorted set: entries by the time until which somebody is known to be present, in milliseconds since 1970. Past it an entry
---            counts for nothing, until somebody removes it. A closed room is remembered here for CLOSED_MS
---   rooms    a hash: of each entry '<seq> <players> <maxPlayers> <game or -> <tags as JSON>', or '<seq> ' of a closed room
+--   untils   a sorted set: entries by the time until which somebody is known to be present, in milliseconds since 1970. After that time an
+--            entry is ignored, and later removed. A closed room is remembered here for CLOSED_MS
+--   rooms    a hash: by entry '<seq> <players> <maxPlayers> <game or -> <tags as JSON>', or '<seq> ' for a closed room
 --   version  a text that differs after each change that a reader sees
--- In the list of a game also what a quick match needs:
+-- Only the list of a game has these keys, for quick matches:
 --   free      a sorted set without times: '<hash><entry>' of rooms with a seat that is neither taken nor reserved, twice: with the hash of the
 --             tags, and with that of tags and seats
 --   reserved  a sorted set: '<entry> <account>' by the time at which the reservation ends
 --   taken     a hash: how many seats of an entry are reserved
--- A match may reserve seats of a room that somebody is about to create: it has the seq 0, and is not in `order`.
+-- A match may reserve seats of a room that is about to be created: it has the seq 0, and is not in `order`.
 --
--- The room lies in another slot, so processes write what they know of it. A write has the room's seq, and an older one changes nothing.
-local CLOSED_MS = 15000 -- no write is longer under way
+-- The room is in another slot, so processes write its state into the list. A write has the room's seq, and an older seq changes nothing.
+local CLOSED_MS = 15000 -- no write takes longer to arrive
 local KEPT_MS = 120000 -- longer than any lease (SERVER_PRESENT_MS of room-list.ts), so that lists of dead games leave nothing
 
 -- `matches`: '1' for the list of a game.
@@ -27,7 +27,7 @@ local function list_of(order, untils, rooms, version, free, reserved, taken, mat
   }
 end
 
--- What a match asks for as a part of a member: as long for all tags. `most`: '' for any number of seats.
+-- The tags and seats that a match asks for, as a hash of fixed length in front of a member. `most`: '' for any number of seats.
 local function hash_of(tags, most) return string.sub(redis.sha1hex(most .. tags), 1, 16) end
 local function seats_of(summary) return string.match(summary, '^(%d+) (%d+) %S+ (.*)$') end
 
@@ -59,7 +59,7 @@ local function forget(list, entries)
   redis.call('HDEL', list.rooms, unpack(entries))
 end
 
--- What the list knows of an entry: seq, and summary ('' of a closed room). An entry whose time is past is forgotten.
+-- The seq and the summary of an entry ('' for a closed room). An entry past its time is removed.
 local function remembered(list, entry)
   local text = redis.call('HGET', list.rooms, entry)
   if not text then return end
@@ -69,14 +69,14 @@ local function remembered(list, entry)
   return tonumber(seq), summary
 end
 
--- Removes entries whose time is past, at most so many. Readers see the list as before.
+-- Removes at most `most` entries past their time. Readers see no difference.
 local function sweep(list, most)
   local gone = redis.call('ZRANGEBYSCORE', list.untils, '-inf', now, 'LIMIT', 0, most)
   forget(list, gone)
   return #gone
 end
 
--- Writes what a process knows of a room. `ends`: until when somebody is known to be present; 0: nobody.
+-- Writes a room's state. `ends`: the time until which somebody is known to be present; 0: nobody is.
 local function put(list, entry, seq, ends, summary)
   local known_seq, known = remembered(list, entry)
   if known_seq and known_seq > tonumber(seq) then return end
@@ -101,10 +101,10 @@ local function put(list, entry, seq, ends, summary)
   set_free(list, entry, summary)
 end
 
--- Ends the reservation of a seat: it was taken, or nobody takes it.
+-- Ends the reservation of a seat, because it was taken or will not be taken.
 local function release(list, entry, account)
   if redis.call('ZREM', list.reserved, entry .. ' ' .. account) == 0 then return end
-  -- An entry that was forgotten meanwhile has none.
+  -- If the entry was removed meanwhile, `taken` has no number for it.
   if tonumber(redis.call('HGET', list.taken, entry) or 0) <= 1 then redis.call('HDEL', list.taken, entry)
   else redis.call('HINCRBY', list.taken, entry, -1) end
   local _, summary = remembered(list, entry)
@@ -118,14 +118,14 @@ local function reserve(list, entry, account, reserved_ms, summary)
   set_free(list, entry, summary)
 end
 
--- Ends reservations whose time is past: their processes died, or lost the answer of the room.
+-- Ends reservations past their time: their processes died, or lost the answer of the room.
 local function lapse(list, most)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', list.reserved, '-inf', now, 'LIMIT', 0, most)) do
     release(list, string.match(member, '^(%S+) (.*)$'))
   end
 end
 
--- Follows the writes of a call.
+-- Sets the expiry of the list's keys. To be called after all writes of a call.
 local function keep_list(list)
   if list.changed then redis.call('SET', list.version, now .. list.changed) end
   local keys = list.free and {list.order, list.untils, list.rooms, list.version, list.free, list.reserved, list.taken}

@@ -11,7 +11,7 @@ const POLLED_EVERY_MS = 500;
 /** Rooms that watchers get. */
 export const LIVE_ROOMS = 50;
 
-/** The snapshot of a list that nobody watches any more is kept for so long. */
+/** How long the snapshot of an unwatched list is kept. */
 const UNUSED_KEPT_MS = 5 * POLLED_EVERY_MS;
 
 export interface LobbyFeedParts {
@@ -36,15 +36,15 @@ function queryOf(id: string): Query {
 }
 
 /**
- * The newest rooms of a list, as several queries of one game share them. With the index a query costs what it finds, and not a look at
- * each room: one address may watch 200 different queries.
+ * The newest rooms of a list, shared by all queries of a game. It has an index by tag, so that a query does not search all rooms: one
+ * address may watch 200 different queries.
  */
 class Snapshot {
   readonly page: Page;
-  /** Entries that were looked at. */
+  /** Number of entries read. */
   readonly looks: number;
   #places: Map<string, Set<number>> | undefined;
-  /** Of the rooms that a query has found: queries of other tags find the same rooms. */
+  /** JSON texts of rooms that a query has found. Queries for other tags may find the same rooms. */
   readonly #texts: string[] = [];
 
   constructor(page: Page, looks: number) {
@@ -52,7 +52,7 @@ class Snapshot {
     this.looks = looks;
   }
 
-  /** The rooms that a query finds, as JSON text. */
+  /** The rooms that match a query, as JSON text. */
   find(wanted: Query['wanted']): string {
     const { rooms } = this.page;
     const texts: string[] = [];
@@ -89,9 +89,9 @@ class Snapshot {
 
 const NOWHERE: ReadonlySet<number> = new Set();
 
-/** The list as a query has it. */
+/** The result of a query. */
 class LobbyState extends PolledState {
-  /** The last snapshot in which the query found this. */
+  /** The last snapshot in which the query had this result. */
   snapshot: Snapshot;
 
   constructor(known: LobbyState | undefined, message: string, snapshot: Snapshot) {
@@ -101,9 +101,9 @@ class LobbyState extends PolledState {
 }
 
 /**
- * The feed of lists of rooms. Nothing is published: rooms come and go faster than anybody reads a list. The process asks twice a second for
- * the version of each list that somebody watches, in one command, and reads a list that has changed once for all queries of the game. A room
- * that nobody renews leaves at the end of its time, without a change of the version.
+ * The feed of lists of rooms. Changes are not published, because rooms come and go faster than people read a list. Twice a second the
+ * process asks for the versions of all watched lists in one command, and reads each changed list once for all queries of its game. An entry
+ * that is not renewed ends at a known time, without a change of the version.
  */
 export function lobbyFeed({ scripts, roomList, now }: LobbyFeedParts): Feed {
   const snapshots = new Map<string, { snapshot: Snapshot; usedAt: number }>();
@@ -135,7 +135,7 @@ export function lobbyFeed({ scripts, roomList, now }: LobbyFeedParts): Feed {
           game,
           ofGame.some(({ wanted }) => wanted.length > 0),
         );
-        // While the primary of one list is away, its watchers keep what they have.
+        // While the primary of a list is down, its watchers keep the last result.
         const snapshot = await (ofGame.every(({ state }) => state !== undefined) ? read.catch(() => undefined) : read);
         return [game, snapshot] as const;
       });

@@ -12,9 +12,9 @@ export const liveLobby = channel({
   path: '/v1/lobby/live',
   summary: 'Sends the public rooms that can be joined, at once and after changes, at most twice a second.',
   description: [
-    `Every \`rooms\` holds the newest ${LIVE_ROOMS} rooms of the list, in full: those of \`GET /v1/rooms\` with the same \`game\` and tags. With tags it looks`,
-    `at the newest ${MOST_LOOKS} rooms, or at ${READ_KB} KB of them; a message has 32 KiB of rooms at most. A room in which nobody is present any more leaves`,
-    'within 15 s, also when the process that held its players was killed.',
+    `Every \`rooms\` message is the whole list: the newest ${LIVE_ROOMS} rooms of \`GET /v1/rooms\` with the same \`game\` and tags. With tags the service searches`,
+    `the newest ${MOST_LOOKS} rooms, or ${READ_KB} KB of them; a message has 32 KiB of rooms at most. A room without present players leaves the list`,
+    'within 15 s, even if the process of its players was killed.',
   ].join(' '),
   query: z
     .object({ game: GameId.optional().meta({ description: 'Only rooms of this game. Default: all rooms.' }) })

@@ -1,12 +1,12 @@
--- Reads a page of a list, newest room first. It looks at so many entries and bytes of them at most, and so may be short.
+-- Reads a page of a list, newest room first. It reads a bounded number of entries and bytes, so the page may be short.
 -- KEYS order, untils, rooms, version
 -- ARGV from, limit, looks, most_read, most_bytes, needles, known
--- Answers same page(version, entry that the next page follows or '', entries past their time, when the first of the page's entries ends or '', entry, summary …)
+-- Answers same page(version, entry that the next page follows or '', number of entries past their time, time at which the first entry of the page ends or '', entry, summary …)
 --
 -- from     an entry: the page begins with the entry before it; '' for the newest
--- known    the version of the page that the process has; '' for none, or where an entry of it has ended
--- most_read, most_bytes  of the summaries that it looks at, and of those in the page; each may end with one that is longer
--- needles  a line for each tag that the rooms must have, in the order of names: texts of which one stands in the summary, with tabs between them
+-- known    the version of the page that the process has; '' if it has none, or if an entry of it has ended
+-- most_read, most_bytes  bounds of the summaries read, and of those in the page. The last summary may exceed each
+-- needles  a line for each wanted tag, in the order of names: texts, separated by tabs, of which the summary must contain one
 local version_now = redis.call('GET', version) or ''
 if known ~= '' and known == version_now then return {'same'} end
 
@@ -17,7 +17,7 @@ for line in string.gmatch(needles, '[^\n]+') do
   filters[#filters + 1] = choices
 end
 
--- Lines and tags are in the order of names, so the look for a tag begins behind the one before: one way through the summary for all of them.
+-- Lines and tags are sorted by name, so the search for a tag begins after the previous one: one pass through the summary finds all tags.
 local function passes(summary)
   local ends = 0
   for _, choices in ipairs(filters) do
@@ -32,13 +32,13 @@ local function passes(summary)
   return true
 end
 
-local FIRST_AT_A_TIME = 25 -- more than a page of the usual size has: a hundred of the longest tags are 300 KB
+local FIRST_AT_A_TIME = 25 -- enough for a page of the default size. A hundred rooms with the longest tags would be 300 KB
 local MOST_AT_A_TIME = 100 -- entries that are read together
 local answer, found, bytes, looked, read, lapsed, first_end = {'page', '', '', '', ''}, 0, 0, 0, 0, 0, nil
 limit, looks, most_read, most_bytes = tonumber(limit), tonumber(looks), tonumber(most_read), tonumber(most_bytes)
 local last, is_more, chunk = from, false, math.min(limit + 1, FIRST_AT_A_TIME)
 repeat
-  -- One more than the page needs, to know whether there is a next one.
+  -- One entry more than the page needs, to know whether there is a next page.
   local count = math.min(chunk, looks - looked + 1)
   local entries = redis.call('ZREVRANGEBYLEX', order, last == '' and '+' or '(' .. last, '-', 'LIMIT', 0, count)
   if #entries == 0 then break end
@@ -58,8 +58,8 @@ repeat
       answer[4 + 2 * found], answer[5 + 2 * found] = entry, summary
     end
   end
-  -- No more than may be left to look at, by the length of those so far; one at least. A count of 0 would end the list here, and Redis
-  -- would read all of it for one below 0.
+  -- The next number of entries: no more than are probably left to read, judged by the average length so far. At least 1: with 0 the list would
+  -- seem to end here, and for a negative count Redis would read all of it.
   local left, most = most_read - read, MOST_AT_A_TIME
   if #filters == 0 then left, most = math.min(left, most_bytes - bytes), math.min(most, limit + 1 - found) end
   chunk = math.max(1, math.min(2 * chunk, most, 1 + math.ceil(left * looked / math.max(read, 1))))

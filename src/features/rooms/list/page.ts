@@ -11,13 +11,13 @@ const pageScript = defineScript({
   readOnly: true,
 });
 
-/** Entries that a page looks at. */
+/** Most entries that are read for a page. */
 export const MOST_LOOKS = 1000;
 
-/** Bytes of summaries that a page looks at, for each look: more than a room with usual tags has. The longest tags have 3 KiB. */
+/** Bytes of summaries that may be read per look: more than a room with ordinary tags has. The longest tags have 3 KiB. */
 export const BYTES_A_LOOK = 160;
 
-/** Bytes of summaries in a page. */
+/** Most bytes of summaries in a page. */
 export const MOST_PAGE_BYTES = 32 * 1024;
 
 export interface PageQuery {
@@ -27,7 +27,7 @@ export interface PageQuery {
   /** The entry that the page follows; '' for the first page. */
   readonly from: string;
   readonly looks: number;
-  /** Of a TagFilter. */
+  /** `needles` of a TagFilter. */
   readonly needles: string;
   /** Default: MOST_PAGE_BYTES. */
   readonly mostBytes?: number;
@@ -39,11 +39,11 @@ export interface Page {
   readonly version: string;
   /** The entry that the next page follows; '' on the last page. */
   readonly next: string;
-  /** Of the summaries in the page. */
+  /** Bytes of the summaries in the page. */
   readonly bytes: number;
-  /** Entries past their time that the page met. */
+  /** Number of entries past their time among those read. */
   readonly lapsed: number;
-  /** When the first of its rooms leaves the list, unless somebody is present. Undefined for a page without rooms. */
+  /** When the first of its rooms leaves the list, unless it is renewed. Undefined for a page without rooms. */
   readonly endsAt: number | undefined;
   readonly rooms: readonly [entry: string, summary: string][];
 }
@@ -52,12 +52,12 @@ export async function readPage(query: PageQuery, scripts: ScriptRunner): Promise
   return (await readChangedPage({ ...query, known: '' }, scripts))!;
 }
 
-/** @returns undefined if the list still has the version that is known */
+/** @returns undefined if the list still has the known version */
 export async function readChangedPage(query: PageQuery & { readonly known: string }, scripts: ScriptRunner): Promise<Page | undefined> {
   const { game, mostBytes = MOST_PAGE_BYTES, ...args } = query;
   const [word, version = '', next = '', lapsed, endsAt = '', ...words] = await scripts.run(pageScript, listKeys(game), {
     ...args,
-    // Few looks must not bring fewer rooms than a page may have.
+    // With few looks a page must still be able to have `mostBytes`.
     mostRead: Math.max(BYTES_A_LOOK * args.looks, mostBytes),
     mostBytes,
   });

@@ -1,10 +1,10 @@
--- Writes what a process knows of some rooms into the list of a game, or of all games.
+-- Writes the state of rooms into the list of a game, or of all games.
 -- KEYS order, untils, rooms, version, free, reserved, taken
 -- ARGV entries, matches
 -- Library listed.lua: list_of, put, sweep, keep_list
 -- Answers done
 --
--- entries  lines of '<entry> <seq> <present until> <summary>', as listed.lua has them
+-- entries  lines of '<entry> <seq> <present until> <summary>', in the format of listed.lua
 local SWEPT = 20
 local list = list_of(order, untils, rooms, version, free, reserved, taken, matches)
 for entry, seq, ends, summary in string.gmatch(entries, '(%S+) (%d+) (%d+) ([^\n]*)\n') do put(list, entry, seq, ends, summary) end

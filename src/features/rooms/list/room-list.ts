@@ -22,31 +22,31 @@ const sweepScript = defineScript({
   library: listLibrary,
 });
 
-/** After an act of a player, and of a server in its own room, somebody counts as present for so long. */
+/** How long a player, or a server in its own room, counts as present after an act. */
 const PLAYER_PRESENT_MS = 15_000;
 const SERVER_PRESENT_MS = 60_000;
 
 /**
- * So long counts a socket after its process last said so, and so often the process says so. The rooms of a process that was killed leave
- * the lists in 12 s; a process may miss two renewals.
+ * How long a socket shows presence after the last renewal by its process, and how often the process renews. The rooms of a killed process
+ * leave the lists within 12 s, and a process may miss two renewals.
  */
 const SOCKET_PRESENT_MS = 12_000;
 const RENEWAL_INTERVAL_MS = 4000;
 
-/** Acts that change nothing in a list only show that a player is present. One in so many milliseconds says so. */
+/** Acts that do not change a list show only that a player is present. At most one in this many milliseconds is written. */
 const TOUCH_INTERVAL_MS = 3000;
 
-/** Rooms in one call of a script: each takes Redis some 4 µs. */
+/** Rooms in one call of a script. Each takes Redis some 4 µs. */
 const ROOMS_A_CALL = 100;
 
-/** Entries that one call sweeps, and calls that follow each other. */
+/** Entries that one call removes, and calls in a row. */
 const SWEPT_A_CALL = 500;
 const MOST_SWEEPS = 400;
 
-/** Rooms of which the last touch is remembered. */
+/** Number of rooms of which the last touch is remembered. */
 const TOUCHES_REMEMBERED = 10_000;
 
-/** Who shows to be present in a room. */
+/** Who is present in a room. */
 export type Present = 'player' | 'server';
 
 /** A socket that shows that somebody is present. */
@@ -73,12 +73,12 @@ export interface RoomListParts {
 }
 
 /**
- * Writes what lists show of public rooms.
+ * Writes the summaries of public rooms into lists.
  *
- * A list lies in another slot than its rooms, so no script writes both: an act changes the room, then its process writes the room's
- * summary. A write has the room's `seq`, and the list ignores older ones. A write that is lost is made good by the next act in the room,
- * by the next renewal of any process with a welcomed socket in the room, or else by the end of the entry's time, which is never more than
- * 15 s away (60 s for a server's room after an act). So a list is behind its rooms by one call, and by 15 s after a crash.
+ * A list is in another slot than its rooms, so no script writes both: an act changes the room, then its process writes the room's
+ * summary. A write has the room's `seq`, and the list ignores an older `seq`. If a write is lost, the next act in the room corrects the
+ * list, or the next renewal by a process with a welcomed socket in the room. Otherwise the entry ends, after 15 s at most (60 s for a
+ * server's room after an act). So a list is behind its rooms by one call, and by 15 s after a crash.
  */
 export class RoomList {
   readonly #parts: RoomListParts;
@@ -105,7 +105,7 @@ export class RoomList {
     });
     metrics.count({
       name: 'coinop_room_list_failed_writes_total',
-      help: 'Those of them that Redis did not take. The next renewal or act makes them good.',
+      help: 'Summaries that could not be written. The next renewal or act corrects the list.',
       value: () => this.#failed,
     });
     metrics.count({
@@ -120,7 +120,7 @@ export class RoomList {
     });
   }
 
-  /** Writes a room as it is after an act that lists may show. `settings` may have made it private. */
+  /** Writes a room after an act that may change lists. `settings` may have made the room private. */
   changed(fields: RoomFields, by: Present): void {
     if (fields.size === 0) return;
     this.#touched.set(entryOf(fields), this.#parts.now());
@@ -128,8 +128,8 @@ export class RoomList {
   }
 
   /**
-   * Writes a room, as it is after a match, into the list of all games.
-   * @returns its line for the list of its own game, which the match writes together with its reservation
+   * Writes a room after a match into the list of all games.
+   * @returns the room's line for the list of its game, which the match writes when it ends its reservation
    */
   matched(fields: RoomFields): string {
     this.#touched.set(entryOf(fields), this.#parts.now());
@@ -138,7 +138,7 @@ export class RoomList {
     return lineOf(fields, until);
   }
 
-  /** Writes that somebody acted in a room, unless that was written a moment ago. */
+  /** Writes that somebody acted in a room, at most once per TOUCH_INTERVAL_MS. */
   touched(fields: RoomFields, by: Present): void {
     if (fields.get('public') !== 'true' || fields.get('phase') !== 'lobby') return;
     const now = this.#parts.now();
@@ -147,8 +147,8 @@ export class RoomList {
   }
 
   /**
-   * From now on the socket shows that somebody is present in its room, as long as the player has the seat.
-   * @param playerId of its player, or `server`
+   * From now on the socket counts as presence in its room, as long as the player has the seat.
+   * @param playerId the id of the socket's player, or `server`
    */
   present(socket: PresentSocket, playerId: string): void {
     const sockets = this.#sockets.get(socket.id) ?? new Map<string, Renewed>();
@@ -163,7 +163,7 @@ export class RoomList {
     if (sockets?.delete(connectionId) === true && sockets.size === 0) this.#sockets.delete(id);
   }
 
-  /** Removes the entries of a list whose time is past: a reader has met some. */
+  /** Removes the entries of a list that are past their time, after a reader has found some. */
   sweep(game: string): void {
     if (this.#sweeping.has(game)) return;
     const done = this.#sweep(game)
@@ -190,13 +190,13 @@ export class RoomList {
     return this.#parts.now() + (by === 'server' ? SERVER_PRESENT_MS : PLAYER_PRESENT_MS);
   }
 
-  /** One call after the other: 10,000 rooms must not keep Redis from requests. */
+  /** One call after the other, so that 10,000 rooms do not block Redis. */
   async #renew(): Promise<void> {
     const open = new Map<string, RoomFields>();
     for (const [code, sockets] of this.#sockets) {
       for (const { playerId, socket } of sockets.values()) {
         const fields = fieldsOf(socket);
-        // A socket that lags closes up to half a minute after its process lost the room. Later sockets have the room that stands.
+        // A slow socket may close up to half a minute after its room has ended. Later sockets under this code belong to a newer room.
         if (fields === undefined) continue;
         if (summaryOf(fields) === '') break;
         if (!keepsListed(fields, playerId)) continue;
@@ -204,7 +204,7 @@ export class RoomList {
         break;
       }
     }
-    // A room that was open at the last renewal may have been closed by a process that died before it wrote that.
+    // A room that was open at the last renewal may have closed, and the process that should have written that may have died.
     const closed = [...this.#open].flatMap(([code]) => {
       const sockets = open.has(code) ? [] : [...(this.#sockets.get(code)?.values() ?? [])];
       return sockets.flatMap(({ socket }) => fieldsOf(socket) ?? []).slice(0, 1);
@@ -217,7 +217,7 @@ export class RoomList {
     }
   }
 
-  /** @param only the lists that are written. Default: that of the room's game, and that of all games */
+  /** @param only the lists to write. Default: the list of the room's game, and the list of all games */
   async #write(rooms: readonly { readonly fields: RoomFields; readonly until: number }[], only?: readonly string[]): Promise<void> {
     const lines = new Map<string, string>();
     for (const { fields, until } of rooms) {
@@ -242,12 +242,12 @@ function lineOf(fields: RoomFields, until: number): string {
   return `${entryOf(fields)} ${fields.get('seq')} ${until} ${summaryOf(fields)}\n`;
 }
 
-/** Whether somebody like this keeps the room in the list: in a server's room the server, in others a player. */
+/** Whether this kind of presence keeps the room in lists: in a server's room the server, in other rooms a player. */
 function counts(fields: RoomFields, by: Present): boolean {
   return (by === 'server') !== fields.has('hostId');
 }
 
-/** Whether a welcomed socket of this player, or of the server, does. One that left or was kicked may watch on. */
+/** Whether a welcomed socket of this player, or of the server, keeps the room in lists. A player who left or was kicked may still watch. */
 function keepsListed(fields: RoomFields, playerId: string): boolean {
   if (playerId === 'server') return counts(fields, 'server');
   return counts(fields, 'player') && seatedIn(fields.get('players')!).includes(playerId);

@@ -1,4 +1,4 @@
--- Removes entries of a list whose time is past.
+-- Removes entries of a list that are past their time.
 -- KEYS order, untils, rooms, version, free, reserved, taken
 -- ARGV most, matches
 -- Library listed.lua: list_of, sweep

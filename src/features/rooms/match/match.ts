@@ -12,22 +12,23 @@ export const matchRoom = endpoint({
   path: '/v1/rooms/match',
   operationId: 'matchRoom',
   caller: 'required',
-  summary: 'A seat in a public room of the game, or in a new one.',
+  summary: 'Takes a seat in a public room of the game, or in a new one.',
   description:
-    'The seat is in the oldest room of `GET /v1/rooms` with exactly these tags, and with `maxPlayers` where it is sent; where there is none, in a ' +
-    'new public room with these settings. Many who ask at once fill rooms: a seat of a new room is given to the next one who asks, before the room is ' +
-    'created. The same caller asking again within 10 s gets the same seat, while it has it. Each call counts as a creation.',
+    'The seat is in the oldest room of `GET /v1/rooms` with exactly these tags, and with `maxPlayers` if it is sent. If there is none, ' +
+    'the seat is in a new public room with these settings. Many simultaneous calls fill rooms, because the seats of a new room are given ' +
+    'out before the room exists. A caller that asks again within 10 s gets the same seat, as long as it has the seat. Each call counts ' +
+    'as a creation.',
   body: z
     .object({
       installId: OptionalInstallId,
       game: GameId,
       tags: Tags.default({}),
       name: PlayerName.optional(),
-      minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start. Of a new room.' }),
+      minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start a new room.' }),
       maxPlayers: PlayerCount.min(2)
         .optional()
         .meta({
-          description: `Number of seats, 2 to ${MAX_PLAYERS}. Default: any number, and in a new room 8, or minPlayers where that is more.`,
+          description: `Number of seats, 2 to ${MAX_PLAYERS}. Default: any number; in a new room 8, or minPlayers if that is more.`,
         }),
       startWhenFull: z.boolean().default(false).meta({ description: 'Whether a new room starts when its last seat is taken.' }),
     })

@@ -55,7 +55,7 @@ const seatScript = defineScript({
   durable: true,
 });
 
-/** Rooms that a match tries. In the last ones nobody else can have a seat. */
+/** Rooms that a match tries: first existing ones, then new ones in which nobody else has a seat. */
 const MOST_TRIES = 6;
 const TRIES_IN_ROOMS = 4;
 
@@ -69,7 +69,7 @@ export interface Wanted {
   readonly minPlayers: number;
   /** Undefined: any number of seats, and 8 in a new room. */
   readonly maxPlayers: number | undefined;
-  /** Of a new room. */
+  /** Whether a new room starts when it is full. */
   readonly startWhenFull: boolean;
 }
 
@@ -86,8 +86,8 @@ export interface MatchesParts extends LobbyServices {
 }
 
 /**
- * A seat of a room that nobody has created yet, as far as the list knows. It has these seats and tags: others may have reserved them, and
- * the caller may ask for others now than in the call that reserved it.
+ * A reserved seat of a room that, as far as the list knows, is not created yet. The room has to be created with these seats and tags, not
+ * with those of this call: other callers may have reserved seats of it, and the caller's earlier call may have asked for other settings.
  */
 interface ReservedNew {
   readonly entry: string;
@@ -96,16 +96,16 @@ interface ReservedNew {
   readonly tags: z.output<typeof Tags>;
 }
 
-/** `look`: the caller asked before, and the reservation has ended: it has a seat there, or had one. */
+/** `look`: the caller's earlier reservation has ended, so the caller has a seat in that room, or had one. */
 type Reserved = ReservedNew | { readonly entry: string; readonly may: 'join' | 'look' };
 
-/** What became of a try. */
+/** Outcome of a try. */
 type Outcome = { readonly matched: Matched } | { readonly refused: true };
 
-/** What is known of a room that refused the caller. */
+/** A room that refused the caller. */
 interface Refused {
   readonly entry: string;
-  /** The room at this seq takes nobody. */
+  /** The `seq` at which the room accepts no players. */
   readonly closedAt?: string;
   /** There is no such room. */
   readonly isGone?: boolean;
@@ -114,11 +114,11 @@ interface Refused {
 /**
  * Finds seats for players who ask for a match.
  *
- * The list of a game and its rooms lie in different slots. So a seat is reserved in the list first (`reserve.lua`): in the oldest room that
- * fits, or in one that is to be created, under a code that is drawn then. Whoever reserved a seat there takes it in the room's slot, and
- * creates the room if it is the first (`seat.lua`). Nobody waits for another one's process: when it dies, the next one creates the room.
- * Then the reservation ends, together with the write of the room's new summary (`settle.lua`). One that nobody ends lapses after 5 s. The
- * room's script decides: if the list was behind, the next try goes to another room.
+ * The list of a game and its rooms are in different slots, so a match takes three steps. `reserve.lua` reserves a seat in the list: in the
+ * oldest room that fits, or in a new room under a random code. `seat.lua` takes the seat in the room's slot, and creates the room if the
+ * caller is the first. So no caller waits for another process: if that process dies, the next caller creates the room. `settle.lua` ends
+ * the reservation and writes the room's new summary. Without that step the reservation lapses after 5 s. Only the room's script decides
+ * about a seat: if the list was out of date, the next try goes to another room.
  */
 export class Matches {
   readonly #parts: MatchesParts;
@@ -128,17 +128,17 @@ export class Matches {
     this.#parts = parts;
     parts.metrics.countBy({
       name: 'coinop_room_matches_total',
-      help: 'Quick matches: created (a room), joined, seated (asked again), failed; and retried, rooms that refused because the list was behind.',
+      help: 'Quick matches: created (a room), joined, seated (asked again), failed; and retried: rooms that refused because the list was behind.',
       label: 'outcome',
       counts: () => Object.entries(this.#counts),
     });
   }
 
-  /** @throws Refusal of a caller who may not act, or `overloaded` */
+  /** @throws Refusal for a caller who may not act, or `overloaded` */
   async match(caller: Caller, wanted: Wanted): Promise<Matched> {
     const avoided: string[] = [];
     try {
-      // The list lies in another slot than the caller: it must not get a reservation of one who may not act.
+      // The script of the list cannot check the caller, who is in another slot. A caller who may not act must not reserve a seat.
       await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const reserved = await this.#reserve(caller, wanted, avoided, tries >= TRIES_IN_ROOMS);
@@ -175,7 +175,7 @@ export class Matches {
     return { entry, may: 'create', maxPlayers: Number(newSeats), tags: JSON.parse(newTags) as z.output<typeof Tags> };
   }
 
-  /** @param hasTries whether the caller may be sent to another room if the primary of this one is away */
+  /** @param hasTries whether the caller may get another room if the primary of this room is down */
   async #seat(caller: Caller, wanted: Wanted, reserved: Reserved, hasTries: boolean): Promise<Outcome> {
     const { scripts, config, now } = this.#parts;
     const { entry, may } = reserved;
@@ -206,7 +206,7 @@ export class Matches {
       }
     } catch (error) {
       const outcome = redisFailure(error);
-      // The seat may be taken: the reservation lapses.
+      // The script may have taken the seat, so the reservation is left to lapse.
       if (outcome === 'unknown') throw error;
       const refused = this.#refused(wanted.game, accountId, { entry });
       if (outcome === 'not_applied' && hasTries) return refused;
@@ -222,7 +222,7 @@ export class Matches {
     const [, playerId, isHost, own, ...rest] = words;
     const fields = fieldsOf(rest);
     this.#counts[word]++;
-    // A caller who had a seat already may have reserved it in a process that died, or does so in another tab.
+    // The caller's seat may be one that it reserved in a process that died, or reserves in another tab: only the caller's reservation ends.
     const accounts = word === 'seated' ? accountId : first!;
     if (may === 'look') this.#parts.roomList.touched(fields, 'player');
     else this.#settle(game, { entry, accounts, line: this.#parts.roomList.matched(fields), outcome: '' });
@@ -239,7 +239,7 @@ export class Matches {
     return { refused: true };
   }
 
-  /** The answer does not wait for it. Without it the reservation lapses, and the next write or renewal makes the list good. */
+  /** The answer does not wait for this step. If it fails, the reservation lapses, and the next write or renewal corrects the list. */
   #settle(game: string, args: { entry: string; accounts: string; line: string; outcome: '' | 'gone' }): void {
     const { scripts, log } = this.#parts;
     scripts.run(settleScript, writtenKeys(game), args).catch((error: unknown) => {

@@ -1,16 +1,17 @@
--- Reserves a seat for a quick match: in the oldest room with these tags that has a free one, else in a room that the caller is to create.
--- Whoever asks next gets a seat of that room too, so that many who ask at once need no more rooms than they fill.
+-- Reserves a seat for a quick match: in the oldest room with these tags and a free seat, else in a new room that the caller has to create.
+-- The next callers get seats of that new room too, so that many simultaneous calls open no more rooms than they fill.
 -- KEYS order, untils, rooms, version, free, reserved, taken, asked
--- ARGV game, account_id, tags, max_players (or '': any), new_max_players, new_code, avoided (entries, separated by blanks), is_new (1: in no room that stands)
+-- ARGV game, account_id, tags, max_players (or '': any), new_max_players, new_code, avoided (entries, separated by blanks), is_new (1: not in an existing room)
 -- Library listed.lua: list_of, remembered, seats_of, hash_of, reserve, lapse, keep_list
--- Answers reserved(entry, seats and tags that the room has if it is still to be created, else '' twice) asked(entry)
+-- Answers reserved(entry, seats and tags of a room that is still to be created, else '' twice) asked(entry)
 --
--- For ASKED_MS the caller is answered as before, whatever became of that answer: `reserved` while the seat is reserved, `asked` later.
+-- Within ASKED_MS a repeated call gets the same entry, because the first answer may have been lost: `reserved` while the seat is reserved,
+-- `asked` later.
 local RESERVED_MS = 5000 -- longer than a request takes
 local ASKED_MS = 10000
-local PENDING_MS = 10000 -- a room that nobody has created then is created by nobody
+local PENDING_MS = 10000 -- a new room that is not created within this time is dropped from the list
 local LAPSED = 50
-local MOST_LOOKS = 100 -- at rooms that the caller is to avoid, or whose time is past
+local MOST_LOOKS = 100 -- the first rooms may be ones to avoid, or entries past their time
 
 local list = list_of(order, untils, rooms, version, free, reserved, taken, '1')
 lapse(list, LAPSED)
@@ -41,7 +42,7 @@ local members = is_new == '' and redis.call('ZRANGEBYLEX', free, '[' .. hash, '(
 for _, member in ipairs(members) do
   local entry = string.sub(member, #hash + 1)
   local seq, summary = remembered(list, entry)
-  -- A failover may have lost the entry and not this member, which would stand in front of the others for ever.
+  -- A failover may have lost the entry but not this member. The member would then block the front of the set forever.
   if not summary or summary == '' then redis.call('ZREM', free, member)
   elseif not is_avoided[entry] then
     -- Other tags may have the same hash.

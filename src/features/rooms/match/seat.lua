@@ -1,4 +1,4 @@
--- Seats the caller of a match in a room, and creates the room if nobody has yet. A room is never above its seats.
+-- Seats the caller of a match in a room, and creates the room if it does not exist yet. A room never has more players than seats.
 -- KEYS room, seats
 -- ARGV code, account_id, created_at, may (create, join or look), fields, name, now_text, ttl_ms
 -- Shared seats_kept_seconds
@@ -7,8 +7,8 @@
 -- Library room.lua: find_room, seated_ids, seat_fields, count_seated, seat_of, was_kicked, take_seat, settle, reply
 -- Answers created(accounts with seats, seq, player id, is host 0|1, private, field, value …) joined(as created) seated(1 if the caller created it, then as created) room_not_found other not_in_room(seq) kicked(seq) room_ended(seq) room_started(seq) room_locked(seq) room_full(seq)
 --
--- created_at  of the room that is meant: another one may have its code
--- may         look: only whether the caller has a seat
+-- created_at  identifies the room: another room may have its code
+-- may         look: only report whether the caller has a seat
 -- fields      lines of name and text of the new room
 -- name        JSON text, or ''
 local found = find_room(room, 'createdAt', 'locked', 'public', 'byMatch')
@@ -43,7 +43,7 @@ local function refused()
   if found.phase == 'ended' then return 'room_ended' end
   if was_kicked(found, account_id, is_guest) then return 'kicked' end
   if found.phase == 'playing' then return 'room_started' end
-  -- A room that became private is not for strangers any more.
+  -- A match must not seat strangers in a room that has become private.
   if found.second == 'true' or found.third ~= 'true' then return 'room_locked' end
   if count_seated(found) >= found.most then return 'room_full' end
 end

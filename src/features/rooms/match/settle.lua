@@ -1,12 +1,12 @@
--- Ends reservations of a match, and writes what the room is like after it: in one step, so that no seat counts twice.
+-- Ends reservations of a match, and writes the room's new summary in the same step, so that no seat counts twice.
 -- KEYS order, untils, rooms, version, free, reserved, taken
 -- ARGV entry, accounts, line, outcome
 -- Library listed.lua: list_of, remembered, forget, put, release, keep_list
 -- Answers done
 --
--- accounts  those whose reservations end, separated by blanks: all who have seats, as the room has it
+-- accounts  accounts whose reservations end, separated by blanks: all accounts that have seats in the room
 -- line      '<entry> <seq> <present until> <summary>' of the room, or ''
--- outcome   'gone': there is no such room, and none is created under this entry
+-- outcome   'gone': the room does not exist, and will not be created under this entry
 local list = list_of(order, untils, rooms, version, free, reserved, taken, '1')
 for account in string.gmatch(accounts, '%S+') do release(list, entry, account) end
 if outcome == 'gone' and remembered(list, entry) then
