@@ -14,10 +14,11 @@ export const showEvents = operation({
   path: '/v1/admin/accounts/{accountId}/events',
   operationId: 'showAccountEvents',
   role: 'viewer',
-  summary: "An account's events, the newest first, with those of the guests that moved in.",
+  summary: "An account's events, newest first, with those of guests that moved into it.",
   description:
-    'The log of events has no index by account, because each credit would pay for it. A page looks at 20,000 events of all accounts, so it may be short, ' +
-    'or empty, with a `nextCursor`: `looked` and `since` say how far it looked. `before` begins at a time, however long ago it is.',
+    'The log of events has no index by account, because an index would make each credit slower. A page searches 20,000 events of all ' +
+    'accounts, so it may be short, or empty, and still have a `nextCursor`; `looked` and `since` say how far it searched. With `before` the ' +
+    'search begins at that time, however long ago it is.',
   input: z.object({
     accountId: Account,
     before: Time.optional().meta({ description: 'Events before this time. Left out: the newest.' }),
@@ -26,14 +27,14 @@ export const showEvents = operation({
       .string()
       .regex(/^[0-9a-z]{1,11}$/, 'Must be the nextCursor of an earlier page')
       .optional()
-      .meta({ description: 'Goes on behind an earlier page; `before` counts for nothing then.' }),
+      .meta({ description: 'Goes on after an earlier page; `before` is ignored then.' }),
   }),
   reply: z.object({
     accountId: AccountId,
     movedFrom: AccountId.optional().meta({ description: 'The account that was asked for, if it moved into this one.' }),
     events: z.array(Event),
-    looked: z.number().int().meta({ description: 'Events of all accounts that this page looked at.', example: 20_000 }),
-    since: z.iso.datetime().optional().meta({ description: 'When the oldest of those happened. Left out: there was none.' }),
+    looked: z.number().int().meta({ description: 'Number of events, of all accounts, that were searched.', example: 20_000 }),
+    since: z.iso.datetime().optional().meta({ description: 'Time of the oldest of them. Left out if there was none.' }),
     nextCursor: z.string().optional().meta({ description: 'Left out: the log keeps no older event of this account.' }),
   }),
   errors: ['account_not_found', 'account_deleted', 'event_not_found'],
@@ -48,7 +49,7 @@ export const showEvents = operation({
     const from = cursor === undefined ? before && (await log.positionAfter(Date.parse(before))) : Number.parseInt(cursor, 36);
     const { events, looked, since, next } = await log.readBack(owners, limitOf(limit), from || undefined);
     const time = cursor === undefined && before !== undefined ? Date.parse(before) : Infinity;
-    // The first event of all: nothing is older.
+    // The account's first event has the number 1, so no older event exists.
     const isWhole = next === 0 || (owners.length === 1 && events.at(-1)?.number === 1);
     return {
       reply: {

@@ -15,7 +15,7 @@ const readAccount = defineScript({
   readOnly: true,
 });
 
-/** All that one look in Redis tells about an account. */
+/** Facts about an account that one script reads. */
 export interface AccountFacts {
   readonly accountId: string;
   readonly exists: boolean;
@@ -34,7 +34,7 @@ export async function factsOf(accountId: string, { scripts }: Pick<OperatorParts
   };
 }
 
-/** Whether the service knows the account: it has fields, or a standing that tells of a move, a ban, a sign-out or its deletion. */
+/** Whether the service knows the account: it has fields, or a standing that records a move, a ban, a sign-out or its deletion. */
 export function isKnown({ exists, standing }: AccountFacts): boolean {
   const { deleted, ban, target, moving, guests, generation } = standing;
   return exists || [deleted, ban, target, moving].some((part) => part !== undefined) || guests.length > 0 || generation > 0;
@@ -45,7 +45,7 @@ export interface FoundAccount extends AccountFacts {
   readonly movedFrom: string | undefined;
 }
 
-/** The facts of an account, or of the account that it moved into. An operator may look at one that is moving. */
+/** The facts of an account, or of the account that it moved into. An account that is moving now gives its own facts. */
 export async function factsWhereItIs(accountId: string, parts: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
   const look = (id: string) => factsOf(id, parts);
   const { found } = await follow(accountId, parts.scripts, look, ({ standing: { target } }) =>
@@ -54,7 +54,7 @@ export async function factsWhereItIs(accountId: string, parts: Pick<OperatorPart
   return found;
 }
 
-/** `factsWhereItIs`. @returns Refusal for an account that never was, or was deleted */
+/** As `factsWhereItIs`. @returns Refusal for an account that never existed, or was deleted */
 export async function followed(
   accountId: string,
   parts: Pick<OperatorParts, 'scripts'>,
@@ -74,7 +74,7 @@ export function endText(until: number | undefined): string {
   return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
 }
 
-/** Of a change that followed an account which moved while the operator was asked, for the log: `what` names the account from before. */
+/** For the log entry of a change whose account moved while the operator was asked: `what` names the account before the move. */
 export function movedOn(asked: string, { accountId }: { readonly accountId: string }): { movedTo?: string } {
   return accountId === asked ? {} : { movedTo: accountId };
 }

@@ -64,7 +64,7 @@ export const adjust = operation({
 
 type AdjustRefusal = Exclude<Awaited<ReturnType<typeof adjustBalance>>, { accountId: string }>;
 
-/** The refusal with the figures in its message. */
+/** The refusal, with figures in its message. */
 function clearer(refusal: AdjustRefusal, coins: number): Refusal {
   const { code, details } = refusal;
   const balanceCoins = Number(details['balanceCoins']);

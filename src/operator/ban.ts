@@ -20,7 +20,7 @@ export const ban = operation({
   summary: 'Bans an account, on every process at once.',
   description:
     'Every call that acts for it is 403 `account_banned` until `until`, or until `unban`. Boards hide its scores until then. Its coins, scores and ' +
-    'purchases stay. A ban that it has is replaced. The reason is for operators.',
+    'purchases stay. An earlier ban is replaced. Only operators see the reason.',
   input: z.object({
     accountId: Account,
     until: z.iso
@@ -70,7 +70,7 @@ export const unban = operation({
     if (account instanceof Refusal) return account;
     const { accountId, standing } = account;
     const held = banAt(standing, parts.now());
-    // For a guest that is moving, the ban of the account that it moves into counts.
+    // While a guest is moving, the ban of the account into which it moves counts.
     if (held === undefined && standing.moving === undefined) return { reply: { accountId, wasBanned: false } };
     const ban = held === undefined ? '' : ` It is ${endText(held.until)}, for: ${held.reason}.`;
     return {

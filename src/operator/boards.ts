@@ -66,7 +66,7 @@ const dropScript = defineScript({
   durable: true,
 });
 
-/** Entries of one answer. */
+/** Most entries in one answer. */
 const MOST_ENTRIES = 100;
 
 const PLACE_RULE = 'Must be a place on the board, 1 for the first';
@@ -79,7 +79,7 @@ const Entry = z
   .object({
     rank: z.number().int(),
     playerId: z.string(),
-    accountId: AccountId.optional().meta({ description: 'Left out for an entry that nobody owns any more.' }),
+    accountId: AccountId.optional().meta({ description: 'Left out for an entry without an owner.' }),
     name: z.string(),
     score: z.number(),
     at: z.iso.datetime(),
@@ -163,13 +163,13 @@ export const removeEntry = operation({
   cannotBeUndone: true,
   summary: "Removes a player's entry from a board.",
   description:
-    'The log of operators keeps the score. The player may submit again: this is no ban. In a game with seasons the entry goes from the board ' +
-    'of all time and from each season that is not closed yet, so it wins no prize; `season` names one of them.',
+    'The operators’ log keeps the score. The player may submit again: this is no ban. In a game with seasons the entry is removed from the ' +
+    'board of all time and from each season that is not closed yet, so it wins no prize; `season` names one season instead.',
   input: z.object({ game: GameId, player: Player, reason: Reason, season: SeasonParameter }),
   reply: z.object({
     game: z.string(),
     removed: Entry.omit({ rank: true }),
-    seasons: z.array(z.string()).optional().meta({ description: 'The seasons that lost the entry too.' }),
+    seasons: z.array(z.string()).optional().meta({ description: 'Seasons from which the entry was removed too.' }),
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2b","reason":"cheated, ticket 4711"}'`,
@@ -189,7 +189,7 @@ export const removeEntry = operation({
       question: `Remove "${name}" with the score ${score} (account ${accountId}) from the board of ${game}${ofSeasons}? Reason: ${reason}`,
       what: { game, account: accountId, ...(season === undefined ? {} : { season }) },
       why: reason,
-      // Without the name: the log outlives the account.
+      // Without the player's name, because the log outlives the account.
       noted: ({ removed: { playerId, score: of, at }, seasons = [] }) => ({
         playerId,
         score: of,
@@ -220,7 +220,7 @@ interface OpenBoard {
   readonly season?: string;
 }
 
-/** The boards of a game from which an operator may take an entry: a closed season stands. */
+/** The boards of a game from which an operator may remove an entry. A closed season keeps its entries. */
 async function openBoards(
   game: string,
   wanted: string | undefined,
@@ -251,9 +251,9 @@ export const resetBoard = operation({
   cannotBeUndone: true,
   summary: 'Empties a board, and keeps its entries in an archive, which can still be listed.',
   description:
-    'One step: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board did, until ' +
-    '`drop` deletes it. Of two resets at once one is refused. After an unclear answer look at the archives of `listBoard` first: a second ' +
-    'reset makes a second archive. Only the board of all time is reset: seasons begin by themselves.',
+    'The reset is atomic: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board ' +
+    'did, until `drop` deletes it. Of two simultaneous resets one is refused. After an unclear answer check the archives in `listBoard` first: ' +
+    'a second reset makes a second archive. Only the board of all time is reset: seasons begin by themselves.',
   input: z.object({ game: GameId, reason: Reason }),
   reply: z.object({ game: z.string(), archive: z.number().int(), entries: z.number().int() }),
   errors: ['entry_not_found'],
@@ -301,7 +301,7 @@ export const dropArchive = operation({
   },
 });
 
-/** @param number the archive's. With another reset since the question, this one would archive a board that nobody was shown. */
+/** @param number of the archive. It is fixed with the question, so that after another reset this one does not archive a board nobody saw. */
 async function reset(game: string, number: number, { by, reason }: { readonly by: string; readonly reason: string }, parts: OperatorParts) {
   const keys = {
     scores: boardKeys.scores(game),
@@ -324,7 +324,7 @@ async function currentOf(accountId: string, parts: OperatorParts): Promise<strin
   return (await factsWhereItIs(accountId, parts)).accountId;
 }
 
-/** The account of a player, whom an operator names by the board's playerId or as an account. */
+/** The account of a player. An operator names the player by the board's playerId or by an account. */
 async function playerOf(
   player: string,
   boards: readonly OpenBoard[],
@@ -335,7 +335,7 @@ async function playerOf(
     return found.flat().find((accountId) => accountId !== undefined);
   }
   const accounts = (await accountsNamed(player, parts)).filter(({ deletedAt }) => deletedAt === undefined);
-  // A board may have an entry of an account that does not exist, after damage.
+  // After damage a board may have an entry of an account that does not exist.
   const ids = accounts.length > 0 || !Account.safeParse(player).success ? accounts.map(({ accountId }) => accountId) : [player];
   const [current, other] = [...new Set(await Promise.all(ids.map((accountId) => currentOf(accountId, parts))))];
   return other === undefined ? current : invalid('player', 'Names two accounts: put account: or install: in front');
@@ -372,12 +372,12 @@ const scoresOf = (game: string, archive: number | undefined): { scores: string; 
     ? { scores: boardKeys.scores(game), players: boardKeys.players(game) }
     : { scores: operatedBoardKeys.archivedScores(game, archive), players: operatedBoardKeys.archivedPlayers(game, archive) };
 
-/** A part of a game's board. */
+/** Names one of a game's boards. */
 interface BoardPart {
   readonly game: string;
   /** The number of an archive. */
   readonly archive?: number | undefined;
-  /** As of `SeasonParameter`. An archive is of the board of all time. */
+  /** As in `SeasonParameter`. Archives exist of the board of all time only. */
   readonly season?: string | undefined;
 }
 

@@ -1,10 +1,10 @@
--- Begins a device's trial again, or takes that back.
+-- Restarts a device's trial, or takes the last restart back.
 -- KEYS device
--- ARGV started_at ('': the start from before the last restart)
+-- ARGV started_at ('': back to the start before the last restart)
 -- Answers changed(start now, start before) none
 --
--- `earlierStarts` has the starts from before each restart, the latest first: accounts that linked the device then keep theirs, which the audit
--- knows by it.
+-- `earlierStarts` lists the starts before each restart, latest first. Accounts that linked the device earlier keep their start, and the audit
+-- finds it there.
 local before = redis.call('HGET', device, 'trialStartedAt')
 local earlier = redis.call('HGET', device, 'earlierStarts') or ''
 if not before then return {'none'} end

@@ -6,8 +6,8 @@ import type { Operation, OperatorParts } from './operation.ts';
 type Asked = Pick<Operation, 'name' | 'cannotBeUndone' | 'handsOutSecret'>;
 
 /**
- * Names a question of a change: the operation, its input and the sentence with all figures. The page of the console shows the question, and
- * sends this name with the change.
+ * A name for a question of a change, made from the operation, its input and the sentence with all figures. The console's page shows the
+ * question, and sends this name with the change.
  */
 export function nameOfQuestion({ name }: Asked, input: Readonly<Record<string, unknown>>, question: string): string {
   const fields = Object.entries(input)
@@ -22,8 +22,8 @@ export function needsKey({ cannotBeUndone, handsOutSecret }: Omit<Asked, 'name'>
 }
 
 /**
- * What a change of the console asks before it happens: whether its user confirmed the question as it is now. So a change by a forged request
- * is refused, and one of an account that changed meanwhile.
+ * Checks, before a change of the console, that its user confirmed the current question. So a forged request is refused, and a change of an
+ * account that has changed meanwhile.
  */
 export function confirmedIn(
   { says, confirmedUntil }: ConsoleSession,

@@ -5,7 +5,7 @@ import { defineScript } from '../redis/script.ts';
 import { provesNoChange, type Operator, type OperatorParts } from './operation.ts';
 import { OPERATOR_LOG } from './operator-log.ts';
 
-/** A hash for each UTC day: server key → coins of its corrections, added and removed; and `<server key> <hash>` → coins of each of them. */
+/** A hash for each UTC day: server key → coins of all its corrections, added and removed; `<server key> <hash>` → coins of one correction. */
 const correctedKey = (day: string): string => `${OPERATOR_LOG}:corrected:${day}`;
 
 /** The keys of all days. */
@@ -37,9 +37,9 @@ interface Correction {
 }
 
 /**
- * Corrects within the day's sum of an operator of the role `support`: many corrections that are small each would otherwise mint. Other roles have no
- * such sum. The coins are reserved before the work. A repetition finds its reservation, and one that is refused gives it back; that of a correction
- * whose outcome is not known stays.
+ * Makes a correction within the day's sum of a key of the role `support`. Without the sum many small corrections could mint coins. Other
+ * roles have no such sum. The coins are reserved before the work. A repeated correction finds its reservation, and a refused one gives it
+ * back. If the outcome is unknown, the reservation stays.
  * @returns Refusal `forbidden` if SUPPORT_DAILY_COINS does not suffice
  * @throws as `work`
  */
@@ -57,13 +57,13 @@ export async function withinDayOfSupport<Answer extends { readonly replayed?: bo
     scripts.run(reserveScript, keys, { ...named, coins: Math.abs(coins), most, keptSeconds: KEPT_SECONDS });
   const [word, soFar = '0'] = await reserve(config.SUPPORT_DAILY_COINS);
   if (word === 'full') return refusedFor(Number(soFar), config.SUPPORT_DAILY_COINS);
-  // A reservation that cannot be given back errs on the side of fewer coins.
+  // If a reservation cannot be given back, the key can only correct fewer coins.
   const giveBack = (): Promise<unknown> =>
     word === 'reserved' ? scripts.run(giveBackScript, keys, named).catch(() => {}) : Promise.resolve();
   try {
     const answer = await work();
     if (answer instanceof Refusal || answer.replayed === true) await giveBack();
-    // A call at the same time, whose reservation this one found, may have been refused.
+    // The reservation was made by another call at the same time, which may have been refused and have given it back.
     else if (word === 'known') await reserve('').catch(() => {});
     return answer;
   } catch (error) {

@@ -17,12 +17,16 @@ export const deleteAccount = operation({
   operationId: 'deleteAccountForUser',
   role: 'admin',
   cannotBeUndone: true,
-  summary: 'Deletes an account for good, with the guests that moved into it.',
+  summary: 'Permanently deletes an account, with the guests that moved into it.',
   description:
-    'For a user who asks for it and cannot do it alone, because the install is lost or the account is banned. It does what ' +
-    '`POST /v1/account/delete` does. Find out first that it is really the user who asks. The user of a banned store account may open a new one.',
+    'For users who ask for it and cannot do it themselves, because the install is lost or the account is banned. It has the effect of ' +
+    '`POST /v1/account/delete`. First make sure that the account’s user is asking. The user of a banned store account may open a new one.',
   input: z.object({ accountId: Account, reason: Reason }),
-  reply: z.object({ accountId: AccountId, balanceCoins: BalanceCoins.meta({ description: 'The coins that went.' }), debtCoins: DebtCoins }),
+  reply: z.object({
+    accountId: AccountId,
+    balanceCoins: BalanceCoins.meta({ description: 'The coins that were deleted.' }),
+    debtCoins: DebtCoins,
+  }),
   errors: ['account_not_found', 'account_deleted'],
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/delete -H "authorization: Bearer $COINOP_KEY" ` +

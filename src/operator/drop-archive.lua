@@ -1,4 +1,4 @@
--- Deletes the entries of an archive. The archive stays in the list, with the time: the audit then expects no entries of it.
+-- Deletes the entries of an archive. The archive stays in the list with the time of deletion, so that the audit expects no entries.
 -- KEYS archives, archived_scores, archived_players
 -- ARGV number, dropped_at
 -- Answers dropped none

@@ -1,9 +1,9 @@
--- Puts the outcome of a change into its entry in the operators' log.
+-- Records the outcome of a change in its entry of the operators' log.
 -- KEYS log
 -- ARGV number, begun, ended
 -- Answers ended other
 --
--- A log that was restored from a backup meanwhile may have another entry of this number, which stays.
+-- If a backup was restored meanwhile, the log may have another entry with this number. That entry is not changed.
 if redis.call('LINDEX', log, number - 1) ~= begun then return {'other'} end
 redis.call('LSET', log, number - 1, ended)
 return {'ended'}

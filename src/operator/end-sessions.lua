@@ -1,4 +1,4 @@
--- Ends all sessions of an account, also of one that is banned.
+-- Ends all sessions of an account, even if it is banned.
 -- KEYS standing
 -- ARGV -
 -- Library standing.lua: standing_of

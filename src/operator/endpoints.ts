@@ -36,7 +36,7 @@ import {
   showWebhook,
 } from './webhooks.ts';
 
-/** All that the tool and the endpoints do. */
+/** All operations of the tool and of the endpoints. */
 export const operations: readonly Operation[] = [
   find,
   listAccounts,
@@ -89,7 +89,7 @@ const Logged = ShownLogEntry.optional().meta({ description: "The entry of the op
 /** A search through a board with a million players takes some seconds. */
 const DEADLINE_MS = 20_000;
 
-/** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Server keys are made by the tool and the console alone. */
+/** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Only the tool and the console make server keys. */
 export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(endpointOf);
 
 export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
@@ -131,7 +131,7 @@ export function refuseWithoutKey(): Refusal<'server_only'> {
   return refuse('server_only', { message: 'This needs a server key with the scope admin.' });
 }
 
-/** Runs an operation for the holder of a key, as `perform` does. */
+/** As `perform`, for the holder of a key. */
 export async function performWith(
   key: ServerKey,
   declared: Operation,
@@ -139,7 +139,7 @@ export async function performWith(
   services: OperatorParts,
   confirm?: (question: string) => Promise<void>,
 ): Promise<object | Refusal> {
-  // A room's game is checked when the room is read.
+  // An operation on a room checks its game when it reads the room.
   if (key.game !== undefined && input['game'] !== key.game && !('code' in input))
     return refuse('forbidden', { message: `This server key is for the game ${key.game}, and reaches its boards and rooms only.` });
   return perform(declared, input, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key }, confirm);

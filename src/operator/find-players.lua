@@ -1,4 +1,4 @@
--- Tells the accounts of players by their ids.
+-- Finds the accounts of players by player ids.
 -- KEYS players
 -- ARGV player_ids (separated by blanks)
 -- Answers players(account id or '' …)

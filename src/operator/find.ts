@@ -14,7 +14,7 @@ export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
 const WHO_RULE =
   'Must be an accountId, an installId of 8 to 128 visible characters, google: and the sub of a store account, order: and the order number of a purchase of coins, or room: and the code of a room; account: and install: in front say which';
 
-/** What names an account: an installId is a secret, so no URL and no log holds it. */
+/** A text that names an account. It may be an installId, which is a secret and must not get into URLs and logs. */
 export const Who = z
   .string()
   .regex(/^[\x21-\x7e]{8,300}$/, WHO_RULE)
@@ -33,12 +33,12 @@ export const FoundAccount = z
         name: z.string().optional(),
       })
       .optional()
-      .meta({ description: 'Of one that a purchase, a room or a board led to: which.' }),
+      .meta({ description: 'The purchase, room or board by which it was found.' }),
     kind: z
       .enum(['guest', 'store'])
       .optional()
-      .meta({ description: 'Left out for a deleted account that was found by its accountId: nothing tells it any more.' }),
-    movedTo: AccountId.optional().meta({ description: 'It moved: this account has its coins, scores and purchases now.' }),
+      .meta({ description: 'Left out for a deleted account that was found by its accountId, because its kind is not known any more.' }),
+    movedTo: AccountId.optional().meta({ description: 'The account into which it moved, with its coins, scores and purchases.' }),
     deletedAt: z.iso.datetime().optional(),
     createdAt: z.iso.datetime().optional(),
   })
@@ -49,12 +49,12 @@ export const FoundAccount = z
 
 export type Found = z.input<typeof FoundAccount>;
 
-/** The accounts that a text names, where somebody names one account. `search.ts` finds more. */
+/** The accounts that a text names. For texts that should name one account; `search.ts` finds more. */
 export async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
   return knownOf(await candidatesOf(who, parts), parts);
 }
 
-/** Those candidates that the service knows, with their facts. */
+/** The candidates that the service knows, with their facts. */
 export async function knownOf(candidates: readonly Candidate[], parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
   const found = await Promise.all(
     candidates.map(async ({ foundBy, accountId, via }): Promise<Found[]> => {
@@ -77,7 +77,7 @@ export async function knownOf(candidates: readonly Candidate[], parts: Pick<Oper
   return found.flat();
 }
 
-/** A deletion leaves no field. A store's subject and an installId have accounts of one kind each. */
+/** A deleted account has no fields. But an installId always has a guest, and a store's subject a store account. */
 const KIND_OF_DELETED: Readonly<Partial<Record<Found['foundBy'], Found['kind']>>> = {
   installId: 'guest',
   ...Object.fromEntries(STORE_NAMES.map((name) => [name, 'store'])),
@@ -87,7 +87,7 @@ export type Candidate = Pick<Found, 'accountId' | 'foundBy' | 'via'>;
 
 const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|room):(.+)$`);
 
-/** A prefix decides, so that an installId that is chosen to look like something else cannot take its place. */
+/** A prefix decides the kind, so that an installId that is chosen to look like another id is not taken for it. */
 async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
   const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
   if (prefix === 'order') return ownersOf(rest, scripts);
@@ -101,21 +101,21 @@ async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scrip
   return candidates;
 }
 
-/** The account that a user of an app store has, and the one that was deleted last. */
+/** The account of a user of an app store, and the user's last deleted account. */
 export async function usersOf(store: (typeof STORE_NAMES)[number], subject: string, scripts: OperatorParts['scripts']) {
   const { accountId, ordinal } = await storeAccountOf(store, subject, scripts);
   const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(store, subject, ordinal - 1)])];
   return accounts.map((id): Candidate => ({ foundBy: store, accountId: id }));
 }
 
-/** Nobody owns a purchase that no account has claimed yet. */
+/** The owner of a purchase. A purchase that no account has claimed has none. */
 async function ownersOf(order: string, scripts: OperatorParts['scripts']): Promise<Candidate[]> {
   const found = /^[\w.-]{1,255}$/.test(order) ? await findPurchase(order, scripts) : undefined;
   if (found === undefined || !ACCOUNT_ID.test(found.document.owner)) return [];
   return [{ foundBy: 'order', accountId: found.document.owner, via: { purchase: found.purchaseId } }];
 }
 
-/** The accounts with a seat in a room. Undefined: there is no such room. */
+/** The accounts with a seat in a room. Undefined: the room does not exist. */
 export async function seatedIn(code: string, scripts: OperatorParts['scripts']): Promise<Candidate[] | undefined> {
   const found = isRoomCode(code) ? await readRoom(code, { scripts }) : undefined;
   return found?.seats.map(({ accountId }) => ({ foundBy: 'room', accountId, via: { room: code } }));

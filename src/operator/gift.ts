@@ -19,7 +19,7 @@ const giveAccess = defineScript({
   library: standingLibrary,
 });
 
-/** Ten years. A slip of the hand should not give access for a century. */
+/** Ten years, so that a typing error does not give access for a century. */
 const LONGEST_MS = 3653 * 86_400_000;
 
 const exampleOf = (verb: string, body: string): string =>
@@ -34,13 +34,14 @@ export const give = operation({
   role: 'economist',
   summary: 'Gives an account access until a time, as if it were subscribed.',
   description:
-    'Its entitlement is `subscribed` with `source: "gift"` until then, unless a purchase gives access for longer. `GET /v1/subscription` does not ' +
-    'change: it tells of the app store. What was given before is replaced. It moves with a guest, of two the later one.',
+    'Its entitlement is `subscribed` with `source: "gift"` until then, unless a purchase gives access for longer. `GET /v1/subscription` ' +
+    'does not change, because it reports the app store only. An earlier gift is replaced. A gift moves with a guest; of two gifts the later ' +
+    'end counts.',
   input: z.object({
     accountId: Account,
     until: z.iso
       .datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' })
-      .meta({ description: 'When the access ends: a time to come, at most ten years away.', example: '2026-12-24T12:00:00Z' }),
+      .meta({ description: 'When the access ends: in the future, at most ten years away.', example: '2026-12-24T12:00:00Z' }),
     reason: Reason,
   }),
   reply: z.object({ accountId: AccountId, until: z.iso.datetime(), replaced: z.iso.datetime().optional() }),
@@ -79,7 +80,10 @@ export const takeBack = operation({
   input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({
     accountId: AccountId,
-    taken: z.iso.datetime().optional().meta({ description: 'The end that it had. Left out: it had none.' }),
+    taken: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: 'The end of the access that was taken back. Left out if the account had none.' }),
   }),
   errors: ['account_not_found', 'account_deleted'],
   example: exampleOf('take-back', '{"reason":"given to the wrong account"}'),
@@ -109,7 +113,7 @@ async function change(account: string, gift: Gift, { scripts }: Pick<OperatorPar
     scripts.run(giveAccess, { account: accountKey(id), standing: standingKey(id) }, gift),
   );
   if (word === 'deleted') return refuse('account_deleted');
-  // Only a ban or a sign-out has left a trace of it: there is no account to which anything could be given.
+  // A standing exists only because of a ban or a sign-out; there is no account that could get access.
   if (word === 'not_found') return refuse('account_not_found');
   return { accountId, before: timeOf(figures[0]) };
 }

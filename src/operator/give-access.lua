@@ -1,8 +1,8 @@
--- Gives an account access until a time, or takes back what was given.
+-- Gives an account access until a time, or takes given access back.
 -- KEYS account, standing
--- ARGV ends_at ('': takes it back), given_at, by, reason
+-- ARGV ends_at ('': take it back), given_at, by, reason
 -- Library standing.lua: standing_of
--- Answers changed(end of what it had before, or '') moving moved(account that it moved into) deleted(time) not_found
+-- Answers changed(end of the access given before, or '') moving moved(account that it moved into) deleted(time) not_found
 local state, detail = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 if redis.call('EXISTS', account) == 0 then return {'not_found'} end

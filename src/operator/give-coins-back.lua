@@ -1,4 +1,4 @@
--- Takes the coins of a correction that did not happen out of those that a server key has corrected in a day.
+-- Subtracts the coins of a correction that did not happen from a server key's sum of the day.
 -- KEYS corrected
 -- ARGV key_id, correction (a hash)
 -- Answers given_back

@@ -10,8 +10,8 @@ import { operation, Reason, type OperatorParts } from './operation.ts';
 const MOST_ENTRIES = 1000;
 
 /**
- * 1,000 entries are 54 KB, and some 90 KB where each field has a line of its own. Only a request with a key that may grant has so long a body
- * read: for all others the bound of every endpoint holds.
+ * 1,000 entries are 54 KB, or some 90 KB with each field on its own line. The service reads so long a body only from a key that may grant; for
+ * other requests the usual bound holds.
  */
 const BODY_BYTES = 128 * 1024;
 
@@ -20,12 +20,12 @@ const GrantResult = z
     account: z.string().meta({ description: 'As it was sent.' }),
     outcome: z.enum(grantOutcomes).meta({
       description:
-        '`granted`: it got the coins now. `replayed`: it had got them under this key. Nothing was changed with the others: the account is banned or ' +
+        '`granted`: it got the coins now. `replayed`: it already has them under this key. The others changed nothing: the account is banned or ' +
         'deleted, there is none, or it refused (`code`).',
     }),
     balanceAfterCoins: z.number().int().optional().meta({ description: 'Of `granted` and `replayed`: the balance after the entry.' }),
     debtCoins: DebtCoins,
-    movedTo: AccountId.optional().meta({ description: 'The guest moved: this account has the entry.' }),
+    movedTo: AccountId.optional().meta({ description: 'The account into which the guest moved, and which has the entry.' }),
     code: z.string().optional().meta({
       description:
         'Of `refused`: `key_reused` if the account used the key for another operation or other coins, `balance_limit` above 10^12.',
@@ -40,12 +40,12 @@ export const grantMany = operation({
   operationId: 'grantCoinsToMany',
   role: 'economist',
   cannotBeUndone: true,
-  summary: 'Grants coins to up to 1,000 accounts, once an account and key.',
+  summary: 'Grants coins to up to 1,000 accounts, once per account and key.',
   description:
-    'Each account that gets coins has an entry of type `grant` with the reason and the operator. The results have the order of the entries. A call ' +
-    'that failed in the middle is sent again with the same key: whoever had got the coins is `replayed`. A guest that moved is followed, so that ' +
-    'guest and account together get them once. Accounts that never were get nothing. A process grants to 1,000 accounts a second, of all calls ' +
-    'together, and lets 10,000 wait. The body may have 128 KiB, with a key that may call.',
+    'Each account that gets coins has an entry of type `grant` with the reason and the operator. The results have the order of the entries. ' +
+    'Repeat a call that failed in the middle with the same key: accounts that already have the coins are `replayed`. The coins of a guest ' +
+    'that has moved go to its account, and both together get them once. Accounts that do not exist get nothing. A process grants to 1,000 ' +
+    'accounts a second, in all calls together, and lets 10,000 wait. The body may have 128 KiB.',
   bodyLimitBytes: BODY_BYTES,
   input: z.object({
     entries: z
@@ -65,7 +65,7 @@ export const grantMany = operation({
     reason: Reason,
     dryRun: z.boolean().optional().meta({
       description:
-        'true: nothing is changed. `granted` then means that the account can get the coins, and `replayed` that it had got them under this key.',
+        'true: nothing is changed. `granted` then means that the account can get the coins, and `replayed` that it already has them.',
     }),
   }),
   reply: z.object({ results: z.array(GrantResult) }),

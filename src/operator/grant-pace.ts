@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * Accounts that are looked at, or granted to, at once. Others wait for a whole group: beside groups of 20 their usual wait rose by half on a
- * busy machine, beside groups of 10 by a quarter. Groups of 5 spare them no more, and are slower, as each waits for Redis twice.
+ * Accounts that are read, or granted to, at once. Other requests wait for a whole group: with groups of 20 their usual wait rose by half on a
+ * busy machine, with groups of 10 by a quarter. Groups of 5 did not help them more, and are slower, because each group waits for Redis twice.
  */
 export const GRANT_GROUP = 10;
 
-/** Grants that a process makes in a second, of all calls together: half of a core would hold up everybody else's requests. */
+/** Grants of a process in a second, in all calls together. More would take half of a core and delay other requests. */
 const GRANTS_PER_SECOND = 1000;
 
-/** Grants that may wait for their turns. They take ten seconds, and an answer may take twenty. */
+/** Grants that may wait for their turn. They take ten seconds, and an answer may take twenty. */
 const MOST_WAITING = 10_000;
 
 /** Spreads the grants of a process over time. */

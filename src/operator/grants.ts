@@ -22,11 +22,11 @@ export interface Grant {
 
 export interface Granted {
   readonly outcome: GrantOutcome;
-  /** Of a replay: as of then. */
+  /** For a replay: the balance after the original grant. */
   readonly balanceAfterCoins?: number;
-  /** What the account still owes. */
+  /** Coins that the account still owes. */
   readonly debtCoins?: number | undefined;
-  /** Of a guest that moved: the account that has the entry. */
+  /** For a guest that moved: the account that has the entry. */
   readonly movedTo?: string;
   /** Why the account refused. */
   readonly code?: ErrorCode;
@@ -40,7 +40,7 @@ export interface GrantTerms {
 }
 
 /**
- * A look at a group of accounts, without a change: what a grant would lead to. `granted` stands for an account that can get the coins.
+ * The outcomes that a grant to a group of accounts would have. Changes nothing. `granted`: the account can get the coins.
  */
 export async function previewGrants(accountIds: readonly string[], parts: OperatorParts): Promise<Granted[]> {
   const all = await Promise.all(accountIds.map((accountId) => look(accountId, parts)));
@@ -52,7 +52,7 @@ export async function previewGrants(accountIds: readonly string[], parts: Operat
   });
 }
 
-/** `previewGrants`, with a look whether the key was used before: `replayed`, or `refused` for other coins. */
+/** As `previewGrants`, and checks whether the key was used before: `replayed`, or `refused` if it was used for other coins. */
 export async function previewWithKey(group: readonly Grant[], key: string, parts: OperatorParts): Promise<Granted[]> {
   const all = await previewGrants(
     group.map(({ accountId }) => accountId),
@@ -70,9 +70,9 @@ export async function previewWithKey(group: readonly Grant[], key: string, parts
 }
 
 /**
- * Grants to a group of accounts, once an account and key. Two grants of a group for one account are done in their order.
+ * Grants to a group of accounts, once per account and key. Two grants of a group for the same account are done in their order.
  * @param group at most `GRANT_GROUP` of grant-pace.ts
- * @throws Error of Redis: some of the group may have got their coins. A repetition with the same key gives the rest theirs
+ * @throws Error of Redis: some accounts may have got their coins. Repeat with the same key for the rest
  */
 export async function grantGroup(group: readonly Grant[], { key, reason, by }: GrantTerms, parts: OperatorParts): Promise<Granted[]> {
   const origin = originOfOperator({ by: nameOfOperator(by), reason });

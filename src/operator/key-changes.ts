@@ -4,7 +4,7 @@ import type { Scope } from '../server/identity/server-keys.ts';
 import { searchLog } from './log-filter.ts';
 import type { OperatorParts } from './operation.ts';
 
-/** Changes of server keys, as the tool and the console ask for them and log them. */
+/** Changes of server keys: the questions and log entries that the tool and the console share. */
 
 interface AskedChange {
   readonly question: string;
@@ -12,7 +12,7 @@ interface AskedChange {
   readonly what: Readonly<Record<string, string>>;
 }
 
-/** @param end how long it is valid, in words */
+/** @param end how long the key is valid, in words */
 export function creation(
   { name, scopes, role, game, expiresAt }: NewKey,
   end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`,
@@ -28,7 +28,7 @@ export function rotation({ id, name }: ListedKey, oldEndsAt: number): AskedChang
   return { question: `Make a new key for "${name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`, what: { id } };
 }
 
-/** @param made the valid keys that were made with this key: a thief of this key may hold them, too */
+/** @param made the valid keys that were made with this key: a thief of this key may hold them too */
 export function revocation({ id, name }: ListedKey, made: readonly ListedKey[]): AskedChange {
   return { question: `Revoke the server key ${id} ("${name}")? Servers that use it are refused at once.${heirsText(made)}`, what: { id } };
 }
@@ -39,7 +39,7 @@ export function heirsText(made: readonly ListedKey[]): string {
   return heirs === '' ? '' : ` It has made keys that stay valid: ${heirs}. If it leaked, revoke them too.`;
 }
 
-/** Entries of the log that are looked at for keys that a key has made. */
+/** Entries of the log that are searched for keys made with a key. */
 const MOST_MADE = 100;
 
 /** The valid keys that an operator with this key has made or rotated. */
@@ -49,7 +49,7 @@ export async function madeBy(id: string, keys: readonly ListedKey[], parts: Pick
   return keys.filter((key) => key.state === 'valid' && key.id !== id && made.has(key.id));
 }
 
-/** A role other than `admin` behind the scope: `coins, admin:support`. */
+/** Scopes as text. A role other than `admin` follows its scope: `coins, admin:support`. */
 export function scopesText(granted: readonly Scope[], role: Role = 'admin', separator = ', '): string {
   return granted.map((scope) => (scope === 'admin' ? roleWord(role) : scope)).join(separator);
 }

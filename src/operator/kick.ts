@@ -36,8 +36,9 @@ export const kick = operation({
   path: '/v1/admin/rooms/{code}/kick',
   operationId: 'takePlayerOut',
   role: 'support',
-  summary: 'Takes a player out of a room, also the host. The account cannot join again, until `pardon`.',
-  description: 'What the player had in the room goes, as when the host kicks. A host hands the role over, and a room without players ends.',
+  summary: 'Removes a player, or the host, from a room. The account cannot join again until `pardon`.',
+  description:
+    'The player loses the seat and its data, as when the host kicks. A host hands the role over, and a room without players ends.',
   input: z.object({
     code: RoomCode,
     player: z
@@ -77,7 +78,7 @@ export const pardon = operation({
   path: '/v1/admin/rooms/{code}/pardon',
   operationId: 'pardonPlayer',
   role: 'support',
-  summary: 'Lets an account join a room again out of which it was kicked.',
+  summary: 'Lets an account rejoin a room from which it was kicked.',
   input: z.object({ code: RoomCode, account: Account, reason: Reason }),
   reply: z.object({ wasKicked: z.boolean() }),
   errors: ['room_not_found'],

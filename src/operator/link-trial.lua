@@ -1,4 +1,4 @@
--- Gives an account the start of its device's trial, which an operator changed.
+-- Copies the start of a device's trial, which an operator has changed, to an account.
 -- KEYS account, standing
 -- ARGV device_hash, started_at
 -- Library standing.lua: standing_of

@@ -29,13 +29,13 @@ const readSummary = defineScript({
   readOnly: true,
 });
 
-/** Keys that one script looks at, in some 0.1 ms. An account has about six, so some 40 accounts are read behind it. */
+/** Keys that one script scans, in some 0.1 ms. An account has about six keys, so a part has some 40 accounts, which are then read. */
 const KEYS_AT_ONCE = 200;
 
 /** Parts that one page reads: 5,000 keys, in some 10 ms of Redis. */
 const MOST_PARTS = 25;
 
-/** Between the parts, so that others' requests go in between. */
+/** Pause between the parts, so that other requests are served in between. */
 const REST_MS = 1;
 
 const Day = z.iso.date('Must be a day such as 2026-11-22');
@@ -49,7 +49,7 @@ const AccountSummary = z
     createdAt: z.iso.datetime().optional(),
     lastSeenOn: z.iso.date().optional().meta({
       description:
-        'The latest day of which something is kept: an entry of the ledger, a session of a pairing or a store, the first run. Reads leave no trace.',
+        'The latest day with a stored trace: an entry of the ledger, a session of a pairing or a store, the first run. Reads leave no trace.',
     }),
     balanceCoins: BalanceCoins,
     debtCoins: DebtCoins,
@@ -78,17 +78,17 @@ export const listAccounts = operation({
   path: '/v1/admin/accounts',
   operationId: 'listAccounts',
   role: 'viewer',
-  summary: 'Accounts by kind, ban, debt, and the days on which they came and were last seen, in no order.',
+  summary: 'Accounts by kind, ban, debt, and the days of creation and of the last trace, in no order.',
   description:
-    'No index is kept, so a list costs other requests nothing until somebody asks: a page looks at some 5,000 keys of Redis, 800 accounts, and may be short, ' +
-    'or empty, with a `nextCursor`. It ends with the part in which `limit` was reached, so it may have up to some 100 more. An account that is there all ' +
-    'the while is listed at least once, and seldom twice.',
+    'There is no index of accounts, because it would make other requests slower. A page scans some 5,000 keys of Redis, which is 800 ' +
+    'accounts, so it may be short, or empty, and still have a `nextCursor`. It ends with the part in which `limit` was reached, so it may ' +
+    'have some 100 more. An account that exists all the time is listed at least once, and seldom twice.',
   input: z.object({
     kind: z.enum(['guest', 'store']).optional(),
-    banned: is('Those that are banned, or are not.'),
-    debt: is('Those that owe coins, or do not.'),
-    createdFrom: Day.optional().meta({ description: 'Made on this day (UTC) or later.' }),
-    createdTo: Day.optional().meta({ description: 'Made before this day.' }),
+    banned: is('Accounts that are banned, or not.'),
+    debt: is('Accounts that owe coins, or not.'),
+    createdFrom: Day.optional().meta({ description: 'Created on this day (UTC) or later.' }),
+    createdTo: Day.optional().meta({ description: 'Created before this day.' }),
     seenFrom: Day.optional().meta({ description: 'Last seen on this day or later.' }),
     seenTo: Day.optional().meta({ description: 'Last seen before this day.' }),
     limit: Limit,
@@ -96,7 +96,7 @@ export const listAccounts = operation({
   }),
   reply: z.object({
     accounts: z.array(AccountSummary),
-    looked: z.int().meta({ description: 'Accounts that this page looked at.' }),
+    looked: z.int().meta({ description: 'Number of accounts that were read for this page.' }),
     nextCursor: z.string().optional(),
   }),
   errors: ['invalid_request'],
@@ -133,10 +133,10 @@ function idIn(key: string): string | undefined {
   return KEY.exec(key)?.[1];
 }
 
-/** Names that are tried for one on each primary: of a hundred with equal shares one in 20,000 lists would miss one. */
+/** Random names that are tried to find one on each primary. With a hundred equal primaries 1 in 20,000 lists would miss a primary. */
 const MOST_DRAWN = 1000;
 
-/** A key on each primary: their order stays the same while the slots do. One Redis has one. */
+/** A key on each primary; a single Redis has one. Their order stays the same as long as the slots do not move. */
 function placesOf({ scripts }: Pick<OperatorParts, 'scripts'>): string[] {
   const places: string[] = [];
   for (let number = 0; number < MOST_DRAWN; number++) {

@@ -7,17 +7,17 @@ import { factsWhereItIs } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
 import { readLog, type LogEntry } from './operator-log.ts';
 
-/** As a query has it. */
+/** A time in a query. */
 export const Time = z.iso.datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' });
 
-/** What a search of the operators' log takes, as fields of a query. */
+/** The filters of a search in the operators' log, as fields of a query. */
 export const logFilterFields = {
   account: AccountId.regex(ACCOUNT_ID, 'Must be an accountId')
     .optional()
     .meta({
       description:
-        'Changes of this account, and grants to many of which the newest 2,000 entries of its ledger tell. Those of a guest that moved in are under ' +
-        'the accountId of the guest.',
+        'Changes of this account, and grants to many accounts if they are in the newest 2,000 entries of its ledger. Changes of a guest that ' +
+        'moved into the account are under the accountId of the guest.',
     }),
   operator: z.string().min(1).max(64).optional().meta({
     description: 'Changes by this operator: `user@host`, the name given by `--by`, `key:<id>`, or the whole name of a key.',
@@ -37,26 +37,26 @@ type LogFilter = z.output<z.ZodObject<typeof logFilterFields>>;
 /** Entries that Redis reads at once, in less than a millisecond. */
 const READ_AT_ONCE = 500;
 
-/** Entries that one page looks at: 15 ms of this process, with others in between. */
+/** Entries that are searched for one page: 15 ms of this process, with other work in between. */
 const MOST_LOOKED = 5000;
 
-/** Processes write the log by clocks of their own. Entries are in the order of their times but for this much. */
+/** Each process writes the log by its own clock, so the times of entries may be out of order by this much. */
 const CLOCKS_DIFFER_MS = 3_600_000;
 
 export interface LogPage {
   readonly entries: readonly LogEntry[];
-  /** The number of the entry that the next page goes on before. Undefined on the last page. */
+  /** The next page goes on before the entry with this number. Undefined on the last page. */
   readonly next: number | undefined;
 }
 
 /**
- * A page of the entries that fit, newest first. It may be short, or empty, with more to come.
- * @param before number of the entry that the page goes on before; 0: the newest
+ * A page of matching entries, newest first. It may be short, or empty, although more pages follow.
+ * @param before the page goes on before the entry with this number; 0: it begins with the newest
  */
 export async function searchLog(filter: LogFilter, before: number, limit: number, parts: Pick<OperatorParts, 'scripts'>): Promise<LogPage> {
   const [from, to] = [filter.from, filter.to].map((time) => (time === undefined ? undefined : Date.parse(time)));
   const { account } = filter;
-  // The entry of a grant to many accounts names none of them. Their ledgers have its key.
+  // The entry of a grant to many accounts does not name them. But their ledgers have its key.
   const grantKeys =
     account === undefined ? NO_KEYS : await operatorGrantKeys((await factsWhereItIs(account, parts)).accountId, parts.scripts);
   const operators = filter.operator === undefined ? [] : [filter.operator, ...(await keysCalled(filter.operator, parts))];
@@ -78,7 +78,7 @@ export async function searchLog(filter: LogFilter, before: number, limit: number
   return { entries: found, next };
 }
 
-/** The operators with keys of this name, also ended ones: a rotated key keeps it. */
+/** The operators with keys of this name, including keys that have ended, because a rotated key keeps its name. */
 async function keysCalled(name: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<string[]> {
   if (name.startsWith(KEY_PREFIX)) return [];
   const keys = await new ServerKeyChanges(scripts, Date.now).list();
@@ -104,7 +104,7 @@ function fits(
   return account === undefined || [entry.what, entry.outcome ?? {}].some((details) => Object.values(details).includes(account));
 }
 
-/** The number of an entry behind all those before a time, found by halves. 0: the newest. */
+/** The number of an entry after all entries before a time, found by binary search. 0: the newest. */
 async function placeOf(time: number, parts: Pick<OperatorParts, 'scripts'>): Promise<number> {
   const [newest] = await readLog(0, 1, parts);
   if (newest === undefined || newest.at < time) return 0;

@@ -18,8 +18,9 @@ export const listLog = operation({
   role: 'viewer',
   summary: 'Changes of operators, the newest first.',
   description:
-    'The log is written before a change, and its outcome after. Of looks it has those at what single players of a room see: such an entry ' +
-    'is written before anything is shown. A page looks at 5,000 entries at most, so one that searches may be short, or empty, with a `nextCursor`.',
+    'An entry is written before its change, and the outcome after it. The log also has looks at private parts of players in rooms; such an ' +
+    'entry is written before anything is shown. A page searches 5,000 entries at most, so with a filter it may be short, or empty, and still ' +
+    'have a `nextCursor`.',
   input: z.object({ limit: Limit, cursor: Cursor, ...logFilterFields }),
   reply: z.object({ entries: z.array(ShownLogEntry), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log?action=accounts&from=2026-11-01T00:00:00Z" -H "authorization: Bearer $COINOP_KEY"`,
@@ -29,7 +30,7 @@ export const listLog = operation({
   },
 });
 
-/** Entries of a part of the export: 150 KB. */
+/** Most entries in a part of the export: 150 KB. */
 const MOST_EXPORTED = 500;
 
 export const exportLog = operation({
@@ -40,8 +41,8 @@ export const exportLog = operation({
   role: 'viewer',
   summary: 'Changes of operators as CSV, the newest first, in parts of up to 500.',
   description:
-    'Each part goes on where the one before it ended, by `nextCursor`; the first has the line with the names of the columns. A text that a ' +
-    'spreadsheet would run as a formula has an apostrophe in front.',
+    '`nextCursor` leads to the next part; the first part has the line with the names of the columns. A text that a spreadsheet would run as ' +
+    'a formula has an apostrophe in front.',
   input: z.object({ cursor: Cursor, ...logFilterFields }),
   reply: z.object({ csv: z.string(), entries: z.number().int(), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log/export?operator=key:ab12cd34" -H "authorization: Bearer $COINOP_KEY"`,

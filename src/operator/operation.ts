@@ -16,19 +16,19 @@ import { shownLogEntry, type ShownLogEntry } from './log-entry.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
 
 /**
- * What an operator may look at or change, as data: the tool (`admin/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
- * declaration, so that both answer the same.
+ * A look or a change of an operator, as data. The tool (`console/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
+ * declaration, so that both give the same answers.
  */
 export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extends z.ZodObject = z.ZodObject> {
-  /** As the tool and the operators' log name it: `accounts adjust`. */
+  /** The name in the tool and in the operators' log: `accounts adjust`. */
   readonly name: string;
   readonly method: Method;
-  /** Fields of the input in braces. The other fields are in the query of a GET, and in the body of a POST. */
+  /** Braces hold fields of the input. The other fields are in the query of a GET, and in the body of a POST. */
   readonly path: string;
   readonly operationId: string;
-  /** The least role that may do it. */
+  /** The least role that may run it. */
   readonly role: Role;
-  /** The least role for this input, where some of what the operation does needs more than `role`. */
+  /** The least role for this input, if some inputs need a higher role than `role`. */
   readonly roleFor?: (input: never, config: OperatorParts['config']) => Role;
   readonly summary: string;
   readonly description?: string;
@@ -36,15 +36,15 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly reply: Reply;
   readonly errors?: readonly ErrorCode[];
   readonly example: string;
-  /** What it did cannot be taken back: the console asks for the key once more. */
+  /** The change cannot be undone: the console asks for the key once more. */
   readonly cannotBeUndone?: boolean;
-  /** It shows a secret, once. The console asks for the key once more, too: what a secret opens stays open after the session. */
+  /** It shows a secret, once. Here too the console asks for the key once more, because the secret works longer than the session. */
   readonly handsOutSecret?: boolean;
-  /** The longest body by HTTP, where it may be longer than those of other endpoints. */
+  /** The longest body over HTTP, if it may be longer than for other endpoints. */
   readonly bodyLimitBytes?: number;
   /**
-   * Looks at everything first, and changes nothing.
-   * @returns the work that is left
+   * Checks everything first, and changes nothing.
+   * @returns the remaining work
    */
   readonly prepare: (input: never, parts: OperatorParts, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
 }
@@ -52,21 +52,21 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
 /** Work of an operation. */
 export type Prepared<Reply> = { readonly reply: Reply } | Change<Reply>;
 
-/** A change that was checked, and has not happened yet. Or a look that the log keeps, because few operators should take it. */
+/** A checked change that has not happened yet. Or a look at sensitive data, which the log keeps. */
 export interface Change<Reply> {
-  /** For people: a question that names all that will change. A look has none. */
+  /** A question for people that names everything that will change. A look has none. */
   readonly question?: string;
-  /** What is changed or looked at, for the log. No secrets. */
+  /** The object of the change or look, for the log. Contains no secrets. */
   readonly what: Readonly<Record<string, string | number>>;
   readonly why: string;
-  /** What it led to, for the log. */
+  /** The result, for the log. */
   readonly noted?: (reply: Reply) => Readonly<Record<string, string | number>>;
   readonly act: () => Promise<Reply | Refusal>;
 }
 
-/** What operations work with. Of the settings only those that an operator sets for the tool too. */
+/** The environment of operations. It has only settings that operators set for the tool too. */
 export type OperatorParts = HoldingParts & {
-  /** Tells its games, and how long the seasons of a game last, too. */
+  /** Also gives its games, and the period of a game's seasons. */
   readonly catalogue: { readonly games: readonly string[]; seasonsOf(game: string): { readonly period: string } | undefined };
   readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'SUPPORT_ADJUST_COINS' | 'SUPPORT_DAILY_COINS'>;
   readonly keySecret: Services['keySecret'];
@@ -79,16 +79,16 @@ export type OperatorParts = HoldingParts & {
   readonly events: Pick<EventReader, 'read' | 'readBack' | 'positionAt' | 'positionAfter' | 'end' | 'isRelayed'> | undefined;
 };
 
-/** Who looks or changes. */
+/** The operator who looks or changes. */
 export interface Operator {
-  /** `user@host` or `<name> as user@host` of the tool, `key:<id>` of a server key. */
+  /** `user@host` or `<name> as user@host` for the tool, `key:<id>` for a server key. */
   readonly by: string;
   readonly role: Role;
-  /** Of a request by HTTP, and of the tool with OPERATOR_KEY. A key of one game reaches the boards and rooms of that game only. */
+  /** Set for requests over HTTP, and for the tool with OPERATOR_KEY. A key of one game reaches the boards and rooms of that game only. */
   readonly key?: ServerKey;
 }
 
-/** A reply, with the entry of the operators' log where it was a change, or a look that the log keeps. */
+/** A reply, with the entry of the operators' log for a change, or for a look that the log keeps. */
 export type Performed<Reply> = Reply & { readonly logged?: z.input<typeof ShownLogEntry> };
 
 /** Declares an operation. The shapes type the input and the reply. */
@@ -101,18 +101,17 @@ export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
   return declaration as Operation<Input, Reply>;
 }
 
-/** Why an operator changes something. */
+/** The reason of an operator's change. */
 export const Reason = plainText(MAX_REASON_LENGTH).meta({
   description: 'Why, for other operators: 1 to 120 characters.',
   example: 'ticket 4711',
 });
 
 /**
- * Runs an operation. A change is in the operators' log before it happens, and its outcome after. A process that dies in between leaves the
- * entry without an outcome, so no change is without an entry, nor is a look that the log keeps.
- * @returns Refusal `forbidden` for an operator of a lesser role than it needs
+ * Runs an operation. The operators' log has the entry before the change happens, and the outcome after it. So every change has an entry, as
+ * has every look that the log keeps. If the process dies in between, the entry has no outcome.
  * @param confirm asks a person before the change; throws to stop it
- * @returns Refusal if the operation refuses: nothing was changed
+ * @returns Refusal `forbidden` if the operator's role is too low; another Refusal if the operation refuses: nothing was changed
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
  * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
  */
@@ -150,7 +149,7 @@ export async function recorded<Reply>(
 ): Promise<{ readonly reply: Reply | Refusal; readonly logged?: z.input<typeof ShownLogEntry> }> {
   const change = { action, by, what, why };
   const entry = await beforeChange(beginChange(change, parts));
-  // The outcome of the change is what counts: it is told even if Redis does not take its entry any more.
+  // The caller gets the outcome of the change even if it cannot be written to the log.
   const end = (outcome: Outcome): Promise<void> => endChange(entry, outcome, parts).catch(() => {});
   try {
     const reply = await act();
@@ -159,13 +158,13 @@ export async function recorded<Reply>(
     return { reply, logged: shownLogEntry({ number: Number(entry.number), at: entry.at, ...change, outcome }) };
   } catch (error) {
     await end(outcomeOf(error as Error));
-    // A refusal that concerns the account, such as `account_banned`, is thrown and not returned.
+    // Scripts throw a refusal that concerns the account, such as `account_banned`, instead of returning it.
     if (error instanceof Refusal && error.code !== 'store_unavailable') return { reply: error };
     throw error;
   }
 }
 
-/** Work that changes nothing: if Redis fails in it, the outcome of the change is known. */
+/** For work before a change. If Redis fails in it, it is certain that nothing was changed. */
 export function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
   return work.catch((error: unknown) => {
     if (redisFailure(error) === undefined) throw error;
@@ -175,7 +174,7 @@ export function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
 
 const refusedAs = ({ code }: Refusal): Outcome => ({ word: 'refused', code });
 
-/** Whether it is a refusal, or an error with which Redis refuses a script before it runs. */
+/** Whether the error is a refusal, or an error with which Redis refuses a script before it runs. */
 export function provesNoChange(error: unknown): boolean {
   return error instanceof Refusal ? error.details['outcome'] !== 'unknown' : redisFailure(error) === 'not_applied';
 }

@@ -2,8 +2,8 @@ import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 
 /**
- * A list: the operators' log, an entry in JSON for each change, oldest first. Nothing removes entries: whoever has an operator's rights
- * could otherwise flood the log to hide a change. An entry takes some 300 bytes.
+ * A list: the operators' log, a JSON entry for each change, oldest first. Entries are never removed, because an operator could otherwise
+ * flood the log to hide a change. An entry takes some 300 bytes.
  */
 export const OPERATOR_LOG = '{operator-log}';
 
@@ -34,8 +34,8 @@ const readPage = defineScript({
 type Details = Readonly<Record<string, string | number>>;
 
 /**
- * What became of a change. `refused` and `failed` (by Redis): nothing was changed. `unknown`: Redis did not confirm the change. An entry
- * without an outcome belongs to a process that died, or lost Redis, in the middle.
+ * Outcome of a change. `refused` and `failed` (by Redis): nothing was changed. `unknown`: Redis did not confirm the change. An entry
+ * without an outcome belongs to a process that died, or lost Redis, during the change.
  */
 export type Outcome = { readonly word: 'done' | 'refused' | 'failed' | 'unknown' } & Details;
 
@@ -86,7 +86,7 @@ export async function endChange(
   await scripts.run(end, { log: OPERATOR_LOG }, { number, begun: text, ended });
 }
 
-/** @param before number of the entry that the page goes on before; 0: the newest */
+/** @param before the page goes on before the entry with this number; 0: it begins with the newest */
 export async function readLog(before: number, limit: number, { scripts }: Pick<Parts, 'scripts'>): Promise<LogEntry[]> {
   const [, first = '0', ...texts] = await scripts.run(readPage, { log: OPERATOR_LOG }, { before, limit });
   return texts.map((text, index) => ({ ...parseEntry(text), number: Number(first) - index }));
@@ -104,7 +104,7 @@ export function readEntry(text: string): Omit<LogEntry, 'number'> | undefined {
   }
 }
 
-/** Milliseconds of which there is a date: it has to be shown. */
+/** Whether the milliseconds are within the range of dates, because the time is shown as a date. */
 function isTime(value: unknown): boolean {
   return Number.isSafeInteger(value) && !Number.isNaN(new Date(value as number).getTime());
 }
@@ -114,7 +114,7 @@ function isDetails(value: unknown): boolean {
   return Object.values(value).every((each) => typeof each === 'string' || typeof each === 'number');
 }
 
-/** An entry that cannot be read is shown, as it is. */
+/** An unreadable entry is shown as its text. */
 function parseEntry(text: string): Omit<LogEntry, 'number'> {
   return readEntry(text) ?? { at: 0, by: '', action: 'unreadable', what: { entry: text.slice(0, 400) }, why: '', outcome: undefined };
 }

@@ -1,6 +1,6 @@
 import { limitParameter } from '../server/http/endpoint.ts';
 
-/** As a query has it: text. */
+/** As text, because it comes from a query. */
 export const Limit = limitParameter(100, 'Entries per page, 1 to 100. The default is 50.');
 
 export function limitOf(text: string | undefined): number {

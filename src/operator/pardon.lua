@@ -1,4 +1,4 @@
--- Lets an account join a room again out of which it was kicked.
+-- Lets an account rejoin a room from which it was kicked.
 -- KEYS room
 -- ARGV account_id, ttl_ms
 -- Library room.lua: find_room, keep, kicked_accounts, settle

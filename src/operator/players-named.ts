@@ -16,10 +16,10 @@ const scanPlayers = defineScript({
 /** Players whom one script reads, in less than 0.5 ms. */
 const AT_ONCE = 500;
 
-/** Parts that one search reads: 10 ms of Redis and 30 ms of this process, with others in between. An empty board costs a part too. */
+/** Parts that one search reads: 10 ms of Redis and 30 ms of this process, with other work in between. An empty board counts as a part. */
 const MOST_PARTS = 20;
 
-/** Players after whom a search stops, and the most that it shows: each of them takes a look at an account. */
+/** Players after which a search stops, and most players that it shows. For each the account is read. */
 const ENOUGH = 20;
 const MOST_SHOWN = 50;
 
@@ -34,8 +34,8 @@ export interface NamedPlayer {
 export const PLAYERS_CURSOR = /^([a-z0-9][a-z0-9_-]{0,63})@(\d{1,20})$/;
 
 /**
- * Players whose name holds a text, those first whose name is the text, then those whose name begins with it. Case, accents and letters that
- * look alike make no difference. Nothing indexes names, so a search reads boards in parts.
+ * Players whose name contains a text: first equal names, then names that begin with the text, then the others. Case, accents and look-alike
+ * letters make no difference. Names have no index, so a search reads boards in parts.
  * @param cursor '' at first
  * @returns `next`: the cursor of the next search; undefined: all boards were read
  */
@@ -70,7 +70,7 @@ export async function playersNamed(
 
 const plain = (name: string): string => folded(name, false).replaceAll('\0', '');
 
-/** 0: the same. 1: begins with it. 2: holds it. Undefined: none of these. */
+/** 0: the name equals the text. 1: begins with it. 2: contains it. Undefined: none of these. */
 function distanceOf(name: string, wanted: string): number | undefined {
   const place = name.indexOf(wanted);
   if (place > 0) return 2;

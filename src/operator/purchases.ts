@@ -47,9 +47,9 @@ export const listStuckPurchases = operation({
   path: '/v1/admin/purchases',
   operationId: 'listStuckPurchases',
   role: 'viewer',
-  summary: 'Purchases of coins for which something is left to do, those first that are due first.',
+  summary: 'Purchases of coins with work left, earliest due first.',
   description:
-    'Pending ones, those whose entry the ledger lacks, and those of which the store was not told yet. At most 50; the queue looks at each by itself.',
+    'Pending purchases, purchases without their ledger entry, and grants that the store does not know of yet. At most 50. The queue handles each by itself.',
   input: z.object({}),
   reply: z.object({
     purchases: z.array(OperatorPurchase.extend({ nextLookAt: z.iso.datetime() }).meta({ id: 'StuckPurchase' })),
@@ -71,8 +71,8 @@ export const lookAtPurchase = operation({
   path: '/v1/admin/purchases/{purchase}/look',
   operationId: 'lookAtPurchase',
   role: 'support',
-  summary: 'Makes the service ask the store about a purchase of coins within a second, and do what follows.',
-  description: 'It changes nothing by itself: what the store says decides.',
+  summary: 'Makes the service ask the store about a purchase of coins within a second, and apply the answer.',
+  description: "It changes nothing by itself: the store's answer decides.",
   input: z.object({ purchase: Named, reason: Reason }),
   reply: z.object({ purchaseId: PurchaseId }),
   errors: ['purchase_not_found'],
@@ -99,8 +99,11 @@ const MoveReply = z.object({
   purchase: z.string(),
   accountId: AccountId.meta({ description: 'The owner now.' }),
   movedFrom: AccountId,
-  coins: z.int().optional().meta({ description: 'Of a purchase of coins: those that went along.' }),
-  takenCoins: z.int().optional().meta({ description: 'Coins that the account before had to give. Left out: a service books the entries.' }),
+  coins: z.int().optional().meta({ description: 'For a purchase of coins: the coins that moved with it.' }),
+  takenCoins: z
+    .int()
+    .optional()
+    .meta({ description: 'Coins taken from the previous owner. Left out: a running service still has to book the entries.' }),
   replayed: z.literal(true).optional(),
 });
 
@@ -112,10 +115,10 @@ export const movePurchase = operation({
   role: 'economist',
   summary: 'Gives a purchase of coins, or of a subscription, to another account, once per key.',
   description:
-    'For a buyer who used another account. The coins that the purchase granted, less those that refunds took, go along: an entry `refund` takes them from ' +
-    'the account before, down to a debt (with REFUNDS=floor down to 0), and an entry `topup` gives them to the new one. Later refunds concern the new ' +
-    'owner. It is undone by moving it back with another key. A purchase can be moved 20 times. A subscription gives its access to the new account, and no ' +
-    'longer to the one before; whoever has its token may still claim it from a guest.',
+    'For a buyer who used another account. The coins that the purchase granted, less those that refunds took, move with it: an entry `refund` ' +
+    'takes them from the previous owner, down to a debt (with REFUNDS=floor down to 0), and an entry `topup` gives them to the new owner. ' +
+    'Later refunds concern the new owner. To undo a move, move the purchase back with another key. A purchase can be moved 20 times. A ' +
+    'subscription gives its access to the new account and no longer to the previous one; a person with its token can still claim it from a guest.',
   input: z.object({ purchase: Named, account: Account, key: CoinKey, reason: Reason }),
   reply: MoveReply,
   errors: ['purchase_not_found', 'account_not_found', 'account_deleted', 'key_reused', 'invalid_request'],
@@ -163,7 +166,7 @@ export const movePurchase = operation({
   },
 });
 
-/** As `movePurchase`, for a purchase of a subscription. */
+/** As `movePurchase`, for a subscription. */
 async function moveSubscription(
   purchase: string,
   { accountId, key, reason }: { readonly accountId: string; readonly key: string; readonly reason: string },

@@ -1,4 +1,4 @@
--- Reads an account, whether or not it may act.
+-- Reads an account, even if it is banned, moved or deleted.
 -- KEYS account, standing
 -- ARGV -
 -- Library standing-changes.lua: record_of

@@ -1,9 +1,9 @@
--- Reads what the list of a game, or of all games, has of a room.
+-- Reads a room's entry in the list of its game, or of all games.
 -- KEYS rooms, untils, taken
 -- ARGV entry
--- Answers listed(until when somebody is known to be present, reserved seats) closed none
+-- Answers listed(time until which somebody is known to be present, reserved seats) closed none
 --
--- listed.lua has the format. `closed`: the list knows that the room is not open.
+-- listed.lua has the format. `closed`: the list has recorded that the room is not open.
 local text, ends = redis.call('HGET', rooms, entry), redis.call('ZSCORE', untils, entry)
 if not text or not ends or tonumber(ends) <= tonumber(now) then return {'none'} end
 if string.match(text, '^%d+ $') then return {'closed'} end

@@ -1,6 +1,6 @@
 -- Reads a page of the operators' log, newest entry first.
 -- KEYS log
--- ARGV before (number of the entry that the page goes on before, 0: the newest), limit
+-- ARGV before (the page ends before the entry with this number; 0: it begins with the newest), limit
 -- Answers page(number of the first entry on the page, entry …)
 local last = redis.call('LLEN', log)
 if tonumber(before) > 0 then last = math.min(last, before - 1) end

@@ -1,4 +1,4 @@
--- Reads a room with what is kept about its seats.
+-- Reads a room with the data of its seats.
 -- KEYS room, leases
 -- ARGV -
 -- Library room.lua: find_room, seated_ids, seat_fields, public_fields

@@ -5,9 +5,8 @@
 -- Library season.lua: is_closed
 -- Answers removed(member, score or '') none
 --
--- The account's set of boards goes on naming the board: a score of the account may arrive at any time, and no entry may be without a set
--- that names its board. `removed` tells the audit why the account has no entry. A season that was closed since the operator looked keeps the
--- entry: its prize stands.
+-- The account's set of boards keeps naming the board: a new score may arrive at any time, and a set must name the board of each entry.
+-- `removed` tells the audit why the account has no entry. If a season was closed after the operator looked, it keeps the entry and its prize.
 if is_closed(scores) then return {'none'} end
 local entry = entry_of_account(secret, players, account_id)
 if not entry then return {'none'} end

@@ -22,7 +22,7 @@ export const rename = operation({
   path: '/v1/admin/accounts/{accountId}/rename',
   operationId: 'renamePlayer',
   role: 'support',
-  summary: 'Gives a player another name, on all boards and in the rooms of the last two weeks at once, and from then on.',
+  summary: 'Gives a player another name: at once on all boards and in the rooms of the last two weeks, and from then on.',
   description:
     'Whatever name the account sends later, boards, rooms and pairings show this one, until `unname`. It moves with a guest. At most 10,000 ' +
     'accounts have a given name.',
@@ -62,7 +62,7 @@ export const unname = operation({
   path: '/v1/admin/accounts/{accountId}/unname',
   operationId: 'unnamePlayer',
   role: 'support',
-  summary: 'Lets a player choose the own name again.',
+  summary: 'Lets a player choose the name again.',
   description: 'Boards and rooms show the given name until the player sends another one.',
   input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({ accountId: AccountId, hadName: z.boolean() }),
@@ -87,7 +87,7 @@ export const unname = operation({
 
 type GivenName = Record<'name' | 'givenAt' | 'by' | 'reason', string | number>;
 
-/** The account comes first: it is the truth, and a repetition brings the index after it. */
+/** Writes the account first, because it decides. A repeated call corrects the index. */
 async function changeName(account: string, given: GivenName, { scripts }: Pick<OperatorParts, 'scripts'>) {
   const { word, figures, accountId } = await runWhereItIs(account, scripts, (id) =>
     scripts.run(giveName, { account: accountKey(id), standing: standingKey(id) }, given),

@@ -1,4 +1,4 @@
--- Adds the coins of a correction to those that a server key has corrected in a day, once, unless there would be too many.
+-- Adds the coins of a correction, once, to a server key's sum of the day, unless the sum would be too high.
 -- KEYS corrected
 -- ARGV key_id, correction (a hash), coins, most ('' : any), kept_seconds
 -- Answers reserved known full(coins so far)

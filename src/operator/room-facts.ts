@@ -25,7 +25,7 @@ const readListedScript = defineScript({
 
 const WORDS_A_SEAT = 4;
 
-/** A room with the accounts in its seats. Undefined if there is none. */
+/** A room with the accounts in its seats. Undefined if it does not exist. */
 export async function readRoom(code: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
   const keys = { room: roomKeys.room(code), leases: roomKeys.leases(code) };
   const [word, connections, ...words] = await scripts.run(readRoomScript, keys, {});
@@ -40,7 +40,7 @@ export async function readRoom(code: string, { scripts }: Pick<OperatorParts, 's
   return { room: roomOf(words.slice(end + 1)), seats, connections: Number(connections), ...(listed === undefined ? {} : { listed }) };
 }
 
-/** What lists of rooms show of it. Undefined: nothing. */
+/** The room's entry in lists of rooms. Undefined: it has none. */
 async function listedOf(fields: RoomFields, { scripts }: Pick<OperatorParts, 'scripts'>) {
   const { rooms, untils, taken } = writtenKeys(fields.get('game') ?? ALL_GAMES);
   const [word, until, reserved] = await scripts.run(readListedScript, { rooms, untils, taken }, { entry: entryOf(fields) });
@@ -52,7 +52,7 @@ export function roomOf(words: readonly string[]): z.output<typeof Room> {
   return JSON.parse(roomJson(fieldsOf(words))) as z.output<typeof Room>;
 }
 
-/** Of words that begin with those of the seats, the place of the empty one that ends them. */
+/** The index of the empty word that ends the words of the seats. */
 function seatsEnd(words: readonly string[]): number {
   for (let place = 0; ; place += WORDS_A_SEAT) if (words[place] === '') return place;
 }

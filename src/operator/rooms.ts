@@ -16,20 +16,19 @@ const endScript = defineScript({
 
 const Seat = z.object({
   playerId: z.string(),
-  accountId: AccountId.meta({ description: 'That of a guest even if it moved into another account since.' }),
+  accountId: AccountId.meta({
+    description: 'The account that took the seat. It may be a guest that has moved into another account since.',
+  }),
   awaySince: z.iso.datetime().optional(),
-  private: z
-    .unknown()
-    .optional()
-    .meta({ description: 'With `private=true`: what only this player sees. Left out where there is nothing.' }),
+  private: z.unknown().optional().meta({ description: 'With `private=true`: the part that only this player sees, if there is one.' }),
 });
 
 const Listed = z
   .object({
-    until: z.iso.datetime().meta({ description: 'When the room leaves the list, unless somebody is present by then.' }),
-    reservedSeats: z.number().int().meta({ description: 'Seats that players get who asked for a match a moment ago.' }),
+    until: z.iso.datetime().meta({ description: 'When the room leaves the list if nobody is present by then.' }),
+    reservedSeats: z.number().int().meta({ description: 'Seats that are reserved for players of quick matches.' }),
   })
-  .meta({ description: 'What the list of public rooms has of it. Left out where it does not show the room.' });
+  .meta({ description: 'The entry in the list of public rooms. Left out if the list does not show the room.' });
 
 export const showRoom = operation({
   name: 'rooms show',
@@ -40,11 +39,14 @@ export const showRoom = operation({
   roleFor: ({ private: isPrivate }) => (isPrivate === 'true' ? 'support' : 'viewer'),
   summary: 'A room as its players see it, with the accounts in its seats.',
   description:
-    'With `private=true` each seat has what its player alone sees, such as a hand of cards. Such a look is in the operators’ log, with its ' +
-    '`reason`, before anything is shown, and needs the role `support`.',
+    'With `private=true` each seat has the part that only its player sees, such as a hand of cards. Such a look needs the role `support`, and ' +
+    'the operators’ log records it with its `reason` before anything is shown.',
   input: z.object({
     code: RoomCode,
-    private: z.enum(['true', 'false']).optional().meta({ description: 'Whether to show what single players see. The log keeps the look.' }),
+    private: z
+      .enum(['true', 'false'])
+      .optional()
+      .meta({ description: 'Whether to show the private parts of players. The log keeps the look.' }),
     reason: Reason.optional().meta({ description: 'With `private=true`: why, for other operators. Needed.' }),
   }),
   reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int(), listed: Listed.optional() }),

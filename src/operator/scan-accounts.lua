@@ -1,4 +1,4 @@
--- Finds accounts among some of the keys of one primary.
+-- Finds accounts in a part of the keys of one primary.
 -- KEYS place (any key of the primary)
 -- ARGV cursor (of SCAN, 0 at first), count
 -- Answers part(next cursor, key …)

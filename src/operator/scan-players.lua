@@ -1,4 +1,4 @@
--- Reads a part of the players of a board, also of those that a ban hides.
+-- Reads a part of the players of a board, including those that a ban hides.
 -- KEYS players
 -- ARGV cursor (of HSCAN, 0 at first), count
 -- Answers part(next cursor, player id, text …)

@@ -18,7 +18,7 @@ import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate
 import { operation, type OperatorParts } from './operation.ts';
 import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
 
-/** The longest that a user may have: the token of a purchase. */
+/** Length of the longest text that a user may have: the token of a purchase. */
 const LONGEST = 1000;
 
 const Sought = z
@@ -37,12 +37,12 @@ const Sought = z
 const FoundPurchase = z.object({
   purchase: z.string().meta({ description: 'Its id, for `/v1/admin/purchases/{purchase}` where `kind` is `coins`.' }),
   kind: z.enum(['coins', 'subscription']),
-  accountId: AccountId.optional().meta({ description: 'Its owner; after a move still the guest.' }),
+  accountId: AccountId.optional().meta({ description: 'The owner; after a guest moved still the guest.' }),
 });
 
 const FoundKey = z.object({ id: z.string(), name: z.string(), state: z.enum(['valid', 'expired', 'revoked']) });
 
-/** Characters of a name, which may be folded to fewer. */
+/** Most characters of a name. Folding may shorten it. */
 const LONGEST_NAME = 64;
 
 export const find = operation({
@@ -51,31 +51,31 @@ export const find = operation({
   path: '/v1/admin/find',
   operationId: 'findAccount',
   role: 'viewer',
-  summary: 'Finds accounts by whatever the user has.',
+  summary: 'Finds accounts by any id, token or name that the user has.',
   description:
-    'Each account says by what it was found; a text may name several. A text of 22 characters may be an accountId and an installId of two accounts. A ' +
-    'store subject whose account was deleted names that one too, behind the account that it has now. A purchase leads to its owner, and a room to ' +
-    'all who have a seat in it. Names are those on the boards of the catalogue, or of `game`, also of banned players: the same name first, then those ' +
-    'that begin with the text, then those that hold it; case, accents and look-alike letters make no difference. Names are looked for where ' +
-    'nothing else than a room was found. A search reads some 10,000 entries, and `nextCursor` goes on. The role `admin` finds server keys by id and ' +
-    'name, too.',
+    'Each account has a field that says how it was found; a text may name several accounts. A text of 22 characters may be the accountId of ' +
+    'one account and the installId of another. A store subject also leads to its last deleted account, after the current one. A purchase leads ' +
+    'to its owner, and a room to all accounts with a seat. Names are searched on the boards of the catalogue, or of `game`, including those of ' +
+    'banned players: first equal names, then names that begin with the text, then names that contain it; case, accents and look-alike letters ' +
+    'make no difference. Names are searched only if nothing but a room was found. A search reads some 10,000 entries, and `nextCursor` goes ' +
+    'on. The role `admin` also finds server keys by id and name.',
   input: z.object({
     who: Sought,
     game: GameId.optional().meta({
-      description: 'The board on which names and playerIds are looked for. Left out: those of the catalogue.',
+      description: 'The board on which names and playerIds are searched. Left out: all boards of the catalogue.',
     }),
     cursor: z
       .string()
       .regex(PLAYERS_CURSOR, 'Must be the nextCursor of an earlier search')
       .optional()
-      .meta({ description: 'Goes on with the names behind an earlier search.' }),
+      .meta({ description: 'Continues the search for names after an earlier answer.' }),
   }),
   reply: z.object({
     accounts: z.array(FoundAccount),
     purchases: z.array(FoundPurchase).optional(),
     rooms: z.array(z.object({ code: z.string() })).optional(),
     keys: z.array(FoundKey).optional().meta({ description: 'Server keys.' }),
-    nextCursor: z.string().optional().meta({ description: 'There may be more such names.' }),
+    nextCursor: z.string().optional().meta({ description: 'Continues the search for names. Left out if all boards were searched.' }),
   }),
   errors: ['account_not_found'],
   example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
@@ -83,7 +83,7 @@ export const find = operation({
     const { prefix, text } = partsOf(who);
     const games = game === undefined ? parts.catalogue.games : [game];
     const isSought = (...kinds: string[]): boolean => cursor === undefined && (prefix === undefined || kinds.includes(prefix));
-    // While a primary of a Cluster is away, what lies on the others is found.
+    // If a primary of a Cluster is down, the search still finds data on the others.
     const failures: unknown[] = [];
     const tried = <Found>(work: Promise<Found>, nothing: Found): Promise<Found> =>
       work.catch((error: unknown) => {
@@ -127,7 +127,7 @@ export const find = operation({
 
 const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|purchase|room|player|name|key):(.+)$`, 's');
 
-/** What `accountsNamed` takes: without blanks. */
+/** Texts for `accountsNamed`: they have no blanks. */
 const NAMES = /^[\x21-\x7e]{8,300}$/;
 
 function partsOf(who: string): { readonly prefix: string | undefined; readonly text: string } {
@@ -135,7 +135,7 @@ function partsOf(who: string): { readonly prefix: string | undefined; readonly t
   return { prefix, text: text.trim() };
 }
 
-/** Subjects of Google are digits, at most 255 (OpenID Connect Core, section 2). Those of the sandbox are any text: they need the prefix. */
+/** Google's subjects are at most 255 digits (OpenID Connect Core, section 2). The sandbox's subjects are any text, so they need the prefix. */
 async function storeUsers(text: string, { scripts }: OperatorParts): Promise<Candidate[]> {
   return /^\d{6,255}$/.test(text) ? usersOf('google', text, scripts) : [];
 }
@@ -143,11 +143,11 @@ async function storeUsers(text: string, { scripts }: OperatorParts): Promise<Can
 interface Bought {
   readonly purchase: string;
   readonly kind: 'coins' | 'subscription';
-  /** Undefined: nobody owns it. */
+  /** Undefined: the purchase has no owner. */
   readonly candidate: Candidate | undefined;
 }
 
-/** By order number, by id, and by the token that the store gave the app: a token is kept hashed, so that only a whole one is found. */
+/** Finds purchases by order number, id, or the store's token. Tokens are stored hashed, so only a complete token is found. */
 async function purchasesNamed(text: string, { scripts }: OperatorParts): Promise<Bought[]> {
   if (!/^[\x21-\x7e]+$/.test(text)) return [];
   const byId = /^[\w.-]{1,255}$/.test(text) ? [text] : [];
@@ -180,7 +180,7 @@ async function roomNamed(text: string, { scripts }: OperatorParts) {
   return seats === undefined ? undefined : { code, seats };
 }
 
-/** A playerId is of one board, so each board is asked. */
+/** A playerId belongs to one board, so each board has to be searched. */
 async function playersWithId(text: string, games: readonly string[], parts: OperatorParts): Promise<Candidate[]> {
   if (!PLAYER_ID.test(text)) return [];
   const found = await Promise.all(

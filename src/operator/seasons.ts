@@ -19,16 +19,16 @@ const SeasonRecord = z
     season: z.string(),
     state: z.enum(['open', 'paying', 'paid']).meta({
       description:
-        '`open` until its prizes are due, also after its end. Then it is closed: `paying`, and `paid` once each prize has its outcome.',
+        '`open` until its prizes are due, which is some time after its end. Then it is closed: `paying`, and `paid` once each prize has its outcome.',
     }),
     order: z.enum(['asc', 'desc']),
     endsAt: z.iso.datetime(),
-    paysAt: z.iso.datetime().meta({ description: 'Until then an entry that is removed wins no prize.' }),
+    paysAt: z.iso.datetime().meta({ description: 'When the prizes are due. An entry that is removed before wins no prize.' }),
     closedAt: z.iso.datetime().optional(),
     keep: z.number().int(),
     prizes: z.array(z.object({ upTo: z.number().int(), coins: z.number().int() })),
     entries: z.number().int(),
-    unpaid: z.number().int().meta({ description: 'Prizes without an outcome. While they are noted there may be more of them.' }),
+    unpaid: z.number().int().meta({ description: 'Prizes without an outcome. While the payouts are being recorded, more may follow.' }),
     paid: z.number().int(),
     paidCoins: z.number().int(),
   })
@@ -68,7 +68,7 @@ export const listSeasons = operation({
   },
 });
 
-/** Of a season in an answer of `read-seasons.lua`. */
+/** Words for each season in an answer of `read-seasons.lua`. */
 const FIGURES = 12;
 
 export async function readSeasons(game: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<SeasonFacts[]> {

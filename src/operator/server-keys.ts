@@ -10,14 +10,13 @@ import { creation, madeBy, revocation } from './key-changes.ts';
 import { operation, Reason, type Operation, type Operator, type OperatorParts } from './operation.ts';
 
 /**
- * Server keys as the console makes them, rotates them and ends them; the tool has commands of its own (`console/server-keys.ts`). These are no
- * paths of `/v1/admin`: a key that a server holds, and that leaks there, makes no other one without the sessions, limits and questions of the
- * console.
+ * Operations of the console that make, rotate and end server keys; the tool has its own commands (`console/server-keys.ts`). They are not
+ * below `/v1/admin`, so that a leaked key cannot make further keys without the sessions, limits and questions of the console.
  */
 
 const DAY_MS = 86_400_000;
 
-/** A year and a day. A key without an end is for the tool to make. */
+/** A year and a day. Only the tool can make a key without an end. */
 const MOST_DAYS = 366;
 
 /** Time to give the new key to all servers. */
@@ -62,7 +61,7 @@ const createKey = operation({
     if (granted.length === 0) return invalid('scopes', 'A key needs a role or a scope');
     const expiresAt = parts.now() + expiresInDays * DAY_MS;
     const key = { name, scopes: granted, role, game, expiresAt };
-    // Without the minute, which may pass while a person reads.
+    // The question must not contain the exact time, which changes while a person reads it.
     const { question, what } = creation(key, `for ${expiresInDays} days`);
     return {
       question,
@@ -135,10 +134,10 @@ const revokeKey = operation({
   },
 });
 
-/** Changes that the console alone has. */
+/** Changes that only the console has. */
 export const keyOperations: readonly Operation[] = [createKey, rotateKey, revokeKey] as unknown as Operation[];
 
-/** A session of the console was opened by typing a key, and each change by it was confirmed. */
+/** Requires a session of the console: it was opened by typing a key, and its changes are confirmed. */
 function notInConsole({ key }: Operator): Refusal<'forbidden'> | undefined {
   if (key?.console === undefined) return refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' });
   return key.game === undefined ? undefined : refuse('forbidden', { message: `This server key is for the game ${key.game}.` });

@@ -27,7 +27,7 @@ export const showHistory = operation({
   operationId: 'showAccountHistory',
   role: 'viewer',
   summary: "An account's ledger, newest entry first, with the origin of grants and adjustments.",
-  description: 'With a filter a page looks at 2,000 entries at most, so it may be short, or empty, with a `nextCursor`.',
+  description: 'With a filter a page searches 2,000 entries at most, so it may be short, or empty, and still have a `nextCursor`.',
   input: z.object({
     accountId: Account,
     limit: Limit,
@@ -39,7 +39,7 @@ export const showHistory = operation({
       .min(1)
       .max(64)
       .optional()
-      .meta({ description: 'Entries of this operator or server key (`key:<id>`); `client`: of neither.', example: 'key:ab12cd34' }),
+      .meta({ description: 'Entries by this operator or server key (`key:<id>`); `client`: by neither.', example: 'key:ab12cd34' }),
     from: Time.optional().meta({ description: 'Not before this time.' }),
     to: Time.optional().meta({ description: 'Before this time.' }),
   }),
@@ -106,7 +106,7 @@ const ShowInput = z.object({
 
 type ShownReply<Held> = z.ZodObject<typeof Asked & ShownShape<Held>>;
 
-/** The operation that shows what the holdings have of an account. */
+/** The operation that shows the data of an account from all holdings. */
 export function showWith<const Held extends readonly Holding[]>(held: Held) {
   const shapes = held.map(({ shown }) => shown?.shape);
   const reply = z.object(Object.assign({}, Asked, ...shapes)) as unknown as ShownReply<Held[number]>;
@@ -118,8 +118,8 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
     role: 'viewer',
     summary: 'All that is known about an account.',
     description:
-      'With the newest ten entries of its ledger. `at` asks for the balance at that time too. An account that moved is followed. No ' +
-      'installId, session or purchase token is kept, so none is shown.',
+      'With the newest ten entries of its ledger. `at` also asks for the balance at that time. For an account that moved, the answer shows ' +
+      'its new account. InstallIds, session tokens and purchase tokens are not stored, so none is shown.',
     input: ShowInput,
     reply,
     errors: ['account_not_found', 'account_deleted'],

@@ -59,8 +59,8 @@ export const endSession = operation({
   role: 'support',
   summary: 'Ends one session of an account, on every process at once.',
   description:
-    'The ids are those of `sessions.listed` of the account. The connections of the session in rooms become watchers. To end one again is 200. A login with ' +
-    'an installId is not listed: `sign-out` ends it, with all others.',
+    'The ids are in `sessions.listed` of the account. The connections of the session in rooms become watchers. Ending a session twice is 200. ' +
+    'A login with an installId is not listed: `sign-out` ends it, with all others.',
   input: z.object({
     accountId: Account,
     session: z.string().regex(SESSION_ID, 'Must be the id of a session').meta({ example: '0.Zl8yqvJ0c3T1mXbN' }),

@@ -30,16 +30,16 @@ const linkTrial = defineScript({
 
 const Input = z.object({
   device: DeviceId.meta({ description: 'A deviceId, or the hash of one, which `accounts show` has.' }),
-  account: Account.optional().meta({ description: 'An account that is linked to the device, or to none: its trial follows.' }),
+  account: Account.optional().meta({ description: 'An account that is linked to this device or to none: its trial changes too.' }),
   reason: Reason,
 });
 
 const Reply = z.object({
   device: z.string().meta({ description: 'The hash of the deviceId.' }),
-  // Without the name of the whole reply, which generated clients would give twice.
+  // Without the id of `TrialReply`, because generated clients would define that name twice.
   trial: z.object(TrialReply.shape),
   startedBefore: z.iso.datetime(),
-  accountId: AccountId.optional().meta({ description: 'The account whose trial followed.' }),
+  accountId: AccountId.optional().meta({ description: 'The account whose trial changed too.' }),
 });
 
 const errors = ['no_trial', 'account_not_found', 'account_deleted', 'invalid_request'] as const;
@@ -56,8 +56,8 @@ export const restartTrial = operation({
   role: 'economist',
   summary: "Begins a device's trial again.",
   description:
-    'An account that linked the device before keeps its own start, unless it is named: then its trial begins again too. When a guest moves in that ' +
-    'has an earlier start, the earlier one counts, as always.',
+    'An account that linked the device earlier keeps its own start, unless `account` names it: then its trial begins again too. If a guest ' +
+    'with an earlier start moves into the account, the earlier start counts, as always.',
   input: Input,
   reply: Reply,
   errors,
@@ -126,7 +126,7 @@ async function follow(account: string, device: string, startedAt: string, { scri
 
 const otherDevice = (): Refusal => invalid('account', 'Has the trial of another device');
 
-/** The hash of the device that a text names. Undefined for one without a trial. */
+/** The hash of the device that a text names. Undefined for a device without a trial. */
 async function deviceNamed(text: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<string | undefined> {
   for (const hash of /^[\w-]{22}$/.test(text) ? [text, deviceHash(text)] : [deviceHash(text)])
     if ((await scripts.run(statusScript, { holder: trialKeys.device(hash) }, {}))[0] === 'started') return hash;

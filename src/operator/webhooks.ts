@@ -19,7 +19,7 @@ const Url = z
   .meta({
     description:
       'Where events are sent: `https:`, without user and password. `http:` and private addresses need WEBHOOKS_PRIVATE=on. All operators see ' +
-      'it: put no secret into it, because the signature proves who sends.',
+      'it, so put no secret into it: the signature proves the sender.',
     example: 'https://play.example/coinop',
   });
 
@@ -32,7 +32,7 @@ const Types = z
 /** Minutes of 30 days. */
 const MOST_OVERLAP_MINUTES = 43_200;
 
-/** A day: time to give the new secret to all receivers. */
+/** A day, so that there is time to give the new secret to all receivers. */
 const OVERLAP_MINUTES = 1440;
 
 const Webhook = z
@@ -47,19 +47,19 @@ const Webhook = z
     state: z.enum(['active', 'disabled']),
     disabledBy: z.enum(['operator', 'gone']).optional().meta({ description: '`gone`: the endpoint answered 410.' }),
     disabledAt: z.iso.datetime().optional(),
-    oldSecretsUntil: z.iso.datetime().optional().meta({ description: 'Until then a former secret signs beside the present one.' }),
-    waitingAccounts: z.number().int().meta({ description: 'Accounts whose event failed, and whose next attempt is to come.', example: 0 }),
-    delivering: z.boolean().meta({ description: 'A process of the service delivers its events.', example: true }),
+    oldSecretsUntil: z.iso.datetime().optional().meta({ description: 'Until then an old secret signs too.' }),
+    waitingAccounts: z.number().int().meta({ description: 'Accounts whose event failed and that wait for the next attempt.', example: 0 }),
+    delivering: z.boolean().meta({ description: 'Whether a process of the service delivers its events.', example: true }),
     lagSeconds: z.number().int().optional().meta({
       description:
-        'Where webhooks are listed or shown: since the oldest event that it has not got, without those of accounts that wait. Left out with EVENTS=off.',
+        'Only in lists and when shown: age of the oldest event that it has not received, without those of accounts that wait. Left out with EVENTS=off.',
       example: 0,
     }),
-    lastDeliveredAt: z.iso.datetime().optional().meta({ description: 'Likewise: when the last attempt that delivered began.' }),
+    lastDeliveredAt: z.iso.datetime().optional().meta({ description: 'Likewise: start of the last successful attempt.' }),
     lastFailure: z
       .object({ at: z.iso.datetime(), event: z.string(), status: z.number().int().optional(), error: z.string().optional() })
       .optional()
-      .meta({ description: 'Likewise: the last attempt that failed.' }),
+      .meta({ description: 'Likewise: the last failed attempt.' }),
   })
   .meta({ id: 'Webhook' });
 
@@ -76,7 +76,7 @@ const Delivery = z
       .optional()
       .meta({
         description:
-          'Why no answer counts: `dns`, `private_address`, `connection`, `tls`, `timeout`, `answer_too_large`, `bad_answer`; or `expired`: the log ' +
+          'Why there is no valid answer: `dns`, `private_address`, `connection`, `tls`, `timeout`, `answer_too_large`, `bad_answer`; or `expired`: the log ' +
           'dropped the event before it was delivered.',
         example: 'timeout',
       }),
@@ -110,7 +110,7 @@ function recordOf(id: string, { url, types, createdAt, disabled, secrets }: Hook
   };
 }
 
-/** With what a person asks first: how far it is behind, and what failed. */
+/** With the figures that operators need first: how far it is behind, and the last failure. */
 async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorParts): Promise<z.input<typeof Webhook>> {
   const { cursor } = hook;
   const [{ delivered, failed }, page] = await Promise.all([
@@ -121,7 +121,7 @@ async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorPart
   const lagSeconds = oldest === undefined ? 0 : Math.max(0, Math.round((now() - Date.parse(oldest.at)) / 1000));
   return {
     ...shown(hook),
-    // One look finds no event of rare types in a long log.
+    // One read may not find an event of a rare type in a long log. The lag is unknown then.
     ...(page === undefined || (oldest === undefined && !page.isEnd) ? {} : { lagSeconds }),
     ...(delivered === undefined ? {} : { lastDeliveredAt: isoTime(delivered.at)! }),
     ...(failed === undefined
@@ -130,12 +130,12 @@ async function shownWhole(hook: ListedHook, { hooks, events, now }: OperatorPart
   };
 }
 
-/** A hook that stands ahead of the log lags behind nothing that can be named. */
+/** The lag of a hook whose position is ahead of the log is unknown. */
 function nothingAhead(error: unknown): undefined {
   if (!(error instanceof AheadOfLog)) throw error;
 }
 
-/** The beginning of each operation on one webhook. */
+/** Finds the webhook at the beginning of each operation on one webhook. */
 function ofHook<Input extends { id: string }, Result>(
   prepare: (hook: ListedHook, input: Input, parts: OperatorParts) => Result | Promise<Result>,
 ) {
@@ -181,8 +181,8 @@ export const listDeliveries = operation({
   path: '/v1/admin/webhooks/{id}/deliveries',
   operationId: 'listWebhookDeliveries',
   role: 'viewer',
-  summary: 'The last attempts to deliver events to a webhook, the newest first.',
-  description: `Kept are the last ${KEPT_ATTEMPTS} that delivered and the last ${KEPT_ATTEMPTS} that failed.`,
+  summary: 'The last attempts to deliver events to a webhook, newest first.',
+  description: `The last ${KEPT_ATTEMPTS} successful and the last ${KEPT_ATTEMPTS} failed attempts are kept.`,
   input: z.object({
     id: Id,
     limit: limitParameter(2 * KEPT_ATTEMPTS, `Attempts, 1 to ${2 * KEPT_ATTEMPTS}. The default is ${KEPT_ATTEMPTS}.`),
@@ -205,8 +205,8 @@ export const addWebhook = operation({
   handsOutSecret: true,
   summary: 'Adds a webhook, and shows its secret once.',
   description:
-    'It gets the events that happen from then on. The secret signs each request by the Standard Webhooks specification. Whoever runs the ' +
-    'endpoint learns what happens to all accounts.',
+    'It gets all later events. The secret signs each request by the Standard Webhooks specification. The operator of the endpoint learns ' +
+    'what happens to all accounts.',
   input: z.object({ url: Url, types: Types.optional(), reason: OptionalReason }),
   reply: z.object({
     id: Id,
@@ -227,7 +227,7 @@ export const addWebhook = operation({
       async act() {
         const isRelayed = (await events?.isRelayed()) ?? false;
         const added = await hooks.add({ url: new URL(url).href, types }, await events?.end());
-        if (added === undefined) return refuse('webhooks_full', { message: 'There are as many webhooks as there may be.' });
+        if (added === undefined) return refuse('webhooks_full', { message: 'The largest number of webhooks is reached.' });
         const { id, secret, record } = added;
         return { id, secret, webhook: recordOf(id, record), ...(isRelayed ? {} : { warning: NOT_RELAYED }) };
       },
@@ -242,7 +242,7 @@ export const rotateWebhook = operation({
   operationId: 'rotateWebhook',
   role: 'admin',
   handsOutSecret: true,
-  summary: 'Makes a new secret of a webhook, and shows it once. The old one signs beside it for a while.',
+  summary: 'Makes a new secret for a webhook, and shows it once. The old secret signs too for a while.',
   input: z.object({
     id: Id,
     overlapMinutes: z
@@ -263,7 +263,7 @@ export const rotateWebhook = operation({
   prepare: ofHook((hook, { id, overlapMinutes = OVERLAP_MINUTES, reason = '' }, { hooks, now }) => {
     const oldUntil = now() + overlapMinutes * 60_000;
     return {
-      // Without a time, which would be another one when the question is confirmed.
+      // The question must not contain a time, which would differ when the question is confirmed.
       question: `Make a new secret for ${hook.url}, and end the present one ${overlapMinutes === 0 ? 'at once' : `in ${overlapMinutes} minutes`}?`,
       what: { id, url: placeOf(hook.url), overlapMinutes },
       why: reason,
@@ -277,10 +277,10 @@ export const rotateWebhook = operation({
   }),
 });
 
-export const disableWebhook = switched('disable', 'It gets nothing from then on, and stands where it is.');
+export const disableWebhook = switched('disable', 'It gets no events from then on, and keeps its position.');
 export const enableWebhook = switched(
   'enable',
-  'It goes on where it stood: what happened meanwhile is sent, as far as the log still has it.',
+  'It goes on at its position: events that happened meanwhile are sent, as far as the log still has them.',
 );
 
 function switched(verb: 'disable' | 'enable', description: string) {
@@ -290,7 +290,7 @@ function switched(verb: 'disable' | 'enable', description: string) {
     path: `/v1/admin/webhooks/{id}/${verb}`,
     operationId: `${verb}Webhook`,
     role: 'economist',
-    summary: verb === 'disable' ? 'Stops a webhook.' : 'Lets a webhook go on that an operator or the status 410 of its endpoint stopped.',
+    summary: verb === 'disable' ? 'Stops a webhook.' : 'Restarts a webhook that an operator or the status 410 of its endpoint stopped.',
     description,
     input: z.object({ id: Id, reason: OptionalReason }),
     reply: z.object({ webhook: Webhook }),
@@ -341,7 +341,7 @@ export const repeatDelivery = operation({
   operationId: 'repeatWebhookDelivery',
   role: 'support',
   summary: 'Sends one event to a webhook again, within a second or two.',
-  description: 'It goes beside the order of its account, also an event that was given up or that the webhook does not get by its types.',
+  description: 'The event is sent outside the order of its account, even if it was given up, or if its type is not one of the webhook.',
   input: z.object({
     id: Id,
     event: z.string().min(1).max(100).meta({ description: 'The id of the event: the `webhook-id` of its delivery.' }),
@@ -374,13 +374,13 @@ export const replayWebhook = operation({
   role: 'economist',
   summary: 'Sends all events from a time on to a webhook again.',
   description:
-    'It begins there within two seconds, and a few events from before the time come too. The endpoint must know repeated ones by `webhook-id`. A time ' +
-    'after the present place of the webhook skips events.',
+    'The webhook begins there within two seconds, and a few earlier events come too. The endpoint must recognize repeated events by ' +
+    '`webhook-id`. A time after the current position of the webhook skips events.',
   input: z.object({
     id: Id,
     from: z.iso
       .datetime({ offset: true, error: 'Must be a time such as 2026-11-22T12:00:00Z' })
-      .meta({ description: 'From then on. What the log no longer has is left out.' }),
+      .meta({ description: 'The time from which events are sent, as far as the log still has them.' }),
     reason: OptionalReason,
   }),
   reply: z.object({ id: Id, from: z.iso.datetime() }),

@@ -3,23 +3,23 @@ import { openSync, closeSync, fstatSync, readFileSync } from 'node:fs';
 import { ACCOUNT_ID, accountIdOf, InstallId } from '../../accounts/ids.ts';
 import { Failure } from '../../process/command.ts';
 
-/** An account that a file names. An installId is a secret, and goes no further than this. */
+/** An account that a file names. An installId is a secret, so only the accountId is passed on. */
 export interface ListedAccount {
   readonly line: number;
   readonly accountId: string;
 }
 
-/** One line an account: more are several games' players, and the file should be cut. */
+/** Most accounts in a file. An operator can cut a larger file. */
 const MOST_ACCOUNTS = 1_000_000;
 const MOST_BYTES = 256 * 1024 * 1024;
-/** Characters. Other columns may hold notes. */
+/** Most characters of a line. Other columns may hold notes. */
 const MOST_LINE = 4096;
-/** Problems that are told at once. */
+/** Most problems that one message names. */
 const TOLD = 5;
 
 /**
- * Reads a CSV file (RFC 4180) with an account a line: a column `accountId` or `installId` among others, or without a header accountIds in
- * the first column. Columns are parted by commas, semicolons or tabs.
+ * Reads a CSV file (RFC 4180) with one account per line: in a column `accountId` or `installId`, or, in a file without a header, accountIds
+ * in the first column. Columns are separated by commas, semicolons or tabs.
  * @throws Failure that names the lines that do not fit
  */
 export function readAccountsFile(path: string): ListedAccount[] {
@@ -100,7 +100,7 @@ interface Columns {
   readonly kind: Kind;
 }
 
-/** The problem has nothing of the line: it may be an installId. */
+/** The problem quotes nothing of the line, which may be an installId. */
 function accountOf(line: string, { separator, columns, column, kind }: Columns): { accountId: string } | { problem: string } {
   const cells = cellsOf(line, separator);
   if (typeof cells === 'string') return { problem: cells };
@@ -115,7 +115,7 @@ function columnsText(count: number): string {
   return count === 1 ? '1 column' : `${count} columns`;
 }
 
-/** The cells of a line, or what is wrong with it. */
+/** The cells of a line, or its problem. */
 function cellsOf(line: string, separator: string): string[] | string {
   if (line.length > MOST_LINE) return `has more than ${MOST_LINE} characters`;
   const cells: string[] = [];

@@ -14,7 +14,7 @@ import { commandOf } from './operate.ts';
 import { entriesText, facts, minuteOfText, printable, secondOfText, table } from './table.ts';
 
 const limit: Flag = { value: 'N', summary: 'entries, 1 to 100. Default: 50' };
-const cursor: Flag = { value: 'CURSOR', summary: 'goes on behind a page: its nextCursor' };
+const cursor: Flag = { value: 'CURSOR', summary: 'the nextCursor of a page: goes on after it' };
 
 export const accounts: CommandGroup = {
   name: 'accounts',
@@ -25,17 +25,17 @@ export const accounts: CommandGroup = {
   commands: {
     find: commandOf(find, {
       words: ['WHO'],
-      flags: { game: { value: 'GAME', summary: 'the board on which a name is looked for. Default: those of the catalogue' }, cursor },
+      flags: { game: { value: 'GAME', summary: 'search a name on this board. Default: all boards of the catalogue' }, cursor },
       input: ({ words: [who], flags: { game, cursor: from } }) => ({ who, game, cursor: from }),
       text: textOfFound,
     }),
     list: commandOf(listAccounts, {
       flags: {
         kind: { value: 'KIND', summary: 'guest or store' },
-        banned: { value: 'true|false', summary: 'those that are banned, or are not' },
-        debt: { value: 'true|false', summary: 'those that owe coins, or do not' },
-        'created-from': { value: 'DAY', summary: 'made on this day or later, such as 2026-11-22' },
-        'created-to': { value: 'DAY', summary: 'made before this day' },
+        banned: { value: 'true|false', summary: 'accounts that are banned, or not' },
+        debt: { value: 'true|false', summary: 'accounts that owe coins, or not' },
+        'created-from': { value: 'DAY', summary: 'created on this day or later, such as 2026-11-22' },
+        'created-to': { value: 'DAY', summary: 'created before this day' },
         'seen-from': { value: 'DAY', summary: 'last seen on this day or later' },
         'seen-to': { value: 'DAY', summary: 'last seen before this day' },
         limit: { value: 'N', summary: 'accounts after which a page ends, 1 to 100. Default: 50' },
@@ -56,7 +56,7 @@ export const accounts: CommandGroup = {
     }),
     show: commandOf(show, {
       words: ['ACCOUNT'],
-      flags: { at: { value: 'TIME', summary: 'the balance at this time too, such as 2026-11-22T12:00:00Z' } },
+      flags: { at: { value: 'TIME', summary: 'also shows the balance at this time, such as 2026-11-22T12:00:00Z' } },
       input: ({ flags }) => ({ at: flags['at'] }),
       text: textOfAccount,
     }),
@@ -65,7 +65,7 @@ export const accounts: CommandGroup = {
       flags: {
         type: { value: 'TYPE', summary: 'entries of this type, such as adjust' },
         key: { value: 'KEY', summary: 'entries with this key' },
-        origin: { value: 'NAME', summary: 'entries of this operator or server key (key:ID); client: of neither' },
+        origin: { value: 'NAME', summary: 'entries by this operator or server key (key:ID); client: by neither' },
         from: { value: 'TIME', summary: 'not before it, such as 2026-11-22T12:00:00Z' },
         to: { value: 'TIME', summary: 'before it' },
         limit,

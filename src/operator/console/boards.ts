@@ -14,8 +14,8 @@ export const boards: CommandGroup = {
       words: ['GAME'],
       flags: {
         from: { value: 'PLACE', summary: 'the first place. Default: 1' },
-        to: { value: 'PLACE', summary: 'the last place, up to 99 behind the first. Default: 19 behind it' },
-        archive: { value: 'N', summary: 'an old board in place of the present one' },
+        to: { value: 'PLACE', summary: 'the last place, up to 99 after the first. Default: 19 after it' },
+        archive: { value: 'N', summary: 'an archive instead of the current board' },
         season: SEASON_FLAG,
       },
       input: ({ words: [game], flags }) => ({

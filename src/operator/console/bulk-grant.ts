@@ -11,7 +11,7 @@ import { Progress } from './progress.ts';
 import { facts } from './table.ts';
 
 export interface BulkTerms {
-  /** For each account. */
+  /** Coins for each account. */
   readonly coins: number;
   readonly key: string;
   readonly reason: string;
@@ -21,21 +21,21 @@ export interface BulkTerms {
   readonly report: string;
 }
 
-/** Lines that the terminal names of each kind. The report has all. */
+/** Most lines of each kind that the terminal names. The report has all. */
 const TOLD = 10;
 
-/** Accounts that a look asks for at once. */
+/** Accounts that the preview reads at once. */
 const LOOK_GROUP = 64;
 
-/** A line of the file, and what is known of its account. */
+/** A line of the file, and the state of its account. */
 interface Row extends ListedAccount {
   preview: Granted | undefined;
-  /** An earlier line that names the same account, itself or as the account that it moved into. */
+  /** An earlier line that names the same account, directly or by a guest that moved into it. */
   repeats: number | undefined;
   granted: Granted | undefined;
 }
 
-/** Grants to the accounts of a file: looks at all of them, asks, and grants in groups until it is through or stopped. */
+/** Grants to the accounts of a file: reads all accounts, asks the operator, and grants in groups until it is done or stopped. */
 export class BulkGrant {
   readonly #rows: readonly Row[];
   readonly #terms: BulkTerms;
@@ -47,7 +47,7 @@ export class BulkGrant {
     this.#tool = tool;
   }
 
-  /** Looks at every account, changes nothing, and writes the report. @throws Failure if the report cannot be written */
+  /** Reads every account, changes nothing, and writes the report. @throws Failure if the report cannot be written */
   async look(): Promise<void> {
     const lineOf = new Map<string, number>();
     const progress = new Progress('Looked at', this.#rows.length);
@@ -67,7 +67,7 @@ export class BulkGrant {
     this.#writeReport('to_grant');
   }
 
-  /** What a dry run shows. */
+  /** The output of a dry run. */
   previewed(): Outcome {
     const { report } = this.#terms;
     return {
@@ -113,7 +113,7 @@ export class BulkGrant {
   async #grantAll(): Promise<boolean> {
     const { coins, key, reason } = this.#terms;
     const { parts, operator, signal } = this.#tool;
-    // In the tool nothing has needed the secret yet.
+    // The tool reads the secret only when a change needs it, so it may not be known yet.
     if (!parts.keySecret.isKnown) await parts.keySecret.read();
     const rows = this.#toGrant();
     const progress = new Progress('Granted to', rows.length);
@@ -176,7 +176,7 @@ export class BulkGrant {
     };
   }
 
-  /** @param waiting the outcome of an account that can get coins and has got none by this command */
+  /** @param waiting the outcome to report for accounts that can get coins but got none from this command */
   #writeReport(waiting: string): void {
     const lines = this.#rows.map(({ line, accountId, preview, repeats, granted }) => {
       const { outcome, balanceAfterCoins = '', movedTo = '', code = '' } = granted ?? preview!;

@@ -8,14 +8,14 @@ import { BulkGrant, type BulkTerms } from './bulk-grant.ts';
 import type { Command, CommandGroup, CommandInput } from './command.ts';
 
 const grant: Command = {
-  summary: 'grants coins to every account of a file, once an account and key',
+  summary: 'grants coins to every account of a file, once per account and key',
   role: grantMany.role,
   flags: {
-    file: { value: 'FILE', summary: 'CSV with a column accountId or installId; without a header accountIds. Needed' },
+    file: { value: 'FILE', summary: 'CSV with a column accountId or installId; without a header: accountIds. Needed' },
     coins: { value: 'N', summary: 'coins for each account, 1 to 1,000,000. Needed' },
-    key: { value: 'KEY', summary: 'such as comp-2026-11: the same key takes effect once in an account. Needed' },
-    report: { value: 'FILE', summary: 'what became of each line. Default: FILE.report.csv' },
-    'dry-run': { summary: 'only look: who would get coins, and who would not' },
+    key: { value: 'KEY', summary: 'such as comp-2026-11: the same key takes effect once per account. Needed' },
+    report: { value: 'FILE', summary: 'the outcome of each line. Default: FILE.report.csv' },
+    'dry-run': { summary: 'change nothing; show which accounts would get coins' },
     reason: { value: 'TEXT', summary: 'why, for other operators. Needed' },
   },
   changes: true,

@@ -4,14 +4,14 @@ import type { Operator, OperatorParts } from '../operation.ts';
 import type { Role } from '../../server/identity/roles.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
 
-/** The commands of one kind of thing: `npm run admin -- <name> <command>`. A group is one file in this folder. */
+/** A group of commands: `npm run admin -- <name> <command>`. Each file in this folder has one group. */
 export interface CommandGroup {
   readonly name: string;
   readonly summary: string;
   readonly commands: Readonly<Record<string, Command>>;
-  /** What the words of its commands mean. */
+  /** Explains the words of its commands. */
   readonly note?: string;
-  /** The command that runs if a line names only the group. */
+  /** The command that runs if the command line names only the group. */
   readonly usual?: string;
 }
 
@@ -19,17 +19,17 @@ export interface Command {
   readonly summary: string;
   /** The least role that may run it, with OPERATOR_KEY. */
   readonly role: Role;
-  /** What has to follow the command's name, such as `ID`. */
+  /** Words that have to follow the command's name, such as `ID`. */
   readonly words?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
-  /** It changes data: it asks first, unless `--yes`. */
+  /** The command changes data: it asks first, unless `--yes` is given. */
   readonly changes?: boolean;
-  /** A flag with which it changes nothing. */
+  /** A flag with which the command changes nothing. */
   readonly looksWith?: string;
-  /** It may be a look that the operators' log keeps: `--by` says who looks. */
+  /** The operators' log may keep the look: `--by` names the operator. */
   readonly mayBeLogged?: boolean;
   /**
-   * Checks words and flags, before Redis is opened.
+   * Checks words and flags before Redis is opened.
    * @throws Failure if they do not fit
    * @returns the work
    */
@@ -37,7 +37,7 @@ export interface Command {
 }
 
 export interface Flag {
-  /** What the value is called, such as `NAME`. A flag without one is given alone, and is `true` then. */
+  /** The placeholder of the value, such as `NAME`. A flag without it takes no value, and is `true` if given. */
   readonly value?: string;
   readonly summary: string;
 }
@@ -45,11 +45,11 @@ export interface Flag {
 export interface CommandInput {
   /** As many as the command declares. */
   readonly words: readonly string[];
-  /** Those that were given, each once. */
+  /** The given flags. Each may be given once. */
   readonly flags: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a command works with. */
+/** The environment of a command. */
 export interface Tool {
   readonly config: Config;
   readonly connections: RedisConnections;
@@ -59,23 +59,23 @@ export interface Tool {
   readonly parts: OperatorParts;
   readonly operator: Operator;
   /**
-   * To be called before a change of what a service keeps, and before saying that something is not there: it may be another Redis than
-   * the service's.
+   * To be called before a change of a service's data, and before reporting that something does not exist: the tool may be connected to
+   * another Redis than the service.
    * @throws Failure for data of another version: only the start of a service upgrades it
    */
   readonly checkData: () => Promise<void>;
   /**
    * Asks before a change.
-   * @param question a sentence that names all that will change
-   * @param count of what cannot be undone: the number that the operator types, in place of a yes
+   * @param question a sentence that names everything that will change
+   * @param count for changes that cannot be undone: the number that the operator has to type in place of a yes
    * @throws Failure if the operator does not agree
    */
   readonly confirm: (question: string, count?: number) => Promise<void>;
-  /** Aborted when the operator stops the command. A change in steps ends after a whole step then. */
+  /** Aborted when the operator stops the command. A change in steps then ends after its current step. */
   readonly signal: AbortSignal;
 }
 
-/** What a command shows. */
+/** The output of a command. */
 export interface Outcome {
   /** For people. */
   readonly text: string;

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { Failure } from '../../process/command.ts';
 import { printable } from './table.ts';
 
-/** Whether there is somebody to ask. Standard output may be a file: the question goes to standard error. */
+/** Whether the tool can ask a person. The question goes to standard error, because standard output may be a file. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
@@ -25,15 +25,15 @@ export async function ask(question: string, signal: AbortSignal, count?: number)
 }
 
 /**
- * Reads a word as a line of standard input. Shells keep what is typed behind a command in their history, and the list of processes shows
- * it to other users. A terminal does not show this line.
+ * Reads a word as a line of standard input, because a shell keeps a command's arguments in its history, and the list of processes shows
+ * them to other users. A terminal does not show this line.
  * @throws Failure if there is none
  */
 export async function readHidden(name: string, signal: AbortSignal): Promise<string> {
   const isTerminal = canAsk();
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: isTerminal });
-  // From here on the terminal shows nothing that is typed.
+  // From here on the terminal does not show typed text.
   if (isTerminal) process.stderr.write(`${name} (it is not shown): `);
   terminal.once('SIGINT', () => terminal.close());
   const ended = once(terminal, 'close').then(() => '');

@@ -22,7 +22,7 @@ const show: Command = {
 };
 
 const accept: Command = {
-  summary: 'lets the services serve what is in Redis now, in place of data that was lost',
+  summary: 'lets the services use the data that is in Redis now, in place of lost data',
   role: 'admin',
   flags: { reason: { value: 'TEXT', summary: 'why, for other operators' } },
   changes: true,
@@ -52,11 +52,11 @@ export const data: CommandGroup = {
   commands: { show, accept },
 };
 
-/** The id of the data in Redis. @throws Failure if the part of a Cluster that has it is away */
+/** The id of the data in Redis. @throws Failure if the primary that has it is unavailable */
 async function idOf({ connections: { source } }: Tool): Promise<string | undefined> {
   if (!('shards' in source)) return idIn(await source.get(DATA_ID_KEY));
   const home = source.shardOf(slotOf(DATA_ID_KEY))?.redis;
-  if (home?.status !== 'ready') throw new Failure('The primary that has the id of the data is away. Nothing was changed.');
+  if (home?.status !== 'ready') throw new Failure('The primary that has the id of the data is unavailable. Nothing was changed.');
   const marks = await Promise.all(source.shards.map(({ redis, place }) => redis.get(`${place()}${DATA_ID_KEY}`).catch(() => null)));
   return idIn(await home.get(DATA_ID_KEY)) ?? marks.map(idIn).find((id) => id !== undefined);
 }

@@ -7,7 +7,7 @@ const MOST_MS = 3653 * UNITS.d;
 
 /**
  * The milliseconds of a flag such as `--expires 90d`.
- * @throws Failure for anything else than minutes, hours or days, or more than ten years
+ * @throws Failure for any other unit than minutes, hours or days, and for more than ten years
  */
 export function durationOf(flag: string, text: string): number {
   const [, number, unit] = /^(\d{1,7})([mhd])$/.exec(text) ?? [];

@@ -2,14 +2,14 @@ import { parseArgs } from 'node:util';
 import { Failure, flagProblem } from '../../process/command.ts';
 import type { Command, CommandGroup, CommandInput } from './command.ts';
 
-/** A command line, understood. */
+/** A parsed command line. */
 export interface Asked {
   readonly group: CommandGroup | undefined;
   readonly command: Command | undefined;
   readonly input: CommandInput;
   readonly json: boolean;
   readonly yes: boolean;
-  /** Of a change: who makes it, where several operators share one user of the operating system. */
+  /** The operator who makes a change, if several operators share one user of the operating system. */
   readonly by: string | undefined;
   readonly help: boolean;
 }
@@ -75,7 +75,8 @@ function parsed(words: readonly string[], { flags = {}, changes = false, mayBeLo
 const NAME = /^[\p{L}\p{N}._-]{1,24}$/u;
 
 /**
- * `parseArgs` would take `-50` for flags, and an accountId or a playerId that begins with a dash, as some do. No word has a NUL of its own.
+ * Protects words such as `-50`, and ids that begin with a dash, from `parseArgs`, which would take them for flags. It puts a NUL in front,
+ * which no argument can contain.
  */
 function guarded(word: string, flags: readonly string[]): string {
   const isId = /^-(?:[\w-]{21}|[\w-]{11})$/.test(word) && !flags.includes(word.slice(2));
@@ -113,8 +114,8 @@ runs or not.
 const FOOT = `
   --json       print one JSON document
   --yes        with a change: do not ask first
-  --by NAME    with a change or a logged look: who you are, where several operators share one user. The log has it beside user@host
-  --help       print this text; behind a group, its commands
+  --by NAME    with a change or a logged look: who you are, if several operators share one user. The log has it next to user@host
+  --help       print this text; after a group, its commands
 
 Exit code: 0 done, 1 refused: nothing was changed, 2 the command could not be completed: see the message.
 `;

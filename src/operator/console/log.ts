@@ -64,7 +64,7 @@ export const log: CommandGroup = {
       flags: {
         ...filters,
         limit: { value: 'N', summary: 'entries, 1 to 100. Default: 50' },
-        cursor: { value: 'CURSOR', summary: 'goes on behind a page: its nextCursor' },
+        cursor: { value: 'CURSOR', summary: 'the nextCursor of a page: goes on after it' },
       },
       input: ({ flags }) => ({ limit: flags['limit'], cursor: flags['cursor'], ...filterOf(flags) }),
       text({ entries, nextCursor }) {

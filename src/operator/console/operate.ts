@@ -8,15 +8,15 @@ import { Failure } from '../../process/command.ts';
 import type { Command, CommandInput, Flag, Tool } from './command.ts';
 
 interface OperationCommand<Reply> {
-  /** The first may be `ACCOUNT`: all that `accounts find` takes. The others are fields of the operation's input. */
+  /** The first word may be `ACCOUNT`: anything that `accounts find` takes. The others are fields of the operation's input. */
   readonly words?: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
   readonly changes?: boolean;
-  /** False: a change may go without a reason. */
+  /** False: the change needs no reason. */
   readonly needsReason?: boolean;
-  /** Flags with which a look is kept in the operators' log. */
+  /** Flags with which the operators' log keeps the look. */
   readonly logged?: readonly string[];
-  /** The fields of the operation's input, beside the account. */
+  /** The fields of the operation's input, besides the account. */
   readonly input: (given: CommandInput) => Readonly<Record<string, unknown>>;
   readonly text: (reply: Reply) => string;
 }
@@ -60,7 +60,7 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
   };
 }
 
-/** Runs a change of the tool's own between the halves of its entry in the operators' log. */
+/** Runs a change that only the tool has, between the two halves of its entry in the operators' log. */
 export async function loggedChange<Result>(
   { parts, operator }: Tool,
   change: Pick<Change<Result>, 'what' | 'why' | 'noted'> & { readonly action: string },
@@ -91,7 +91,7 @@ async function accountOf(who: string, { parts, checkData }: Tool): Promise<strin
   return account!.accountId;
 }
 
-/** A user of an app store may have a deleted account behind the present one. */
+/** A user of an app store may have an account and an older, deleted one. */
 const STORES: readonly string[] = STORE_NAMES;
 
 const NO_ACCOUNT = 'There is no such account.';
@@ -111,7 +111,7 @@ function failureOf({ message, code }: Refusal): Failure {
 
 /**
  * The operator's name in the log and in ledgers: the user of the operating system, and the host.
- * @param name what the operator gives: in a container all operators are one user
+ * @param name the operator's own name, because in a container all operators are the same user
  */
 export function operatorName(name?: string): string {
   const system = `${userName()}@${hostname()}`.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]/gu, '');

@@ -26,18 +26,18 @@ export function openOperatorParts(
   log: Logger,
 ): { readonly parts: OperatorParts; readonly closeParts: () => void } {
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
-  // Read by the first change that needs it. Looks leave data of an older version as it is.
+  // Read by the first change that needs it, so that looks do not change data of an older version.
   const keySecret = new KeySecret(connections.source, log);
   const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret, log, now: Date.now });
   scripts.helpMove = (accountId) => moves.help(accountId);
-  // The tool has no metrics. A service counts the accounts that it erases itself.
+  // The tool has no metrics.
   const metrics = { accountDeleted(): void {} };
   const now = Date.now;
   const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
   const bookings = new Bookings({ scripts, keySecret, coinTotals: { applied(): void {} }, config });
   const bans = new Bans({ scripts, catalogue, config, holdings, log, now });
   const hooks = new Hooks({ scripts, config, now });
-  // The log is there whatever EVENTS says to the tool.
+  // The tool reads the log of events whatever its own setting EVENTS says.
   const events = new EventLog({ scripts, subscriber: connections.subscriber });
   return {
     parts: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), hooks, events, now },
@@ -49,7 +49,7 @@ export function openOperatorParts(
   };
 }
 
-/** As `Tool.checkData`. A Cluster never had data of another version. */
+/** As `Tool.checkData`. A Cluster never has data of another version. */
 export async function checkData({ source }: RedisConnections, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
   const known = readDataId(DATA_DIR);
   const id = 'shards' in source ? undefined : idIn(await source.get(DATA_ID_KEY));

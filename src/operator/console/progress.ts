@@ -1,14 +1,14 @@
 /** Milliseconds between two lines. */
 const EVERY_MS = 1000;
 
-/** Tells on standard error how far long work on accounts is, a line a second. */
+/** Reports the progress of long work on accounts on standard error, one line per second. */
 export class Progress {
   readonly #verb: string;
   readonly #all: number;
   readonly #startedAt = performance.now();
   #toldAt = performance.now();
 
-  /** @param verb begins the lines: `Granted to` */
+  /** @param verb the beginning of each line: `Granted to` */
   constructor(verb: string, all: number) {
     this.#verb = verb;
     this.#all = all;

@@ -66,7 +66,7 @@ function factsOf(purchase: Shown): [string, string][] {
   ];
 }
 
-/** What happened to a purchase, in the order in which it happened. */
+/** The history of a purchase, oldest first. */
 export function lifeOf({
   at,
   grantedAt,

@@ -14,7 +14,7 @@ import { minuteOf, table } from './table.ts';
 /** For the operators' log. */
 const reason = { value: 'TEXT', summary: 'why, for other operators' };
 
-/** How long both keys of a rotation are valid: time to give the new one to all servers. */
+/** How long both keys of a rotation are valid, so that there is time to give the new key to all servers. */
 const OVERLAP = '7d';
 
 const list: Command = {
@@ -30,8 +30,8 @@ const create: Command = {
   summary: 'makes a key and shows it once',
   role: 'admin',
   flags: {
-    name: { value: 'NAME', summary: 'what has the key, such as "game server"' },
-    scopes: { value: 'LIST', summary: `what it may do, of ${scopes.join(',')}` },
+    name: { value: 'NAME', summary: 'the holder of the key, such as "game server"' },
+    scopes: { value: 'LIST', summary: `scopes of the key, of ${scopes.join(',')}` },
     role: { value: 'ROLE', summary: `of an operator's key: ${roles.join(', ')}. It has the scope admin then. Default: admin` },
     game: { value: 'GAME', summary: 'the only game whose rooms and boards it reaches. Default: all' },
     expires: { value: 'TIME', summary: 'when it ends, such as 90d. Default: never' },
@@ -67,7 +67,7 @@ const rotate: Command = {
   words: ['ID'],
   flags: {
     overlap: { value: 'TIME', summary: `how long the old key stays valid. Default: ${OVERLAP}; 0m ends it at once` },
-    expires: { value: 'TIME', summary: 'when the new key ends. Default: after as long a life as the old one has' },
+    expires: { value: 'TIME', summary: 'when the new key ends. Default: its life is as long as that of the old key' },
     reason,
   },
   changes: true,
@@ -155,7 +155,7 @@ function nameOf(text: string | undefined): string {
   return data;
 }
 
-/** A role stands for the scope admin, which need not be given beside it. */
+/** A role includes the scope admin, which need not be given too. */
 function scopesOf(text: string | undefined, role: Role | undefined): Scope[] {
   const given = text === undefined && role !== undefined ? 'admin' : (text ?? '');
   const names = [...given.split(',').map((name) => name.trim()), ...(role === undefined ? [] : ['admin'])];

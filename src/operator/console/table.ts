@@ -1,6 +1,6 @@
 /**
- * Shows what could steer a terminal as text: control characters (escape sequences begin with one), and characters that reverse or
- * hide the text around them. Names come from users, and Redis may hold anything.
+ * Escapes characters that could control a terminal: control characters (escape sequences begin with one), and characters that reverse or
+ * hide the text around them. Names come from users, and Redis may hold any text.
  */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escaped).replace(PILED_MARKS, (marks) => Array.from(marks, escaped).join(''));
@@ -11,7 +11,7 @@ export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-/** JSON that a terminal shows as it is. JSON itself escapes the characters below U+0020 only. */
+/** JSON that is safe to print to a terminal. JSON itself escapes only the characters below U+0020. */
 export function printableJson(value: object): string {
   const text = JSON.stringify(value, null, 2);
   return text.replace(UNPRINTABLE_IN_JSON, (character) =>
@@ -22,7 +22,7 @@ export function printableJson(value: object): string {
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 const UNPRINTABLE_IN_JSON = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 
-/** More marks on one letter than a language needs: a pile of them covers the lines above and below. */
+/** More combining marks on one letter than any language needs. They would cover the lines above and below. */
 const PILED_MARKS = /(?<=\p{M}{3})\p{M}+/gu;
 
 function escaped(character: string): string {
@@ -30,8 +30,7 @@ function escaped(character: string): string {
 }
 
 /**
- * A table. A row that is wider than the terminal goes on in further lines, each with columns of its own, and leaves out a further line
- * that has nothing.
+ * A table. A row that is wider than the terminal is split into several lines, each with its own columns. Empty further lines are left out.
  * @param rows with a cell for each column
  * @param width of the terminal in characters. A file has none, and a terminal in a container may say 0
  */
@@ -73,7 +72,7 @@ function padded(cell: string, width: number): string {
   return cell + ' '.repeat(width - widthOf(cell));
 }
 
-/** Columns of a terminal that a text takes: a mark none, an East Asian letter and an emoji two. */
+/** Width of a text in columns of a terminal. A combining mark takes none, an East Asian letter or an emoji two. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += MARK.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
@@ -84,7 +83,7 @@ const MARK = /\p{M}/u;
 const WIDE =
   /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60\uffe0-\uffe6]/u;
 
-/** One cell must not push the others out of sight. */
+/** A bound, so that one cell does not push the others out of sight. */
 const LONGEST_CELL = 80;
 
 function shortened(cell: string): string {

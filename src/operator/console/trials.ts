@@ -4,7 +4,7 @@ import type { CommandGroup } from './command.ts';
 import { commandOf } from './operate.ts';
 import { minuteOfText } from './table.ts';
 
-const flags = { account: { value: 'ID', summary: 'the accountId of an account that is linked to the device: its trial follows' } };
+const flags = { account: { value: 'ID', summary: 'an accountId that is linked to the device: its trial changes too' } };
 
 const text = ({ device, trial, accountId }: z.output<typeof restartTrial.reply>): string =>
   `The trial of the device ${device}${accountId === undefined ? '' : ` and of ${accountId}`} began at ${minuteOfText(trial.startedAt)} UTC, and ends at ${minuteOfText(trial.expiresAt)} UTC.`;

@@ -7,28 +7,28 @@ import { operations, performWith, refuseWithoutKey } from '../endpoints.ts';
 import { keyOperations } from '../server-keys.ts';
 import type { OperatorParts } from '../operation.ts';
 
-/** As long as the longest body of an operation, and its name. */
+/** Room for the longest body of an operation, plus its name. */
 const BODY_BYTES = 129 * 1024;
 
-/** What the console may change. */
+/** The changes that the console offers. */
 const changes = [...operations, ...keyOperations].filter(({ method }) => method === 'POST');
 
-/** Stops an operation at its question. */
+/** Thrown to stop an operation at its question. */
 class Question extends Error {}
 
-/** Goes through an operation up to its question: everything is checked and counted, and nothing changes. */
+/** Runs an operation up to its question: it checks and counts everything, and changes nothing. */
 export const ask = endpoint({
   method: 'POST',
   path: '/console/ask',
   caller: 'none',
   keyScope: 'admin',
-  summary: 'What a change would do, in a sentence, and whether the operator may make it.',
+  summary: 'Describes a change in a sentence, and checks whether the operator may make it.',
   bodyLimitBytes: BODY_BYTES,
   body: z.object({ operation: z.string().max(40), input: z.looseObject({}) }),
   reply: z.object({
-    /** Left out where there is nothing to do. */
+    /** Left out if there is nothing to do. */
     question: z.string().optional(),
-    /** What the page sends with the change, in the header x-console. */
+    /** The page sends it with the change, in the header x-console. */
     seen: z.string().optional(),
     cannotBeUndone: z.boolean(),
     needsKey: z.boolean(),

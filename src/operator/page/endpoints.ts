@@ -10,8 +10,8 @@ import { closedPage, page } from './page.ts';
 import { sessionEndpoints } from './session.ts';
 
 /**
- * The console in a browser: its page, its sessions, and what its page alone asks. It reads and changes by the endpoints below `/v1/admin`. No
- * document lists these: they change with the page.
+ * The console in a browser: its page, its sessions, and endpoints that only its page uses. For operations it uses the endpoints below
+ * `/v1/admin`. The API documents leave these endpoints out, because they change with the page.
  */
 export const consoleApi: readonly Endpoint<Services>[] = [
   page,
@@ -23,7 +23,7 @@ export const consoleApi: readonly Endpoint<Services>[] = [
   ...keyOperations.map(endpointOf),
 ];
 
-/** Those that a service with these settings has. */
+/** The endpoints of the console with these settings. */
 export function consoleEndpoints(config: Config): readonly Endpoint<Services>[] {
   const console = consoleOf(config);
   if (console === 'off') return [];

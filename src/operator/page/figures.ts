@@ -11,7 +11,7 @@ import { refuseRole } from '../operation.ts';
 
 const Figure = z.object({ name: z.string(), value: z.number() });
 
-/** The figures of `/metrics` that the console shows. Grafana draws their curves. */
+/** The figures of `/metrics` that the console shows. For their history there is Grafana. */
 const SHOWN = [
   'coinop_http_requests_in_flight',
   'coinop_live_sockets',
@@ -27,7 +27,7 @@ const SHOWN = [
 
 const ofGame = (game: string) => refuse('forbidden', { message: `This server key is for the game ${game}.` });
 
-/** What a support person asks before others: is the service well? */
+/** Answers the first question of a support person: is the service well? */
 export const figures = endpoint({
   method: 'GET',
   path: '/console/figures',
@@ -66,7 +66,7 @@ export const figures = endpoint({
   },
 });
 
-/** The sum of each metric over its labels, of a Prometheus text. */
+/** The sum of each metric over its labels, from a Prometheus text. */
 function valuesOf(text: string): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const [, name = '', value] of text.matchAll(/^(coinop_\w+)(?:\{[^\n]*\})? ([-+.\deE]+)$/gm))
@@ -118,7 +118,7 @@ export const serverKeys = endpoint({
   },
 });
 
-/** Whose changes the log has. Colleagues see each other's names; the other keys, and what they may, only an admin sees. */
+/** The names of operators' keys, for entries of the log. All operators see these names; other keys and their rights only an admin sees. */
 export const operatorNames = endpoint({
   method: 'GET',
   path: '/console/operators',

@@ -21,5 +21,5 @@ const pageOf = (text: string) =>
 
 export const page = pageOf(openConsole);
 
-/** In development without ADMIN_API: it says how to open the console. */
+/** Page in development without ADMIN_API: it says how to open the console. */
 export const closedPage = pageOf(closedConsole);

@@ -8,7 +8,7 @@ import { roles } from '../../server/identity/roles.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { refuseWithoutKey } from '../endpoints.ts';
 
-/** Who is signed in to the console. */
+/** The operator who is signed in to the console. */
 const SignedIn = z.object({
   keyId: z.string(),
   name: z.string(),
@@ -32,7 +32,7 @@ const signedIn = ({ id, name, role = 'admin', game }: ServerKey, { SUPPORT_ADJUS
 
 type Parts = Pick<Services, 'consoleSessions' | 'config'>;
 
-/** The key comes as bearer, so that the checks, limits and log lines of keys hold for one that is typed too. */
+/** The key comes as a bearer, so that the checks, limits and log lines of keys apply to a typed key too. */
 const signIn = endpoint({
   method: 'POST',
   path: '/console/session',
@@ -61,7 +61,7 @@ const showSession = endpoint({
   path: '/console/session',
   caller: 'none',
   keyScope: 'admin',
-  summary: 'Who is signed in to the console.',
+  summary: 'The operator who is signed in to the console.',
   reply: SignedIn,
   errors: ['server_only'],
   example: '',
@@ -81,7 +81,7 @@ const confirm = endpoint({
   caller: 'none',
   keyScope: 'admin',
   takesTypedKey: true,
-  summary: 'The operator typed the key once more, before what cannot be undone.',
+  summary: 'Confirms the operator by the key, typed once more before a change that cannot be undone.',
   emptyBody: true,
   body: z.object({}),
   reply: z.object({ confirmedUntil: z.iso.datetime() }),
@@ -102,7 +102,7 @@ const signOut = endpoint({
   path: '/console/session/end',
   caller: 'none',
   keyScope: 'admin',
-  summary: 'Signs an operator out of the console: the session ends, also for a copy of the cookie.',
+  summary: 'Signs an operator out of the console. The session ends for copies of the cookie too.',
   emptyBody: true,
   body: z.object({}),
   reply: z.object({}),

@@ -183,7 +183,7 @@ function standing(account: Answer): HTMLElement {
   ]);
 }
 
-/** Those of pairings and of sign-ins with the store. */
+/** The sessions of pairings and of sign-ins with the store. */
 function sessions({ accountId, sessions: { listed, signOutsEverywhere } }: Answer, operator: Operator, again: () => void): HTMLElement {
   const end = (session: string): HTMLElement => {
     const made = changeButton(
@@ -259,7 +259,7 @@ function name({ givenName }: Answer): HTMLElement {
 
 const FILTERS = ['type', 'key', 'origin', 'from', 'to'] as const;
 
-/** Days of the address as times. */
+/** Converts days in the page's address to times. */
 function ledgerFilter(query: URLSearchParams): Record<string, string | undefined> {
   const time = (day: string | null): string | undefined => (/^\d{4}-\d\d-\d\d$/.test(day ?? '') ? `${day}T00:00:00Z` : undefined);
   const given = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? undefined]));
@@ -311,7 +311,7 @@ function ledger({ accountId }: Answer, { entries, nextCursor }: Answer, query: U
   );
 }
 
-/** Undefined where the service has no events. */
+/** Undefined if the service has no events. */
 async function eventsOf(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Answer | undefined> {
   const [minute] = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.exec(query.get('before') ?? '') ?? [];
   const before = minute === undefined ? undefined : `${minute}:00Z`;
@@ -323,7 +323,7 @@ async function eventsOf(path: string, query: URLSearchParams, signal: AbortSigna
   }
 }
 
-/** What webhooks and readers of the log were told. Only a part of the log is looked at, and the section says which. */
+/** The account's events, as webhooks and readers of the log get them. Only a part of the log is searched; the section says which part. */
 function events({ accountId }: Answer, told: Answer | undefined, query: URLSearchParams): HTMLElement {
   if (told === undefined) return make('p', { className: 'none', textContent: 'This service keeps no events (EVENTS=off).' });
   const { events: found, looked, since, nextCursor } = told;

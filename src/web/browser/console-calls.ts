@@ -1,4 +1,4 @@
-/** Who is signed in to the console. */
+/** The operator who is signed in to the console. */
 export interface Operator {
   readonly keyId: string;
   readonly name: string;
@@ -13,10 +13,10 @@ export interface Operator {
 const ROLES = ['viewer', 'support', 'economist', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Whether a button for what needs this role is shown. The service refuses anyway. */
+/** Whether to show a button that needs this role. The service checks the role in any case. */
 export const mayAct = ({ role }: Operator, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
 
-/** An answer of the service that refuses, or no answer at all. */
+/** A refusal of the service, or a missing answer. */
 export class Failed extends Error {
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>>;
@@ -27,18 +27,18 @@ export class Failed extends Error {
     this.details = details;
   }
 
-  /** Whether what was asked may have happened. */
+  /** Whether the change may have happened. */
   get isUnknown(): boolean {
     return this.code === 'lost' || this.code === 'internal' || this.details['outcome'] === 'unknown';
   }
 
-  /** Whether nobody is signed in any more. */
+  /** Whether the session has ended. */
   get isSignedOut(): boolean {
     return this.code === 'bad_key' || this.code === 'server_only';
   }
 }
 
-/** The replies are those of the operations, whose shapes the service knows. */
+/** The reply of an operation. Only the service knows its shape. */
 // oxlint-disable-next-line no-explicit-any
 export type Answer = any;
 
@@ -46,12 +46,12 @@ interface Sent {
   readonly body?: object;
   /** Goes in the header x-console: `look`, or the question that was confirmed. No other site can send it. */
   readonly says?: string;
-  /** A key that was typed. */
+  /** A typed key. */
   readonly key?: string;
   readonly signal?: AbortSignal;
 }
 
-/** Longer than the service takes for its slowest answer. */
+/** Longer than the slowest answer of the service takes. */
 const PATIENCE_MS = 30_000;
 
 /** @throws Failed */
@@ -60,9 +60,8 @@ export async function call(path: string, { body, says = 'look', key, signal }: S
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
   const text = body === undefined ? undefined : JSON.stringify(body);
-  // A reason, a ticket and a search are kept or logged.
-  if (text?.includes('coinop_sk_') === true)
-    throw new Failed('secret', 'A key stands in a field where it would be kept. Nothing was sent.');
+  // The service stores or logs a reason, a ticket and a search, so a key must not be in them.
+  if (text?.includes('coinop_sk_') === true) throw new Failed('secret', 'A field that would be stored contains a key. Nothing was sent.');
   const patience = AbortSignal.timeout(PATIENCE_MS);
   let response: Response;
   let answer: Answer;

@@ -5,28 +5,28 @@ import { make, onSubmit } from './dom.ts';
 
 type Input = HTMLInputElement | HTMLSelectElement;
 
-/** A change as a dialog asks for it. */
+/** A change, for the dialog that asks about it. */
 export interface Change {
   readonly title: string;
-  /** As the log names it: `accounts adjust`. */
+  /** The name of the operation in the log: `accounts adjust`. */
   readonly operation: string;
-  /** Below /v1/admin, or of the console itself. */
+  /** A path below /v1/admin, or one of the console itself. */
   readonly path: string;
   /** Fields of the operation that are in the path. */
   readonly target: Readonly<Record<string, string>>;
-  /** What to know before. */
+  /** A hint for the operator. */
   readonly hint?: string;
   /** Fields that a person fills in. */
   readonly fields?: readonly (readonly [label: string, input: Input, beside?: HTMLElement])[];
-  /** The values of the fields, as the operation takes them. */
+  /** The values of the fields, in the format of the operation. */
   readonly valuesOf?: () => Readonly<Record<string, unknown>>;
-  /** What the question leaves to be reckoned. */
+  /** A figure that the question does not contain, computed by the page. */
   readonly note?: () => string;
-  /** The operation takes the ticket as its key: it happens once a key. */
+  /** The operation takes the ticket as its key: it happens once per key. */
   readonly hasKey?: boolean;
-  /** What has to be typed before it happens. Undefined: nothing. */
+  /** A number that the operator has to type before the change. Undefined: none. */
   readonly typed?: () => { readonly what: string; readonly number: string } | undefined;
-  /** What is shown once, of the reply. */
+  /** The secret in the reply, which is shown once. */
   readonly secretOf?: (reply: Answer) => Secret;
 }
 
@@ -35,10 +35,10 @@ interface Secret {
   readonly text: string;
 }
 
-/** The question of a change, as the service puts it. */
+/** The question that the service asks about a change. */
 interface Question {
   readonly question: string;
-  /** Goes with the change: the service refuses it if the question is another one by then. */
+  /** Sent with the change: the service refuses it if the question has changed. */
   readonly seen: string;
   readonly cannotBeUndone: boolean;
   readonly needsKey: boolean;
@@ -72,7 +72,7 @@ class Dialog {
       if (this.#hasHappened) this.#changed();
     });
     document.body.append(this.#box);
-    // It puts the focus where it finds something, and so comes before the form, whose first field gets it.
+    // `showModal` moves the focus, so it has to run before the form, which focuses its first field.
     this.#box.showModal();
     this.#showForm();
   }
@@ -102,7 +102,7 @@ class Dialog {
       said,
       this.#row(make('button', { type: 'submit', className: 'primary', textContent: 'What will happen?' })),
     );
-    // The browser's own hint is gone after a moment, and is small.
+    // The browser's own hint is small, and disappears after a moment.
     const say = ({ target }: Event): void => {
       const wrong = target as HTMLInputElement;
       if (form.querySelector(':invalid') !== wrong) return;
@@ -132,7 +132,7 @@ class Dialog {
     return { ...valuesOf?.(), ...why };
   }
 
-  /** The question in the words of the dialog: its ticket is what the service calls the key. */
+  /** The question in the words of the dialog, which calls the service's key a ticket. */
   #inWords(question: string): string {
     const { key, reason } = this.#input;
     const end = (word: string): string => ` ${word}: ${key}. Reason: ${reason}`;
@@ -146,7 +146,7 @@ class Dialog {
     return call('/console/ask', { body: { operation, input: { ...target, ...this.#input } } }) as Promise<Partial<Question>>;
   }
 
-  /** @param problem what happened since the question was shown before */
+  /** @param problem why the question is shown again */
   #showQuestion(asks: Question, problem = ''): void {
     const { question, seen, cannotBeUndone, needsKey } = asks;
     const said = alertOf(problem);
@@ -185,7 +185,7 @@ class Dialog {
     (typed ?? key ?? form.querySelector<HTMLElement>('.primary'))?.focus();
   }
 
-  /** Sends the change. An answer that was lost is looked for in the log, and the same change is sent once more if it is not there. */
+  /** Sends the change. If the answer is lost, searches the log for the change, and sends it once more if it is not there. */
   async #send(asks: Question, said: HTMLElement): Promise<void> {
     const before = (await this.#newest())?.number ?? 0;
     for (let tries = 1; ; tries++) {
@@ -201,7 +201,7 @@ class Dialog {
         if (error.details['needs'] === 'confirmation')
           return this.#showQuestion({ ...asks, ...(error.details as Partial<Question>), needsKey: false }, error.message);
         if (!error.isUnknown) throw error;
-        // Sent twice, it could make two secrets.
+        // A second call could make a second secret.
         if (tries === MOST_TRIES || this.#change.secretOf !== undefined)
           throw new Failed(
             'lost',
@@ -213,7 +213,7 @@ class Dialog {
     }
   }
 
-  /** The new name of a player, as it was typed: the log keeps no names, and an operator wants to see the new one. */
+  /** The new name of a player, as typed. The log has no names of players, and the operator should see the new one. */
   #typedName({ what }: LogEntry): [string, string][] {
     const names = (this.#change.fields ?? []).filter(([, { name }]) => name === 'name');
     return names.flatMap(([label, { value }]) => (Object.values(what).includes(value.trim()) ? [] : [[label, value]]));
@@ -229,7 +229,7 @@ class Dialog {
     return (await admin('/log', { limit: '1', ...this.#operation })).entries[0];
   }
 
-  /** The entry of this change, if the log has one. While the service does not answer there is none to be seen. */
+  /** The entry of this change, if the log has one. Undefined too while the service does not answer. */
   async #logged(before: number): Promise<LogEntry | undefined> {
     if (this.#operator.game !== undefined) return undefined;
     const { entries } = await admin('/log', { limit: '10', ...this.#operation }).catch(() => ({ entries: [] }));
@@ -237,7 +237,7 @@ class Dialog {
     return (entries as LogEntry[]).find(({ number, why }) => number > before && why === reason);
   }
 
-  /** @param tries how often it was sent: a replay of the second may be that of the first, whose answer was lost */
+  /** @param tries how often the change was sent: if the second try is a replay, the first may have made the change */
   #showDone(entry: LogEntry | undefined, tries: number, secret?: Secret): void {
     const outcome = entry === undefined ? 'done' : outcomeOf(entry);
     this.#hasHappened = true;
@@ -294,7 +294,7 @@ export function daysFor(time: HTMLInputElement): HTMLElement {
   return make('div', { className: 'row' }, ...buttons);
 }
 
-/** From when to when a change holds. */
+/** Begin and end of a change's effect. */
 export function spanTo({ value }: HTMLInputElement): string {
   const now = minuteOf(Date.now());
   const end = value === '' ? 'without an end' : `until ${value.slice(0, 16).replace('T', ' ')} (UTC)`;

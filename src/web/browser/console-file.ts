@@ -14,12 +14,12 @@ const COLUMNS: Readonly<Record<string, 'accountId' | 'installId'>> = {
 };
 const INSTALL_ID = /^[\x21-\x7e]{8,128}$/;
 
-/** More belong to the tool in a terminal, which takes a million. */
+/** For more accounts there is the tool in a terminal, which takes a million. */
 const MOST_LINES = 100_000;
 
 /**
- * Reads accounts of a CSV text, as the tool does: a column `accountId` or `installId` among others, or without a header accountIds in front. An
- * installId is a secret: it becomes the accountId here, and is sent nowhere.
+ * Reads accounts from a CSV text, as the tool does: in a column `accountId` or `installId`, or, without a header, accountIds in the first
+ * column. An installId is a secret: only the accountId, computed here, is sent.
  * @throws Error that names the line that does not fit
  */
 export async function accountsOf(text: string): Promise<Line[]> {
@@ -47,7 +47,7 @@ export async function accountsOf(text: string): Promise<Line[]> {
   return Promise.all(
     rows.slice(column === undefined ? 0 : 1).map(async ({ line, row }) => {
       const cell = cellsOf(row, separator)[at] ?? '';
-      // The message has nothing of the cell: it may be a secret.
+      // The message must not quote the cell, which may be a secret.
       if (!(kind === 'accountId' ? ACCOUNT_ID : INSTALL_ID).test(cell))
         throw new Error(`Line ${line} has no ${kind}, which has ${kind === 'accountId' ? '22' : '8 to 128'} characters.`);
       return { line, accountId: kind === 'accountId' ? cell : await accountIdOf(cell) };
@@ -55,17 +55,16 @@ export async function accountsOf(text: string): Promise<Line[]> {
   );
 }
 
-/** As the service has it: the first 132 bits of a SHA-256. */
+/** Computed as in the service: the first 132 bits of a SHA-256. */
 async function accountIdOf(installId: string): Promise<string> {
-  // Browsers hash on pages over TLS, and on this machine.
-  if (globalThis.crypto?.subtle === undefined)
-    throw new Error('installIds need the console over https: this browser hashes them there only.');
+  // Browsers allow hashing only on pages over TLS or from this machine.
+  if (globalThis.crypto?.subtle === undefined) throw new Error('installIds need the console over https: browsers hash them only there.');
   const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(`coinop:account:${installId}`));
   const text = btoa(String.fromCodePoint(...new Uint8Array(bytes)));
   return text.replaceAll('+', '-').replaceAll('/', '_').slice(0, 22);
 }
 
-/** Cells with quotes as RFC 4180 has them. */
+/** Splits a line into cells, with quotes as in RFC 4180. */
 function cellsOf(row: string, separator: string): string[] {
   const cells: string[] = [];
   for (let at = 0; at <= row.length;) {

@@ -19,7 +19,7 @@ import {
 import { confirmKey, keyInput, SIGN_IN_KEY } from './console-sign-in.ts';
 import { make, onSubmit } from './dom.ts';
 
-/** As many as one call takes. The service grants to a thousand accounts a second, so this is also how often a run can be stopped. */
+/** The most that one call takes. The service grants to a thousand accounts a second, so a run can be stopped about once a second. */
 const AT_ONCE = 1000;
 
 interface Terms {
@@ -28,7 +28,7 @@ interface Terms {
   readonly reason: string;
 }
 
-/** What is known of a line of the file. */
+/** A line of the file, with its outcome. */
 interface Row extends Line {
   outcome: string;
   movedTo?: string;
@@ -36,7 +36,7 @@ interface Row extends Line {
   code?: string;
 }
 
-/** Coins for many accounts: look, type their number, and grant in parts. The same key gives nobody the coins twice. */
+/** Coins for many accounts: preview, type the number of accounts, and grant in parts. The same key gives each account the coins once. */
 export async function grantView({ signal }: Asked): Promise<Shown> {
   const file = make('input', { type: 'file', accept: '.csv,text/csv,text/plain' });
   const text = make('textarea', { rows: 8, spellcheck: false, placeholder: 'accountId\nBQ5v1mHk2nYtZ8cXw0aLpR' });
@@ -84,7 +84,7 @@ class Bulk {
   readonly #place: HTMLElement;
   readonly #signal: AbortSignal;
   #isStopped = false;
-  /** An answer was lost: what is a replay now may have been granted by this page. */
+  /** Whether an answer was lost: then replays may be grants of this page. */
   #isUnsure = false;
 
   constructor(lines: readonly Line[], terms: Terms, place: HTMLElement, signal: AbortSignal) {
@@ -94,7 +94,7 @@ class Bulk {
     this.#signal = signal;
   }
 
-  /** Looks at every account, and changes nothing. */
+  /** Reads every account, and changes nothing. */
   async look(): Promise<void> {
     const progress = this.#progress('Looking', this.#rows.length);
     const seen = new Set<string>();
@@ -170,7 +170,7 @@ class Bulk {
     );
   }
 
-  /** How many lines of each kind get nothing, or give their coins to another account. */
+  /** Lines by kind that get nothing, or whose coins go to another account. */
   get #apart(): Map<string, Row[]> {
     const kinds = new Map<string, Row[]>();
     for (const row of this.#rows) {
@@ -219,7 +219,7 @@ class Bulk {
     this.#showEnd(rows, problem);
   }
 
-  /** A part whose answer was lost is sent again: whoever has the coins is a replay. */
+  /** Sends a part, and repeats it if the answer was lost: accounts that already have the coins are replays. */
   async #sendPart(part: readonly Row[]): Promise<Answer> {
     for (let tries = 1; ; tries++) {
       try {
@@ -248,7 +248,7 @@ class Bulk {
     const counts = new Map<string, number>();
     for (const { outcome } of rows) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
     const isWhole = !counts.has('to grant');
-    // All rows, because those of a run that was stopped and gone on with are only the last part.
+    // All rows: after a stop and a restart, the last run has only the last rows.
     const hasGranted = this.#rows.some(({ outcome }) => outcome === 'granted');
     const isReplayed = isWhole && !hasGranted && !this.#isUnsure && counts.has('replayed');
     const said = make('p', {
@@ -286,7 +286,7 @@ class Bulk {
     said.setAttribute('role', 'status');
     this.#show(text, bar, said, stop === undefined ? '' : button('Stop', stop));
     return (done) => {
-      // Another view is shown: the run ends with this part.
+      // If another view is shown, the run ends with this part.
       if (this.#signal.aborted) this.#isStopped = true;
       bar.value = done;
       said.textContent = `${shownCoins(done)} of ${shownCoins(most)}`;

@@ -60,7 +60,7 @@ function createButton(operator: Operator, again: () => void): HTMLElement {
       operation: 'keys create',
       path: '/console/keys',
       target: {},
-      hint: 'Whoever has it acts by it until it ends: each person and each server a key of its own.',
+      hint: 'Anybody who has the key can use it until it ends, so give each person and each server a separate key.',
       fields: [
         ['Who or what has it', name],
         ['For', role],

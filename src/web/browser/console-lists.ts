@@ -24,7 +24,7 @@ import {
 } from './console-parts.ts';
 import { make } from './dom.ts';
 
-/** The boards of the catalogue, and any other by its name. */
+/** The boards of the catalogue, and a form for any other board. */
 export async function boardsView({ operator, signal }: Asked): Promise<Shown> {
   const { apps } = await call('/v1/catalogue', { signal });
   const games = (apps as Answer[]).map(({ id }) => id as string).filter((id) => operator.game === undefined || id === operator.game);
@@ -89,7 +89,7 @@ function removeButton(game: string, { name, playerId, score }: Answer, operator:
       operation: 'boards remove',
       path: `/boards/${encodeURIComponent(game)}/remove`,
       target: { game },
-      hint: 'The entry goes from the board and from the seasons that are open. It is no ban: the player may submit again.',
+      hint: 'Removes the entry from the board and from open seasons. This is no ban: the player may submit again.',
       valuesOf: () => ({ player: playerId as string }),
       typed: () => ({ what: 'the score', number: String(score) }),
     },
@@ -169,7 +169,7 @@ const CHOICE = [
   ['false', 'no'],
 ] as const;
 
-/** Accounts by kind, ban, debt and days. The service looks through all accounts in parts, so a short page may have a next one. */
+/** Accounts by kind, ban, debt and days. The service searches all accounts in parts, so a short page may have a next page. */
 export async function accountsView({ query, signal }: Asked): Promise<Shown> {
   const names = ['kind', 'banned', 'debt', 'createdFrom', 'createdTo', 'seenFrom', 'seenTo'] as const;
   const filter = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']));
@@ -253,7 +253,7 @@ export async function purchasesView({ signal }: Asked): Promise<Shown> {
   };
 }
 
-/** Gives a purchase to the account of whoever bought it, with its coins. */
+/** Gives a purchase with its coins to the buyer's account. */
 export function moveButton(purchase: string, operator: Operator, again: () => void): Part {
   if (!mayAct(operator, 'economist')) return '';
   const account = input('account', '', { required: true, pattern: '[\\w\\-]{22}' });
@@ -264,7 +264,7 @@ export function moveButton(purchase: string, operator: Operator, again: () => vo
       path: `/purchases/${encodeURIComponent(purchase)}/move`,
       target: { purchase },
       hasKey: true,
-      hint: 'To the account of whoever bought it. Find that out by the order number on the receipt.',
+      hint: 'To the account of the buyer. Identify the buyer by the order number on the receipt.',
       fields: [['To the accountId', account]],
       valuesOf: () => ({ account: account.value.trim() }),
     },
@@ -275,7 +275,7 @@ export function moveButton(purchase: string, operator: Operator, again: () => vo
   return made;
 }
 
-/** A purchase as its life. */
+/** A purchase with its history. */
 export async function purchaseView({ words: [id = ''], operator, signal, again }: Asked): Promise<Shown> {
   const path = `/purchases/${encodeURIComponent(id)}`;
   const { purchase } = await admin(path, {}, signal);
@@ -425,7 +425,7 @@ export async function figuresView({ signal }: Asked): Promise<Shown> {
         audit === undefined
           ? make('p', {
               className: 'none',
-              textContent: 'This process knows of none: AUDIT_EVERY_HOURS sets one up, and npm run audit makes one.',
+              textContent: 'This process knows of none: AUDIT_EVERY_HOURS plans audits, and npm run audit runs one.',
             })
           : facts([
               ['Ended (UTC)', time(audit.endedAt)],

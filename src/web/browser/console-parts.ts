@@ -3,33 +3,33 @@ import { formatted, make } from './dom.ts';
 
 export type Part = Node | string;
 
-/** What a view gets: the words of the address behind its name, its query, and who looks. */
+/** Input of a view: the words after its name in the address, the query, and the operator. */
 export interface Asked {
   readonly words: readonly string[];
   readonly query: URLSearchParams;
   readonly operator: Operator;
-  /** Aborted once another view is shown. */
+  /** Aborted when another view is shown. */
   readonly signal: AbortSignal;
-  /** Shows the view again, with what the service has now. */
+  /** Shows the view again, with fresh data. */
   readonly again: () => void;
 }
 
-/** What a view needs to show itself. */
+/** Content of a view. */
 export interface Shown {
   readonly title: string;
-  /** Of a player: it stands in front of the title. */
+  /** A player's name, shown in front of the title. */
   readonly name?: string | undefined;
   readonly parts: readonly Part[];
 }
 
-/** A time of the service, in UTC, as its log has it. */
+/** A time of the service, in UTC, in the format of its log. */
 export function time(iso: string | undefined): Part {
   return iso === undefined ? '–' : make('time', { dateTime: iso, textContent: iso.slice(0, 16).replace('T', ' '), title: `${iso} (UTC)` });
 }
 
 export const coins = (count: number): string => formatted(count);
 
-/** A link within the console. The words are ids of the service, and are encoded all the same. */
+/** A link within the console. The words are encoded, although ids of the service would not need it. */
 export function link(words: readonly string[], text: string, query: Readonly<Record<string, string>> = {}): HTMLAnchorElement {
   return make('a', { href: hashOf(words, query), textContent: text });
 }
@@ -53,7 +53,7 @@ export function section(title: string, ...parts: readonly Part[]): HTMLElement {
   return made;
 }
 
-/** Facts that have a value. */
+/** A list of facts; facts without a value are left out. */
 export function facts(pairs: readonly (readonly [name: string, value: Part | undefined])[]): HTMLElement {
   const rows = pairs
     .filter((pair): pair is [string, Part] => pair[1] !== undefined && pair[1] !== '')
@@ -70,7 +70,7 @@ export function table(
 ): HTMLElement {
   if (rows.length === 0) return make('p', { className: 'none', textContent: none });
   const isNumber = columns.map((name) => name.startsWith('#'));
-  // The column of buttons has no name, and a header without text helps nobody.
+  // The column of buttons has no name, and must not get an empty header cell.
   const heads = columns.map((name, index) =>
     name === ''
       ? make('td')
@@ -95,7 +95,7 @@ export function nameOperators(operators: readonly { readonly id: string; readonl
   operatorNames = new Map(operators.map(({ id, name }) => [`key:${id}`, name]));
 }
 
-/** Who did something, a key by its name: `anna (6h6uhn9b)`. */
+/** The operator of an entry; a key is shown by its name: `anna (6h6uhn9b)`. */
 export function operatorText(by: string): string {
   const name = operatorNames.get(by);
   return name === undefined ? by : `${name} (${by.slice('key:'.length)})`;
@@ -155,8 +155,8 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * An entry of the log, a fact a line, so that a dialog shows all of it.
- * @param typed what a person typed and the log does not keep
+ * An entry of the log, one fact per line, so that a dialog shows all of it.
+ * @param typed text that the operator typed and the log does not keep
  */
 export function logFacts(entry: LogEntry, typed: readonly (readonly [string, string])[]): HTMLElement {
   const { account = '', ...what } = entry.what;
@@ -189,7 +189,7 @@ function whatOf({ what }: LogEntry): Part {
   return make('span', {}, accountLink(account), rest === '' ? '' : ` ${rest}`);
 }
 
-/** A button beside others. */
+/** A button in a row of buttons. */
 export function button(text: string, work: () => void, kind = 'small'): HTMLButtonElement {
   const made = make('button', { type: 'button', className: kind, textContent: text });
   made.addEventListener('click', work);
@@ -200,16 +200,16 @@ export function field(label: string, input: HTMLElement, hint = ''): HTMLLabelEl
   return make('label', {}, label, input, ...(hint === '' ? [] : [make('span', { className: 'hint', textContent: hint })]));
 }
 
-/** The label of a field that has to be filled in says so. */
+/** Marks the label of a required field. */
 export const marked = (label: string, { required }: HTMLInputElement | HTMLSelectElement): string =>
   required ? `${label} (required)` : label;
 
-/** Where the form that leads to the next view shows a refusal of that view. */
+/** The element in which the form that opened a view shows a refusal of that view. */
 export const asking: { said: HTMLElement | undefined } = { said: undefined };
 
 type Field = readonly [label: string, input: HTMLInputElement | HTMLSelectElement];
 
-/** A form that leads to another address. It stays, with what was typed, if the view there is refused. */
+/** A form that leads to another address. If the view there is refused, the form stays with the typed text. */
 export function addressForm(fields: readonly Field[], addressOf: () => string): HTMLFormElement {
   const said = alertOf('');
   const form = make(
@@ -228,7 +228,7 @@ export function addressForm(fields: readonly Field[], addressOf: () => string): 
         : `${secret[0]}: ${secret[1].name === 'account' ? 'an accountId has 22 characters' : 'this looks like an installId'}. ${KEPT}`;
     if (secret !== undefined) return secret[1].focus();
     const address = addressOf();
-    // The browser tells of no change where there is none.
+    // If the address does not change, the browser sends no event.
     if (address !== location.hash) asking.said = said;
     location.hash = address;
   });
@@ -238,7 +238,7 @@ export function addressForm(fields: readonly Field[], addressOf: () => string): 
 const KEPT = 'Find an installId by the search above: it is a secret, and addresses stay in the history of browsers.';
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** Whether a text may be an installId, which goes into no address. The key of an entry in a ledger often is a UUID, too. */
+/** Whether a text may be an installId, which must not get into an address. The key of a ledger entry is often a UUID too. */
 function isSecret({ name, value }: HTMLInputElement | HTMLSelectElement): boolean {
   const text = value.trim();
   if (text === '' || name === 'key') return false;
@@ -260,14 +260,14 @@ export function select(name: string, value: string, options: readonly (readonly 
   return made;
 }
 
-/** What a person has to read before going on. */
+/** A text that the operator has to read before going on. */
 export function alertOf(text: string): HTMLElement {
   const made = make('p', { className: 'problem', textContent: text });
   made.setAttribute('role', 'alert');
   return made;
 }
 
-/** A file that the browser saves. */
+/** Lets the browser save a file. */
 export function download(fileName: string, text: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   make('a', { href: address, download: fileName }).click();

@@ -18,7 +18,7 @@ import {
 } from './console-parts.ts';
 import { make, onSubmit } from './dom.ts';
 
-/** The open public rooms. A room that is not public is found by its code. */
+/** The open public rooms, and a form to find any room by its code. */
 export async function roomsView({ query, operator, signal }: Asked): Promise<Shown> {
   const { rooms, nextCursor } = await call(pathWith('/v1/rooms', { game: operator.game, cursor: query.get('cursor') ?? undefined }), {
     signal,
@@ -65,7 +65,7 @@ export async function roomView({ words: [code = ''], operator, signal, again }: 
   };
 }
 
-/** The name, data and state come from users: they are text. */
+/** Name, data and state come from users, so they are shown as text. */
 function stateOf(room: Answer): HTMLElement[] {
   return [
     facts([
@@ -175,7 +175,7 @@ function actsOn({ room: { code, phase } }: Answer, operator: Operator, again: ()
   ];
 }
 
-/** The log keeps the look, with its reason. */
+/** The form for private parts. The log keeps the look, with its reason. */
 function privateForm(path: string): HTMLElement {
   const reason = input('reason', '', { required: true, maxLength: 120 });
   const shown = make('div', {});

@@ -15,7 +15,7 @@ import {
 } from './console-parts.ts';
 import { make } from './dom.ts';
 
-/** What was found last. The text is kept nowhere else: an installId is a secret, and addresses stay in the history of browsers. */
+/** The last result. The search text is not in the address, because it may be an installId, and browsers keep addresses in their history. */
 let last: { readonly who: string; found: Answer } | undefined;
 
 const NOTHING = { accounts: [], purchases: [], rooms: [], keys: [] };
@@ -42,14 +42,14 @@ export async function searchFrom(typed: string): Promise<string> {
   if (nextCursor !== undefined || keys.length > 0) return hashOf(['found']);
   if (rooms.length === 1) return hashOf(['rooms', rooms[0].code]);
   const [{ foundBy, via } = {} as Answer] = accounts;
-  // Of one whose name only begins with the text, or holds it, a person decides whether it is meant.
+  // If a name only begins with the text or contains it, the operator has to decide whether this player is meant.
   if (foundBy === 'name' && via.name.toLowerCase() !== who.replace(/^name: */, '').toLowerCase()) return hashOf(['found']);
   if (accounts.length === 1) return hashOf(['accounts', accounts[0].accountId]);
   const [purchase] = purchases;
   return accounts.length === 0 && purchase?.kind === 'coins' ? hashOf(['purchases', purchase.purchase]) : hashOf(['found']);
 }
 
-/** What was found, where it is more than one, or nothing. */
+/** The list of hits, if there are several or none. */
 export async function foundView({ again }: Asked): Promise<Shown> {
   if (last === undefined)
     return { title: 'Found', parts: [make('p', { className: 'lead', textContent: 'Search once more: what you typed is not kept.' })] };

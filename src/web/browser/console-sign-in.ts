@@ -3,8 +3,8 @@ import { field, type Shown } from './console-parts.ts';
 import { make, onSubmit } from './dom.ts';
 
 /**
- * The key is in this field until it was sent, and nowhere else in the browser. It is no password field, because a browser offers to keep what
- * stands in one: the style sheet hides the letters.
+ * The key is in this field until it is sent, and nowhere else in the browser. It is not a password field, because browsers offer to save
+ * passwords; the style sheet hides the letters.
  */
 export function keyInput(): HTMLInputElement {
   return make('input', {
@@ -18,11 +18,11 @@ export function keyInput(): HTMLInputElement {
   });
 }
 
-/** What asks for it again. Other keys are typed into the same forms: that of an event, a ticket. */
+/** The label when the key is asked for again. The same forms have other keys, for example of an event. */
 export const SIGN_IN_KEY = 'Your sign-in key (coinop_sk_…)';
 
 /**
- * Types the key once more, before what cannot be undone.
+ * Confirms the key, typed once more before a change that cannot be undone.
  * @throws Failed
  */
 export async function confirmKey(key: HTMLInputElement): Promise<void> {
@@ -37,7 +37,7 @@ export async function confirmKey(key: HTMLInputElement): Promise<void> {
   }
 }
 
-/** What asks for a key. @param signedIn called with who signed in */
+/** The form that asks for a key. @param signedIn called with the operator who signed in */
 export function signInView(signedIn: (operator: Operator) => void, why = ''): Shown {
   const key = keyInput();
   const said = make('p', { className: 'said', textContent: why });

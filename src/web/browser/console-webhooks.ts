@@ -5,7 +5,7 @@ import { make } from './dom.ts';
 
 const secretOf = ({ secret }: Answer) => ({ label: 'The secret of the webhook', text: secret as string });
 
-/** Where events are sent, and how that goes. */
+/** The webhooks, and the state of their deliveries. */
 export async function webhooksView({ operator, signal, again }: Asked): Promise<Shown> {
   const { webhooks } = await admin('/webhooks', {}, signal);
   const rows = (webhooks as Answer[]).map((hook) => [
@@ -57,7 +57,7 @@ function addButton(operator: Operator, again: () => void): Part {
       operation: 'webhooks add',
       path: '/webhooks',
       target: {},
-      hint: 'Whoever runs the endpoint learns what happens to all accounts from then on.',
+      hint: 'The operator of the endpoint learns what happens to all accounts from then on.',
       fields: [
         ['URL', url],
         ['Types of events (empty: all)', types],
@@ -73,7 +73,7 @@ function addButton(operator: Operator, again: () => void): Part {
   );
 }
 
-/** A webhook, what became of its last deliveries, and its changes. */
+/** A webhook, the outcome of its last deliveries, and its changes. */
 export async function webhookView({ words: [id = ''], operator, signal, again }: Asked): Promise<Shown> {
   const path = `/webhooks/${encodeURIComponent(id)}`;
   const [{ webhook }, { deliveries }] = await Promise.all([admin(path, {}, signal), admin(`${path}/deliveries`, { limit: '50' }, signal)]);

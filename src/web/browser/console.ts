@@ -29,10 +29,10 @@ const views: Readonly<Record<string, View>> = {
 const main = byId('main');
 let operator: Operator | undefined;
 let end: ReturnType<typeof setTimeout> | undefined;
-/** Settled once the names of the operators are known, or were not told. */
+/** Settles once the names of operators are known, or the service has refused them. */
 let named = Promise.resolve();
 let shownBy = new AbortController();
-/** The address of the view that is shown. */
+/** The address of the current view. */
 let shownAt = '';
 
 /** Shows the view of the address. */
@@ -62,14 +62,14 @@ async function show(): Promise<void> {
   } catch (error) {
     if (mine.signal.aborted) return;
     if (said?.isConnected !== true || isEnd(error)) return fail(error);
-    // The form that asked for it is still there, with what was typed.
+    // The form that opened the refused view is still shown, with the typed text.
     said.textContent = (error as Error).message;
     history.replaceState(undefined, '', shownAt === '' ? hashOf([]) : shownAt);
     main.removeAttribute('aria-busy');
   }
 }
 
-/** Whether it ends the session, or is a fault of the page. */
+/** Whether an error ends the session, or is a fault of the page. */
 const isEnd = (error: unknown): boolean => !(error instanceof Failed) || error.isSignedOut;
 
 function fail(error: unknown): void {
@@ -95,7 +95,7 @@ function put({ title, name, parts }: Shown): void {
   main.replaceChildren(heading, ...parts);
   main.removeAttribute('aria-busy');
   document.title = `${name === undefined ? '' : `${name} · `}${title} · Console`;
-  // A screen reader begins with the new view. A view that is only shown again keeps its place.
+  // Focus moves to a new view, where a screen reader then begins. A refreshed view keeps the focus.
   if (isNew) heading.focus();
 }
 
@@ -116,7 +116,7 @@ function signedIn(who: Operator): void {
       ({ operators }) => nameOperators(operators),
       () => {},
     );
-  // What the page shows goes with the session, also where nobody sits in front of it.
+  // At the end of the session the page hides its data, even if nobody is in front of it.
   if (who.endsAt !== undefined)
     end = setTimeout(() => signedOut('Your session has ended: sign in again.'), Date.parse(who.endsAt) - Date.now());
   byId('bar').replaceChildren(...bar(who));
@@ -129,10 +129,10 @@ function bar(who: Operator): Node[] {
     autocomplete: 'off',
     spellcheck: false,
     maxLength: 300,
-    placeholder: 'Whatever the user has',
+    placeholder: 'Id, token or name of the user',
   });
   search.setAttribute('aria-label', 'Search: accountId, installId, store id, order number, room code');
-  // A search that was refused is typed over.
+  // Selects the text, so that typing replaces a refused search.
   search.addEventListener('focus', () => search.select());
   const said = alertOf('');
   const form = make('form', { className: 'search' }, search, make('button', { type: 'submit', className: 'small', textContent: 'Search' }));
