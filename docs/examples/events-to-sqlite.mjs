@@ -1,4 +1,4 @@
-// Loads all events into SQLite, and goes on with new ones: COINOP_URL=… COINOP_KEY=… node events-to-sqlite.mjs events.db
+// Loads all events into SQLite, and follows new ones: COINOP_URL=… COINOP_KEY=… node events-to-sqlite.mjs events.db
 import { DatabaseSync } from 'node:sqlite';
 
 const { COINOP_URL = 'http://127.0.0.1:3000', COINOP_KEY } = process.env;
@@ -16,7 +16,7 @@ for (let cursor = db.prepare('SELECT cursor FROM place').get()?.cursor; ; ) {
     continue;
   }
   const page = await reply.json();
-  // The events and the cursor in one transaction: a crash repeats none and loses none.
+  // The events and the cursor in one transaction: a crash neither repeats nor loses an event.
   db.exec('BEGIN');
   for (const { id, type, at, accountId = null, number = null, data } of page.events) {
     insert.run(id, type, at, accountId, number, JSON.stringify(data));

@@ -1,5 +1,5 @@
-// A game server with authority over "guess the number". It opens a room in which it alone has the say. Players join the room and send their
-// guesses to it as messages. It knows the number, says higher or lower, and pays the winner. Its key needs the scopes coins and rooms:
+// A game server with authority over "guess the number". It opens a room that only it controls. Players join the room and send their
+// guesses to the server as messages. It knows the number, says higher or lower, and pays the winner. Its key needs the scopes coins and rooms:
 //   COINOP_URL=http://127.0.0.1:3000 COINOP_KEY=coinop_sk_… node game-server.mjs
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,7 +33,7 @@ async function host() {
   let guesses = 0;
   let winner;
 
-  // A client may send anything, at any time. Only `from` is the service's word.
+  // A client may send anything, at any time. Trust only `from`, which the service sets.
   room.on('message', async ({ from, data }) => {
     if (typeof data?.ticket === 'string') {
       const seat = await decided(() => coinop.room(room.code).verifyTicket({ ticket: data.ticket }));
@@ -55,5 +55,5 @@ async function host() {
   await room.ended;
 }
 
-// One room after the other. The number is in this process alone: after a restart a new room begins, and the old one expires.
+// One room after the other. Only this process knows the number: after a restart a new room begins, and the old one expires.
 for (;;) await host();

@@ -14,7 +14,7 @@ for (let cursor = existsSync(CURSOR_FILE) ? readFileSync(CURSOR_FILE, 'utf8') : 
       const { top } = await (await fetch(`${COINOP_URL}/v1/highscores/${data.game}?season=${data.season}`)).json();
       const winners = top.slice(0, 3).map(({ rank, name, score }) => `${rank}. ${name}: ${score}`);
       const content = `**${data.game}, season ${data.season}** (${data.entries} players)\n${winners.join('\n')}`;
-      // Names are of players: they must mention nobody.
+      // Players choose their names, so a name must not mention anybody.
       const body = JSON.stringify({ content, allowed_mentions: { parse: [] } });
       const sent = await fetch(DISCORD_WEBHOOK, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
       if (!sent.ok) throw new Error(`Discord answered ${sent.status}`);
