@@ -27,10 +27,10 @@ import { redisFailure } from '../redis/script-runner.ts';
 
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
-/** Each group is one file in `admin/`. */
+/** Each group is one file in `operator/console/`. */
 const groups: readonly CommandGroup[] = [accounts, coins, purchases, boards, rooms, trials, webhooks, keys, data, log];
 
-/** The settings that commands need. Others may be missing where an operator runs the tool. */
+/** The settings that commands need. Other settings may be missing in the environment of the tool. */
 const SETTINGS = [
   'REDIS_URL',
   'REDIS_URL_FILE',
@@ -100,8 +100,8 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
 }
 
 /**
- * Who uses the tool. With OPERATOR_KEY the key decides what they may do. Without one they may do everything: whoever has the tool has Redis at
- * hand too.
+ * The operator who uses the tool. With OPERATOR_KEY the key decides the operator's rights. Without it the operator may do everything,
+ * because a person who can run the tool can also access Redis directly.
  * @throws Failure for a key that is not valid
  */
 async function operatorOf({ OPERATOR_KEY }: Config, by: string | undefined, scripts: CallerScripts): Promise<Operator> {
@@ -113,20 +113,20 @@ async function operatorOf({ OPERATOR_KEY }: Config, by: string | undefined, scri
   return { by: `key:${key.id} as ${name}`.slice(0, 64), role: key.role, key };
 }
 
-/** @throws Unshown if nobody takes the text. What a look shows may go into a `head` that has enough. */
+/** @throws Unshown if the text cannot be written. For a look, a reader such as `head` may end early. */
 async function print(text: string, isChange: boolean): Promise<void> {
   const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => process.stdout.write(`${text}\n`, resolve));
   if (error && (isChange || error.code !== 'EPIPE')) throw new Unshown(isChange, error);
 }
 
-/** The command did its work, and standard output did not take the result. */
+/** The command did its work, but the result could not be written to standard output. */
 class Unshown extends Error {
   constructor(isChange: boolean, { message }: Error) {
     super(`${isChange ? 'The change was made: "log" has it. Its' : 'The'} result could not be shown: ${message}.`);
   }
 }
 
-/** Rejects at a signal. A change that has begun goes on, and a Redis of our own ends cleanly. @throws Failure */
+/** Rejects at a signal. A change that has begun goes on, and a private Redis is stopped cleanly. @throws Failure */
 function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => void (hasBegun() || reject(signal.reason as Failure));
@@ -136,8 +136,8 @@ function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
 }
 
 /**
- * @param isPrivate a Redis of our own may be starting: it is closed first, because it has to end cleanly. Others may take a minute to
- * answer
+ * @param isPrivate the private Redis may just be starting. It is closed first, so that it ends cleanly. Other Redises are not waited for,
+ * because they may take a minute to answer
  * @throws Failure at a signal
  */
 async function unlessStopped(opening: Promise<OperatedRedis>, signal: AbortSignal, isPrivate: boolean): Promise<OperatedRedis> {
@@ -156,7 +156,7 @@ function sentenceOf(error: Error, isChange: boolean): string {
   return `Data in Redis may be damaged: "npm run audit" tells where. "log" tells whether something was changed.\n${error.stack}`;
 }
 
-/** Of `store_unavailable`: other refusals are a Failure. */
+/** The message for `store_unavailable`. Other refusals are a Failure. */
 function redisSentence({ message, cause, details }: Refusal): string {
   if (details['outcome'] === 'unknown') return UNCONFIRMED;
   return withoutEnd(cause instanceof Error ? `Redis failed: ${cause.message}` : message) + UNCHANGED;
@@ -167,7 +167,7 @@ const withoutEnd = (sentence: string): string => sentence.replace(/\.$/, '');
 const UNCHANGED = '. Nothing was changed.';
 const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Look before you try again.';
 
-// `print` sees what fails. Without a listener such an error would end the process, with a Redis of our own still running.
+// `print` handles the error. Without a listener it would end the process while a private Redis is still running.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const signal = stopSignal(UNCHANGED);
@@ -180,6 +180,6 @@ try {
 } catch (error) {
   console.error(printableLines(sentenceOf(error as Error, isChange)).replace(/^(?! {4})/gm, 'coinop admin: '));
   process.exitCode = error instanceof Failure ? EXIT.refused : EXIT.failed;
-  // A connection that is being opened would hold the process.
+  // A connection that is still opening would keep the process alive.
   if (signal.aborted) process.exit();
 }

@@ -5,11 +5,12 @@ import type { AuditResult } from '../consistency/background.ts';
 /** The part of the time in which Redis (each primary of a cluster) works for an audit in the background, in percent. */
 const SHARE_PERCENT = 2;
 
-/** What Node and OpenSSL read themselves: without it the audit would not trust the certificate of a Redis that the service trusts. */
+/** Variables for Node and OpenSSL. Without them the audit might not trust the certificate of a Redis that the service trusts. */
 const PASSED_ON = ['PATH', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 /**
- * Runs `npm run audit` in a process of its own, at the lowest priority. The audit then delays no request, and its end frees its memory.
+ * Runs `npm run audit` in a separate process at the lowest priority, so that the audit delays no request and its memory is freed at its
+ * end.
  * @param settings REDIS_URL or DATA_DIR
  */
 export async function auditInChild(settings: Record<string, string>, signal: AbortSignal): Promise<AuditResult> {
@@ -21,7 +22,7 @@ export async function auditInChild(settings: Record<string, string>, signal: Abo
   });
   const stop = (): void => void child.kill('SIGTERM');
   signal.addEventListener('abort', stop);
-  // Each finding has a line, and there may be millions: only the last line is kept, which has the figures.
+  // Keeps only the last line, which has the figures: each finding has a line, and there may be millions.
   let lastLine = '';
   let complaint = '';
   createInterface({ input: child.stdout }).on('line', (line) => (lastLine = line));

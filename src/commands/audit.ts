@@ -18,23 +18,22 @@ const HELP = `Checks all data in Redis for contradictions, and changes nothing.
 
   npm run audit -- [flags]        node src/commands/audit.ts [flags]
 
-It reads the Redis or the Redis Cluster of REDIS_URL, or the private Redis of DATA_DIR, whether the service
-runs or not.
+It reads the Redis or the Redis Cluster of REDIS_URL, or the private Redis of DATA_DIR. The service may be running.
 
-  --share PERCENT   the part of the time in which Redis (each primary of a cluster) works for the audit,
-                    1 to 100. Default: 10, or 100 where the audit has started the Redis itself
+  --share PERCENT   the share of its time that Redis (each primary of a cluster) may spend on the audit,
+                    1 to 100. Default: 10, or 100 if the audit has started the Redis itself
   --full-speed      the same as --share 100
-  --list NUMBER     list so many findings at most. Default: 50
+  --list NUMBER     the most findings to list. Default: 50
   --json            print one JSON document with all findings
   --help            print this text
 
 Exit code: 0 no drift, 1 drift, 2 the audit could not be completed.
 `;
 
-/** Beside a service: the median of credits then rises by an eighth, with 25 by a third (`npm run prove:audit`). */
+/** Default with a running service: the median time of credits then rises by an eighth, with 25 by a third (`npm run prove:audit`). */
 const SHARE_PERCENT = 10;
 
-/** nice(2) beside a service: on a busy machine the service's processes come first. */
+/** nice(2) with a running service: on a busy machine the service's processes come first. */
 const NICENESS = 19;
 
 const MOST_LISTED = 50;

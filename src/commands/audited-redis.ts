@@ -14,7 +14,7 @@ export interface AuditedRedis {
 
 /** As `openRedis`. */
 export async function openAuditedRedis(config: Config, log: Logger): Promise<AuditedRedis> {
-  // The audit writes nothing, so it needs no rewrite of the append-only file either.
+  // The audit writes nothing, so the append-only file must not be rewritten.
   const { source, isOwn, close } = await openRedis(config, log, { settings: ['--auto-aof-rewrite-percentage', '0'] });
   return {
     connect: (share) => ('redis' in source ? readRedis(source.redis, share) : readCluster(source.cluster, source.options, share)),

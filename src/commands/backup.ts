@@ -5,20 +5,20 @@ import { Failure, runCommand, stopSignal, type FlagsOf } from '../process/comman
 
 /** The command `npm run backup`. docs/backup.md describes it. */
 
-const HELP = `Writes a backup of the private Redis of DATA_DIR, while the service runs or not.
+const HELP = `Writes a backup of the private Redis of DATA_DIR. The service may be running.
 
   npm run backup -- --to FILE|FOLDER        node src/commands/backup.ts --to FILE|FOLDER
 
-Every operation that was acknowledged before the backup began is in it. The copy is loaded into a Redis of its own
-and audited before the file gets its name. A file that exists is never overwritten.
+The backup contains every operation that was acknowledged before it began. The copy is loaded into a separate Redis
+and audited before the file gets its name. An existing file is never overwritten.
 
   --to FILE|FOLDER   the file to write, or the folder for a file named after the time
-  --no-session-keys  leave DATA_DIR/session-keys out: they sign the sessions, where SESSION_KEYS is not set
-  --no-audit         do not load and audit the copy, where there is no memory for a second Redis
+  --no-session-keys  leave out DATA_DIR/session-keys, the keys that sign sessions if SESSION_KEYS is not set
+  --no-audit         do not load and audit the copy, if there is no memory for a second Redis
   --json             print one JSON document about the backup
   --help             print this text
 
-Exit code: 0 there is a backup; 1 there is one, and the data itself has drift; 2 there is none.
+Exit code: 0 backup written; 1 backup written, but its data has drift; 2 no backup.
 `;
 
 const EXIT = { good: 0, drift: 1, failed: 2 };

@@ -50,7 +50,7 @@ function wantedBy({ port, replicas, appendfsync }: FlagsOf<typeof FLAGS>): Wante
 }
 
 /**
- * The number of replicas of each primary. A cluster that lacks nodes would lack the slots that they took over.
+ * The number of replicas of each primary. All old nodes have to be started, because a replica may have taken over slots.
  * @throws SettingError when the data has more replicas than the flag
  */
 function replicasIn(folder: string, { port, replicas }: Wanted): number {
@@ -97,13 +97,13 @@ async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   }
   for (const { port, pid } of cluster.nodes) console.log(`port ${port}: process ${pid}`);
   const hosts = ports.slice(0, PRIMARIES).map((port) => `127.0.0.1:${port}`);
-  // A service remembers in DATA_DIR which data it has: that of this cluster, beside the nodes.
+  // A service stores the id of its data in DATA_DIR, so it needs a folder for this cluster, next to the nodes.
   console.log(`DATA_DIR=${path} REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
   return 0;
 }
 
 /**
- * Ends the process with 0 after `stop`, at the first signal. Further ones change nothing: the nodes have to write their data.
+ * At the first signal, runs `stop` and ends the process with 0. Further signals are ignored, because the nodes have to write their data.
  * @returns a signal that is aborted from then on
  */
 function onStop(stop: () => Promise<void>): AbortSignal {
@@ -118,5 +118,5 @@ function onStop(stop: () => Promise<void>): AbortSignal {
 }
 
 await runCommand({ name: 'cluster', help: HELP, flags: FLAGS, run, failed: 1 });
-// Nodes that started before another one failed would hold the process.
+// If one node failed to start, the nodes already running would keep the process alive.
 if (process.exitCode === 1) process.exit();

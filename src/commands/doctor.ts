@@ -9,13 +9,13 @@ import { settingProblems } from '../setting-checks.ts';
 
 /** The command `npm run doctor`. docs/operating.md describes it. */
 
-const HELP = `Looks at the settings, Redis, this machine and the running service, and says what could cost you.
+const HELP = `Examines the settings, Redis, this machine and the running service, and reports risks and their remedies.
 
   npm run doctor -- [flags]        node src/commands/doctor.ts [flags]
 
-It reads the settings from its environment: run it with those of the service. It changes nothing.
+It reads the settings from its environment: run it with the settings of the service. It changes nothing.
 
-  --url URL   the address of the service. Default: that of HOST and PORT
+  --url URL   the address of the service. Default: the address of HOST and PORT
   --json      print one JSON document
   --help      print this text
 
@@ -36,7 +36,7 @@ async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   const { config, problems } = readSettings(process.env, settingProblems);
   const diagnosis = new Diagnosis();
   examineSettings(config, problems, diagnosis);
-  // With a bad REDIS_URL the settings name no Redis.
+  // With a bad REDIS_URL there is no Redis to examine.
   if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
   examineDataDir(config, diagnosis);
   await examineService(config, url, diagnosis);

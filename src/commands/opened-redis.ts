@@ -18,32 +18,32 @@ import { finishRestore, hasData } from '../process/restored-data.ts';
 /** How long a Redis may take until it accepts a connection. */
 const CONNECT_MS = 2000;
 
-/** How long a Redis that accepts connections may take to load its data, and a service that starts to start its Redis. */
+/** How long a Redis that accepts connections may take to load its data, and a starting service to start its Redis. */
 const LOADING_MS = 60_000;
 
-/** How long a Cluster that answers may take until every slot has a primary: a failover may be under way. */
+/** How long a Cluster that answers may take until every slot has a primary, because a failover may be in progress. */
 const FAILOVER_MS = 10_000;
 
-/** A Redis or a Cluster that a command works on, beside a service or without one. */
+/** A Redis or a Cluster on which a command works, with or without a running service. */
 export interface OpenedRedis {
   readonly location: RedisLocation;
   /** What the command reads: one Redis, or a Cluster. */
   readonly source: { readonly redis: Redis } | { readonly cluster: Cluster; readonly options: NodeOptions };
   /** The command started this Redis itself: no service uses it. */
   readonly isOwn: boolean;
-  /** Why a part of a Cluster cannot be reached, if one cannot. */
+  /** Why a part of a Cluster cannot be reached. Undefined: all of it can. */
   readonly degraded?: string | undefined;
   close(): Promise<void>;
 }
 
 export interface OpenOptions {
-  /** `serve`: a Cluster will do some of whose slots no primary serves. */
+  /** `serve`: a Cluster is accepted even if some slots have no primary. */
   readonly clusterMust?: 'be whole' | 'serve';
   /** Further arguments for a private Redis that this process starts. */
   readonly settings?: readonly string[];
 }
 
-/** The settings that name the data. Others may be missing where a command runs that needs none of them. */
+/** The settings that name the data. Other settings may be missing in the environment of a command. */
 export function readPlace(): Config {
   const { REDIS_URL, REDIS_URL_FILE, DATA_DIR } = process.env;
   return readConfig({ REDIS_URL, REDIS_URL_FILE, DATA_DIR });
@@ -93,8 +93,8 @@ export async function openPrivateRedis(
   const name = `the private Redis in ${DATA_DIR}`;
   const privateRedis = new PrivateRedis(realpathSync(DATA_DIR), log, settings);
   const location = { socketPath: privateRedis.socketPath };
-  // The socket first, then the lock: a container with the same volume does not see the lock of another container's service. A
-  // service that starts or stops holds the lock, and has no Redis yet or any more.
+  // Tries the socket first, because another container with the same volume does not see the lock of the service. Then the lock, because a
+  // service that is starting or stopping holds it without a running Redis.
   const giveUpAt = performance.now() + LOADING_MS;
   let isOwn = false;
   while (!(await isListening(location.socketPath)) && !(isOwn = (await holdDataDir(config)).isHeld) && performance.now() < giveUpAt)
@@ -123,7 +123,7 @@ export async function openPrivateRedis(
 }
 
 /**
- * @throws SettingError if no primary of the Cluster answers, or not all of them where all must; or if the data is newer than this coinop
+ * @throws SettingError if no primary of the Cluster answers, or not all although all must, or if the data is newer than this coinop
  */
 async function openCluster(url: string, must: 'be whole' | 'serve', log: Logger): Promise<OpenedRedis> {
   const { seeds, options } = clusterSeedsOf(url);
@@ -157,7 +157,7 @@ function isWhole(cluster: Cluster): boolean {
 export function isListening(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath, () => resolve(true));
-    // EACCES: another user's Redis. The connection then fails with this reason.
+    // EACCES: the Redis of another user. Connecting to it then fails with this reason.
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EACCES'));
     socket.once('connect', () => socket.destroy());
   });
@@ -172,7 +172,7 @@ export async function answering(location: RedisLocation, name: string, log: Logg
   let reason = 'it does not answer';
   let giveUpAt = performance.now() + CONNECT_MS;
   let versionChecked: Promise<void> | undefined;
-  // Asked first of all: connectRedis closes a connection to data of a newer version.
+  // The first command on the connection, because connectRedis closes a connection to data of a newer version.
   redis.once('ready', () => {
     versionChecked = checkDataAtStart(redis);
     versionChecked.catch(() => {});

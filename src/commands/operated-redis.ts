@@ -9,15 +9,15 @@ import { openRedis } from './opened-redis.ts';
 export interface OperatedRedis {
   readonly connections: RedisConnections;
   readonly scripts: CallerScripts;
-  /** Why a part of a Cluster cannot be reached, if one cannot. */
+  /** Why a part of a Cluster cannot be reached. Undefined: all of it can. */
   readonly degraded: string | undefined;
   close(): Promise<void>;
 }
 
 /**
- * As `openRedis`, with the connections of a service. A Cluster need not be whole: operators are needed most while a part of it is away. A
- * change waits for REDIS_WAIT_REPLICAS as one of a service does.
- * @throws SettingError if there is no Redis that answers, no data, or a replica, which takes no change
+ * As `openRedis`, with the connections of a service. A part of a Cluster may be down, because operators are needed most in such a case. A
+ * change waits for REDIS_WAIT_REPLICAS, as in a service.
+ * @throws SettingError if no Redis answers, if it has no data, or if it is a replica, which accepts no change
  */
 export async function openOperatedRedis(config: Config, log: Logger): Promise<OperatedRedis> {
   const opened = await openRedis(config, log, { clusterMust: 'serve' });
@@ -34,7 +34,7 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
       throw error;
     });
     const parts = { now: Date.now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable };
-    // What an operator changes is an event where a service with EVENTS=on has ever run, whatever this command's own settings say.
+    // If a service with EVENTS=on has ever run on this data, operators' changes emit events too, whatever this command's own settings say.
     const hasEvents = await hasEventLog(new CallerScripts(connections.scripts, parts));
     return {
       connections,

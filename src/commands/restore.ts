@@ -8,14 +8,14 @@ const HELP = `Restores a backup of npm run backup as the data of the private Red
 
   npm run restore -- --from FILE        node src/commands/restore.ts --from FILE
 
-The file is checked, loaded into a Redis of its own and audited before it takes the place of other data. If anything
-is wrong, nothing in DATA_DIR has changed.
+The file is checked, loaded into a separate Redis and audited before it replaces other data. If anything is wrong,
+nothing in DATA_DIR is changed.
 
   --from FILE          the backup
-  --replace            replace the data that is there, and keep it beside the restored data, as redis.before-<time>
-  --tombstones FILE    delete the accounts again whose deletions this file has: a newer backup. May be given several times.
-                       The deletions in the data that is replaced are applied in any case
-  --forget-deletions   restore although the data that is replaced cannot be read
+  --replace            replace the existing data, and keep it next to the restored data, as redis.before-<time>
+  --tombstones FILE    a newer backup: delete the accounts again that it has as deleted. May be given several times.
+                       The deletions in the replaced data are applied in any case
+  --forget-deletions   restore even if the replaced data cannot be read
   --accept-drift       restore data that contradicts itself
   --help               print this text
 

@@ -13,7 +13,7 @@ const nameIn = ({ subject }: Finding): string => subject.slice(subject.indexOf('
 /** The game of `board <game>` and of `season <id> of board <game>`. */
 const gameIn = ({ subject }: Finding): string => subject.replace(/^.*board /, '');
 
-/** What stands in front of the names of the keys of such a board or season. */
+/** Prefix of the keys of such a board or season. */
 const boardOf = (finding: Finding): string => {
   const [, season] = /^season (\S+) /.exec(finding.subject) ?? [];
   return `{board:${gameIn(finding)}}${season === undefined ? '' : `:season:${season}`}`;
@@ -44,7 +44,7 @@ const NO_OWNER: Entry = {
 const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: RESTORE };
 const ACCOUNT_LINE: Entry = { right: 'The purchase', mend: ({ text }) => requeue(/purchase ([\w-]{22})/.exec(text)?.[1] ?? 'HASH') };
 
-/** The service looks at a purchase that is due, and writes what its account lacks. */
+/** The service checks a purchase that is due, and writes the missing line of its account. */
 const requeue = (hash: string): string =>
   `${redis('HSET', quoted(`{purchase:${hash}}`), 'todo', 'line')}; ${redis('ZADD', 'purchases:due', '0', hash)}`;
 
@@ -235,7 +235,7 @@ const advice: Readonly<Record<string, Entry>> = {
   },
 };
 
-/** Every queue is looked at by a running service. What stands under its members, the auditors of their features know. */
+/** The command that puts a document into its queue, for which a running service then does the work. */
 function queued({ subject, text }: Finding): string {
   const [kind, name = ''] = subject.split(' ');
   if (kind === 'coin-purchase') return redis('ZADD', 'product-purchases:due', '0', name);

@@ -5,10 +5,10 @@ import { createTarHeader, readTarHeader, BLOCK_BYTES, paddingOf } from './tar.ts
 
 /**
  * The file of a backup: a tar archive (POSIX.1-1988 "ustar"), so that `tar xf` opens it without coinop. The last member, SHA256SUMS, has
- * the checksums of the others as `sha256sum --check` reads them. A file that was cut off has no last member.
+ * the checksums of the others in the format of `sha256sum --check`. A truncated file has no last member.
  */
 
-/** The file is no whole backup. The message is a sentence for the operator. */
+/** The file is not a complete backup. The message is a sentence for the operator. */
 export class DamagedBackup extends Error {}
 
 const SUMS = 'SHA256SUMS';
@@ -16,7 +16,7 @@ const SUMS = 'SHA256SUMS';
 /** Two empty blocks end an archive. */
 const END_BYTES = 2 * BLOCK_BYTES;
 
-/** A member that is read into memory may be so long. */
+/** Longest member that is read into memory. */
 const MOST_TEXT_BYTES = 512 * 1024 * 1024;
 
 const PIECE_BYTES = 1024 * 1024;
@@ -26,7 +26,7 @@ export interface MemberSum {
   readonly sha256: string;
 }
 
-/** Where the bytes of a member lie in the file. */
+/** The position of a member's bytes in the file. */
 interface Place {
   readonly from: number;
   readonly bytes: number;
@@ -62,7 +62,7 @@ export class ArchiveWriter {
       await this.#append(piece);
     }
     await this.#append(Buffer.alloc(paddingOf(bytes)));
-    // The header tells the length, which is known only now.
+    // The header contains the length, which is known only now.
     await writeAll(this.#file, createTarHeader(name, bytes, this.#modifiedAt), header);
     const sha256 = hash.digest('hex');
     this.#sums.push(`${sha256}  ${name}\n`);
@@ -75,7 +75,7 @@ export class ArchiveWriter {
     return piecesOf(this.#file, this.#members.get(name)!);
   }
 
-  /** Writes the checksums, and waits until all of it is on disk. */
+  /** Writes the checksums, and waits until the whole file is on disk. */
   async end(): Promise<void> {
     await this.add(SUMS, [Buffer.from(this.#sums.join(''))]);
     await this.#append(Buffer.alloc(END_BYTES));
@@ -83,7 +83,7 @@ export class ArchiveWriter {
     await this.#file.close();
   }
 
-  /** Closes a file that is not whole. */
+  /** Closes an incomplete file. */
   async abandon(): Promise<void> {
     await this.#file.close().catch(() => {});
   }
@@ -98,7 +98,7 @@ async function writeAll(file: FileHandle, bytes: Buffer, position: number): Prom
   for (let done = 0; done < bytes.length;) done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
 }
 
-/** An archive whose members are known and not checked yet. */
+/** An archive whose members are listed but not checked yet. */
 export class Archive {
   readonly #file: FileHandle;
   readonly #members: ReadonlyMap<string, Place>;
@@ -108,7 +108,7 @@ export class Archive {
     this.#members = members;
   }
 
-  /** @throws DamagedBackup if the file is no archive, or not a whole one; Error if it cannot be read */
+  /** @throws DamagedBackup if the file is not a complete archive; Error if it cannot be read */
   static async open(path: string): Promise<Archive> {
     const file = await open(path, constants.O_RDONLY);
     try {

@@ -17,7 +17,7 @@ import { countTombstones } from './known-deletions.ts';
 /** Findings that an error lists. `npm run audit` lists all. */
 const MOST_LISTED = 5;
 
-/** What is known of a copy once it was read whole. */
+/** Facts about a copy after it was read completely. */
 export interface CheckedData {
   readonly counts: AuditCounts;
   /** The first findings. */
@@ -28,7 +28,7 @@ export interface CheckedData {
 }
 
 /**
- * Upgrades the data of a Redis of the command's own to this coinop's version, as the service does at its start.
+ * Upgrades the data in the command's own Redis to this coinop's version, as the service does at its start.
  * @returns the version before, or undefined if there was nothing to upgrade
  * @throws Failure for data that this coinop cannot upgrade
  */
@@ -47,7 +47,7 @@ export async function upgradeCopy(redis: Redis): Promise<string | undefined> {
   return before ?? undefined;
 }
 
-/** Audits all data of a Redis that nobody else uses. */
+/** Audits all data of a Redis that no other process uses. */
 export async function checkData(redis: Redis, signal: AbortSignal): Promise<CheckedData> {
   const [counts, findings] = [newCounts(), [] as Finding[]];
   const balances = new Balances();

@@ -10,7 +10,7 @@ import { ScriptRunner } from '../../redis/script-runner.ts';
  * Accounts that were deleted. A backup from before the deletion still has them, so a restore deletes them again.
  */
 
-/** The private Redis is one Redis, so it has one index of them. */
+/** The private Redis is a single Redis, so it has one index of deleted accounts. */
 const INDEX = tombstoneKeys(1)[0]!;
 
 const QUEUE = queueKeys(DELETIONS_DUE, 1)[0]!;
@@ -21,7 +21,7 @@ export async function countTombstones(redis: Redis): Promise<number> {
   return redis.zcard(INDEX);
 }
 
-/** All deletions that this data knows of. */
+/** All deletions that this data has recorded. */
 export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
   const found = new Map<string, number>();
   for (let from = 0; ; from += PAGE) {
@@ -34,8 +34,8 @@ export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
 }
 
 /**
- * The accounts that are marked and not in the index, because the process that deleted them died in between
- * (docs/decisions/deletion.md). The queue has each of them.
+ * The accounts that are marked as deleted but not in the index, because the process that deleted them died in between
+ * (docs/decisions/deletion.md). The queue contains all of them.
  */
 async function readMarks(redis: Redis): Promise<Tombstone[]> {
   const entries = await redis.zrange(QUEUE, '0', '-1');
@@ -48,12 +48,12 @@ async function readMarks(redis: Redis): Promise<Tombstone[]> {
   return marks;
 }
 
-/** A line of text for each. */
+/** One line of text for each tombstone. */
 export function textOfTombstones(tombstones: readonly Tombstone[]): string {
   return tombstones.map(({ accountId, at }) => `${accountId} ${at}\n`).join('');
 }
 
-/** @throws Error for another text than that of `textOfTombstones` */
+/** @throws Error for a text in another format than that of `textOfTombstones` */
 export function parseTombstones(text: string): Tombstone[] {
   return text.split('\n').flatMap((line): Tombstone[] => {
     if (line === '') return [];
@@ -64,8 +64,8 @@ export function parseTombstones(text: string): Tombstone[] {
 }
 
 /**
- * Closes these accounts in a Redis that no service uses. The service erases what they have at its next start.
- * @returns how many were not deleted there before
+ * Closes these accounts in a Redis that no service uses. The service erases their data at its next start.
+ * @returns the number of accounts that were not deleted there before
  */
 export async function applyAgain(redis: Redis, tombstones: readonly Tombstone[]): Promise<number> {
   const known = new Set((await readTombstones(redis)).map(({ accountId }) => accountId));

@@ -5,7 +5,7 @@ import { DamagedBackup, type Archive } from './archive.ts';
 /** The members of a backup. */
 export const MEMBERS = { data: 'dump.rdb', sessionKeys: 'session-keys', tombstones: 'tombstones', manifest: 'manifest.json' } as const;
 
-/** Rises when an older coinop could not restore the file. */
+/** Rises with each change after which an older coinop cannot restore the file. */
 const FORMAT = 1;
 
 const Audit = z.object({
@@ -15,7 +15,7 @@ const Audit = z.object({
   unknown: z.record(z.string(), z.number()),
 });
 
-/** What a backup says of itself. */
+/** The description of a backup inside its file. */
 const Manifest = z.object({
   service: z.literal('coinop'),
   format: z.number(),
@@ -23,12 +23,12 @@ const Manifest = z.object({
   version: z.string(),
   /** The version of the data; null: there was no data yet. */
   dataVersion: z.string().nullable(),
-  /** Every operation that was acknowledged before is in the backup. */
+  /** The backup contains every operation that was acknowledged before this time. */
   at: z.iso.datetime(),
   redis: z.string(),
   data: z.object({ bytes: z.number(), sha256: z.string() }),
   sessionKeys: z.boolean(),
-  /** What the audit of the copy found. Null: nobody audited the copy. */
+  /** Result of the audit of the copy. Null: the copy was not audited. */
   verified: z
     .object({
       accounts: z.number(),
@@ -47,7 +47,7 @@ export function newManifest(manifest: Omit<Manifest, 'service' | 'format'>): Man
   return { service: 'coinop', format: FORMAT, ...manifest };
 }
 
-/** @throws DamagedBackup if it is unreadable, or of a newer coinop */
+/** @throws DamagedBackup if it is unreadable, or from a newer coinop */
 export async function manifestOf(archive: Archive): Promise<Manifest> {
   const text = await archive.text(MEMBERS.manifest);
   let found: unknown;

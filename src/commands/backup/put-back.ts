@@ -35,14 +35,14 @@ export interface RestoreOptions {
 }
 
 /**
- * Makes a backup the data of the private Redis of DATA_DIR. Until all of it is checked and on disk nothing takes the place of the old data,
- * which is kept beside it.
- * @returns what was done, in sentences for the operator
+ * Restores a backup as the data of the private Redis of DATA_DIR. The old data is replaced only once the new data is completely checked and
+ * on disk, and is kept under another name.
+ * @returns a report, in sentences for the operator
  * @throws Failure, SettingError: nothing was restored then
  */
 export async function restoreBackup(options: RestoreOptions): Promise<string[]> {
   const { from, signal } = options;
-  // First of all, and before DATA_DIR is touched: a damaged file leaves no trace there.
+  // Checks the file before DATA_DIR is touched, so that a damaged file leaves no trace there.
   const { archive, manifest } = await openBackup(from, signal);
   try {
     const deletions = (await Promise.all(options.tombstoneFiles.map((file) => tombstonesOf(file, signal)))).flat();
@@ -52,7 +52,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
     try {
       return await stageAndPutInPlace(dataDir, archive, manifest, [...old, ...deletions], options);
     } finally {
-      // After a success it is gone. With a journal it is the only copy of what the next start puts in place.
+      // After a success the folder is gone. With a journal it must stay: it is the only copy of the data that the next start puts in place.
       if (!isCutOff(dataDir)) await rm(staged, { recursive: true, force: true });
     }
   } catch (error) {
@@ -98,7 +98,7 @@ async function tombstonesOf(file: string, signal: AbortSignal): Promise<Tombston
 }
 
 /**
- * Locks DATA_DIR, and finishes or clears away a restore that was cut off.
+ * Locks DATA_DIR, and finishes or removes an interrupted restore.
  * @returns its real path
  * @throws Failure if a service runs there, or data may not be replaced
  */
@@ -110,7 +110,7 @@ async function holdForRestore(dataDir: string, isReplacing: boolean): Promise<st
   }
   const { folder, isHeld } = await holdDataDir({ DATA_DIR: dataDir });
   if (!isHeld) throw new Failure(`DATA_DIR ${folder} is in use. Stop the service first.`);
-  // A container with the same volume does not see the lock of another container's service.
+  // The lock is not visible to another container that uses the same volume, so also check for a running Redis.
   await refuseRunningRedis(folder);
   finishRestore(folder);
   await rm(join(folder, RESTORING), { recursive: true, force: true });
@@ -129,7 +129,7 @@ async function refuseRunningRedis(folder: string): Promise<void> {
     );
 }
 
-/** The deletions that the data of DATA_DIR knows of. */
+/** The deletions that the data in DATA_DIR has recorded. */
 async function deletionsOfOldData(dataDir: string, { forgetsDeletions }: RestoreOptions): Promise<Tombstone[]> {
   if (!hasData(dataDir)) return [];
   const server = new PrivateRedis(dataDir, pino({ level: 'silent' }), ['--auto-aof-rewrite-percentage', '0']);
@@ -174,14 +174,14 @@ async function stageAndPutInPlace(
     throw new Failure(
       `Nothing was restored: the data of the backup contradicts itself. --accept-drift restores it all the same.\n${driftText(checked)}`,
     );
-  // What is deleted again is only closed here, so that accounts and coins still are those of the manifest.
+  // Accounts that are deleted again are only closed here, so the counts of accounts and coins still match the manifest.
   const lost = lossOf(checked, manifest);
   if (lost !== undefined) throw new Failure(`Nothing was restored: ${lost}`);
   await restoreSessionKeys(archive, dataDir);
   await giveToOwner(staged, dataDir);
   await syncAll(staged);
   signal.throwIfAborted();
-  // A service of another container may have started since the first look.
+  // A service in another container may have started since the first check.
   await refuseRunningRedis(dataDir);
   const suffix = `.before-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
   const kept = ['redis', 'session-keys', DATA_ID_FILE].filter((name) => existsSync(join(dataDir, name)) && existsSync(join(staged, name)));
@@ -200,7 +200,7 @@ function counted(accounts: number): string {
   return `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`;
 }
 
-/** A restore that lost something between the file and Redis would go unnoticed by an audit of what is left. */
+/** Compares the counts with the manifest: an audit of the restored data alone would not notice data that was lost on the way to Redis. */
 function lossOf({ coins, counts }: CheckedData, { verified }: Manifest): string | undefined {
   if (verified === null) return undefined;
   const { accounts = 0 } = counts.checked;
@@ -220,14 +220,14 @@ async function restoreSessionKeys(archive: Archive, dataDir: string): Promise<vo
   await writeFile(join(dataDir, RESTORING, 'session-keys'), text, { mode: 0o600, flag: 'wx' });
 }
 
-/** Restored data is not the data that the service knows: with an id of its own it is, and no older state of it raises an alarm. */
+/** Gives the restored data a new id, also in DATA_DIR. With the old id the service would take the data for an older state. */
 async function giveNewId(redis: Redis, staged: string): Promise<void> {
   const id = newDataId();
   await redis.set(DATA_ID_KEY, dataIdValue(id, 0, 0, 0));
   await writeFile(join(staged, DATA_ID_FILE), `${id}\n`, { mode: 0o600, flag: 'wx' });
 }
 
-/** A restore by root leaves files that the service's user cannot open, unless they go to the owner of DATA_DIR. */
+/** Gives the files to the owner of DATA_DIR, because after a restore by root the service's user could not open them. */
 async function giveToOwner(staged: string, dataDir: string): Promise<void> {
   const { uid, gid } = await stat(dataDir);
   if (process.getuid?.() !== 0 || uid === 0) return;

@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net';
 import { Failure } from '../../process/command.ts';
 
-/** Redis sends a blank line every ten seconds until it begins, for instance while it rewrites its append-only file. */
+/** Before the snapshot begins Redis sends a blank line every ten seconds, for example while it rewrites its append-only file. */
 const SILENCE_MS = 120_000;
 
 const MARK_LENGTH = 40;
 const LONGEST_LINE = 1024;
 
 /**
- * The data of a Redis at one moment after the call, in Redis's own format (RDB). It comes as to a replica that wants nothing else:
- * Redis forks, and the child writes into this connection. So Redis goes on serving, no file appears in its folder, and the data is that of
- * the fork: whole, and with every operation that was acknowledged before.
+ * The data of a Redis at one moment after the call, in Redis's own format (RDB). Redis sends it as to a replica: it forks, and the child
+ * writes into this connection. So Redis goes on serving, no file appears in its folder, and the data is the complete state at the fork,
+ * with every operation that was acknowledged before.
  *
  * https://redis.io/docs/latest/operate/oss_and_stack/management/replication/ ; `redis-cli --rdb` does the same.
  * @throws Failure if Redis refuses, ends the connection too early, or is silent for two minutes
@@ -31,12 +31,12 @@ export async function* snapshotOf(socketPath: string, signal: AbortSignal): Asyn
 }
 
 /**
- * `eof`: Redis streams from the child's memory, in place of a file in its folder. `rdb-only`: no writes follow the snapshot. SYNC is
- * refused while an answer is on its way, so each command waits for the answer to the one before.
+ * `eof`: Redis streams from the child's memory instead of writing a file in its folder. `rdb-only`: no writes follow the snapshot. Redis
+ * refuses SYNC while an answer is on its way, so each command waits for the previous answer.
  */
 const COMMANDS = ['REPLCONF capa eof', 'REPLCONF rdb-only 1', 'SYNC'];
 
-/** Sends the commands, and reads up to the data. The line before it is `$EOF:<mark>` or `$<length>`. */
+/** Sends the commands, and reads up to the data. The line before the data is `$EOF:<mark>` or `$<length>`. */
 async function begin(socket: Socket, incoming: AsyncIterator<Buffer>): Promise<{ mark: Buffer | undefined; length: number; rest: Buffer }> {
   const commands = COMMANDS.values();
   const send = (): void => {

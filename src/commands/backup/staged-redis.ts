@@ -9,26 +9,26 @@ import { PrivateRedis } from '../../process/private-redis.ts';
 import { syncFolder } from '../../process/restored-data.ts';
 
 /**
- * Redis 7.0 keeps an append-only file as a base and what followed, and lists both in a manifest. A backup is the base, and nothing has
- * followed: https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
+ * Redis 7.0 keeps an append-only file as a base and increments, listed in a manifest. A backup is a base without increments:
+ * https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
  */
 const BASE = 'appendonly.aof.1.base.rdb';
 const AOF_MANIFEST = `file ${BASE} seq 1 type b\n`;
 
-/** Only the settings that a copy needs otherwise: it is not in use, so it is on disk once `syncAll` has run. */
+/** Settings that differ for a copy. It is not in use, so it is enough that it is on disk once `syncAll` has run. */
 const SETTINGS = ['--appendfsync', 'no', '--auto-aof-rewrite-percentage', '0'];
 
-/** The highest value of oom_score_adj (proc(5)): a machine that runs out of memory then ends the copy, and not the service's Redis. */
+/** The highest value of oom_score_adj (proc(5)), so that a machine short of memory kills the copy and not the service's Redis. */
 const ENDED_FIRST = '1000';
 
-/** A Redis of its own on the data of a backup. */
+/** A separate Redis on the data of a backup. */
 export interface StagedRedis {
   readonly redis: Redis;
   /** Stops the Redis. Its data stays in `redis`, below the folder, in the layout of the service's private Redis. */
   stop(): Promise<void>;
 }
 
-/** Makes the data of a backup that of a private Redis of this folder. @param data a snapshot in Redis's own format */
+/** Writes the data of a backup as the files of a private Redis into this folder. @param data a snapshot in Redis's own format */
 export async function unpackData(data: AsyncIterable<Buffer>, folder: string, signal: AbortSignal): Promise<void> {
   const place = join(folder, 'redis', 'appendonlydir');
   await mkdir(place, { recursive: true, mode: 0o700 });
@@ -62,7 +62,7 @@ export async function startStaged(folder: string): Promise<StagedRedis> {
     };
   } catch (error) {
     await server.stop();
-    // Without a log there is no redis-server on this machine.
+    // No log file means that this machine has no redis-server.
     if (!existsSync(logFile)) throw error;
     throw new Failure(`Redis does not load the data of the backup: ${lastLine(readFileSync(logFile, 'utf8')) ?? (error as Error).message}`);
   }
@@ -81,7 +81,7 @@ function preferToEnd(pid: number | undefined): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, ENDED_FIRST);
   } catch {
-    // A hardened /proc. The copy then is as likely to be ended as others.
+    // With a hardened /proc the kernel may kill the copy or any other process.
   }
 }
 

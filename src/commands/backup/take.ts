@@ -28,19 +28,19 @@ import { snapshotOf } from './snapshot.ts';
 import { startStaged, unpackData } from './staged-redis.ts';
 import { readTombstones, textOfTombstones } from './known-deletions.ts';
 
-/** A folder with this beginning holds a backup that is not whole yet. */
+/** Prefix of the folder of an unfinished backup. */
 const UNFINISHED = '.coinop-backup-';
 
-/** A private Redis that only gives a snapshot needs no rewrite of its append-only file. */
+/** A private Redis that is started only for a snapshot must not rewrite its append-only file. */
 const READING = ['--auto-aof-rewrite-percentage', '0'];
 
-/** A Redis that has just loaded its data needs less than one that has run for long. */
+/** A Redis that has just loaded its data needs less memory than one that has run for long, so a small margin is enough. */
 const MEMORY_MARGIN = 1.1;
 
-/** The data in the file, and the data of the copy that is audited. */
+/** Copies of the data on disk: the backup's file, and the copy that is audited. */
 const COPIES = 2;
 
-/** For what the service writes meanwhile: 250 B a coin operation, so 400,000 of them. */
+/** Room for writes of the service meanwhile: at 250 B each, 400,000 coin operations. */
 const ROOM_LEFT_BYTES = 100_000_000;
 
 export interface BackupOptions {
@@ -56,23 +56,23 @@ export interface BackupOptions {
 export interface TakenBackup {
   readonly file: string;
   readonly manifest: Manifest;
-  /** What the audit of the copy found. Undefined: nothing, or there was none. */
+  /** Findings of the audit of the copy. Undefined: none, or no audit. */
   readonly drift: string | undefined;
   /** Sentences for the operator. */
   readonly hints: readonly string[];
 }
 
 /**
- * Takes a backup of the private Redis. The file is written under another name, in a folder of its own beside its place, and gets its name
- * once it is whole, checked and on disk.
- * @throws Failure, SettingError: there is no backup then, and no file
+ * Takes a backup of the private Redis. The file is written in a separate folder next to its final place, and moved there once it is
+ * complete, checked and on disk.
+ * @throws Failure, SettingError: then there is no backup, and no file
  */
 export async function takeBackup(options: BackupOptions): Promise<TakenBackup> {
   const { config, signal } = options;
   const startedAt = new Date();
   const file = placeOf(options.to, startedAt);
   const folder = dirname(file);
-  // Two backups into one folder would take each other's unfinished files for left ones.
+  // Two simultaneous backups into one folder would delete each other's unfinished files as leftovers.
   const lock = createHash('sha256').update(folder).digest('hex').slice(0, 32);
   if ((await holdName(`coinop:backup:${lock}`)) === undefined) throw new Failure(`Another backup is writing into ${folder}.`);
   for (const name of readdirSync(folder)) if (name.startsWith(UNFINISHED)) rmSync(join(folder, name), { recursive: true, force: true });
@@ -147,7 +147,7 @@ async function addData(
       throw new Failure('The service is upgrading the data. Take the backup once it is ready.');
     if (isAudited) refuseWithoutMemory(Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1] ?? 0));
     const dataBytes = Number(/^aof_current_size:(\d+)/m.exec(await redis.info('persistence'))?.[1] ?? 0);
-    // Without a service a full disk ends nothing.
+    // If no service runs, a full disk does no harm.
     if (!isOwn && isOnDiskOfData(folder, config)) refuseWithoutRoom(folder, dataBytes * (isAudited ? COPIES : 1));
     const server = await redis.info('server');
     const at = new Date().toISOString();
@@ -160,7 +160,7 @@ async function addData(
 }
 
 /**
- * A copy that does not fit into memory could make the kernel end the service's Redis.
+ * If the copy does not fit into memory, the kernel may kill the service's Redis.
  * @param used bytes that the Redis of the data uses
  */
 function refuseWithoutMemory(used: number): void {
@@ -172,8 +172,8 @@ function refuseWithoutMemory(used: number): void {
 }
 
 /**
- * On a full disk the service's Redis cannot acknowledge a write, and ends.
- * @param needed bytes. A snapshot takes no more than the append-only file that it could take the place of
+ * On a full disk the service's Redis cannot acknowledge a write, and exits.
+ * @param needed bytes. A snapshot is not larger than the append-only file
  */
 function refuseWithoutRoom(folder: string, needed: number): void {
   const { bavail, bsize } = statfsSync(folder);
@@ -194,7 +194,7 @@ function nameOfServer(info: string): string {
   return valkey === undefined ? `Redis ${/^redis_version:(\S+)/m.exec(info)?.[1] ?? '?'}` : `Valkey ${valkey}`;
 }
 
-/** Audits the data as it is in the file. That of an older version is upgraded in the copy only: so the upgrade is tried too. */
+/** Audits the data from the file. Data of an older version is upgraded in the copy only, which also tests the upgrade. */
 async function audited(archive: ArchiveWriter, folder: string, signal: AbortSignal): Promise<CheckedData> {
   await unpackData(archive.pieces(MEMBERS.data), folder, signal);
   const { redis, stop } = await startStaged(folder);
@@ -211,7 +211,7 @@ function verifiedBy({ counts, coins, tombstones }: CheckedData): NonNullable<Man
   return { accounts: checked['accounts'] ?? 0, keys, coins: String(coins), tombstones, audit: { drift, unsettled, checked, unknown } };
 }
 
-/** The keys that the first start made, if SESSION_KEYS is not set. @throws Failure if they are unreadable */
+/** The session keys that the first start made, if SESSION_KEYS is not set. @throws Failure if they are unreadable */
 function sessionKeysOf({ DATA_DIR }: Config): Buffer | undefined {
   const file = join(DATA_DIR, 'session-keys');
   if (!existsSync(file)) return undefined;
@@ -224,7 +224,7 @@ function sessionKeysOf({ DATA_DIR }: Config): Buffer | undefined {
   return keys;
 }
 
-/** A file that appeared meanwhile is not replaced: link(2) refuses, where rename(2) would overwrite it. */
+/** Does not replace a file that has appeared meanwhile: link(2) fails then, while rename(2) would overwrite it. */
 function giveName(draft: string, file: string): void {
   try {
     linkSync(draft, file);
@@ -246,7 +246,7 @@ function hintsOf(file: string, config: Config, { sessionKeys }: Manifest): strin
   ];
 }
 
-/** An error of the disk is for the operator. */
+/** Turns an error of the disk into a message for the operator. */
 function asFailure(error: unknown, file: string): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isOfDisk = syscall !== undefined && code !== undefined && syscall !== 'connect';

@@ -17,7 +17,7 @@ const FIELDS = {
 
 type Field = keyof typeof FIELDS;
 
-/** The longest size that eleven octal digits hold. GNU tar, bsdtar and others read longer ones in binary, marked by the first bit. */
+/** The largest size in eleven octal digits. GNU tar, bsdtar and others read larger sizes in binary, marked by the first bit. */
 const MOST_OCTAL = 8 ** 11 - 1;
 
 /** Bytes that fill the last block of a member. */
@@ -46,7 +46,7 @@ export function createTarHeader(name: string, bytes: number, modifiedAt: number)
   return block;
 }
 
-/** @returns undefined if the block is no header of an ordinary file */
+/** @returns undefined if the block is not the header of an ordinary file */
 export function readTarHeader(block: Buffer): { name: string; bytes: number } | undefined {
   const get = (field: Field): string => {
     const [from, length] = FIELDS[field];

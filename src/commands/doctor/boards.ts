@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Keys that one SCAN looks at: 0.3 ms of Redis's time. */
+/** Keys that one SCAN reads: 0.3 ms of Redis's time. */
 const KEYS_A_SCAN = 1000;
 
-/** How long the doctor looks for boards on a Redis. */
+/** How long the doctor searches a Redis for boards. */
 const SCAN_MS = 10_000;
 
 /** Moving the slot of a board of a million entries blocked both nodes for 3.2 s (docs/scale-out.md#moving-slots). */
@@ -15,7 +15,7 @@ const MOST_ON_ONE = 1_000_000;
 
 const SCORES = /^\{board:([^}]*)\}:scores$/;
 
-/** Looks for boards that are big for the Redis that keeps them. */
+/** Finds boards that are too big for their Redis. */
 export async function examineBoards(redis: Redis, diagnosis: Diagnosis, isOfCluster: boolean, node?: string): Promise<void> {
   const most = isOfCluster ? MOST_ON_CLUSTER : MOST_ON_ONE;
   const { boards, isWhole } = await boardsOf(redis, performance.now() + SCAN_MS);

@@ -1,6 +1,6 @@
 export type Level = 'danger' | 'warning' | 'note';
 
-/** Something that the operator should know or change. */
+/** A problem that the operator should know or solve. */
 export interface Finding {
   readonly level: Level;
   /** The stable name of the finding, such as `eviction`: programs may compare it. */
@@ -9,13 +9,13 @@ export interface Finding {
   readonly text: string;
   /** What it could cost. */
   readonly cost: string;
-  /** The line that mends it: a command, a setting, or a place to read. */
+  /** The remedy: a command, a setting, or a page to read. */
   readonly mend: string;
   /** The nodes of a Cluster on which it was found. */
   readonly where?: readonly string[];
 }
 
-/** Something that was looked at, whether it is right or not. */
+/** A fact that was examined, whether it is a problem or not. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
@@ -23,7 +23,7 @@ export interface Fact {
 
 const LEVELS: readonly Level[] = ['danger', 'warning', 'note'];
 
-/** Collects what an examination finds. */
+/** Collects the findings and facts of an examination. */
 export class Diagnosis {
   readonly facts: Fact[] = [];
   readonly #findings: Finding[] = [];
@@ -70,7 +70,7 @@ export function jsonOf(diagnosis: Diagnosis): string {
   return `${JSON.stringify({ dangers, warnings, notes, findings, facts }, undefined, 2)}\n`;
 }
 
-/** Redis and the network tell some of the texts: a control character in one must not reach the terminal. */
+/** Some texts come from Redis or the network, and their control characters must not reach the terminal. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '?');
 }

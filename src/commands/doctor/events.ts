@@ -8,21 +8,21 @@ import { OUTBOX } from '../../redis/outbox.ts';
 import { tagOf } from '../../redis/slots.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** The connection to the Redis that serves a key. Undefined: it is away, which is a finding of its own. */
+/** The connection to the Redis that serves a key. Undefined: it is down, which is a separate finding. */
 export type RedisOf = (key: string) => Redis | undefined;
 
 const DAY_MS = 86_400_000;
 
-/** Of Redis's memory (docs/events.md). */
+/** Bytes of Redis's memory for an event (docs/events.md). */
 const EVENT_BYTES = 70;
 
-/** A relay that runs takes less than a second, and another one follows within four. */
+/** A running relay takes less than a second, and if its process dies, another relays within four. */
 const WAITING_MS = 60_000;
 
 /** As the alert CoinopWebhookBehind. */
 const BEHIND_MS = 300_000;
 
-/** A younger log does not tell how fast it grows. */
+/** From a younger log the growth cannot be estimated. */
 const LEAST_AGE_MS = 3_600_000;
 
 const OUTBOXES_AT_ONCE = 500;
@@ -59,12 +59,12 @@ async function eventAt(redis: Redis, position: number) {
   try {
     return entry === null ? undefined : parseEvent(entry);
   } catch {
-    // Of a type that a later version knows.
+    // The event has a type of a later version.
     return undefined;
   }
 }
 
-/** @param slots of a Cluster, where each has an outbox */
+/** @param slots of a Cluster, where each slot has an outbox */
 async function examineOutboxes(
   redisOf: RedisOf,
   ofLog: Redis,
@@ -91,7 +91,7 @@ async function examineOutboxes(
   });
 }
 
-/** What an outbox has that the log has not. The relay drops an element one look after it has reached the log. */
+/** The elements of an outbox that are not in the log. The relay drops an element some time after it was appended to the log. */
 async function waitsIn(tag: string, redisOf: RedisOf, ofLog: Redis): Promise<{ batches: number; since: number }> {
   const [redis, key] = [redisOf(`${tag}${OUTBOX}`), `${tag}${OUTBOX}`];
   const batches = (await redis?.llen(key)) ?? 0;
@@ -115,7 +115,7 @@ async function examineLog(redis: Redis, log: Log, { EVENTS, EVENTS_DAYS }: Confi
   if (EVENTS === 'off')
     return diagnosis.find('note', 'events_left', {
       text: `EVENTS is off, and the log has about ${log.events} events.`,
-      cost: `They take ${sizeText(size)} of Redis's memory, and nothing gives it back.`,
+      cost: `They take ${sizeText(size)} of Redis's memory, and no process drops them.`,
       mend: 'EVENTS=on; or delete the keys outbox and {events}:… (docs/events.md#how-events-travel)',
     });
   const info = await redis.info('memory');
@@ -123,7 +123,7 @@ async function examineLog(redis: Redis, log: Log, { EVENTS, EVENTS_DAYS }: Confi
   const left = (bytesOf('maxmemory') || bytesOf('total_system_memory')) - bytesOf('used_memory');
   if (grown === undefined || grown - size < left) return;
   diagnosis.find('warning', 'events_memory', {
-    text: `At its present pace the log of events grows from ${sizeText(size)} to ${sizeText(grown)} (EVENTS_DAYS=${EVENTS_DAYS}), and Redis has ${sizeText(Math.max(0, left))} left.`,
+    text: `At its current rate the log of events grows from ${sizeText(size)} to ${sizeText(grown)} (EVENTS_DAYS=${EVENTS_DAYS}), and Redis has ${sizeText(Math.max(0, left))} left.`,
     cost: 'When the memory is full, Redis refuses writes: all coin operations are 503.',
     mend: 'A smaller EVENTS_DAYS, or more memory',
   });
@@ -166,7 +166,7 @@ function findDisabled(id: string, { url }: HookRecord, { by, at }: NonNullable<H
   const since = new Date(at).toISOString().slice(0, 10);
   diagnosis.find(by === 'gone' ? 'warning' : 'note', 'hook_disabled', {
     text: `The webhook ${id} to ${placeOf(url)} is disabled since ${since}: ${by === 'gone' ? 'its endpoint answered 410' : 'by an operator'}.`,
-    cost: 'It gets nothing, and what is older than EVENTS_DAYS it misses for good.',
+    cost: 'It gets no events, and permanently misses those that become older than EVENTS_DAYS.',
     mend: `npm run admin -- webhooks enable ${id}; or webhooks remove ${id}`,
   });
 }
@@ -195,8 +195,8 @@ async function examineDelivery(
   const ageMs = now - Date.parse(next?.at ?? '');
   if (ageMs > BEHIND_MS)
     diagnosis.find('warning', 'hook_behind', {
-      text: `The webhook ${id} is behind: the next event that it has to deliver is of ${next!.at}.`,
-      cost: `Its receiver knows nothing newer, and misses what becomes older than EVENTS_DAYS (${EVENTS_DAYS}).`,
+      text: `The webhook ${id} is behind: the next event that it has to get happened at ${next!.at}.`,
+      cost: `Its receiver has no newer events, and misses those that become older than EVENTS_DAYS (${EVENTS_DAYS}).`,
       mend: `npm run admin -- webhooks deliveries ${id}; docs/operations/runbook.md#coinopwebhookbehind`,
     });
   const [accounts, failed, delivered] = [

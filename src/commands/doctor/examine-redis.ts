@@ -57,7 +57,7 @@ function wayTo(reason: string): string {
     : 'Start Redis, or correct REDIS_URL: its address, user and password';
 }
 
-/** What the doctor asks, the service asks too. @param message `NOPERM this user has no permissions to run the 'info' command` */
+/** The service needs the same commands as the doctor. @param message `NOPERM this user has no permissions to run the 'info' command` */
 function findForbidden(message: string, url: string, diagnosis: Diagnosis): void {
   const command = /'(\w+)/.exec(message)?.[1];
   const user = quoted(userOf(url));
@@ -87,7 +87,7 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
 }
 
 async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<void> {
-  // The doctor changes nothing. The doctor's own Redis must not rewrite a file, nor cut a file that ends in the middle of a write.
+  // The doctor changes nothing. A Redis that it starts must neither rewrite a file nor truncate one that ends in the middle of a write.
   const unchanged = ['--auto-aof-rewrite-percentage', '0', '--aof-load-truncated', 'no'];
   examineRecord(config.DATA_DIR, diagnosis);
   const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), unchanged);
@@ -146,7 +146,7 @@ function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<s
   return save === '' ? 'none: neither an append-only file nor snapshots' : `snapshots only${save === undefined ? '' : ` (save ${save})`}`;
 }
 
-/** Whether the data is that which a service with this DATA_DIR knows. */
+/** Whether Redis has the data that a service with this DATA_DIR knows. */
 async function examineDataId(redis: Redis, { DATA_DIR }: Config, diagnosis: Diagnosis): Promise<void> {
   const [id, known] = [idIn(await redis.get(DATA_ID_KEY)), readDataId(DATA_DIR)];
   if (known === undefined || known === id || (id !== undefined && succeeds(id, known))) return;
@@ -187,7 +187,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     examineShape(cluster, url, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
     let hasKernel = false;
     for (const { redis, name } of cluster.shards) {
-      // A primary that is away is a finding already.
+      // There is already a finding for a primary that is down.
       if (redis.status !== 'ready') continue;
       const facts = await factsOf(redis, clientOf(url));
       diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);

@@ -4,16 +4,16 @@ import { coinKeys } from '../../features/coins/model.ts';
 import { sizeText } from '../../process/memory.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Accounts that are looked at: those that the drawn keys name most often. */
+/** Accounts that are examined: those that the drawn keys name most often. */
 const CANDIDATES = 20;
 
-/** Accounts that are named. */
+/** Most accounts that are named. */
 const NAMED = 3;
 
-/** No player makes so many entries in a day: one every nine seconds, day and night. */
+/** More entries in a day than a player can make: one every nine seconds, day and night. */
 const SUSPICIOUS_ENTRIES = 10_000;
 
-/** Fewer are not worth a line. */
+/** Accounts with fewer entries are not worth a line. */
 const WORTH_A_LINE = 1000;
 
 /** Newest entries of a ledger that are read for their length. */
@@ -31,8 +31,8 @@ interface FastAccount {
 }
 
 /**
- * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has a key in the index for each 32 entries, so an account is
- * drawn the more often the more entries it has: one with a thousandth of all keys is among 8,000 draws with near certainty.
+ * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has a key in the index for each 32 entries, so an account with
+ * more entries is drawn more often: 8,000 draws almost certainly include an account with a thousandth of all keys.
  * @param draws drawn keys, repeated ones included
  */
 export async function examineAccounts(
@@ -67,7 +67,7 @@ export async function examineAccounts(
       );
 }
 
-/** The entries of an account since a time. A search by halves reads some twenty of them: entries are in the order of their times. */
+/** The number of an account's entries since a time. Entries are in the order of their times: a binary search reads some twenty. */
 async function growthOf(redis: Redis, id: string, since: number): Promise<FastAccount> {
   const ledger = coinKeys.ledger(id);
   const length = await redis.llen(ledger);

@@ -5,12 +5,12 @@ import { dayOf } from '../../features/coins/model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** Addresses that are named of a day. */
+/** Most addresses that are named for a day. */
 const NAMED = 5;
 
 const DAY_MS = 86_400_000;
 
-/** Names the addresses that wrote most ledger entries today and yesterday, as the processes wrote them down. */
+/** Names the addresses that wrote most ledger entries today and yesterday, as the service's processes have recorded. */
 export async function examineAddresses(
   redis: Redis,
   { LEDGER_ENTRIES_PER_DAY: budget }: Pick<Config, 'LEDGER_ENTRIES_PER_DAY'>,

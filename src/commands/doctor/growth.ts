@@ -1,40 +1,40 @@
 import type { Redis } from 'ioredis';
 import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
 
-/** Ledgers that an estimate reads at most. */
+/** Most ledgers that an estimate reads. */
 const LEDGERS = 1000;
 
-/** Keys that are drawn: some 30 ms of Redis's time. */
+/** Keys that are drawn at random: some 30 ms of Redis's time. */
 const DRAWS = 8000;
 const DRAWS_AT_ONCE = 200;
 
-/** Entries of a ledger that are read. One with more of today goes on at the rate of these. */
+/** Entries of a ledger that are read. If a ledger has more of today, the rate of these is extrapolated. */
 const ENTRIES = 200;
 
 const DAY_MS = 86_400_000;
 
-/** Younger data tells nothing of a day: it may be a load test, or an import. */
+/** From younger data a day cannot be estimated: it may be a load test, or an import. */
 const LEAST_WINDOW_MS = 3_600_000;
 
-/** With fewer entries of today in the sample an estimate says nothing. */
+/** With fewer entries of today in the sample there is no estimate. */
 const LEAST_ENTRIES = 30;
 
 /** How fast the ledgers grow, estimated from a sample. */
 export interface Growth {
   /** Entries of one day, as a part of all entries. Data grows in the same proportion, as far as accounts, boards and ledgers do. */
   readonly partADay: number;
-  /** Two standard errors of it, of the choice of the sample alone. */
+  /** Two standard errors, from the choice of the sample alone. */
   readonly error: number;
   readonly ledgers: number;
-  /** The data is as old as a day, so that nothing is projected. */
+  /** Whether the data is at least a day old, so that nothing is projected. */
   readonly isOfDay: boolean;
 }
 
 /**
- * Redis does not remember how large it was yesterday. But ledger entries carry their time: of ledgers that are drawn at random, the part
- * of their entries that is from the last 24 hours is the growth of a day. Data younger than a day is projected to a whole day.
+ * Redis does not record how large it was yesterday. But ledger entries have times: in a random sample of ledgers, the share of entries from
+ * the last 24 hours is the growth of a day. Data younger than a day is projected to a whole day.
  * @param draws drawn keys, repeated ones included
- * @returns undefined where the sample is too small or too young to tell
+ * @returns undefined if the sample is too small or too young
  */
 export async function estimateGrowth(redis: Redis, draws: readonly string[], now: number): Promise<Growth | undefined> {
   const names = [...new Set(draws.filter((key) => ledgerPatterns.ledger.test(key)))].slice(0, LEDGERS);
@@ -62,7 +62,7 @@ export function growthOf(
     const recent = times.filter((at) => at > now - windowMs).length;
     seen += recent;
     const first = times[0] ?? now;
-    // All entries that were read are of the window, and there are older ones: the ledger goes on at their rate.
+    // All entries read are in the window, and older ones exist: extrapolate their rate.
     const isCut = recent === times.length && entries > times.length && now > first;
     const ofWindow = isCut ? Math.min(entries, (recent * windowMs) / (now - first)) : recent;
     return { entries, ofDay: (ofWindow * DAY_MS) / windowMs };
@@ -76,7 +76,7 @@ export function growthOf(
   return { partADay, error, ledgers: rows.length, isOfDay: windowMs === DAY_MS };
 }
 
-/** Keys at random, repeated ones included. Of an empty Redis there are none. */
+/** Random keys, repeated ones included. An empty Redis gives none. */
 export async function drawKeys(redis: Redis): Promise<string[]> {
   const drawn: string[] = [];
   while (drawn.length < DRAWS) {

@@ -1,4 +1,4 @@
-/** Known holes in the Lua of Redis or Valkey, and the first release of each series without them. Later series never had them. */
+/** Known security holes in the Lua of Redis or Valkey, and the first release of each series without them. Later series never had them. */
 interface Hole {
   readonly names: string;
   readonly effect: string;
@@ -12,12 +12,12 @@ interface Hole {
 const ofRedis: readonly Hole[] = [
   {
     names: 'CVE-2025-49844, CVE-2025-46817, CVE-2025-46818 and CVE-2025-46819',
-    effect: 'Whoever may run scripts may run code on the machine of Redis',
+    effect: 'A client that may run scripts may run code on the machine of Redis',
     fixedIn: { '6.2': 20, '7.2': 11, '7.4': 6, '8.0': 4, '8.2': 2 },
   },
   {
     names: 'CVE-2026-23631',
-    effect: 'Whoever may run scripts may run code on the machine of a replica',
+    effect: 'A client that may run scripts may run code on the machine of a replica',
     fixedIn: { '8.6': 3 },
     since: '8.6',
   },
@@ -27,17 +27,17 @@ const ofRedis: readonly Hole[] = [
 const ofValkey: readonly Hole[] = [
   {
     names: 'CVE-2025-49844, CVE-2025-46817, CVE-2025-46818 and CVE-2025-46819',
-    effect: 'Whoever may run scripts may run code on the machine of Valkey',
+    effect: 'A client that may run scripts may run code on the machine of Valkey',
     fixedIn: { '7.2': 11, '8.0': 6, '8.1': 4 },
   },
   {
     names: 'CVE-2025-67733',
-    effect: 'Whoever may run scripts may forge answers to others',
+    effect: 'A client that may run scripts may forge answers to other clients',
     fixedIn: { '7.2': 12, '8.0': 7, '8.1': 6, '9.0': 2 },
   },
 ];
 
-/** The holes that a version has by its number. A distribution may have mended it under the same number. */
+/** The holes that a version has by its number. A distribution may have fixed them under the same number. */
 export function luaHolesOf(
   version: string,
   isValkey: boolean,

@@ -15,7 +15,7 @@ const DANGER_ROOM_BYTES = 1e8;
 const OTHERS_WRITE = 0o022;
 const OTHERS_OPEN = 0o077;
 
-/** DATA_DIR: who may open it, and the room on its disk. */
+/** Examines DATA_DIR: its permissions, and the room on its disk. */
 export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, diagnosis: Diagnosis): void {
   if (!existsSync(DATA_DIR) || (REDIS_URL !== undefined && SESSION_KEYS !== undefined)) return;
   const modeOf = (name: string): number => (existsSync(join(DATA_DIR, name)) ? statSync(join(DATA_DIR, name)).mode & 0o777 : 0);
@@ -36,7 +36,7 @@ export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, di
   if (SESSION_KEYS === undefined && (modeOf('session-keys') & OTHERS_OPEN) !== 0)
     diagnosis.find('danger', 'open_session_keys', {
       text: `Other users of this machine may open ${join(DATA_DIR, 'session-keys')} (mode ${octal(modeOf('session-keys'))}).`,
-      cost: 'Whoever reads it can sign in as anybody.',
+      cost: 'Anybody who reads it can sign in as any user.',
       mend: `chmod 600 ${quoted(join(DATA_DIR, 'session-keys'))} # and a new key if somebody may have read it`,
     });
   if (REDIS_URL !== undefined) return;
@@ -87,7 +87,7 @@ export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosi
   const overcommit = read('/proc/sys/vm/overcommit_memory')?.trim();
   const used = Number(info.get('used_memory') ?? 0);
   if (overcommit !== undefined && overcommit !== '1') {
-    // A fork then needs as much free memory as Redis uses, though it takes far less.
+    // The kernel then requires as much free memory for a fork as Redis uses, although the fork takes far less.
     const isTight = used > (availableMemory() ?? Infinity) / 2;
     diagnosis.find(isTight ? 'warning' : 'note', 'overcommit', {
       text: `The kernel may refuse Redis a fork when memory is short (vm.overcommit_memory = ${overcommit}).`,
@@ -95,7 +95,7 @@ export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosi
       mend: 'sysctl vm.overcommit_memory=1 # and the same in /etc/sysctl.conf',
     });
   }
-  // Redis 6.2 and newer turns huge pages off for itself, unless disable-thp says otherwise.
+  // Redis 6.2 and newer turns huge pages off for itself, unless disable-thp is set to no.
   const isAlways = read('/sys/kernel/mm/transparent_hugepage/enabled')?.includes('[always]') === true;
   if (isAlways && settings?.get('disable-thp') !== 'yes')
     diagnosis.find('warning', 'huge_pages', {

@@ -9,7 +9,7 @@ import { troubleOf } from '../../redis/trouble.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import type { Growth } from './growth.ts';
 
-/** An end of the private Redis that is older is no news. */
+/** An older end of the private Redis is not reported. */
 const RECENT_MS = 7 * 86_400_000;
 
 /** How long redis-check-aof may read. It reads some 100 MB a second. */
@@ -20,7 +20,7 @@ const WARNING_DAYS = 30;
 
 const COST = 'Everything that needs Redis is 503 store_unavailable.';
 
-/** The last words of the private Redis, as the service recorded them. */
+/** The last trouble of the private Redis, as the service recorded it. */
 export function examineRecord(dataDir: string, diagnosis: Diagnosis): void {
   const { last } = new RedisRecord(dataDir);
   if (last === undefined || Date.now() - last.at.getTime() > RECENT_MS) return;
@@ -35,8 +35,8 @@ export function examineRecord(dataDir: string, diagnosis: Diagnosis): void {
 }
 
 /**
- * The data of a private Redis that does not start.
- * @param reason the message of the start, with the words of Redis in lines of their own
+ * Examines the data of a private Redis that does not start.
+ * @param reason the message of the start, followed by lines from Redis
  * @returns whether the reason is a known trouble
  */
 export function examineFailedStart(dataDir: string, reason: string, diagnosis: Diagnosis): boolean {
@@ -61,7 +61,7 @@ export function examineFailedStart(dataDir: string, reason: string, diagnosis: D
   return true;
 }
 
-/** What redis-check-aof says of the file that is not whole. It changes nothing. '' where it is not installed or not done in time. */
+/** The result of redis-check-aof for a damaged file. It changes nothing. '' if it is not installed or takes too long. */
 function checked(dataDir: string): string {
   const manifest = join(dataDir, 'redis', 'appendonlydir', 'appendonly.aof.manifest');
   const checker = aofChecker();
@@ -76,8 +76,8 @@ function checked(dataDir: string): string {
 }
 
 /**
- * The disk of the private Redis against the growth of its data. The append-only file is rewritten beside the old one, so the disk has to
- * hold the data of that day twice.
+ * Compares the disk of the private Redis with the growth of its data. The append-only file is rewritten next to the old one, so the disk
+ * has to hold the data twice.
  */
 export function examineDiskGrowth(dataDir: string, growth: Growth | undefined, diagnosis: Diagnosis): void {
   if (growth === undefined || growth.partADay <= 0) return;

@@ -15,7 +15,7 @@ const WARNING_PART_OF_MACHINE = 0.5;
 const DANGER_DAYS = 7;
 const WARNING_DAYS = 30;
 
-/** Where this Redis is, and what it is called. */
+/** The place and the name of this Redis. */
 export interface NodePlace {
   readonly isOnThisMachine: boolean;
   /** The service starts it: its settings are the service's. */
@@ -24,8 +24,8 @@ export interface NodePlace {
 }
 
 /**
- * Memory used, against maxmemory or the machine, and the time left at the growth of the last day.
- * @returns the growth, where it was estimated
+ * Compares the used memory with maxmemory or the machine's memory, and estimates the time left at the growth of the last day.
+ * @returns the growth, if it could be estimated
  */
 export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: Diagnosis, place: NodePlace): Promise<Growth | undefined> {
   const { isOnThisMachine, isPrivate, node } = place;

@@ -11,23 +11,23 @@ const ANSWER_MS = 3000;
 
 const CLOCK_LOOKS = 5;
 
-/** Leases of players last 10 s (features/rooms/presence.ts). A process whose clock is so far off ends them, or never does. */
+/** Leases of players last 10 s (features/rooms/presence.ts). A process whose clock is this far off ends them at once, or never. */
 const SKEW_DANGER_MS = 5000;
 const SKEW_WARNING_MS = 1000;
 
-/** Behind a command that changes a setting of Redis until its next start. */
+/** Follows a command whose change of a setting lasts only until the next start of Redis. */
 export const KEEP = 'and the same in redis.conf';
 
-/** What one Redis says of itself. */
+/** Facts from one Redis about itself. */
 export interface NodeFacts {
   readonly info: ReadonlyMap<string, string>;
   /** Settings by name. Undefined: Redis refuses CONFIG, as managed services do. */
   readonly settings: ReadonlyMap<string, string> | undefined;
-  /** How a shell calls it: `clientOf`. */
+  /** The command with which a shell calls it: `clientOf`. */
   readonly client: string;
 }
 
-/** Redis does not answer, or what answers is no Redis. The message is the reason. */
+/** Redis does not answer, or another program answers. The message is the reason. */
 export class NoAnswer extends Error {}
 
 /** @throws NoAnswer */
@@ -41,7 +41,7 @@ export async function connectOnce(
     connectionName: 'coinop-doctor',
     lazyConnect: true,
     retryStrategy: null,
-    // The check asks INFO, and complains on the terminal about a user that may not.
+    // The check calls INFO, and would complain on the terminal if the user may not.
     enableReadyCheck: false,
     connectTimeout: ANSWER_MS,
     commandTimeout: ANSWER_MS,
@@ -64,12 +64,12 @@ export async function connectOnce(
     }
   } catch (error) {
     redis.disconnect();
-    // ioredis asks to report what is no answer of Redis.
+    // ioredis would ask the user to report an answer that is not from Redis.
     throw new NoAnswer((reason ?? (error as Error)).message.replace(/ Please report this\.?$/, ''));
   }
 }
 
-/** @param client how a shell calls this Redis */
+/** @param client the command with which a shell calls this Redis */
 export async function factsOf(redis: Redis, client: string): Promise<NodeFacts> {
   const sections = await Promise.all(
     ['server', 'memory', 'persistence', 'replication', 'cluster', 'stats'].map((section) => redis.info(section)),
@@ -93,11 +93,11 @@ export async function factsOf(redis: Redis, client: string): Promise<NodeFacts> 
 interface NodeTraits {
   /** The name of a Cluster's node. */
   readonly node?: string;
-  /** Only this user's processes reach it. */
+  /** Whether only processes of this user can reach it. */
   readonly isPrivate?: boolean;
 }
 
-/** What must be so, on one Redis and on each primary of a Cluster. */
+/** Examines a single Redis, or each primary of a Cluster. */
 export async function examineNode(
   redis: Redis,
   facts: NodeFacts,
@@ -119,7 +119,7 @@ export async function examineNode(
   await examineClock(redis, find);
 }
 
-/** A full disk or a full memory. What the service would be refused with. Too few replicas are a finding of their own. */
+/** Reports the error with which Redis refuses writes: a full disk or a full memory. Too few replicas are a separate finding. */
 async function examineWrites(redis: Redis, find: Find): Promise<void> {
   const refusal = await refusalOfWrites(redis);
   if (refusal !== undefined && !refusal.includes('NOREPLICAS'))
@@ -214,7 +214,7 @@ function examineDurability({ info, settings, client }: NodeFacts, find: Find): v
     });
 }
 
-/** The difference between the clocks, as of the look with the shortest round trip: its half bounds the error. */
+/** The difference between the clocks, from the measurement with the shortest round trip: half of it bounds the error. */
 async function examineClock(redis: Redis, find: Find): Promise<void> {
   let [skewMs, errorMs] = [0, Infinity];
   for (let look = 0; look < CLOCK_LOOKS; look++) {

@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import type { NodeFacts } from './redis-node.ts';
 
-/** Replicas of a primary against what coin operations and Redis wait for. @returns how many follow */
+/** Compares a primary's replicas with the number for which coin operations and Redis wait. @returns the number that follow */
 export function examineReplicas(
   { info, settings, client }: NodeFacts,
   { REDIS_WAIT_REPLICAS }: Config,

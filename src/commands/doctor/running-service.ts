@@ -13,7 +13,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** The service that runs, if one does, and whether its figures are open to the world. @param url undefined: that of HOST and PORT */
+/** Examines a running service, and whether its figures are public. @param url undefined: the address of HOST and PORT */
 export async function examineService(config: Config, url: string | undefined, diagnosis: Diagnosis): Promise<void> {
   await examineMetrics(config, diagnosis);
   if (config.ADMIN_API === 'on') await examineOperatorsPath(ADMIN_PATHS, config, diagnosis);
@@ -46,8 +46,8 @@ export async function examineService(config: Config, url: string | undefined, di
   if (served !== undefined && served !== version)
     diagnosis.find('note', 'other_version', {
       text: `The service is version ${served}, and this command is of ${version}.`,
-      cost: 'What this command says of settings may not hold for that version.',
-      mend: 'Run the command of the version that serves',
+      cost: 'The findings about settings may not apply to that version.',
+      mend: "Run the command of the service's version",
     });
   if (!(ready instanceof Error)) examineReadiness(ready, config, diagnosis);
 }
@@ -57,14 +57,14 @@ function examineReadiness({ status, text }: Answer, config: Config, diagnosis: D
   if (body.coinAuthority !== undefined && body.coinAuthority !== whoMintsCoins(config))
     diagnosis.find('warning', 'other_settings', {
       text: `The service runs with other settings than this command. It says who can mint coins: ${body.coinAuthority}.`,
-      cost: 'What is said here of the settings does not hold for the service.',
+      cost: 'The findings about settings do not apply to the service.',
       mend: 'Run this command with the settings of the service: docker exec, or node --env-file=.env src/commands/doctor.ts',
     });
   if (status !== 200)
     diagnosis.find('danger', 'not_ready', {
       text: `The service is not ready. It says: ${body.error?.message ?? `status ${status}`}`,
       cost: 'A load balancer sends it no requests; those that need Redis are 503.',
-      mend: 'The other findings say why; else read the log of the service',
+      mend: 'The other findings give the reason; else read the log of the service',
     });
   for (const problem of body.degraded ?? [])
     diagnosis.find('warning', 'degraded', {
@@ -74,14 +74,14 @@ function examineReadiness({ status, text }: Answer, config: Config, diagnosis: D
     });
 }
 
-/** Whether people who are no operators can read /metrics. */
+/** Examines whether people other than operators can read /metrics. */
 async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<void> {
   const { METRICS_PORT, METRICS_HOST, PUBLIC_URL } = config;
   if (METRICS_PORT !== undefined) {
     diagnosis.fact('/metrics', `on a port of its own, ${METRICS_HOST}:${METRICS_PORT}`);
     if (distanceOf(METRICS_HOST) !== 'loopback')
       diagnosis.find('note', 'metrics_host', {
-        text: `Whoever reaches ${METRICS_HOST}:${METRICS_PORT} can read the figures.`,
+        text: `Anybody who reaches ${METRICS_HOST}:${METRICS_PORT} can read the figures.`,
         cost: 'They tell how many people play and pay, and what fails.',
         mend: 'METRICS_HOST=<the address in the network of your Prometheus>, or a firewall that lets only it in',
       });
@@ -97,7 +97,7 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
     return diagnosis.find(
       'warning',
       'open_metrics',
-      finding(`Whoever reaches ${config.HOST}:${config.PORT} can read the figures at /metrics.`),
+      finding(`Anybody who reaches ${config.HOST}:${config.PORT} can read the figures at /metrics.`),
     );
   const answer = await ask(`${PUBLIC_URL}/metrics`);
   if (answer instanceof Error)
@@ -111,12 +111,12 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
   diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
 }
 
-/** A path for operators alone, with the words of its findings. */
+/** A path that only operators should reach, with the texts of its findings. */
 interface OperatorsPath {
   readonly name: string;
   readonly setting: string;
   readonly kind: 'open_admin' | 'open_console';
-  /** What is asked, without a key. */
+  /** The path of a test request without a key. */
   readonly asked: string;
   readonly isOpen: (answer: Answer) => boolean;
   readonly whoCan: string;
@@ -146,7 +146,7 @@ const CONSOLE_PAGE: OperatorsPath = {
   off: 'CONSOLE=off, and npm run admin',
 };
 
-/** Whether operators' paths can be asked from everywhere. The answer to a request without a key tells. */
+/** Examines whether operators' paths can be reached from everywhere, by a request without a key. */
 async function examineOperatorsPath(path: OperatorsPath, config: Config, diagnosis: Diagnosis): Promise<void> {
   const { name, setting, kind, asked, isOpen, whoCan, cost, off } = path;
   const warn = (text: string): void =>
@@ -170,7 +170,7 @@ function ownAddress({ HOST, PORT }: Config): string | undefined {
   return PORT === 0 ? undefined : urlOnThisMachine(HOST, PORT);
 }
 
-/** Where the figures are, if they have a port of their own. */
+/** The address of the figures, if they have a separate port. */
 function metricsAddress({ METRICS_HOST, METRICS_PORT }: Config): string | undefined {
   return METRICS_PORT === undefined || METRICS_PORT === 0 ? undefined : urlOnThisMachine(METRICS_HOST, METRICS_PORT);
 }

@@ -3,13 +3,13 @@ import { consoleOf, type Config } from '../../config.ts';
 import { endOf, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from '../../server/identity/server-key-record.ts';
 import type { Diagnosis } from './diagnosis.ts';
 
-/** A key that ends so soon is told: whoever uses it needs the time to take another. */
+/** A key that ends within this time is reported, so that its users have time to change it. */
 const SOON_MS = 14 * 86_400_000;
 
-/** A key that nobody uses for so long may be one that nobody misses. */
+/** A key that was not used for this long is probably not needed. */
 const UNUSED_MS = 90 * 86_400_000;
 
-/** The server keys that are valid. */
+/** Examines the valid server keys. */
 export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagnosis): Promise<void> {
   const { COIN_AUTHORITY, ADMIN_API } = config;
   const now = Date.now();
@@ -39,14 +39,14 @@ export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagn
     if (expiresAt === undefined)
       diagnosis.find('note', 'endless_key', {
         text: `${mints}, and never expires.`,
-        cost: 'If it leaks, it mints coins until somebody notices.',
+        cost: 'If it leaks, a thief can mint coins until somebody notices.',
         mend: `npm run admin -- keys rotate ${id} --expires 90d`,
       });
     const usedAt = Number(used.get(id) ?? createdAt);
     if (now - usedAt >= UNUSED_MS)
       diagnosis.find('note', 'unused_key', {
         text: `${mints}, and nobody has used it ${used.has(id) ? 'since' : 'since it was made on'} ${dayOf(usedAt)}.`,
-        cost: 'If it leaks, it mints coins; and nobody would miss it.',
+        cost: 'If it leaks, a thief can mint coins; and nobody needs it.',
         mend: `npm run admin -- keys revoke ${id}`,
       });
   }
@@ -61,7 +61,7 @@ export async function examineKeys(redis: Redis, config: Config, diagnosis: Diagn
     if (end > now + SOON_MS) continue;
     diagnosis.find('warning', 'key_expires', {
       text: `The server key ${id} (${name}) expires on ${dayOf(end)}.`,
-      cost: 'The calls of whoever uses it are 401 bad_key from then on.',
+      cost: 'From then on calls with it are 401 bad_key.',
       mend: `npm run admin -- keys rotate ${id}`,
     });
   }

@@ -5,13 +5,13 @@ import { checkStore } from '../../stores/stores.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 
-/** Whether others than this machine are meant to reach the service. */
+/** Whether other machines are meant to reach the service. */
 export function isForOthers({ HOST, PUBLIC_URL }: Config): boolean {
   const isPublicUrl = PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
   return isPublicUrl || distanceOf(HOST) !== 'loopback';
 }
 
-/** @param problems of bad settings, a line each */
+/** @param problems bad settings, one line each */
 export function examineSettings(config: Config, problems: readonly string[], diagnosis: Diagnosis): void {
   diagnosis.fact('settings', config.production ? 'production' : `${config.NODE_ENV}: the settings of this command's own environment`);
   for (const text of problems)
@@ -41,14 +41,14 @@ function examineCoins(config: Config, diagnosis: Diagnosis): void {
   if (COIN_AUTHORITY === 'client')
     diagnosis.find(config.production && !isCapped && !isProven ? 'warning' : 'note', 'client_mints', {
       text: `Every client can credit coins to itself, ${bounds.join(', ')} (COIN_AUTHORITY=client).`,
-      cost: "Coins that anybody can make are worth nothing: whoever reads the app's requests can send his own.",
+      cost: "Coins that anybody can make are worth nothing: a person who reads the app's requests can send similar ones.",
       mend: 'COIN_AUTHORITY=server, and grants by your own server with a key; or CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF=credit',
     });
   if (LEDGER_RETENTION_DAYS > 0)
     diagnosis.find('note', 'retention', {
       text: `Ledger entries and their idempotency keys are deleted after ${LEDGER_RETENTION_DAYS} days.`,
       cost: 'A coin operation that a client sends again after that takes effect a second time.',
-      mend: 'LEDGER_RETENTION_DAYS=0 keeps them for ever; see the memory left',
+      mend: 'LEDGER_RETENTION_DAYS=0 keeps them forever; see the memory left',
     });
 }
 
@@ -62,13 +62,13 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
       cost: 'Every client can sign in as any user and buy for nothing.',
       mend: 'STORE=google with its settings (docs/stores.md), or STORE=off',
     });
-  // A bad setting of Google is a finding of its own.
+  // There is already a finding for a bad setting of Google.
   const missing = problems.some((text) => /^(?:GOOGLE|PLAY)_/.test(text)) ? [] : checkStore(config).missing;
   if (missing.length > 0)
     diagnosis.find('warning', 'store_unconfigured', {
       text: `The store lacks settings: ${missing.join(', ')}.`,
       cost: 'These requests answer 503 store_unconfigured.',
-      mend: 'Set what docs/stores.md lists, or STORE=off if you need none of it',
+      mend: 'Set the settings in docs/stores.md, or STORE=off if you need no store',
     });
   if (CATALOGUE_FILE === undefined)
     diagnosis.find(production ? 'warning' : 'note', 'sample_catalogue', {
@@ -114,7 +114,7 @@ function examineDoors(config: Config, diagnosis: Diagnosis): void {
   if (production && WEBHOOKS_PRIVATE === 'on')
     diagnosis.find('warning', 'private_webhooks', {
       text: 'Webhooks may go to private addresses and over http: in production (WEBHOOKS_PRIVATE=on).',
-      cost: 'Whoever may add webhooks posts to anything that coinop reaches in your network.',
+      cost: 'A person who may add webhooks can send requests to anything that coinop reaches in your network.',
       mend: 'WEBHOOKS_PRIVATE=off, unless a receiver is in your own network',
     });
 }
@@ -125,7 +125,7 @@ function examineTransport({ ALLOWED_ORIGINS, PUBLIC_URL, REDIS_URL }: Config, di
   if (plain.length > 0)
     diagnosis.find('warning', 'http_origin', {
       text: `ALLOWED_ORIGINS has pages over plain http: ${plain.join(', ')}.`,
-      cost: 'Whoever sits on the way of such a page changes its scripts, and acts as its user.',
+      cost: 'An attacker on the network path can change the scripts of such a page, and act as its user.',
       mend: `ALLOWED_ORIGINS with https: ${plain.map((origin) => origin.replace('http:', 'https:')).join(',')}`,
     });
   if (PUBLIC_URL !== undefined && isPlain(PUBLIC_URL))
@@ -146,18 +146,18 @@ function examineRedisUrl(url: string, diagnosis: Diagnosis): void {
   const distances = hosts.map(distanceOf);
   const farthest = (['public', 'private', 'name'] as const).find((distance) => distances.includes(distance));
   if (farthest === undefined) return;
-  // A name without a dot is one of a container network on this machine, as in compose.yaml, or of a cluster of containers.
+  // A name without a dot belongs to a container network on this machine, as in compose.yaml, or to a cluster of containers.
   const level = hosts.every((host) => !host.includes('.') && !host.includes(':')) ? 'note' : OF_DISTANCE[farthest];
   if (!/^rediss/.test(url))
     diagnosis.find(level, 'no_tls', {
-      text: `Redis is spoken to without TLS, on another machine: ${hosts.join(', ')}.`,
-      cost: 'Whoever sits on the way reads accounts and the password, and can change answers.',
+      text: `The connection to Redis on another machine has no TLS: ${hosts.join(', ')}.`,
+      cost: 'An attacker on the network path can read accounts and the password, and change answers.',
       mend: `REDIS_URL=rediss${isCluster ? '-cluster' : ''}://…, with TLS at Redis (tls-port)`,
     });
   if (!hasPassword)
     diagnosis.find(level, 'no_password', {
       text: `REDIS_URL has no password for Redis on ${hosts.join(', ')}.`,
-      cost: 'Whoever reaches Redis can change every balance.',
+      cost: 'Anybody who reaches Redis can change every balance.',
       mend: 'A user for coinop in Redis (ACL SETUSER), and REDIS_URL=rediss://user:password@host:port',
     });
 }

@@ -2,8 +2,9 @@ import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
 import { nameOf } from '../../redis/shard.ts';
 
 /**
- * How a shell calls the Redis of REDIS_URL, so that a line of a finding can be pasted: `redis-cli -h 10.0.0.5 -p 6379 --askpass`, or
- * `redis-cli --cluster call 10.0.0.5:6379` for all nodes of a Cluster. Nobody sees a password: redis-cli asks for it.
+ * The command with which a shell calls the Redis of REDIS_URL, so that operators can paste it from a finding:
+ * `redis-cli -h 10.0.0.5 -p 6379 --askpass`, or `redis-cli --cluster call 10.0.0.5:6379` for all nodes of a Cluster. It does not contain
+ * the password: redis-cli asks for it.
  */
 export function clientOf(url: string): string {
   if (isClusterUrl(url)) return `${clusterClientOf(url)} call ${anyNodeOf(url)}`;
@@ -11,12 +12,12 @@ export function clientOf(url: string): string {
   return ['redis-cli', '-h', hostname.replaceAll(/^\[|\]$/g, ''), '-p', port === '' ? '6379' : port, ...wayIn(url)].join(' ');
 }
 
-/** `redis-cli --cluster`, for what concerns a Cluster as a whole. */
+/** `redis-cli --cluster`, for commands that concern the whole Cluster. */
 export function clusterClientOf(url: string): string {
   return ['redis-cli', ...wayIn(url), '--cluster'].join(' ');
 }
 
-/** A node to begin with: `10.0.0.5:6379`. */
+/** Any node of a Cluster: `10.0.0.5:6379`. */
 export function anyNodeOf(url: string): string {
   return nameOf(clusterSeedsOf(url).seeds[0]!);
 }
