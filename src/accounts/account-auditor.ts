@@ -34,12 +34,12 @@ async function checkStanding(id: string, look: Look): Promise<Finding[]> {
   const { target, guests, unreadable, deleted } = parseStanding(text);
   const findings: Finding[] = [];
   if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its standing has ${unreadable} unreadable lines.` });
-  // The guests of an account that is being erased become tombstones one by one.
+  // While an account is being erased, its guests become tombstones one by one.
   if (deleted !== undefined) return findings;
   if (target === undefined) {
     const others = (await look.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];
     for (const [index, other] of others.entries()) {
-      // A guest that was accepted a moment ago is still frozen. The queue of moves has to hold it then (`moveAuditor`).
+      // A guest that has just been accepted is still frozen. The queue of moves has to hold it (`moveAuditor`).
       if (leadsTo(parseStanding(other), id)) continue;
       const says = other === null ? 'has no standing' : `has the standing "${other.slice(0, 40)}"`;
       findings.push({ kind: 'half_move', subject, text: `Its standing names the guest ${guests[index]!.id}, which ${says}.` });
@@ -57,7 +57,7 @@ async function checkStanding(id: string, look: Look): Promise<Finding[]> {
 /** The list does not decide what a session may do. But an unreadable entry hides a session from its owner. */
 async function checkSessions(id: string, look: Look): Promise<Finding[]> {
   const subject = `account ${id}`;
-  // A list that somebody else made may be large.
+  // A list that another client wrote may be large.
   const count = (await look.ask('HLEN', sessionsKey(id))) as number;
   if (count > MOST_SESSIONS)
     return [{ kind: 'too_many_sessions', subject, text: `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.` }];

@@ -1,9 +1,9 @@
--- Events of an account, for scripts that decide what happened to it. Gives tell_event(). A change of coins is told by ledger.lua.
+-- Emits events of an account, for scripts that change it. Gives tell_event(). ledger.lua emits changes of coins.
 --
--- The number of an event is the seq of the account's last ledger entry plus the account's field `events`, which counts all events that are
--- no entries. So an entry of the ledger, the most frequent event, counts nothing beside itself.
+-- The number of an event is the seq of the account's last ledger entry plus the account's field `events`, which counts all other events. So
+-- a ledger entry, the most frequent event, needs no counter.
 
--- `words` is what the event tells, separated by blanks, or ''. The event of an account that has no fields has no number.
+-- `words` is the data of the event, separated by blanks, or ''. For an account without fields the event has no number.
 local function tell_event(id, letter, words)
   if not emits then return end
   local account, number = '{' .. id .. '}:account', '-'

@@ -1,7 +1,7 @@
 import { heldFields } from './fields.ts';
 
-/** Lua functions for scripts that tell events of an account. */
+/** Lua functions for scripts that emit events of an account. */
 export const accountEvents = new URL('account-events.lua', import.meta.url);
 
-/** The number of the account's events that are no ledger entries. A guest's goes with the guest: the account counts its own. */
+/** The number of the account's events other than ledger entries. In a move the guest's number is dropped: the account keeps its own. */
 export const eventFields = heldFields('own', 'events');

@@ -1,4 +1,4 @@
-/** Any key of the account. All of them share its hash tag, so that a Redis Cluster keeps them in one slot. @param name `ledger` */
+/** Any key of the account. All share the account's hash tag, so a Redis Cluster keeps them in one slot. @param name `ledger` */
 export function keyOfAccount(accountId: string, name: string): string {
   return `{${accountId}}:${name}`;
 }
@@ -15,7 +15,7 @@ export function accountKey(accountId: string): string {
 
 /**
  * Key of the account's standing: whether it may act, the generation of its sessions, the guests that moved into it. `standing.lua` has the
- * format. Most accounts have none. Its name ends with `moves` because it once told of moves alone.
+ * format. Most accounts have none. Its name ends with `moves` because it once recorded moves only.
  */
 export function standingKey(accountId: string): string {
   return `{${accountId}}:moves`;

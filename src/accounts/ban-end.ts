@@ -5,7 +5,7 @@ export interface BanEnd {
   readonly until: number | undefined;
 }
 
-/** @param text as scripts answer with it: 0 for a ban without an end */
+/** @param text from the answer of a script: 0 for a ban without an end */
 export function banEndOf(text: string): BanEnd {
   return { until: text === '0' ? undefined : Number(text) };
 }

@@ -1,4 +1,4 @@
--- Bans an account, in place of a ban that it has. Its generation and its guests stay.
+-- Bans an account, and replaces an earlier ban. Generation and guests stay.
 -- KEYS standing
 -- ARGV ban_end (0: never), since, reason (base64url, or -)
 -- Library standing.lua: standing_of
@@ -6,7 +6,7 @@
 -- Library account-events.lua: tell_event
 -- Answers banned moving moved(account that it moved into) deleted(time)
 --
--- A guest that is moving is not banned here: the account that it moves into would not be.
+-- A guest that is moving cannot be banned: its target account would not be banned.
 local state, detail = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 ban(standing, ban_end, since, reason)

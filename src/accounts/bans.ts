@@ -24,7 +24,7 @@ const unbanScript = defineScript({
   library: [standingLibrary, standingChanges],
 });
 
-/** The queue of accounts whose ban began or ended, or ends at the time at which they are due (`features/accounts/bans.ts`). */
+/** The queue of accounts whose ban has begun or ended, or will end when they are due (`features/accounts/bans.ts`). */
 export const BANS_DUE = 'bans:due';
 
 export interface BanOptions {
@@ -35,9 +35,9 @@ export interface BanOptions {
 }
 
 /**
- * Bans an account, also one that never was. From then on every call that acts for it is 403 `account_banned`, on every process, and its
- * connections in rooms lose their caller (`features/rooms/presence.ts`). Nothing of the account changes, and `Bans` hides its scores. A ban
- * that the account has is replaced.
+ * Bans an account, even if it does not exist yet. From then on every call that acts for it is 403 `account_banned`, on every process, and
+ * its connections in rooms lose their caller (`features/rooms/presence.ts`). The account's data does not change; `Bans` hides its scores.
+ * An earlier ban is replaced.
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export function ban(

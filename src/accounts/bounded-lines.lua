@@ -4,8 +4,8 @@ local MOST_LINES = 10
 -- As in purchase-expiry.ts.
 local RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS = 24 * 3600000, 2 * 60000
 
--- How much a line is worth at a time: lines that give access come first, then those that may give access again, then ended ones; among
--- equals the one that ends last. A line that gives access ends where `accessEnd` of purchase-expiry.ts lets it end.
+-- The worth of a line at a time: lines that give access come first, then lines that may give access again, then ended lines; among equals
+-- the line that ends last. `accessEnd` of purchase-expiry.ts defines when a line stops giving access.
 local function worth_of(line, at)
   local state, ends, renews, checked = string.match(line, '^%S+ (%S+) (%S+) (%S+) (%S+)')
   ends, checked = tonumber(ends) or 0, tonumber(checked) or 0
@@ -19,8 +19,8 @@ local function worth_of(line, at)
   return (is_paid or state == 'expired') and ends or 1e15 + ends
 end
 
--- Returns the ten lines that are worth most. `owned`, the set of all purchases of the account, lists the others from then on: a
--- purchase that a guest brought is listed nowhere else under the account.
+-- Returns the ten lines of the highest worth. From then on `owned`, the set of all purchases of the account, lists the others: a purchase
+-- that a guest brought is listed nowhere else under the account.
 local function bound_lines(lines, at, owned)
   if #lines <= MOST_LINES then return lines end
   local ranked = {}

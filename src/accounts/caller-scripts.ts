@@ -28,7 +28,7 @@ export interface ScriptCaller {
   readonly standingKey: string;
   /** Undefined without a session. */
   readonly signedOutKey: string | undefined;
-  /** True where no limit counts the account that a script creates, or where the limit has counted it already. */
+  /** True if no limit applies to the account that a script creates, or if the limit has already counted it. */
   readonly createsFreely: boolean;
   /** Reserves one creation for the caller's address. 0 on success, else milliseconds to wait. */
   reserveCreation(): number | Promise<number>;
@@ -54,9 +54,9 @@ export class CallerScripts extends ScriptRunner {
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
    * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account. If the
    * caller's account is moving, the script runs once the move is done or taken back.
-   * On a Cluster a script in another slot takes one more, where another primary serves it: the look at the caller.
+   * On a Cluster a script in a slot of another primary takes one more round trip, to check the caller.
    * @throws SessionEnded if the caller's session has ended; the script did nothing
-   * @throws SlotsApart if a script without a `looked` form lies on another primary than the caller; it did nothing
+   * @throws SlotsApart if a script without a `looked` form runs on another primary than the caller's; it did nothing
    * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
    * @throws Refusal `account_deleted`, `account_banned`; the script did nothing
    * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing
@@ -70,7 +70,7 @@ export class CallerScripts extends ScriptRunner {
   ): Promise<Answer<Word>> {
     const run = () => this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this));
     const { looked, slotOf } = script;
-    // One more `then` would let the answers of scripts overtake each other (board-cache.ts).
+    // No `async` here: one more `then` would let the answers of scripts overtake each other (board-cache.ts).
     if (looked === undefined || slotOf === 'caller' || !this.isOnCluster) return run();
     if (!this.areTogether(keys[slotOf], caller.standingKey)) return this.#lookThenAct(caller, looked, keys, args);
     return run().catch((error: unknown) => {
@@ -81,8 +81,8 @@ export class CallerScripts extends ScriptRunner {
   }
 
   /**
-   * Runs a script in another slot than the caller's. The caller is looked at first, so a session that was signed out before the call
-   * began is refused. One that is signed out between the look and the script is served: its request began before.
+   * Runs a script in another slot than the caller's. The caller is checked first, so a session that was signed out before the call is
+   * refused. A session that is signed out between the check and the script is served, because its request began before.
    */
   async #lookThenAct<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller,
@@ -102,8 +102,9 @@ export class CallerScripts extends ScriptRunner {
   }
 
   /**
-   * Runs a script of a server key in one round trip. No account is checked, opened or listed in, so the script must write nothing
-   * that needs one. It runs in the form for a caller in another slot, on one Redis too: that form has no keys of an account.
+   * Runs a script of a server key in one round trip. It checks, creates and lists in no account, so the script must not write anything
+   * that needs an account. It runs in the form for a caller in another slot, on a single Redis too, because that form has no keys of an
+   * account.
    */
   runWithoutAccount<Key extends string, Argument extends string, Word extends string>(
     { looked, name }: Script<Key, Argument, Word>,
@@ -125,7 +126,7 @@ export class CallerScripts extends ScriptRunner {
   }
 }
 
-/** The caller's part in one call of a script: what it may create, and the answers that concern the caller. */
+/** The caller's part in one call of a script: creations, and answers about the caller. */
 abstract class CallOfCaller implements PrologueCall {
   abstract readonly callerKey: string | undefined;
   protected readonly caller: ScriptCaller;
@@ -146,7 +147,7 @@ abstract class CallOfCaller implements PrologueCall {
   /** Whether the call has to run again after this word, and `prepareRepeat` before it. */
   protected abstract isRepeated(word: string): boolean;
 
-  /** @throws the error for the script's caller, if the word refuses the caller */
+  /** @throws the error for the script's caller, if the answer refuses the caller */
   protected check(_answer: readonly string[]): void {}
 
   read(answer: string[] | Error): string[] | undefined {
@@ -214,10 +215,10 @@ class CallerCall extends CallOfCaller {
     return this.#isMoving ? this.#helpMove() : super.prepareRepeat();
   }
 
-  /** The script did nothing, so whatever the help fails of, the call's outcome is known. */
+  /** The script did nothing, so the outcome of the call is known even if the help fails. */
   async #helpMove(): Promise<void> {
     try {
-      if (++this.#helps > MOST_HELPS) throw new Error('the account is moving again and again');
+      if (++this.#helps > MOST_HELPS) throw new Error('the account keeps moving');
       await this.scripts.helpMove(accountOfKey(this.caller.standingKey));
     } catch (error) {
       this.giveBack();
@@ -226,10 +227,10 @@ class CallerCall extends CallOfCaller {
   }
 }
 
-/** A guest's refused move may be followed by its next one. So many in the time of one call are no accident. */
+/** After a refused move a guest may begin another one. More moves than this during one call are not plausible. */
 const MOST_HELPS = 5;
 
-/** A call in another slot: it brings what the look found, and opens the account where the script needs it. */
+/** A call in another slot. It passes on the result of the check, and creates the account if the script needs it. */
 class LookedCall extends CallOfCaller {
   override readonly callerKey = undefined;
   readonly #movedIn: string;
@@ -240,7 +241,7 @@ class LookedCall extends CallOfCaller {
 
   /**
    * @param looked the answer of `look.lua`
-   * @param open opens the account and lists in it what the script will write
+   * @param open creates the account, and lists in it the object that the script will write
    */
   constructor(
     caller: ScriptCaller,
@@ -265,13 +266,13 @@ class LookedCall extends CallOfCaller {
 
   override async prepareRepeat(): Promise<void> {
     if (this.#isOpen === '1') return super.prepareRepeat();
-    // The creation of the account counts for everything that this call creates, as it does where one script makes both.
+    // The creation of the account covers everything that this call creates, as if one script did both.
     if ((await this.#open()) === 'created') this.creation = 'free';
     this.#isOpen = '1';
   }
 }
 
-/** A call of a `looked` script as if for an account that is open and into which no guest moved. */
+/** A call of a `looked` script, as if for an open account without guests. */
 class CallWithoutAccount implements PrologueCall {
   readonly callerKey = undefined;
   readonly #opens: boolean;
@@ -293,8 +294,8 @@ class CallWithoutAccount implements PrologueCall {
   async prepareRepeat(): Promise<void> {}
 }
 
-/** Stands before the word of a script that created the account (`prologue-open.lua`). */
+/** Prefix of the word of a script that created the account (`prologue-open.lua`). */
 const CREATED = '+';
 
-/** Before the word of a script that used the reserved creation for something else: a board's first score. */
+/** Prefix of the word of a script that used the reserved creation for something else, such as a board's first score. */
 const CREATION_USED = '*';

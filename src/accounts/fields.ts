@@ -1,13 +1,13 @@
 import { pairsOf } from '../redis/pairs.ts';
 /**
- * What an account keeps of a field when a guest that has the field too moves into it:
- * - `own`: its own value, or none. The guest's value goes with the guest.
- * - `earlier`, `later`: the earlier or later of both times, in milliseconds since 1970. If one account has none, the other's.
+ * The value of an account's field after a guest that has the field too moved into it:
+ * - `own`: the account's value, or none. The guest's value is dropped.
+ * - `earlier`, `later`: the earlier or later of both times, in milliseconds since 1970. If one account has none, the other's time.
  * - `purchase_lines`: the lines of both, as many as `bounded-lines.lua` allows.
  */
 export type MergeRule = 'own' | 'earlier' | 'later' | 'purchase_lines';
 
-/** Fields of the account's hash that change together. The first one decides about all of them when a guest moves in. */
+/** Fields of the account's hash that change together. In a move the first field decides for all of them. */
 export interface HeldFields<Name extends string = string> {
   readonly names: readonly [Name, ...Name[]];
   readonly merge: MergeRule;
@@ -40,7 +40,7 @@ export function timeOf(field: string | undefined): number | undefined {
   return field === '' || field === undefined ? undefined : Number(field);
 }
 
-/** A time in milliseconds since 1970, also as a field of an account has it, as ISO 8601. Undefined for a field that was never set. */
+/** Milliseconds since 1970, as a number or as the text of an account's field, in ISO 8601. Undefined for a field that was never set. */
 export function isoTime(field: string | number | undefined): string | undefined {
   return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
 }

@@ -30,8 +30,8 @@ const dropHeld = defineScript({
 });
 
 /**
- * The content of a set or a hash of an account, in parts. A small one is one part. A part may be empty.
- * @param name of the key, as of `HeldKey`
+ * The content of a set or a hash of an account, in parts. A small one comes in one part. A part may be empty.
+ * @param name of the key, as in `HeldKey`
  * @returns members, or field, value, field, value …
  */
 export async function* heldParts(accountId: string, name: string, scripts: ScriptRunner) {
@@ -44,7 +44,7 @@ export async function* heldParts(accountId: string, name: string, scripts: Scrip
   }
 }
 
-/** Joins a set or a hash of a guest that moved with that of the account. May be repeated, and stop anywhere. */
+/** Joins a set or a hash of a moved guest with that of the account. Safe to repeat, and to stop anywhere. */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
   const keys = { held: keyOfAccount(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {

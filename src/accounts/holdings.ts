@@ -7,64 +7,64 @@ import type { FieldValues, HeldFields } from './fields.ts';
 import type { Standing } from './standing.ts';
 
 /**
- * What a feature keeps of an account, and what becomes of it when the account moves, is deleted, exported, shown to an operator or
- * audited. `src/holdings.ts` lists all holdings. A test fails for a key or a field of an account that none of them has.
+ * The data that a feature keeps of an account, and how it is moved, deleted, exported, shown to operators and audited. `src/holdings.ts`
+ * lists all holdings. A test fails for a key or a field of an account that no holding names.
  */
 export interface Holding {
-  /** What is kept, for people: `scores`. No two holdings have the same name. */
+  /** The name of the data, for people: `scores`. No two holdings have the same name. */
   readonly name: string;
   readonly fields?: readonly HeldFields[];
   readonly keys?: readonly HeldKey[];
   /**
-   * Hands over to an account what a guest that moved into it has in other slots, or in keys that do not simply join. May be repeated,
-   * and stop anywhere.
-   * @returns whether more may arrive under the guest's name. Then all holdings are called again, LATE_MS later, with `isLast`
+   * Moves data of a guest to its account: data in other slots, or in keys that cannot simply be joined. Safe to repeat, and to stop
+   * anywhere.
+   * @returns whether more data may arrive under the guest's name. If so, all holdings are called again LATE_MS later, with `isLast`
    */
   readonly handOver?: (move: Handover, parts: HoldingParts) => Promise<boolean>;
-  /** Erases what a deleted account has in other slots, or what is too large for one script. May be repeated, and stop anywhere. */
+  /** Erases data of a deleted account in other slots, or data that is too large for one script. Safe to repeat, and to stop anywhere. */
   readonly erase?: (account: DeletedAccount, parts: HoldingParts) => Promise<void>;
-  /** Hides from others what they see of a banned account, or shows it again. May be repeated, and stop anywhere. */
+  /** Hides a banned account's data from others, or shows it again. Safe to repeat, and to stop anywhere. */
   readonly hide?: (account: { readonly accountId: string; readonly isBanned: boolean }, parts: HoldingParts) => Promise<void>;
-  /** What its owner gets in the export. */
+  /** The data in the owner's export. */
   readonly exported?: Exported;
-  /** What an operator sees of one account. */
+  /** The data that an operator sees of one account. */
   readonly shown?: Shown;
-  /** Checks what is kept, for an audit. A new one for each audit. */
+  /** Checks of the data in an audit. Each audit gets new ones. */
   readonly auditors?: () => readonly Auditor[];
 }
 
-/** What holdings work with. The operator's tool has no more of a service than this. */
+/** The environment of holdings. The operator's tool has no other parts of a service. */
 export interface HoldingParts {
   readonly scripts: CallerScripts;
   readonly config: Pick<Config, 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
-  /** Tells for each game whether the lower (`asc`) or the higher (`desc`) score is the better one. */
+  /** Gives for each game whether the lower (`asc`) or the higher (`desc`) score is better. */
   readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** A key of the account, behind `{<account id>}:`. */
+/** A key of the account, without the prefix `{<account id>}:`. */
 export interface HeldKey {
-  /** A pattern where an account may have several: `/seats:\d+/`. */
+  /** A pattern if an account may have several such keys: `/seats:\d+/`. */
   readonly name: string | RegExp;
-  /** Of a pattern: the names by which the keys are found, joined and deleted now. Left out: `erase` deletes the keys, or they expire. */
+  /** For a pattern: the names under which the keys are found, joined and deleted. Left out: `erase` deletes the keys, or they expire. */
   readonly namesAt?: (now: number) => readonly string[];
-  /** Whether the audit names a key that expires, or one that never does. Left out: an auditor of the holding knows. */
+  /** Whether the audit reports a key that expires, or one that never expires. Left out: an auditor of the holding checks that. */
   readonly life?: KeyLife;
   /**
-   * When the guest has moved into an account:
-   * - `joins`: the account's set or hash gets what it lacks, and the guest's is deleted. The key of the account gets no expiry from the guest's.
-   * - `goes`: deleted.
-   * - `stays`: under the guest's name, which other data still uses.
-   * - `handed_over`: the holding's `handOver` takes it over and deletes it.
+   * After a guest moved into an account, the guest's key:
+   * - `joins`: the account's set or hash gets the missing members, and the guest's key is deleted. Its expiry is not taken over.
+   * - `goes`: is deleted.
+   * - `stays`: stays under the guest's name, which other data still uses.
+   * - `handed_over`: is taken over and deleted by the holding's `handOver`.
    */
   readonly whenMoved: 'joins' | 'goes' | 'stays' | 'handed_over';
   /**
-   * When the account is deleted:
-   * - `goes`: once everything else is erased.
-   * - `goes_last`: with the last look, because it tells where else the account may have something that arrives late.
-   * - `erased`: by the holding's `erase`.
-   * - `stays`: or expires.
+   * When the account is deleted, the key:
+   * - `goes`: is deleted once everything else is erased.
+   * - `goes_last`: is deleted in the last step, because it shows where data of the account may still arrive late.
+   * - `erased`: is deleted by the holding's `erase`.
+   * - `stays`: stays, or expires.
    */
   readonly whenDeleted: 'goes' | 'goes_last' | 'erased' | 'stays';
 }
@@ -72,13 +72,13 @@ export interface HeldKey {
 export interface Handover {
   readonly guestId: string;
   readonly accountId: string;
-  /** Nothing of the guest can arrive any more. */
+  /** No data of the guest can arrive any more. */
   readonly isLast: boolean;
 }
 
 export interface DeletedAccount {
   readonly accountId: string;
-  /** The account and, for a guest, the account that it moved into: things of the guest may be filed under that account by now. */
+  /** The account and, for a guest, the account that it moved into: the guest's data may be under that account by now. */
   readonly owners: readonly string[];
   /** The guests that moved into the account. They are deleted with it, each by a call of its own. */
   readonly guests: readonly string[];
@@ -100,9 +100,9 @@ export interface ExportedAccount {
 export interface Exported {
   /** Fields of the reply of `GET /v1/account/export`. Each is optional: a page has some of them. */
   readonly shape: z.ZodRawShape;
-  /** What the first page has. */
+  /** Fields of the first page. */
   readonly first?: (account: ExportedAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
-  /** What may be too much for the first page. */
+  /** Data that may be too much for the first page. */
   readonly pages?: ExportPages;
 }
 
@@ -121,7 +121,7 @@ export interface ExportPart {
   readonly lists: Readonly<Record<string, readonly unknown[]>>;
   /** The place of the next part. Undefined: this is the last one. */
   readonly next: string | undefined;
-  /** What the part cost, in looks at one thing. A page of the export has a bound of them; Infinity ends it. */
+  /** The cost of the part, in reads of one object. A page of the export has a bound of reads; Infinity ends it. */
   readonly looks: number;
 }
 
@@ -131,7 +131,7 @@ export interface ShownAccount {
   readonly owners: readonly [accountId: string, ...guests: string[]];
   readonly fields: FieldValues;
   readonly standing: Standing;
-  /** A time about which the operator asks, in milliseconds since 1970. */
+  /** The time about which the operator asks, in milliseconds since 1970. */
   readonly at: number | undefined;
 }
 

@@ -9,7 +9,7 @@ export const InstallId = z
 /** For endpoints: a session or the header x-install-id may name the caller instead. */
 export const OptionalInstallId = InstallId.optional();
 
-/** An accountId as this service gives it. */
+/** The format of this service's accountIds. */
 export const ACCOUNT_ID = /^[\w-]{22}$/;
 
 export const AccountId = z.string().meta({ description: 'The account, for its owner only.', example: 'BQ5v1mHk2nYtZ8cXw0aLpR' });
@@ -27,7 +27,7 @@ export function accountIdOf(installId: string): string {
  * @param ordinal how many accounts of the user were deleted before this one
  */
 export function storeAccountIdOf(store: string, subject: string, ordinal = 0): string {
-  // No subject has a blank.
+  // A subject contains no blank, so the prefix is unambiguous.
   const nth = ordinal === 0 ? '' : `${ordinal} `;
   return hash('sha256', `coinop:${store}:${nth}${subject}`, 'base64url').slice(0, 22);
 }

@@ -1,4 +1,4 @@
--- Writes a deleted account into the index of tombstones. A time that it has there stays.
+-- Adds a deleted account to the index of tombstones. If it is already there, its time stays.
 -- KEYS tombstones
 -- ARGV account_id, at
 -- Answers indexed

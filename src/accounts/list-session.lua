@@ -1,11 +1,11 @@
--- Lists a session that is about to be handed over, unless its account is closed or the session has ended already.
+-- Lists a session before its token is handed out, unless the account is closed or the session has already ended.
 -- KEYS standing, sessions
 -- ARGV id, kind, created_at, ends_at, user_agent, life_seconds
 -- Library standing.lua: standing_of
 -- Library session-list.lua: list_session
 -- Answers open closed moving
 --
--- The sign-in that hands the session over has looked at the ban of the account.
+-- This does not check for a ban: the sign-in that hands out the session has done so.
 local state, _, generation = standing_of(standing)
 if state == 'moving' then return {'moving'} end
 if state == 'moved' or state == 'deleted' then return {'closed'} end

@@ -12,7 +12,7 @@ local function open_account(account, creation_barred)
   return true
 end
 local function is_proven(account) return redis.call('HEXISTS', account, 'installVerifiedAt') == 1 end
--- Lists in a set of the account what the script is about to write in another slot. `kept_seconds` is nil for a set that never expires.
+-- Adds an object that the script is about to write in another slot to a set of the account. `kept_seconds`: nil if the set never expires.
 local function list_in_account(index, member, kept_seconds)
   redis.call('SADD', index, member)
   if kept_seconds then redis.call('EXPIRE', index, kept_seconds) end

@@ -1,4 +1,4 @@
--- Opens the caller's account for a script that runs in another slot, and lists in it what the script will write.
+-- Creates the caller's account for a script that runs in another slot, and lists in it the object that the script will write.
 -- KEYS index
 -- ARGV member (or ''), kept_seconds (or '': for ever)
 -- Prologue prologue-open.lua: account, open_account, list_in_account, answer

@@ -4,10 +4,10 @@ import { FORBIDDEN_IN_NAMES } from './player-name.ts';
 /** Characters of the reason that an operator gives for a change. */
 export const MAX_REASON_LENGTH = 120;
 
-/** The longest text before it is trimmed: it is bounded before the work. */
+/** The longest text before trimming. The bound is checked before any work. */
 const MOST_RAW = 1024;
 
-/** Text that ledgers and logs keep and that operators' tables show: trimmed, in Unicode's form NFC, without control characters. */
+/** Text for ledgers, logs and operators' tables: trimmed, in Unicode's form NFC, without control characters. */
 export const plainText = (most: number) =>
   z
     .string()

@@ -1,12 +1,11 @@
--- Refuses a session that ended, and an account that moved, is moving, is banned or was deleted. Most accounts have no record of their
--- standing, and most sessions no mark: then the check costs one command. The script that follows sees the locals `moved_in` and
--- `generation`.
+-- Refuses an ended session, and an account that moved, is moving, is banned or was deleted. Most accounts have no record of their standing,
+-- and most sessions no mark; then the check costs one command. The script that follows sees the locals `moved_in` and `generation`.
 -- KEYS standing, signed_out
 -- ARGV -
 -- Library standing.lua: standing_of, session_generation
 -- Answers session_ended sign_in_required account_deleted account_banned(end, 0 without one) moving
 --
--- Where the answer is `moving`, the service finishes the move and repeats the call (`helpMove`).
+-- After the answer `moving` the service finishes the move and repeats the call (`helpMove`).
 local moved_in, generation = '', '0'
 if standing ~= '' and (signed_out == '' and redis.call('EXISTS', standing) or redis.call('EXISTS', standing, signed_out)) > 0 then
   if signed_out ~= '' and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end

@@ -1,6 +1,5 @@
 -- Lets a script create the caller's account at its first write. A script calls `open_account(account, creation_barred)` before it
--- writes, and answers {'rate_limited'} if that returns false. It returns `answer(word, …)` instead of {word, …} for anything it
--- wrote.
+-- writes, and answers {'rate_limited'} if that returns false. After a write it returns `answer(word, …)` instead of {word, …}.
 -- KEYS account
 -- ARGV creation_barred
 -- Library account-events.lua: tell_event
@@ -8,6 +7,6 @@
 -- Answers rate_limited
 --
 -- `creation_barred` is '1' if a creation has to be reserved for the caller's address first. A plus before the word tells the
--- service that the script created the account, and used the reserved creation; an asterisk that it used the creation for something
--- else. Without them, the first requests of one install, sent at the same time, would count as several accounts.
+-- service that the script created the account with the reserved creation; an asterisk, that it used the creation for something
+-- else. Without them, simultaneous first requests of one install would count as several accounts.
 account_created, creation_used = false, false

@@ -1,11 +1,11 @@
--- Takes the place of prologue-open.lua in a script that runs in another slot than the caller's account. The service opens the
--- account there when the script answers {'rate_limited'}, and runs the script again.
+-- Replaces prologue-open.lua in a script that runs in another slot than the caller's account. When the script answers {'rate_limited'}, the
+-- service creates the account in its slot, and runs the script again.
 -- KEYS -
 -- ARGV is_open, creation_barred, proven
 -- Library account-events.lua: tell_event
 -- Library opened-account-library.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --
--- `is_open` is '1' once the account exists and lists what the script will write. `creation_barred` as in prologue-open.lua.
+-- `is_open` is '1' once the account exists and lists the object that the script will write. `creation_barred` as in prologue-open.lua.
 local account = ''
 account_created, creation_used, account_is_open, account_is_proven = false, false, is_open == '1', proven == '1'

@@ -1,5 +1,5 @@
--- Takes the place of prologue-check.lua in a script that an operator runs: refuses no account, so that an operator can look at one that
--- is banned or moving.
+-- Replaces prologue-check.lua in a script that an operator runs. It refuses no account, so that operators can look at a banned or moving
+-- account.
 -- KEYS standing, signed_out
 -- ARGV -
 -- Library standing.lua: standing_of

@@ -2,7 +2,7 @@ import { definePrologue } from '../redis/script.ts';
 import { accountEvents } from './account-events.ts';
 import { standingLibrary } from './standing.ts';
 
-/** For a script that acts for a caller: refuses an ended session, and an account that is not open, before the script does anything. */
+/** For scripts that act for a caller: refuses an ended session, and an account that is not open, before the script does anything. */
 export const checksCaller = definePrologue({
   file: new URL('prologue-check.lua', import.meta.url),
   keys: ['standing', 'signedOut'],

@@ -1,4 +1,4 @@
--- Reads the caller's listed sessions that live.
+-- Reads the caller's listed sessions that have not ended.
 -- KEYS sessions
 -- ARGV -
 -- Prologue prologue-check.lua: generation

@@ -1,4 +1,4 @@
--- Tells whether an account is open, banned, deleted, moved into another one, or about to.
+-- Reads whether an account is open, banned, deleted, moving into another one, or moved.
 -- KEYS standing
 -- ARGV -
 -- Library standing.lua: standing_of

@@ -1,15 +1,15 @@
 -- The list of an account's sessions: a hash of session id → "<kind> <created at> <last seen at> <ends at> <user agent>", times in
--- milliseconds since 1970. An entry only describes its session. The generation and the mark of a session say whether it lives,
--- so nothing that ends a session has to write here. The kinds are `store`, `pairing`, and `passed`: a pairing that was claimed with the
--- session of another pairing. Gives end_session(), parse_session(), is_live_session(), list_session().
+-- milliseconds since 1970. An entry only describes its session: the generation and the mark of a session decide whether it has ended,
+-- so ending a session needs no write here. The kinds are `store`, `pairing`, and `passed`: a pairing that was claimed with the session of
+-- another pairing. Gives end_session(), parse_session(), is_live_session(), list_session().
 
--- Enough for one person's browsers. One more ends another (make_room), so that no listed session lives on unseen.
+-- Enough for one person's browsers. One session more ends another one (make_room), so that no session goes on without being listed.
 local MOST_SESSIONS = 50
 
--- "{<account>}:sessions" without "sessions", and "out:<session>" behind it.
+-- "{<account>}:sessions" with "out:<session>" in place of "sessions".
 local function mark_of_session(sessions, id) return string.sub(sessions, 1, -9) .. 'out:' .. id end
 
--- Ends a session for every process at once. The channel `standings` tells each to take the caller from the session's room connections.
+-- Ends a session in every process at once. On the channel `standings` each process learns to drop the caller from room connections.
 local function end_session(mark, life_seconds)
   if redis.call('SET', mark, '', 'EX', life_seconds, 'NX') then announce('standings', string.match(mark, '^{(.-)}')) end
 end
@@ -23,8 +23,8 @@ local function is_live_session(sessions, id, text, generation)
     and redis.call('EXISTS', mark_of_session(sessions, id)) == 0
 end
 
--- Drops entries of sessions that have ended. If there are still too many, ends the oldest that a pairing passed on, else the oldest of
--- this kind, else the oldest of all. So a thief who claims one pairing with the session of another ends the thief's own sessions first.
+-- Drops entries of ended sessions. If there are still too many, ends the oldest `passed` session, else the oldest of this kind, else the
+-- oldest of all. So a thief who claims pairings with the session of another pairing first ends the thief's own sessions.
 local function make_room(sessions, id, kind, generation, life_seconds)
   local entries, live, oldest, oldest_at = redis.call('HGETALL', sessions), 0, {}, {}
   local function meet(group, other, created_at)
@@ -49,7 +49,7 @@ local function make_room(sessions, id, kind, generation, life_seconds)
   end_session(mark_of_session(sessions, ended), life_seconds)
 end
 
--- Lists a session of the account's present generation, or describes it anew. One that has ended is not listed.
+-- Lists a session of the account's current generation, or updates its entry. An ended session is not listed.
 local function list_session(sessions, generation, id, kind, created_at, seen_at, ends_at, user_agent, life_seconds)
   if redis.call('EXISTS', mark_of_session(sessions, id)) == 1 then return end
   redis.call('HSET', sessions, id, table.concat({kind, created_at, seen_at, ends_at, user_agent}, ' '))

@@ -6,25 +6,25 @@ import { standingKey } from './account-keys.ts';
 import { runWhereItIs } from './standing-look.ts';
 import { checksCaller, refusesNobody } from './prologues.ts';
 
-/** The pages tell operators to keep an old key of SESSION_KEYS for as long: 30 days. */
+/** 30 days. The docs tell operators to keep an old key of SESSION_KEYS for this long. */
 export const SESSION_LIFE_MS = 30 * 86_400_000;
 
-/** What started a session: an installId, a pairing, or a sign-in with the app store. */
+/** How a session started: by an installId, a pairing, or a sign-in with the app store. */
 export type SessionKind = 'login' | 'pairing' | 'store';
 
 /**
  * The kinds that `list-session.lua` lists. A login writes nothing, so it is not listed. `passed`: a pairing that was claimed with the
- * session of another pairing. The owner of the account sees no difference, but where a list is full, those end first.
+ * session of another pairing. The owner of the account sees no difference, but when a list is full, these sessions end first.
  */
 export type ListedKind = Exclude<SessionKind, 'login'> | 'passed';
 
-/** Sessions that a list holds, as `session-list.lua` has it. */
+/** Most sessions in a list, as in `session-list.lua`. */
 export const MOST_SESSIONS = 50;
 
-/** Characters of the User-Agent header that are kept. A person reads them, and would not read more. */
+/** Characters of the User-Agent header that are kept, for people to read. */
 export const USER_AGENT_LIMIT = 200;
 
-/** How often a session that calls all the time is noted as seen. */
+/** Shortest time between two updates of a session's last use. */
 const REST_MS = 3_600_000;
 
 /** The file with the Lua of the list. */
@@ -80,7 +80,7 @@ export interface NewSession {
 }
 
 /**
- * Lists a session before it is handed over, so that no session of these kinds lives unseen. To list it again changes nothing.
+ * Lists a session before its token is handed out, so that every session of these kinds is listed. Listing it again changes nothing.
  * @returns `closed`: the account moved or was deleted
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
@@ -109,8 +109,8 @@ interface Seen {
 }
 
 /**
- * Notes that the caller's session was seen, at most once an hour. A renewed token may be handed over only after this: it lives longer
- * than the entry did. Lists a session that an older version started. Does nothing for a login.
+ * Records the use of the caller's session, at most once an hour. This must happen before a renewed token is handed out, because the token
+ * outlives the old entry. Lists a session that an older version started. Does nothing for a login.
  * @throws as `runAs`
  */
 export async function noteSession(
@@ -143,14 +143,14 @@ export interface ListedSession {
   readonly id: string;
   readonly kind: SessionKind;
   readonly createdAt: number;
-  /** To the hour. */
+  /** Accurate to the hour. */
   readonly lastSeenAt: number;
   readonly endsAt: number;
-  /** What the browser said it is: any text. */
+  /** The browser's User-Agent: any text. */
   readonly userAgent: string;
 }
 
-/** The caller's listed sessions that live, in no order. */
+/** The caller's listed sessions that have not ended, in no order. */
 export async function listedSessions(
   caller: ScriptCaller & { readonly accountId: string },
   { scripts }: { readonly scripts: CallerScripts },
@@ -159,7 +159,7 @@ export async function listedSessions(
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 
-/** As `listedSessions`, whether or not the account may act. @param operator stands for the account */
+/** As `listedSessions`, even if the account may not act. @param operator in place of the account's caller */
 export async function sessionsForOperator(
   operator: ScriptCaller & { readonly accountId: string },
   { scripts }: { readonly scripts: CallerScripts },
@@ -168,7 +168,7 @@ export async function sessionsForOperator(
   return pairsOf(words).flatMap(([id, text]) => parseSession(id, text) ?? []);
 }
 
-/** An entry of the list, as `session-list.lua` writes it. Undefined: it is none. */
+/** Parses an entry of the list, as `session-list.lua` writes it. Undefined: the text is not an entry. */
 export function parseSession(id: string, text: string): ListedSession | undefined {
   const [, kind, createdAt, lastSeenAt, endsAt, userAgent = ''] = /^(pairing|passed|store) (\d+) (\d+) (\d+) (.*)$/s.exec(text) ?? [];
   if (kind === undefined) return undefined;

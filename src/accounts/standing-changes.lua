@@ -1,7 +1,7 @@
--- Changes of an account's standing, and what scripts ask before such a change. standing.lua describes the record. These functions are
--- no part of standing.lua, because each function there costs a batch of coin operations 45 ns.
+-- Changes of an account's standing, and checks before such a change. standing.lua describes the record. These functions are not in
+-- standing.lua, because each function there costs a batch of coin operations 45 ns.
 -- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
--- keep_tombstone() and add_guest(). Those that write check nothing.
+-- keep_tombstone() and add_guest(). Functions that write check nothing.
 
 -- As `standing.ts` parses it.
 local function record_of(standing) return redis.call('GET', standing) or '' end
@@ -9,8 +9,8 @@ local function record_of(standing) return redis.call('GET', standing) or '' end
 -- Returns move id, account id, store and day of a guest that is moving.
 local function move_of(standing) return string.match(redis.call('GET', standing), '^~(%S+) (%S+) (%S+) (%S+)\n') end
 
--- Whether the guest is frozen for this move. Every step on the guest's side asks it: a helper may come late, when the guest has thawed,
--- is frozen for another move, or has moved.
+-- Whether the guest is frozen for this move. Every step on the guest's side must check it: a helper may be late, when the guest has already
+-- been thawed, is frozen for another move, or has moved.
 local function is_frozen(standing, move_id)
   local begin = '~' .. move_id .. ' '
   return redis.call('GETRANGE', standing, 0, #begin - 1) == begin
@@ -23,7 +23,7 @@ local function write_standing(standing, record)
   if record == '' then redis.call('DEL', standing) else redis.call('SET', standing, record) end
 end
 
--- Every process subscribes to `standings` and takes the caller from the account's room connections (features/rooms/presence.ts).
+-- Every process subscribes to `standings`, and drops the caller from the account's room connections (features/rooms/presence.ts).
 local function tell_processes(standing) announce('standings', string.match(standing, '^{(.-)}')) end
 
 -- Returns the line of the ban, '' without one, and what follows it.
@@ -40,7 +40,7 @@ end
 -- Gives a frozen guest its record from before the freeze.
 local function thaw(standing) write_standing(standing, string.match(redis.call('GET', standing), '^[^\n]*\n(.*)$')) end
 
--- Replaces a ban that the account has.
+-- Replaces an earlier ban.
 local function ban(standing, ban_end, since, reason)
   local _, behind = split_ban(record_of(standing))
   redis.call('SET', standing, string.format('!%s %s %s\n', ban_end, since, reason) .. behind)
@@ -69,7 +69,7 @@ local function mark_moved(standing, target_id)
   tell_processes(standing)
 end
 
--- The record that the account had stays behind the mark: it names the guests that are left to erase.
+-- The account's record stays after the mark, because it names the guests that still have to be erased.
 local function mark_deleted(standing, at)
   local record = record_of(standing)
   if string.sub(record, 1, 1) == '>' then record = '' end
@@ -77,7 +77,7 @@ local function mark_deleted(standing, at)
   tell_processes(standing)
 end
 
--- Leaves nothing but the time of the deletion.
+-- Keeps only the time of the deletion.
 local function keep_tombstone(standing, at) redis.call('SET', standing, '=' .. at) end
 
 -- Adds a guest whose ledger ends with the entry `last_seq`. `number` is 1 for the first guest of the account.

@@ -21,7 +21,7 @@ export type StandingLook =
   | { readonly word: 'banned'; readonly ban: BanEnd }
   | { readonly word: 'moved'; readonly target: string };
 
-/** Looks at the standing of one account. A script that works on another thing (a room, a purchase) does not see it. */
+/** Reads the standing of one account, for scripts on other objects (a room, a purchase), which cannot read it. */
 export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<StandingLook> {
   const [word, detail = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
   if (word === 'moved') return { word, target: detail };
@@ -30,21 +30,22 @@ export async function standingOf(accountId: string, scripts: ScriptRunner): Prom
 }
 
 /**
- * On a Cluster a script in another slot than the account's runs after a look at the account. So it may write after the account moved or
- * was deleted, though no later than this, in milliseconds: a request lives some seconds.
+ * On a Cluster a script in another slot runs some time after the check of the account. So it may still write after the account moved or was
+ * deleted, but no later than this, in milliseconds: a request lasts some seconds.
  */
 export const LATE_MS = 60_000;
 
 /**
- * Looks after which an account counts as still moving. It moves once, and each wait ends its move or takes it back: more are no accident.
+ * Checks after which an account counts as still moving. An account moves once, and each wait ends its move or takes it back, so more checks
+ * would not help.
  */
 export const MOST_FOLLOWED = 4;
 
 /**
- * Acts on an account where it is: a move under way is finished or taken back first, and one that is done is followed.
+ * Acts on an account, or on the account that it moved into. An unfinished move is finished or taken back first.
  * @param act does nothing to an account that is moving or has moved
- * @param whereIs tells from what the act found where the account is now. Undefined: it neither moves nor has moved
- * @returns what the act found, and the account: of a guest that moved, the one that it moved into
+ * @param whereIs gives, from the result of `act`, where the account is now. Undefined: it neither moves nor has moved
+ * @returns the result of `act`, and the account: for a guest that moved, its target
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export async function follow<Found>(
@@ -76,16 +77,16 @@ function stillMoving(cause?: unknown): Refusal {
   return refuse('store_unavailable', { message: 'The account is moving into another one: try again.', retryAfterMs: 1000 }, cause);
 }
 
-/** The answer of a script, and the account on which it acted: for a guest that moved, the one that it moved into. */
+/** The answer of a script, and the account on which it acted: for a guest that moved, its target. */
 export interface ActedOn<Word> {
   readonly word: Word;
-  /** What the script answered behind its word. */
+  /** The rest of the script's answer, after its word. */
   readonly figures: readonly string[];
   readonly accountId: string;
 }
 
 /**
- * Runs a script for an account where the account is.
+ * Runs a script for an account, or for the account that it moved into.
  * @param run the script: it answers `moving`, or `moved` and the target, and then did nothing
  * @throws as `follow`
  */
@@ -101,7 +102,7 @@ export async function runWhereItIs<Word extends string>(
   return { word: word as Exclude<Word, 'moving' | 'moved'>, figures, accountId: id };
 }
 
-/** The standing of an account where it is now: its own, or that of the account that it moved into. @throws as `follow` */
+/** The standing of an account, or of the account that it moved into. @throws as `follow` */
 export async function settled(
   accountId: string,
   scripts: CallerScripts,

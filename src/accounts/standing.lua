@@ -1,16 +1,16 @@
--- The standing of an account: whether it is open, banned, on its way into another account, there, or deleted; the generation of its
--- sessions; the guests that moved into it. Only this file, standing-changes.lua and standing.ts know how Redis keeps it. Takes the key,
+-- The standing of an account: whether it is open, banned, moving into another account, moved, or deleted; the generation of its sessions;
+-- the guests that moved into it. Only this file, standing-changes.lua and standing.ts know the format in Redis. Functions take the key,
 -- `standing`, or the lines of the guests, `moved_in`.
 -- Gives standing_of(), session_generation(), has_guest(), guest_set(), count_guests(), has_filed_guest() and unfiled_guests().
 --
--- Most accounts have no record. That of an account that moved is ">account id". Any other has these parts, in this order, and of them
--- only those that the account needs:
---   =<time>              deleted. While the account is being erased, a line break and the record that it had follow
+-- Most accounts have no record. The record of an account that moved is ">account id". Any other record has these parts, in this order, if
+-- the account needs them:
+--   =<time>              deleted. While the account is being erased, a line break and its old record follow
 --   ~<move id> <account id> <store> <day>\n
 --                        a guest on its way into the account. Nothing may write to the guest until the move is done or taken back
 --   !<end or 0> <since> <reason or ->\n
---                        banned. After the end the line counts for nothing
---   #<generation>\n      how often all sessions were ended together: those of earlier generations have ended
+--                        banned. After the end the line is ignored
+--   #<generation>\n      how often all sessions were ended together: sessions of earlier generations have ended
 --   <account id> <ledger entries>=\n
 --                        a guest that moved in, whose ledger is filed with the account's
 --   <account id> <ledger entries>*<number>\n
@@ -62,7 +62,7 @@ local function guest_set(moved_in)
   return guests
 end
 
--- Returns how many guests moved in, and of how many the ledger is not filed.
+-- Returns the number of guests that moved in, and the number of those whose ledger is not filed.
 local function count_guests(moved_in)
   local _, guests = string.gsub(moved_in, ' %d+[=*]%d*\n', '')
   local _, unfiled = string.gsub(moved_in, '%*%d', '')

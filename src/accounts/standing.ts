@@ -1,6 +1,6 @@
 import { banEndOf, type BanEnd } from './ban-end.ts';
 
-/** Lua functions for every script that asks for an account's standing. Its comments have the format of the record. */
+/** Lua functions for every script that reads an account's standing. Its comments describe the format of the record. */
 export const standingLibrary = new URL('standing.lua', import.meta.url);
 
 /** Lua functions for every script that changes it. */
@@ -8,7 +8,7 @@ export const standingChanges = new URL('standing-changes.lua', import.meta.url);
 
 /** The standing of an account. Only this file and the two libraries know how Redis keeps it. */
 export interface Standing {
-  /** The account was deleted. `isClosed`: nothing of it is left. Otherwise it is being erased, and the record still has its guests. */
+  /** The account was deleted. `isClosed`: all its data is erased. Otherwise it is being erased, and the record still has its guests. */
   readonly deleted: { readonly at: number; readonly isClosed: boolean } | undefined;
   /** The account is banned, or was until `until`. */
   readonly ban: Ban | undefined;
@@ -49,7 +49,7 @@ const BAN = /^!(\d+) (\d+) (\S+)\n/;
 
 const GENERATION = /^#(\d+)\n/;
 
-/** @param record as Redis has it; null: the account has none */
+/** @param record the record in Redis; null: the account has none */
 export function parseStanding(record: string | null): Standing {
   const text = record ?? '';
   const nothing = { deleted: undefined, ban: undefined, target: undefined, moving: undefined, generation: 0, guests: [], unreadable: 0 };
@@ -69,7 +69,7 @@ export function parseStanding(record: string | null): Standing {
   return { deleted, ban, target: undefined, moving, generation: Number(generation), ...found };
 }
 
-/** @param movedIn the lines of the guests, as scripts answer with them */
+/** @param movedIn the lines of the guests, from the answer of a script */
 export function parseGuests(movedIn: string): Pick<Standing, 'guests' | 'unreadable'> {
   const lines = movedIn.split('\n');
   const last = lines.pop();
@@ -84,7 +84,7 @@ function reasonOf(text: string): string {
   return text === '-' ? '' : Buffer.from(text, 'base64url').toString();
 }
 
-/** The ban that counts now. The record keeps a ban that has ended until the next one replaces it. */
+/** The current ban. The record keeps an ended ban until the next one replaces it. */
 export function banAt({ ban }: Pick<Standing, 'ban'>, now: number): Ban | undefined {
   return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
 }

@@ -4,14 +4,14 @@ import { standingOf, type StandingLook } from './standing-look.ts';
 
 export interface StoreAccount {
   readonly accountId: string;
-  /** How many accounts of the user were deleted before. */
+  /** Number of the user's accounts that were deleted before. */
   readonly ordinal: number;
   readonly state: StandingLook;
 }
 
 /**
- * The account of an app store's user: the first that was not deleted. It may not exist yet. Tombstones stay for ever and have no gaps,
- * so the search doubles its steps, and then halves them.
+ * The account of an app store's user: the first that was not deleted. It may not exist yet. Tombstones stay forever and have no gaps, so a
+ * search with doubling steps, and then halving steps, finds it.
  */
 export async function storeAccountOf(store: string, subject: string, scripts: CallerScripts): Promise<StoreAccount> {
   const lookAt = async (ordinal: number): Promise<StoreAccount> => {

@@ -22,16 +22,16 @@ const indexTombstone = defineScript({
   durable: true,
 });
 
-/** The queue of accounts that are being erased: `<account id>`, or `<account id> <time>` for one that has to be marked first. */
+/** The queue of accounts that are being erased: `<account id>`, or `<account id> <time>` if the account has to be marked first. */
 export const DELETIONS_DUE = 'deletions:due';
 
 /**
- * The index of tombstones: sorted sets of account ids by the time of their deletion, in milliseconds since 1970. One Redis has one of
- * this name. A Cluster has one for each tag of a queue, `{tombstones:<n>}` (`tombstoneKeys`).
+ * The index of tombstones: sorted sets of account ids by the time of their deletion, in milliseconds since 1970. A single Redis has one set
+ * of this name. A Cluster has one for each tag of a queue, `{tombstones:<n>}` (`tombstoneKeys`).
  */
 export const TOMBSTONES = 'tombstones';
 
-/** The sorted sets of the index. @param tags `queueTags` of the runner, or `CLUSTER_QUEUE_TAGS` for those of both setups */
+/** The sorted sets of the index. @param tags `queueTags` of the runner, or `CLUSTER_QUEUE_TAGS` for the sets of both setups */
 export function tombstoneKeys(tags: number): string[] {
   return queueKeys(TOMBSTONES, tags);
 }
@@ -51,9 +51,9 @@ export async function indexTombstoneOf({ accountId, at }: Tombstone, scripts: Sc
 const AT_ONCE = 100;
 
 /**
- * Deletes the accounts again that a backup has brought back: for a restore, with the tombstones that the index held before it.
- * The accounts are closed when this resolves, but for guests in the middle of a move. A running service, or the next one that
- * starts, ends those moves and erases the accounts (`DELETIONS_DUE`). It may be repeated, and stop anywhere.
+ * For a restore: deletes accounts again that the backup has brought back, by the tombstones that the index had before it. When this
+ * resolves, the accounts are closed, except for guests in the middle of a move. A running service, or the next one that starts, ends those
+ * moves and erases the accounts (`DELETIONS_DUE`). Safe to repeat, and to stop anywhere.
  */
 export async function applyTombstones(
   tombstones: readonly Tombstone[],

@@ -13,7 +13,7 @@ export interface ClusterAcceptance {
   readonly secret: DataSecret;
 }
 
-/** A secret that belongs to the data. */
+/** A secret of the data. */
 export interface DataSecret {
   readonly key: string;
   readonly format: RegExp;
@@ -21,8 +21,8 @@ export interface DataSecret {
 }
 
 /**
- * Accepts the data of a Cluster as it is: all slots get the marks of data with this id, those too that have lost theirs.
- * @throws Error if a primary is away, a slot is moving, or a slot has the data of another coinop. Nothing was lost then: try again
+ * Accepts the data of a Cluster as it is: all slots get the marks of data with this id, including slots that have lost their marks.
+ * @throws Error if a primary is down, a slot is moving, or a slot has the data of another coinop. Nothing was lost then: try again
  */
 export async function acceptCluster(cluster: Cluster, { to, secret: { key: secretKey, make } }: ClusterAcceptance): Promise<void> {
   const { shards } = cluster;
@@ -40,7 +40,7 @@ export async function acceptCluster(cluster: Cluster, { to, secret: { key: secre
   for (const { redis, slots } of shards) {
     const [seconds, micros] = await redis.time();
     const at = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    // The lowest slot is the last: by it the processes see that the primary is accepted, and all its slots are then.
+    // The lowest slot comes last: its mark tells the processes that the primary is accepted, so all its other slots must have theirs.
     const descending = slots.toSorted((one, other) => other - one);
     for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {
       const writing = redis.pipeline();

@@ -1,9 +1,9 @@
 import { redisFailure, type ScriptRunner } from './script-runner.ts';
 
-/** Primaries of a Cluster that are tried. */
+/** Number of primaries of a Cluster that are tried. */
 const MOST_PRIMARIES = 3;
 
-/** Names that are drawn to find one on another primary. Of two primaries with equal shares one call in a million finds none. */
+/** Random names that are tried to find one on another primary. With two equal primaries 1 call in a million finds none. */
 const MOST_DRAWS = 20;
 
 interface AnyName<Result> {
@@ -14,8 +14,8 @@ interface AnyName<Result> {
 }
 
 /**
- * Runs a script for something new, whose name may be any. While the primary of the name is away another name is drawn: whoever asks lies
- * on a primary of its own.
+ * Runs a script for a new object with a random name. While the primary of the name is down, another name is drawn, so that only callers
+ * whose own primary is down are refused.
  */
 export async function onAnyPrimary<Result>(
   { draw, keyOf, run }: AnyName<Result>,
@@ -29,7 +29,7 @@ export async function onAnyPrimary<Result>(
       if (tries === MOST_PRIMARIES || redisFailure(error) !== 'not_applied') throw error;
       const refused = keyOf(name);
       const other = Array.from({ length: MOST_DRAWS }, draw).find((drawn) => !scripts.areTogether(refused, keyOf(drawn)));
-      // One Redis has no other primary.
+      // A single Redis has no other primary.
       if (other === undefined) throw error;
       name = other;
     }

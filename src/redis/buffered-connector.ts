@@ -6,11 +6,11 @@ import type { Redis, RedisOptions } from 'ioredis';
 const BUFFER_BYTES = 65_536;
 
 /**
- * A socket that reads into one buffer. Node allocates 64 KB for each read otherwise: that costs 4 % of a credit on one Redis and
- * 8 % on a Cluster of three primaries, whose answers arrive in more pieces.
+ * A socket that reads into one buffer. An ordinary socket of Node allocates 64 KB for each read: that costs 4 % of a credit on one Redis
+ * and 8 % on a Cluster of three primaries, whose answers arrive in more pieces.
  */
 export class BufferedSocket extends Socket {
-  /** Receives each piece in place of the `data` listeners. The memory of a piece is used again after the call. */
+  /** Receives each piece in place of the `data` listeners. The memory of a piece is reused after the call. */
   receive: ((piece: Buffer) => void) | undefined;
 
   static make(): BufferedSocket {
@@ -30,7 +30,7 @@ export class BufferedSocket extends Socket {
   }
 }
 
-/** Makes ioredis connect with a BufferedSocket. Without TLS only: Node has such a buffer for plain sockets alone. */
+/** Makes ioredis connect with a BufferedSocket. Not with TLS, because only plain sockets of Node can read into a given buffer. */
 export class BufferedConnector extends AbstractConnector {
   readonly #options: RedisOptions;
 
@@ -58,5 +58,5 @@ export class BufferedConnector extends AbstractConnector {
   }
 }
 
-/** As in ioredis: a connection that has not ended after so long is destroyed. */
+/** As in ioredis: a connection that has not ended after this long is destroyed. */
 const DISCONNECT_MS = 2000;

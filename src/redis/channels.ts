@@ -1,8 +1,8 @@
 /**
- * Redis's Pub/Sub knows no databases: a message that is published in database 1 reaches a subscriber in database 0. Two services in two
+ * Redis's Pub/Sub ignores databases: a message that is published in database 1 reaches a subscriber in database 0. Two services in two
  * databases of one Redis use the same names (`standings`, rooms with the same code), so the names of their channels begin with the number
- * of the database. Scripts and subscriptions add it; no other code sees it. A Cluster has database 0 alone, and there the name decides
- * the slot: its channels have no prefix.
+ * of the database. Scripts and subscriptions add the prefix; no other code sees it. On a Cluster channels have no prefix: it has only
+ * database 0, and the name decides the slot.
  * @param database 0 if the connection names none
  */
 export function channelPrefix(database = 0): string {
@@ -10,7 +10,7 @@ export function channelPrefix(database = 0): string {
 }
 
 /**
- * Lua functions for scripts that use channels, those that the Lua names:
+ * Lua functions for scripts that use channels. A script gets the functions that it uses:
  * - `publish(channel, message)`: on a channel with the hash tag of the script's keys. Returns the number of processes that listen.
  * - `count_listeners(channel)`: the number of processes that listen on such a channel.
  * - `announce(channel, message)`: on a channel of all processes.

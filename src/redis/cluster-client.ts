@@ -9,36 +9,36 @@ import { SLOTS } from './slots.ts';
 import { within } from './within.ts';
 import { withWrites } from './write-probe.ts';
 
-/** How often the map is asked for where nothing urges. */
+/** How often the process asks for the map of slots in normal operation. */
 const LOOK_INTERVAL_MS = 1000;
 
-/** The same while a primary is away: a replica may take its place. */
+/** How often it asks while a primary is down, because a replica may take its place. */
 const AWAY_INTERVAL_MS = 200;
 
-/** The shortest time between two questions for the map. Thousands of refused calls urge at once while a slot moves. */
+/** Shortest time between two requests for the map. While a slot moves, thousands of refused calls ask for a new map at once. */
 const URGED_INTERVAL_MS = 20;
 
-/** How long a node has to tell its map. */
+/** How long a node may take to send its map. */
 const ANSWER_MS = 500;
 
-/** How long the other nodes have after the first one has told its map. A node that hangs must not hold the others' maps back. */
+/** How long the process waits for other nodes after the first map. A node that hangs must not delay the others' maps. */
 const LATE_MS = 50;
 
-/** Nodes asked for a map. */
+/** Number of nodes that are asked for a map. */
 const MOST_ASKED = 7;
 
 /**
- * After so long without a node that knows our epoch, an older map is taken. The Cluster was made anew, or only nodes that were cut off
- * can be reached.
+ * If no node knows our epoch for this long, an older map is accepted: the Cluster was created anew, or only nodes that were cut off can be
+ * reached.
  */
 const EPOCH_KEPT_MS = 5000;
 
-/** How long the connections to a node that is no primary any more stay open, for the answers that are on their way. */
+/** How long connections to a former primary stay open, for answers that are on their way. */
 const FAREWELL_MS = 3000;
 
 const OPENING_MS = 2000;
 
-/** What a node tells of the Cluster. */
+/** A node's view of the Cluster. */
 interface NodeView {
   readonly epoch: number;
   readonly isOk: boolean;
@@ -48,8 +48,8 @@ interface NodeView {
 
 /**
  * A Redis Cluster: which primary serves which slot, and the connections to all primaries. The map comes from `CLUSTER SLOTS` of the
- * node that knows the highest epoch, because a node that was cut off tells an old one. It is asked for every second, and at once
- * when a node refuses a call.
+ * node that knows the highest epoch, because a node that was cut off has an old map. The process asks for the map every second, and at
+ * once when a node refuses a call.
  *
  * Emits `moved` with a test for slots that other primaries serve than before.
  */
@@ -59,7 +59,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #replicas: number;
   readonly #log: Logger;
   readonly #shards = new Map<string, Shard>();
-  /** Connections to nodes that are no primaries as far as known. They are only asked for the map. */
+  /** Connections to nodes that are not known as primaries. They are only asked for the map. */
   readonly #scouts = new Map<string, Redis>();
   /** When a primary was last without slots, on the clock of `performance.now()`. */
   readonly #leftAt = new WeakMap<Shard, number>();
@@ -72,12 +72,12 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   #timer: NodeJS.Timeout | undefined;
   #askedAt = -Infinity;
   #asking = false;
-  /** `refresh` was called during a look, whose answers may be older than the change. */
+  /** `refresh` was called while maps were being read. They may be older than the change. */
   #isUrged = false;
   #closed = false;
   #tookAt = -Infinity;
   #hasWarned = false;
-  /** Why a node could not be asked, by its name. */
+  /** Why a node gave no map, by the node's name. */
   readonly #problems = new Map<string, string>();
 
   /** @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none */
@@ -129,7 +129,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     while (!this.#isWhole && performance.now() < giveUpAt) await pause(10);
   }
 
-  /** Ready while any primary serves. What is wrong with the others, and which slots have no primary, is in `degraded`. */
+  /** Ready while any primary serves. `degraded` names problems of the others, and slots without a primary. */
   async health(): Promise<RedisHealth> {
     const degraded: string[] = [];
     let serving = 0;
@@ -171,7 +171,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
       const views = await this.#views();
       if (!this.#closed) this.#choose(views);
     } catch (error) {
-      // Without another look the map would never change again.
+      // The process has to ask again, or the map would never change again.
       this.#log.error({ reason: (error as Error).message }, 'the map of the cluster could not be taken');
     } finally {
       this.#asking = false;
@@ -179,7 +179,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     }
   }
 
-  /** The maps that nodes tell until LATE_MS after the first. */
+  /** The maps that arrive until LATE_MS after the first. */
   async #views(): Promise<NodeView[]> {
     const asked = [...this.#shards.values()].map(({ redis, address }) => ({ redis, address }));
     for (const [name, redis] of this.#scouts) asked.push({ redis, address: this.#addressOf(name) });
@@ -211,7 +211,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#epoch = epoch;
     this.#tookAt = performance.now();
     this.#known = unique([...this.#seeds, ...nodes]);
-    // Nearly every look finds what the last one found. Making the map takes a millisecond or more, in which no request is served.
+    // The map rarely changes. Building it takes a millisecond or more, in which the process serves no request.
     const text = textOf(ranges);
     if (text === this.#rangesText) {
       for (const shard of this.#shards.values()) shard.serve(shard.slots);
@@ -280,7 +280,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const leftAt = performance.now();
     this.#leftAt.set(shard, leftAt);
     setTimeout(() => {
-      // It may have been a primary again meanwhile, and have left again.
+      // The node may have become a primary again, and have left again.
       if (shard.slots.length > 0 || this.#leftAt.get(shard) !== leftAt) return;
       this.#shards.delete(shard.name);
       this.#problems.delete(shard.name);
@@ -300,7 +300,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#scouts.set(name, redis);
   }
 
-  /** Nodes that have left the Cluster. Otherwise connections to them would be tried for ever. */
+  /** Closes connections to nodes that have left the Cluster. Otherwise ioredis would try to connect forever. */
   #dismissScouts(): void {
     const known = new Set(this.#known.map(nameOf));
     for (const [name, scout] of this.#scouts) {
@@ -316,7 +316,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 }
 
-/** Whether a primary serves. One with too few replicas serves, and acknowledges no durable write. */
+/** Whether a primary serves. With too few replicas it serves, but acknowledges no durable write. */
 async function healthOf({ redis, scripts, durable, problem, wasConnected }: Shard, replicas: number): Promise<RedisHealth> {
   if (redis.status !== 'ready' || !scripts.isReady || !durable.isReady) {
     const reason = problem ?? 'is away';
@@ -342,7 +342,7 @@ async function whyDown(redis: Redis): Promise<string> {
   return stops ? `${down}: with cluster-require-full-coverage yes one slot without a primary stops all of them` : down;
 }
 
-/** Whether one slot without a primary stops the whole Cluster. False where Redis does not tell its settings. */
+/** Whether one slot without a primary stops the whole Cluster. False if Redis refuses to show its settings. */
 async function needsAllSlots(redis: Redis): Promise<boolean> {
   try {
     const [, value] = (await answered(redis.config('GET', 'cluster-require-full-coverage'))) as string[];
@@ -355,7 +355,7 @@ async function needsAllSlots(redis: Redis): Promise<boolean> {
 /** @throws Error if the node does not answer in time, is no node of a Cluster, or knows of no slot (it has not joined yet) */
 async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView> {
   const [info, slots] = await answered(Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SLOTS')]));
-  // A node that does not know its own address leaves the host out: it is where it was asked.
+  // A node that does not know its own address leaves the host out: then it has the address to which the request was sent.
   const addressOf = ([host, port]: [string | null, number]): NodeAddress => ({
     host: host === null || host === '' ? asked.host : host,
     port,

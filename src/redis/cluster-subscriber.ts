@@ -4,7 +4,7 @@ import type { Shard } from './shard.ts';
 import { slotOf } from './slots.ts';
 import type { Subscriptions } from './subscriber.ts';
 
-/** How long subscriptions that a node refused or ended wait for the map to settle. */
+/** After a node has refused or ended subscriptions, the wait for the map to settle. */
 const RETRY_MS = 200;
 
 interface Events {
@@ -13,29 +13,29 @@ interface Events {
   message: [channel: string, message: string];
 }
 
-/** The node on which a channel was subscribed to. Another subscription to the channel replaces the object. */
+/** The node that has the subscription to a channel. A new subscription to the channel replaces the object. */
 interface Place {
   readonly shard: Shard;
   isConfirmed: boolean;
 }
 
 /**
- * The subscriptions to a Cluster. A channel with a hash tag is sharded: only the primary of its slot knows it, and processes subscribe
- * there. Any other channel is one of the whole Cluster, whose nodes pass its messages on to each other.
+ * The subscriptions to a Cluster. A channel with a hash tag is sharded: only the primary of its slot has it, and processes subscribe
+ * there. Any other channel belongs to the whole Cluster, whose nodes pass its messages on to each other.
  *
  * A subscription ends when its connection breaks, when its node loses the slot, and when the map says that another node serves the
- * slot. Each emits `close` for the channels, and then `ready` as soon as they can be subscribed to. For
- * watched rooms `server/live/hub.ts` then subscribes again.
+ * slot. In each case `close` is emitted for the channels, and `ready` as soon as processes can subscribe to them again. For watched rooms
+ * `server/live/hub.ts` then does so.
  */
 export class ClusterSubscriber extends EventEmitter<Events> implements Subscriptions {
   readonly #cluster: Cluster;
   readonly #places = new Map<string, Place>();
-  /** The node on which channels of the whole Cluster are subscribed to. */
+  /** The node that has the subscriptions to channels of the whole Cluster. */
   #common: Shard | undefined;
-  /** Channels whose node no longer serves their slot, and the map does not know yet which node does. */
+  /** Channels whose node no longer serves their slot while the map does not show the new node yet. */
   #refused = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
-  /** Channels that nodes ended in this turn. A slot that moves ends all of its channels, each by a message. */
+  /** Channels that nodes ended in this turn of the event loop. When a slot moves, Redis sends a message for each of its channels. */
   #ended = new Set<string>();
 
   constructor(cluster: Cluster) {
@@ -50,14 +50,14 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     return place?.isConfirmed === true && place.shard === this.#shardOf(channel) && place.shard.subscriber.isReady;
   }
 
-  /** @throws Error if a primary is away or does not serve the slot; a `ready` for the channel follows then */
+  /** @throws Error if a primary is down or does not serve the slot; a `ready` for the channel follows then */
   async subscribe(...channels: string[]): Promise<void> {
     const asked = [...bySlot(channels)].map(([slot, ofSlot]) => this.#subscribe(slot, ofSlot));
     const failed = (await Promise.allSettled(asked)).find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Never fails: a subscription whose node cannot be asked has ended with the connection. */
+  /** Never fails: if the node cannot be reached, the subscription has ended with the connection. */
   async unsubscribe(...channels: string[]): Promise<void> {
     for (const channel of channels) this.#refused.delete(channel);
     await this.#leave(channels.filter((channel) => this.#places.has(channel)));
@@ -67,7 +67,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     await Promise.all(this.#cluster.shards.filter(({ subscriber }) => subscriber.isReady).map(({ subscriber }) => subscriber.ping()));
   }
 
-  /** The connections belong to the Cluster. */
+  /** Does not close connections: they belong to the Cluster. */
   disconnect(): void {
     clearTimeout(this.#retry);
     this.removeAllListeners();
@@ -80,7 +80,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     const asked: [channel: string, place: Place][] = [];
     for (const channel of channels) {
       const before = this.#places.get(channel);
-      // A confirmed subscription stays confirmed while it is asked for again.
+      // A confirmed subscription stays confirmed while it is requested again.
       const place = { shard, isConfirmed: before?.shard === shard && before.isConfirmed };
       this.#places.set(channel, place);
       asked.push([channel, place]);
@@ -92,7 +92,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
       for (const [channel] of failed) this.#places.delete(channel);
       const lost = new Set(failed.filter(([, place]) => place.isConfirmed).map(([channel]) => channel));
       if (lost.size > 0) this.emit('close', (channel) => lost.has(channel));
-      // After a connection that broke, its `ready` follows. A node that refused stays connected.
+      // A broken connection sends its own `ready` later. A node that refused stays connected, so a retry is needed here.
       if (shard.subscriber.isReady) this.#tryLater(failed.map(([channel]) => channel));
       throw error;
     }
@@ -134,10 +134,10 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
     });
   }
 
-  /** Channels on a node that is not ready yet get their `ready` with the node's. */
+  /** Channels on a node that is not ready yet get their `ready` together with the node. */
   #moved(isMoved: (slot: number) => boolean): void {
     const concerns = (channel: string): boolean => isSharded(channel) && isMoved(slotOf(channel));
-    // A node that became a replica would go on to send messages.
+    // A node that became a replica would still send messages.
     void this.#leave([...this.#places.keys()].filter(concerns));
     this.emit('close', concerns);
     this.emit('ready', (channel) => concerns(channel) && this.#shardOf(channel)?.subscriber.isReady === true);
@@ -145,7 +145,7 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
 
   /** The node no longer serves the slot of the channel. */
   #end(channel: string, shard: Shard): void {
-    // Subscribed to elsewhere since.
+    // The channel has been subscribed to on another node since.
     if (this.#places.get(channel)?.shard !== shard) return;
     this.#places.delete(channel);
     if (this.#ended.size === 0) queueMicrotask(() => this.#tellEnded());
@@ -176,7 +176,7 @@ function isSharded(channel: string): boolean {
   return channel.startsWith('{');
 }
 
-/** Undefined stands for channels of the whole Cluster. */
+/** Groups channels by slot. Undefined: channels of the whole Cluster. */
 function bySlot(channels: readonly string[]): Map<number | undefined, string[]> {
   return Map.groupBy(channels, (channel) => (isSharded(channel) ? slotOf(channel) : undefined));
 }

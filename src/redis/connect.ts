@@ -79,7 +79,7 @@ export async function isUsable(redis: Redis, complain: (error: Error) => void): 
 export interface RedisHealth {
   ok: boolean;
   problem?: string;
-  /** Of a Cluster that serves some slots and not all: what is wrong, a line each. */
+  /** Problems of a Cluster that serves only some slots, one line each. */
   degraded?: string[];
 }
 
@@ -94,7 +94,7 @@ export async function checkRedis(redis: Redis, isOfCluster = false): Promise<Red
   if (version < 7) return { ok: false, problem: 'redis 7.0 or newer is needed' };
   // Lua formats integers in the machine's word length, and a balance needs 40 bits.
   if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
-  // On the only node that a plain URL names most keys would be refused.
+  // A plain URL names only one node of a Cluster, and that node refuses most keys.
   if (/^cluster_enabled:1/m.test(cluster) && !isOfCluster)
     return { ok: false, problem: 'this redis is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port' };
   if (isOfCluster && !/^cluster_enabled:1/m.test(cluster))

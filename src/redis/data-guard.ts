@@ -19,33 +19,32 @@ export interface GuardOptions {
   readonly memory?: DataMemory | undefined;
   /** ACCEPT_DATA. */
   readonly accepts?: string | undefined;
-  /** Replicas that must have a heartbeat before it counts: those that durable scripts wait for. */
+  /** Number of replicas that must have a heartbeat before it counts. Durable scripts wait for the same number. */
   readonly replicas?: number;
   /** Whether Redis would survive a write. Default: always. */
   readonly mayWrite?: () => boolean;
   /**
-   * Resolves when the connections are open, which have checked the version of the data. If it rejects, the guard looks at nothing, and data
-   * that this coinop does not take gets no id. Default: they are open.
+   * Resolves when the connections are open and have checked the version of the data. If it rejects, the guard does nothing, so that data of
+   * an unsupported version gets no id. Default: they are open.
    */
   readonly opened?: Promise<void>;
 }
 
 /**
- * Sees that this process serves the data that it knows, and no other: Redis may have lost its data, been swapped for another one, or been
- * restored to an older state. Each batch of scripts compares the id of the data itself (`script-text.ts`). A look every second, and
- * one whenever a batch met other data, tells why, and moves the heartbeat on (`data-id.ts`).
+ * Makes sure that this process serves only the data that it knows: Redis may have lost its data, been replaced by another one, or been
+ * restored to an older state. Each batch of scripts compares the id of the data (`script-text.ts`). Every second, and whenever a batch has
+ * met other data, the guard reads the id to find the reason, and advances the heartbeat (`data-id.ts`).
  *
- * Emits `usable` when data is served that was not before, `lost` when it is not any more, and `marks` when the marks of a Cluster
- * should be read.
+ * Emits `usable` when it begins to serve data, `lost` when it stops, and `marks` when the marks of a Cluster should be read.
  */
 export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }> implements DataCheck {
   readonly #options: GuardOptions;
   readonly #mayLook: Promise<boolean>;
   readonly #known: KnownData;
-  /** With REDIS_WAIT_REPLICAS: runs what the replicas have to confirm. */
+  /** With REDIS_WAIT_REPLICAS: runs scripts that the replicas have to confirm. */
   readonly #durable: ScriptRunner | undefined;
   readonly #cluster: DataOfCluster | undefined;
-  /** Of one Redis. */
+  /** The data of a single Redis. */
   readonly #place: DataPlace | undefined;
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<boolean> | undefined;
@@ -95,17 +94,17 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     return this.#known.id;
   }
 
-  /** A Cluster: its data is complete, so a slot without a mark has lost it. */
+  /** For a Cluster: its data is complete, so a slot without a mark has lost its data. */
   get stands(): boolean {
     return this.#known.stands;
   }
 
-  /** Whether a Redis that answers has data that may be served: of a Cluster any primary. */
+  /** Whether Redis, or any primary of a Cluster, has data that may be served. */
   get isUsable(): boolean {
     return this.#places.some((place) => place.isChecked && place.problem === undefined);
   }
 
-  /** What is wrong with the data, in one line. */
+  /** The problem of the data, in one line. */
   get problem(): string | undefined {
     const problems = this.#places.flatMap(({ problem }) => problem ?? []);
     if (problems.length === 0) return undefined;
@@ -126,12 +125,12 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     void this.look();
   }
 
-  /** Looks at the data of all primaries that answer. Does not throw. @returns false if nothing could be looked at */
+  /** Checks the data of all primaries that answer. Does not throw. @returns false if none could be checked */
   look(): Promise<boolean> {
     return (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
   }
 
-  /** As `look`, and sees all that was written before the call. */
+  /** As `look`, but certainly sees everything that was written before the call. */
   async lookAgain(): Promise<boolean> {
     await this.#looking;
     return this.look();
@@ -182,7 +181,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
       isSecret: (text) => secret.format.test(text),
       log,
       adopted: (id) => {
-        // Accepted data begins at a heartbeat of its own, in slots too whose marks this process saw before.
+        // Accepted data begins with a new heartbeat, so remembered heartbeats do not count any more.
         if (id !== this.#known.id) {
           this.#known.heartbeats.clear();
           this.#known.found.clear();

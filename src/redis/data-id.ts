@@ -2,21 +2,21 @@ import { createHash, randomBytes } from 'node:crypto';
 import { defineScript } from './script.ts';
 
 /**
- * The key of the data id: a word that the first start draws, so that a process notices when Redis has other data than before. It lies
- * beside the version of the data. Its value is `<id> <heartbeat> <at> <accepted>`:
- * - the heartbeat, 15 digits: for how many milliseconds the data has been served. The processes move it on about every second. It is no
+ * The key of the data id: a random word from the first start, by which a process notices that Redis has other data than before. It is next
+ * to the version of the data. Its value is `<id> <heartbeat> <at> <accepted>`:
+ * - the heartbeat, 15 digits: for how many milliseconds the data has been served. The processes advance it about every second. It is not a
  *   clock: after a failover to a machine whose clock differs it neither jumps nor falls.
- * - at: when it was moved on, in milliseconds since 1970 by Redis's clock.
+ * - at: when it was last advanced, in milliseconds since 1970 by Redis's clock.
  * - accepted: when an operator accepted the data in place of other data, by the same clock. 0: never.
  *
- * In a Cluster each slot has a copy of the id, a mark, under a tag of its own. The heartbeat of a primary lies at the mark of its
- * lowest slot; the other marks have 0.
+ * In a Cluster each slot has a copy of the id, its mark, under a tag of the slot. The heartbeat of a primary is in the mark of its lowest
+ * slot; the other marks have 0.
  */
 export const DATA_ID_KEY = 'data:id';
 
 export const DATA_ID_FORMAT = /^[A-Za-z0-9_-]{22}$/;
 
-/** Digits of the heartbeat: scripts compare texts of one length. */
+/** Digits of the heartbeat. The length is fixed, because scripts compare heartbeats as texts. */
 const HEARTBEAT_DIGITS = 15;
 
 export function newDataId(): string {
@@ -24,25 +24,25 @@ export function newDataId(): string {
 }
 
 /**
- * The id that data gets when an operator accepts it in place of the data with this id, which was lost. All processes derive the same
- * id: those that knew the old one need no other word that the data was accepted, and a later loss gives another id.
+ * The id that data gets when an operator accepts it in place of lost data with the given id. All processes derive the same new id, so a
+ * process that knew the old id recognizes accepted data without further notice. A later loss gives another id.
  */
 export function successorOf(id: string): string {
   return createHash('sha256').update(`accepted in place of ${id}`).digest('base64url').slice(0, 22);
 }
 
-/** Whether data was accepted in place of that with the known id, several times at most. */
+/** Whether data was accepted, perhaps several times in a row, in place of data with the known id. */
 export function succeeds(id: string, known: string): boolean {
   for (let acceptances = 0, next = known; acceptances < MOST_ACCEPTANCES; acceptances++) if ((next = successorOf(next)) === id) return true;
   return false;
 }
 
-/** Whether a mark is of the data with the known id. While an operator accepts it, the slots get the next id one by one. */
+/** Whether a mark belongs to the data with the known id. While an operator accepts data, the slots get the next id one by one. */
 export function isSameData(id: string | undefined, known: string): boolean {
   return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
 }
 
-/** An operator who accepts twice must not make a process refuse that was away meanwhile. */
+/** If an operator accepts data more than once, a process that was down meanwhile must still recognize it. */
 const MOST_ACCEPTANCES = 8;
 
 /** The value of the key. */
@@ -50,7 +50,7 @@ export function dataIdValue(id: string, heartbeat: number, at: number, acceptedA
   return `${id} ${heartbeatText(heartbeat)} ${at} ${acceptedAt}`;
 }
 
-/** As in the value of the key. */
+/** The heartbeat in the format of the key's value. */
 export function heartbeatText(heartbeat: number): string {
   return String(Math.max(0, heartbeat)).padStart(HEARTBEAT_DIGITS, '0');
 }
@@ -70,10 +70,10 @@ const lookAtDataParts = {
 
 export const lookAtData = defineScript(lookAtDataParts);
 
-/** The same where Redis refuses writes: without an id to write, and without a heartbeat to move on. */
+/** The same script for a Redis that refuses writes: it writes no id, and does not advance the heartbeat. */
 export const readData = defineScript({ ...lookAtDataParts, readOnly: true });
 
-/** Its answer waits for the replicas: they have this heartbeat then. */
+/** Its answer waits for the replicas, so they have this heartbeat. */
 export const readHeartbeat = defineScript({
   file: new URL('read-heartbeat.lua', import.meta.url),
   keys: ['id'],

@@ -4,20 +4,20 @@ import type { Answer } from './script-runner.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
 
 /**
- * How far the heartbeat in Redis may be behind the last one that was acknowledged, in milliseconds of serving. A failover to a replica
- * that lags takes back less: that is logged, and served. More is a Redis that was restored to an older state.
+ * How far the heartbeat in Redis may be behind the last acknowledged one, in milliseconds of serving. A failover to a replica that lags
+ * loses less: that is logged, and the data is served. If it is more, Redis was restored to an older state.
  */
 export const MOST_BEHIND_MS = 10_000;
 
 /**
- * How long a look only reads after a replica refused its write: each refusal closes the connection, and `/ready` would say that Redis is
- * away. A promoted replica gets its first heartbeat so much later.
+ * How long the check only reads after a replica has refused its write. Each refusal closes the connection, and `/ready` would report that
+ * Redis is down. A promoted replica therefore gets its first heartbeat this much later.
  */
 const REPLICA_MS = 5000;
 
-/** What a look found: times in milliseconds. */
+/** Result of reading the data id. Times are in milliseconds. */
 export interface Found {
-  /** False: there is no id. Its figures are 0 then. */
+  /** False: Redis has no id. The figures are 0 then. */
   readonly hasId: boolean;
   readonly id: string;
   readonly heartbeat: number;
@@ -30,7 +30,7 @@ export interface Found {
 type LookKeys = Record<'id' | 'secret', string>;
 type LookWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
 
-/** Looks at the id of the data, and moves the heartbeat on where it may. */
+/** Reads the id of the data, and advances the heartbeat if Redis accepts writes. */
 export class DataLook {
   readonly #parts: PlaceParts;
   /** On the clock of `performance.now()`. */
@@ -40,7 +40,7 @@ export class DataLook {
     this.#parts = parts;
   }
 
-  /** @param id that is known. @throws Error if Redis does not answer, or has no data yet and takes none */
+  /** @param id the known id. @throws Error if Redis does not answer, or has no data yet and refuses writes */
   async run(keys: LookKeys, id: string | undefined, isServed: boolean): Promise<Found> {
     const { known, name } = this.#parts;
     const [word, ...figures] = await this.#see(keys, {
@@ -50,7 +50,7 @@ export class DataLook {
       beats: known.stands && isServed ? 1 : 0,
     });
     if (word === 'missing') {
-      // A first start has to write the id, and waits until it may.
+      // A first start has to write the id, and waits until Redis accepts writes.
       if (id === undefined) throw new Error(`${name ?? 'this Redis'} has no data yet, and takes none`);
       const [at, secret] = figures;
       return { hasId: false, id: '', heartbeat: 0, heartbeatAfter: 0, acceptedAt: 0, at: Number(at), secret: secret! };
@@ -68,8 +68,8 @@ export class DataLook {
   }
 
   /**
-   * Where Redis refuses writes, or would end by one, the look only reads. So a process that starts while Redis is full, lacks replicas or
-   * is a replica answers reads.
+   * If Redis refuses writes, or would exit at a write, this only reads. So a process can start and answer reads while Redis is full, lacks
+   * replicas or is a replica.
    */
   async #see(keys: LookKeys, words: LookWords): Promise<Answer<'found' | 'missing'>> {
     const { scripts, mayWrite } = this.#parts;
@@ -79,7 +79,7 @@ export class DataLook {
       return await scripts.run(lookAtData, keys, words);
     } catch (error) {
       const { message } = error as Error;
-      // The connection was closed with this answer, and looks for the primary. If it finds a replica again, the next look has to read.
+      // The refusal closed the connection, which now looks for the primary. If it finds a replica again, the next call must only read.
       if (message.startsWith('READONLY')) this.#readsUntil = performance.now() + REPLICA_MS;
       if (!REFUSES_WRITES.test(message)) throw error;
       return read();

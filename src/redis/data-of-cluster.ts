@@ -9,10 +9,10 @@ import type { Shard } from './shard.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';
 import { within } from './within.ts';
 
-/** Milliseconds from a look that failed to the next look at the primary. */
+/** Milliseconds from a failed check of a primary to the next one. */
 const RETRY_MS = 100;
 
-/** Milliseconds that a look waits for primaries. Without a bound a primary that hangs would keep the others from being looked at. */
+/** Milliseconds that a check waits for primaries. Without a bound, a primary that hangs would stop checks of the others. */
 const LOOK_MS = 500;
 
 /** The guard asks for a read of all marks at most this often, in milliseconds. */
@@ -21,14 +21,14 @@ const MARKS_INTERVAL_MS = 5000;
 /** What `DataGuard` gives its Cluster. */
 export interface ClusterParts {
   readonly known: KnownData;
-  /** DATA_DIR named the id. */
+  /** Whether the id comes from DATA_DIR. */
   readonly isRemembered: boolean;
   readonly secret: DataSecret;
   readonly memory: DataMemory | undefined;
   readonly newPlace: (own: OwnParts) => DataPlace;
-  /** Looks at all primaries, as `DataGuard.lookAgain`. */
+  /** Checks all primaries, as `DataGuard.lookAgain`. */
   readonly lookAgain: () => Promise<unknown>;
-  /** One primary was looked at. */
+  /** Called after the check of one primary. */
   readonly looked: () => void;
   readonly askForMarks: () => void;
 }
@@ -74,7 +74,7 @@ export class DataOfCluster {
     if (known.id === undefined) return;
     const lookAtAll = () => within(LOOK_MS, Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.look())), () => {});
     await lookAtAll();
-    // A primary without marks is judged by whether the data stands, and the others tell that.
+    // A primary without marks can be judged only after the others have shown whether the data is complete.
     if (!known.stands && (await this.#standsNow())) await lookAtAll();
     const { places } = this;
     const accepts = places.find(({ problem }) => problem !== undefined && problem.kind !== 'other' && problem.accept === known.accepts);
@@ -83,8 +83,9 @@ export class DataOfCluster {
   }
 
   /**
-   * The id as the home of the key or any slot has it. Without one this is a first start, or data of a release without ids. The home may
-   * have lost its data: all primaries have to say that they know no id, or one that has data and no id in it.
+   * Finds the id in the key itself or in the mark of any slot. If there is none, this is a first start, or data of a release without ids.
+   * That conclusion needs the answers of all primaries, or of one that has data without an id, because the primary of the key may have lost
+   * its data.
    */
   async #findId(ready: readonly Shard[]): Promise<void> {
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY));
@@ -101,7 +102,7 @@ export class DataOfCluster {
     this.#parts.known.id = id;
   }
 
-  /** The id and the secret of a slot of the primary, and whether they could be read: the slot may be moving. */
+  /** The id and the secret of a slot of the primary, and whether they could be read. They cannot while the slot is moving. */
   async #marksOf({ redis, place }: Shard): Promise<[id: string | null, secret: string | null, isRead: boolean]> {
     const tag = place();
     try {
@@ -113,9 +114,9 @@ export class DataOfCluster {
   }
 
   /**
-   * Whether the data is complete, so that a slot without a mark has lost it: it was served, or the slot of its version has the version and
-   * the mark. That mark is the last that is written, also into data of one Redis that was imported with its version
-   * (`secret-of-cluster.ts`). The primary of the version may have lost both.
+   * Whether the data is complete, so that a slot without a mark has lost its data. It is complete if it was served before, or if the slot
+   * of the version has both the version and its mark, which is written last, even into imported data of a single Redis
+   * (`secret-of-cluster.ts`). The primary of the version may have lost both, so the id in DATA_DIR counts too.
    */
   async #standsNow(): Promise<boolean> {
     const { known, memory } = this.#parts;
@@ -132,7 +133,7 @@ export class DataOfCluster {
     return true;
   }
 
-  /** DATA_DIR names data that the Cluster does not have: it was emptied, or is another one. Without that id it would be a first start. */
+  /** Whether DATA_DIR names data that the Cluster does not have, because it was emptied or replaced. False without an id in DATA_DIR. */
   async #isGone(): Promise<boolean> {
     const { known, isRemembered } = this.#parts;
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
@@ -148,7 +149,7 @@ export class DataOfCluster {
   }
 
   #follow(shard: Shard): void {
-    // The lowest slot: all processes move one heartbeat on.
+    // The lowest slot, so that all processes advance the same heartbeat.
     const keys = () => {
       const tag = shard.slots.length === 0 ? undefined : tagOf(shard.slots.reduce((low, slot) => Math.min(low, slot)));
       return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#parts.secret.key}` };
@@ -160,8 +161,8 @@ export class DataOfCluster {
   }
 
   /**
-   * A slot may come without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the others. No script runs on a
-   * primary before the marks of its new slots were read.
+   * A primary may get a slot without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the others. So no script may
+   * run on a primary before the marks of its new slots were read.
    */
   #moved(isMoved: (slot: number) => boolean): void {
     for (const shard of this.#cluster.shards) {
@@ -173,12 +174,12 @@ export class DataOfCluster {
     this.#askForMarks();
   }
 
-  /** Looks at one primary now, without waiting for the next look at all of them. */
+  /** Checks one primary now, without waiting for the next check of all primaries. */
   async #lookSoon(place: DataPlace): Promise<void> {
     if (this.#parts.known.id !== undefined) await place.lookAgain().catch(() => {});
     if (this.#isClosed) return;
     if (place.isChecked) return this.#parts.looked();
-    // The id is not known yet, or the look failed.
+    // The id is not known yet, or the check failed.
     await this.#parts.lookAgain();
     if (this.#isClosed || this.places.every(({ isChecked }) => isChecked)) return;
     clearTimeout(this.#retry);

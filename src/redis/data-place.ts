@@ -7,19 +7,19 @@ import type { ScriptRunner } from './script-runner.ts';
 export class DataPlace {
   readonly #parts: PlaceParts;
   readonly #look: DataLook;
-  /** The last look found the data that the process knows. A Cluster: false also for a primary whose connection was lost since. */
+  /** Whether the last check found the known data. On a Cluster it is also false after the connection to the primary was lost. */
   isChecked = false;
   /** A primary of a Cluster whose slots have no marks yet: a first start, or data of a release without ids. */
   isUnmarked = false;
   #problem: DataProblem | undefined;
-  /** The id that the data had last. Undefined: that of `KnownData`. */
+  /** The last id of the data. Undefined: the id in `KnownData`. */
   #id: string | undefined;
   #secret = '';
   /** Since when the data has a problem, by Redis's clock. */
   #lostAt = 0;
   #looking: Promise<void> | undefined;
   #isConfirming = false;
-  /** Slots of a Cluster that have come to this primary, and whose marks were not read since. */
+  /** Slots that have moved to this primary and whose marks are not read yet. */
   #unread: readonly number[] = [];
   #words: readonly [id: string, leastHeartbeat: string] = ['', ''];
 
@@ -36,7 +36,7 @@ export class DataPlace {
     return this.#problem;
   }
 
-  /** What scripts compare, while the data is known and has no problem. */
+  /** The values that scripts compare. Set while the data is known and has no problem. */
   get words(): readonly [id: string, leastHeartbeat: string] {
     return this.#words;
   }
@@ -46,13 +46,13 @@ export class DataPlace {
     return (this.#looking ??= this.#lookNow().finally(() => (this.#looking = undefined)));
   }
 
-  /** As `look`, and sees all that was written before the call. */
+  /** As `look`, but certainly sees everything that was written before the call. */
   async lookAgain(): Promise<void> {
     await this.#looking?.catch(() => {});
     return this.look();
   }
 
-  /** Slots of a Cluster have come to this primary: it is not checked before their marks were read. */
+  /** Slots of a Cluster have moved to this primary. Until their marks are read it does not count as checked. */
   gets(slots: readonly number[]): void {
     this.#unread = [...this.#unread, ...slots];
     this.isChecked = false;
@@ -66,7 +66,7 @@ export class DataPlace {
       this.#lostOf(slots),
       this.#look.run(names, this.#id ?? this.#parts.known.id, this.#problem === undefined),
     ]);
-    // More may have come meanwhile.
+    // More slots may have come meanwhile.
     this.#unread = this.#unread.slice(slots.length);
     if (!found.hasId) return this.#missing(found.at, found.secret);
     await this.#judge(names.id, found, lost);
@@ -75,19 +75,19 @@ export class DataPlace {
   /** @returns the first of these slots that came without its mark */
   async #lostOf(slots: readonly number[]): Promise<number | undefined> {
     const { known, idsOf } = this.#parts;
-    // Data that is not complete gets its marks now.
+    // Incomplete data is just getting its marks.
     if (slots.length === 0 || idsOf === undefined || !known.stands) return undefined;
     const ids = await idsOf(slots);
     return slots[ids.findIndex((value) => value !== undefined && !isSameData(idIn(value), this.#knownId))];
   }
 
-  /** A slot has no mark, or that of other data. The next read of all marks that finds it takes this back. */
+  /** A slot has no mark, or the mark of other data. Undone when a later read of all marks finds the right mark. */
   lacksSlot(slot: number, at: number): void {
     const text = `slot ${slot} of ${this.name} has lost its data`;
     if (this.#problem === undefined) this.#lose({ kind: 'slot', text, accept: successorOf(this.#knownId) }, at);
   }
 
-  /** All slots have the marks that they should have. */
+  /** All slots have the right marks. */
   hasAllSlots(): void {
     if (this.#problem?.kind !== 'slot') return;
     this.#problem = undefined;
@@ -99,7 +99,7 @@ export class DataPlace {
   }
 
   async #missing(at: number, secret: string): Promise<void> {
-    // Marks of a release without ids, or a first start that is not done: the marks of all slots are written next.
+    // The marks come from a release without ids, or a first start is not finished: the marks of all slots are written next.
     this.isUnmarked = !this.#parts.known.stands || (secret !== '' && this.#id === undefined);
     if (this.#parts.name !== undefined && this.isUnmarked) {
       this.isChecked = false;
@@ -115,11 +115,11 @@ export class DataPlace {
     const { known, log, isSecret } = this.#parts;
     const id = this.#id ?? known.id;
     const problem = this.#problem;
-    // The id tells it too: Redis's clock may have been set back meanwhile.
+    // Also compare the id, because Redis's clock may have been set back meanwhile.
     const wasAccepted = problem !== undefined && (found.acceptedAt >= this.#lostAt || succeeds(found.id, problem.accept));
     if (id === undefined || wasAccepted) return this.#adopt(key, found);
     if (found.id !== id) {
-      // ACCEPT_DATA may stay set: data in whose place other data was accepted since is not accepted again.
+      // ACCEPT_DATA may stay set. It must not accept data again that other data has replaced since.
       const isAccepted = found.id === known.accepts && !succeeds(id, found.id);
       if (succeeds(found.id, id) || isAccepted) return this.#adopt(key, found);
       return this.#lose({ kind: 'other', text: `${this.name} has other data, with the id ${found.id}`, accept: found.id }, found.at);
@@ -128,7 +128,7 @@ export class DataPlace {
     const last = known.found.get(key) ?? 0;
     const isBack = found.heartbeat >= seen && found.heartbeat - last > MOST_BEHIND_MS;
     known.found.set(key, found.heartbeat);
-    // Another process, which never saw the newer state, may move the heartbeat on. That does not bring back what was lost.
+    // Another process, which never saw the newer state, may advance the heartbeat. The data is still older then.
     if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(found, seen);
     if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret) {
       const text = `${this.name} has another secret of the ledgers than before`;
@@ -172,8 +172,8 @@ export class DataPlace {
   }
 
   /**
-   * Counts the heartbeat that the replicas have. What they did not have at a failover was not acknowledged either, so a replica that was
-   * cut off for a while is no older state.
+   * Counts only heartbeats that the replicas have. Data that they lacked at a failover was never acknowledged, so a replica that was cut
+   * off for a while does not count as an older state.
    */
   async #confirm(key: string, durable: Pick<ScriptRunner, 'run'>): Promise<void> {
     if (this.#isConfirming) return;
@@ -184,7 +184,7 @@ export class DataPlace {
       this.#parts.known.heartbeats.set(key, Number(heartbeat));
       this.#words = [id, heartbeatText(Number(heartbeat) - MOST_BEHIND_MS)];
     } catch {
-      // Too few replicas have it, or Redis is away: the next look asks again.
+      // Too few replicas have it, or Redis is down: the next check tries again.
     } finally {
       this.#isConfirming = false;
     }
@@ -201,7 +201,7 @@ export class DataPlace {
   /** @param seen the id in Redis; '': none */
   async #loseUnlessAccepted(problem: DataProblem, at: number, seen: string): Promise<void> {
     const { scripts, known, keys, name } = this.#parts;
-    // Of a Cluster all marks are accepted together (`data-of-cluster.ts`).
+    // On a Cluster all marks are accepted together (`data-of-cluster.ts`).
     if (name === undefined && known.accepts === problem.accept) {
       await scripts.run(acceptData, { id: keys()!.id }, { seen, to: known.accepts });
       return this.#lookNow();
@@ -211,7 +211,7 @@ export class DataPlace {
 
   #lose(problem: DataProblem, at: number): void {
     this.isChecked = true;
-    // A slot without a mark may be the first that is found of a primary that is empty.
+    // A slot without a mark may be the first sign of a primary that is empty.
     const isSame = problem.kind === this.#problem?.kind || (problem.kind === 'empty' && this.#problem?.kind === 'slot');
     if (isSame && problem.accept === this.#problem?.accept) return;
     this.#problem = problem;

@@ -2,29 +2,29 @@ import type { Redis } from 'ioredis';
 import { SettingError } from '../config.ts';
 
 /**
- * The version of the data that this coinop writes; `ledger.lua` has it too. It rises with a change of the layout that older data needs,
- * and `src/upgrades.ts` says how data of the version before is changed.
+ * The version of the data that this coinop writes; `ledger.lua` has it too. It rises when older data has to be converted, and
+ * `src/upgrades.ts` has the conversion from the previous version.
  */
 export const DATA_VERSION = 5;
 
-/** The oldest version that this coinop takes. No release wrote versions 1 and 2. */
+/** The oldest version that this coinop accepts. No release wrote versions 1 and 2. */
 export const OLDEST_DATA_VERSION = 3;
 
 /**
  * The key in Redis that holds the version: `5`, or `4>5` while the data is upgraded from 4 to 5. Each batch of coin operations and moves
- * looks for its own version, so that a process of either version changes no ledger meanwhile (`is_data_of` of ledger.lua). An empty
- * Redis has no version, nor has data of version 1.
+ * compares it with its own version, so that no process of either version changes a ledger during the upgrade (`is_data_of` of ledger.lua).
+ * An empty Redis has no version, and neither has data of version 1.
  */
 export const DATA_VERSION_KEY = 'data:version';
 
-/** Ledgers are written after the version, so that a Redis with ledgers and without a version has data of version 1. */
+/** The version is written before any ledger, so a Redis with ledgers but without a version has data of version 1. */
 const LEDGERS = '{*}:ledger';
 
 const TOO_OLD =
   `and this coinop takes none before ${OLDEST_DATA_VERSION}: go on with the coinop that wrote it, or start this one on an empty Redis ` +
   'with an empty DATA_DIR (docs/upgrading.md).';
 
-/** What stands in `data:version`. @returns undefined for a text that is no version */
+/** Parses the value of `data:version`. @returns undefined for a text that is not a version */
 export function parseDataVersion(text: string): { readonly version: number; readonly isUpgrading: boolean } | undefined {
   const [, version, next] = /^([1-9]\d{0,8})(?:>([1-9]\d{0,8}))?$/.exec(text) ?? [];
   if (version === undefined || (next !== undefined && Number(next) !== Number(version) + 1)) return undefined;
@@ -49,14 +49,14 @@ export async function checkDataVersion(redis: Redis): Promise<void> {
 }
 
 /**
- * As `checkDataVersion`, at a start, and for data of version 1 too. A running process does not look for that: while an operator puts lost
- * data back, ledgers may come before the version.
+ * As `checkDataVersion`, for a start: it also refuses data of version 1. A running process must not check that, because while an operator
+ * restores lost data, ledgers may appear before the version.
  */
 export async function checkDataAtStart(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
   const version = await readVersion(redis);
   refuseVersion(version);
-  // The first process of this version may have written both since.
+  // The first process of this version may have written both meanwhile.
   if (version === null && (await hasLedgers(redis)) && (await readVersion(redis)) === null) throw dataWithoutVersion();
 }
 

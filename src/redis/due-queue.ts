@@ -13,14 +13,14 @@ export interface DueQueueParts {
   readonly work: (member: string) => Promise<number | undefined>;
   /** Milliseconds that the work of a member may take before another process may take it over. */
   readonly leaseMs: number;
-  /** How often each process looks for due members, in milliseconds. Default: 500. */
+  /** How often each process checks for due members, in milliseconds. Default: 500. */
   readonly lookIntervalMs?: number | undefined;
   /**
    * Members worked on at a time: few enough that their work is done well within a lease. A queue with more sorted sets than are free
    * takes one from each. Default: 16.
    */
   readonly atOnce?: number;
-  /** Members that a look takes in all, about. Default: all that are due. */
+  /** About the most members that a process takes at a time. Default: all due members. */
   readonly mostALook?: number;
   /** As of `Queue`. */
   readonly isDurable?: boolean;
@@ -52,7 +52,7 @@ export class DueQueue extends Queue {
     await Promise.all(this.#working);
   }
 
-  /** Takes members until none is due. Work that takes long keeps its own place alone, and nothing that is due behind it. */
+  /** Takes members until none is due. Long work occupies only its own place, and does not delay other due members. */
   async #look(): Promise<void> {
     const { atOnce = 16, mostALook = Infinity } = this.#parts;
     let keys = this.keys();
@@ -63,7 +63,7 @@ export class DueQueue extends Queue {
         continue;
       }
       const limit = Math.ceil(free / keys.length);
-      // One turn of the event loop: the calls for all sets share commands.
+      // Started in one turn of the event loop, so that the calls for all sets share commands.
       const found = await Promise.all(keys.map((key) => this.#taken(key, limit)));
       for (const [member, entries] of Map.groupBy(found.flat(), (of) => of.member)) {
         const working = this.#do(member, entries).finally(() => this.#working.delete(working));
@@ -74,7 +74,7 @@ export class DueQueue extends Queue {
     }
   }
 
-  /** A primary of a Cluster that is away must not keep the others' members from being taken. */
+  /** If a primary of a Cluster is down, the members on the others must still be taken. */
   async #taken(key: string, limit: number): Promise<Taken[]> {
     const { leaseMs, now, log } = this.#parts;
     try {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { refusalOfWrites } from './write-probe.ts';
 
-/** What one Redis says of its memory, its disk and its replicas. */
+/** Figures of one Redis about its memory, its disk and its replicas. */
 export interface RedisFigures {
   /** Of a Cluster. */
   readonly node: string | undefined;
@@ -9,15 +9,15 @@ export interface RedisFigures {
   /** maxmemory, or without one the memory of its machine. */
   readonly mostBytes: number;
   readonly takesWrites: boolean;
-  /** What the system has given to Redis: with fragmentation, and during a fork more than `usedBytes`. */
+  /** Memory that the system has given to Redis. With fragmentation, and during a fork, it is more than `usedBytes`. */
   readonly residentBytes: number;
-  /** Of the append-only file. Undefined: there is none. */
+  /** Size of the append-only file. Undefined: there is none. */
   readonly appendOnlyBytes: number | undefined;
   /** False if the last write, rewrite or snapshot failed. */
   readonly persists: boolean;
-  /** Replicas that follow. Undefined for a replica. */
+  /** Number of replicas that follow. Undefined for a replica. */
   readonly replicas: number | undefined;
-  /** How far the slowest of them is behind, 0 without any. Undefined for a replica. */
+  /** How far the slowest replica is behind; 0 without replicas. Undefined for a replica. */
   readonly lag: { readonly bytes: number; readonly seconds: number } | undefined;
 }
 

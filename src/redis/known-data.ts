@@ -1,25 +1,25 @@
 import type { Logger } from 'pino';
 import type { ScriptRunner, ScriptShard } from './script-runner.ts';
 
-/** What a process remembers of its data from one start to the next: `DATA_DIR/data-id`. */
+/** The data that a process remembers across restarts: `DATA_DIR/data-id`. */
 export interface DataMemory {
   read(): { readonly id: string | undefined; readonly heartbeats: Readonly<Record<string, number>> };
   write(id: string): void;
-  /** Data was rolled back behind these heartbeats. After a restart the process must still know that. */
+  /** Stores the heartbeats of data that was rolled back, so that the process still knows them after a restart. */
   writeHeartbeats(id: string, heartbeats: Readonly<Record<string, number>>): void;
 }
 
-/** What a process knows of the data, over all primaries of a Cluster. */
+/** The data as a process knows it, over all primaries of a Cluster. */
 export interface KnownData {
   /** The id of the data, from memory or from `DATA_DIR/data-id`. */
   id: string | undefined;
-  /** The heartbeat that must not be lost, by its key: the last one that was acknowledged, by replicas too where durable scripts wait. */
+  /** The heartbeat that must not be lost, by its key: the last one that Redis, and replicas if scripts wait for them, acknowledged. */
   readonly heartbeats: Map<string, number>;
-  /** The heartbeat that the last look found, by its key. */
+  /** The heartbeat that the last check found, by its key. */
   readonly found: Map<string, number>;
   /** ACCEPT_DATA. */
   readonly accepts: string | undefined;
-  /** The data is complete: data without an id is no first start. One Redis writes all it needs in one script. */
+  /** The data is complete, so data without an id is not a first start. A single Redis gets all keys of a first start in one script. */
   stands: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface PlaceParts {
    * @throws Error if Redis does not answer
    */
   readonly idsOf?: (slots: readonly number[]) => Promise<readonly (string | null | undefined)[]>;
-  /** Whether a text is a secret. An operator may be mending a damaged one. */
+  /** Whether a text is a secret. While an operator repairs a damaged secret, it may not be. */
   readonly isSecret: (text: string) => boolean;
   readonly log: Logger;
   /** The data has this id from now on. */
@@ -54,5 +54,5 @@ export interface PlaceParts {
   readonly lost: () => void;
 }
 
-/** What each place has of its own. */
+/** The parts that differ between places. */
 export type OwnParts = Pick<PlaceParts, 'name' | 'keys' | 'idsOf'> & Pick<ScriptShard, 'scripts'>;

@@ -1,9 +1,9 @@
--- Looks at the id of the data, writes one where a first start may, and moves the heartbeat on (data-id.ts).
+-- Reads the id of the data, writes it at a first start, and advances the heartbeat (data-id.ts).
 -- KEYS id, secret
--- ARGV known ('': none), made (the id to write where there is none; '': none), least (the heartbeat of data that is too old is lower), beats (1: move the heartbeat on)
+-- ARGV known ('': none), made (the id to write if there is none; '': write none), least (data below this heartbeat is too old), beats (1: advance the heartbeat)
 -- Answers found(id, heartbeat before, heartbeat after, accepted at, now, secret) missing(now, secret)
-local BEAT_MS = 900 -- of several processes that look every second one moves the heartbeat on
-local MOST_MS = 2000 -- the heartbeat counts time in which the data was served, and not an outage
+local BEAT_MS = 900 -- several processes run this every second, but only one advances the heartbeat
+local MOST_MS = 2000 -- the heartbeat counts time in which the data was served, not outages
 local time = redis.call('TIME')
 local at = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 local found_secret = redis.call('GET', secret) or ''
@@ -14,11 +14,11 @@ if not text then
   redis.call('SET', id, text)
 end
 local found, before, beaten_at, accepted_at = string.match(text, '^(%S+) (%d+) (%d+) (%d+)$')
-if not found then return {'missing', at, found_secret} end -- somebody wrote another text
+if not found then return {'missing', at, found_secret} end -- another client wrote another text
 local after = before
 local passed = at - beaten_at
 if beats == '1' and (found == known or found == made) and before >= least and (passed < 0 or passed >= BEAT_MS) then
-  -- The clock was set back, or belongs to another machine: about a second has passed.
+  -- The clock was set back, or is that of another machine. Assume that a second has passed.
   if passed < 0 then passed = 1000 end
   after = string.format('%015d', before + math.min(passed, MOST_MS))
   redis.call('SET', id, found .. ' ' .. after .. ' ' .. at .. ' ' .. accepted_at)

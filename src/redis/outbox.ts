@@ -11,24 +11,24 @@ interface Form {
 }
 
 /**
- * The outboxes: lists of what scripts say has happened, for a relay that carries it on. A script that calls `emit` writes its word in the
- * same EVALSHA as its change, so that Redis has both or neither.
+ * The outboxes: lists of events that scripts emit, for a relay that carries them on. A script writes its event in the same EVALSHA as its
+ * change, so Redis has both or neither.
  *
  * An element is the text of one batch: `<microseconds since 1970, by Redis's clock>`, and a line for each call of `emit`. One command writes
- * what a whole batch emits: a RPUSH for each call would cost a credit a quarter more of Redis's time.
+ * the events of a whole batch: an RPUSH for each call would make a credit a quarter more expensive for Redis.
  *
- * One Redis has one outbox. A Cluster has one a slot, under a tag of that slot: what concerns one account stays in one list and moves with
- * the slot.
+ * A single Redis has one outbox. A Cluster has one per slot, under a tag of the slot, so that events of an account stay in one list and
+ * move with the slot.
  */
 export const OUTBOX = 'outbox';
 
-/** Whether calls of the script may emit. It is asked for each batch of a Cluster: the calls bring the tags of their slots then. */
+/** Whether calls of the script may emit. If so, on a Cluster the calls of a batch bring the tags of their slots. */
 export function mayEmit({ library, body, readOnly }: Parts): boolean {
   return !readOnly && /\bemit\(/.test(library + body);
 }
 
 /**
- * Lua functions for scripts that emit: `emit(line)`, and `emits`, which is false where the service keeps no outboxes. A script asks `emits`
+ * Lua functions for scripts that emit: `emit(line)`, and `emits`, which is false if the service keeps no outboxes. A script checks `emits`
  * before it makes a line.
  */
 export function outboxFunctions(parts: Parts, { outbox, cluster }: Form): string {
@@ -42,7 +42,7 @@ local function emit(line)
 end`;
 }
 
-/** Lua at the end of a batch: writes what its calls have emitted. */
+/** Lua at the end of a batch: writes the events of its calls to the outbox. */
 export function writeOutboxes(parts: Parts, { outbox, cluster }: Form): string {
   if (outbox !== true || !mayEmit(parts)) return '';
   const write = (tag: string, lines: string): string => `

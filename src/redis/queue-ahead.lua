@@ -1,4 +1,4 @@
--- Puts an entry into a queue: the member itself, where an earlier time stays, or an entry that is written ahead of an act.
+-- Puts an entry into a queue: the member itself, whose earlier time stays, or an entry that is written ahead of an act.
 -- KEYS due
 -- ARGV member, entry, due_at
 -- Answers queued(the member's time before, or '')

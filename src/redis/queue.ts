@@ -54,7 +54,7 @@ function taggedKey(name: string, tag: number): string {
   return `{${name}:${tag}}`;
 }
 
-/** Stands between a member and an act. No member has this character. */
+/** Separates a member from an act. No member has this character. */
 const AHEAD = '#';
 
 /** The entry of a member that is written ahead of an act. */
@@ -78,7 +78,7 @@ export interface Ahead {
   readonly seenAt: string;
 }
 
-/** An entry, and its time and its member's as they were seen. */
+/** An entry, with its time and its member's time when they were read. */
 interface Seen {
   readonly member: string;
   readonly entry: string;
@@ -87,7 +87,7 @@ interface Seen {
   readonly memberSeenAt: string;
 }
 
-/** Primaries of a Cluster that are tried for an entry. */
+/** Number of primaries of a Cluster that are tried for an entry. */
 const MOST_PRIMARIES = 3;
 
 /** An entry that was taken. */
@@ -111,10 +111,9 @@ export interface Taken {
  * 2. The act changes the document.
  * 3. `settle` takes the entry out, and sets the member's time to the one that the document now needs.
  *
- * After a crash before (3) the entry comes due. The work then finds out from the document what there is to do. One entry for
- * all acts would not be enough: the work might take it between (1) and (2), find nothing to do, and remove it. So work
- * has to be idempotent; a lost `settle` only makes it run once more. One script takes the entry out and sets the next time, so a failover
- * loses both or none.
+ * After a crash before (3) the entry becomes due, and the work reads from the document what has to be done. Each act needs its own entry: a
+ * shared one might be taken between (1) and (2), when there is nothing to do yet, and be removed. Work has to be idempotent, because a lost
+ * `settle` makes it run once more. One script removes the entry and sets the next time, so a failover loses both or none.
  */
 export class Queue {
   readonly name: string;
@@ -122,8 +121,8 @@ export class Queue {
   readonly #aheadScript: typeof queueAhead;
 
   /**
-   * @param isDurable with REDIS_WAIT_REPLICAS an entry is on replicas before the act begins, and a next time before an entry in another
-   * sorted set goes: for acts that a WAIT acknowledges
+   * @param isDurable for acts that a WAIT acknowledges. With REDIS_WAIT_REPLICAS the replicas have an entry before the act begins, and the
+   * next time before an entry in another sorted set is removed
    */
   constructor(name: string, scripts: ScriptRunner, isDurable = false) {
     this.name = name;
@@ -132,10 +131,10 @@ export class Queue {
   }
 
   /**
-   * Writes an entry of the member ahead of an act. While the primary of the member's sorted set is away, one on another primary gets
-   * the entry, because the act may concern neither: a look reads all sets.
+   * Writes an entry of the member ahead of an act. If the primary of the member's sorted set is down, a set on another primary gets the
+   * entry, because the act itself may need neither primary. Processes read all sets.
    * @param dueAt a time by which the act has ended, whatever happens to this process
-   * @param act names the act, so that the entry can be found. No two acts under way have the same name. Default: a random one
+   * @param act the name of the act, by which the entry can be found. No two running acts have the same name. Default: a random name
    */
   async ahead(member: string, dueAt: number, act = randomBytes(6).toString('base64url')): Promise<Ahead> {
     const entry = entryOf(member, act);
@@ -155,22 +154,22 @@ export class Queue {
   }
 
   /**
-   * Takes the entry out after the act, and sets the member's time.
-   * @param nextAt when the member is due; undefined: never. If somebody else has set the member's time since `ahead`, the
-   * earlier time stays
+   * Removes the entry after the act, and sets the member's time.
+   * @param nextAt when the member is due; undefined: never. If another process has set the member's time since `ahead`, the earlier
+   * time stays
    */
   async settle(member: string, { key, entry, seenAt }: Ahead, nextAt: number | undefined): Promise<void> {
     await this.#end(key, { member, entry, entrySeenAt: '', memberSeenAt: seenAt }, nextAt);
   }
 
-  /** Makes the member due at a time, unless it is due earlier. For work that may as well come later. */
+  /** Makes the member due at a time, unless it is due earlier. For work that is not urgent. */
   async bring(member: string, dueAt: number): Promise<void> {
     await this.#scripts.run(this.#aheadScript, { due: this.#keyOf(member) }, { member, entry: member, dueAt });
   }
 
   /**
    * Ends the work on an entry that was taken.
-   * @param nextAt when the member is due again; undefined: never. If somebody else has set the member's time since, the earlier
+   * @param nextAt when the member is due again; undefined: never. If another process has set the member's time since, the earlier
    * time stays
    */
   async settleTaken({ key, entry, member, leaseEnd, seenAt }: Taken, nextAt: number | undefined): Promise<void> {
@@ -180,13 +179,13 @@ export class Queue {
   async #end(key: string, seen: Seen, nextAt: number | undefined): Promise<void> {
     const { member } = seen;
     if (key === this.#keyOf(member)) return this.#settle(key, { ...seen, nextAt: nextAt ?? '' });
-    // A member of imported data, and one whose set could not be reached, goes to the set of its tag, on another primary maybe. A failover
-    // there must not lose the next time once the entry is out.
+    // The entry may be in another set than that of the member's tag: in imported data, or if that set could not be reached. The next time
+    // then goes to the right set, maybe on another primary, and must be safe there before the entry is removed.
     if (nextAt !== undefined) await this.bring(member, nextAt);
     await this.#settle(key, { ...seen, nextAt: '' });
   }
 
-  /** Entries of the queue, those of acts under way included. */
+  /** Number of entries in the queue, including those of running acts. */
   async size(): Promise<number> {
     const sizes = await Promise.all(this.keys().map((due) => this.#scripts.run(countDue, { due }, {})));
     return sizes.reduce((sum, [, size]) => sum + Number(size), 0);

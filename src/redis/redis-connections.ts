@@ -14,7 +14,7 @@ import { withWrites } from './write-probe.ts';
 
 /** A process's connections to one Redis, or to a Redis Cluster. */
 export interface RedisConnections {
-  /** What a ScriptRunner runs scripts on. */
+  /** The connection on which a ScriptRunner runs scripts. */
   readonly scripts: ScriptConnection | ShardMap;
   /** On one Redis with REDIS_WAIT_REPLICAS: the connection for durable scripts. */
   readonly durable: ScriptConnection | undefined;
@@ -22,14 +22,14 @@ export interface RedisConnections {
   /** The Redis that keeps the data, or the Cluster. */
   readonly source: Redis | Cluster;
   readonly isReady: boolean;
-  /** No script can run anywhere. `health` says more, where there is more to say. */
+  /** Whether no script can run on any node. `health` may give the reason. */
   readonly isAway: boolean;
   health(): Promise<RedisHealth>;
   /** One Redis, or the primaries of a Cluster: those that are connected. */
   readonly nodes: readonly { readonly name: string | undefined; readonly redis: Redis }[];
   /**
-   * Waits until Redis answers and the connections are open, 2 s at most each. If Redis stays away the service starts all the same, is
-   * not ready and answers 503.
+   * Waits until Redis answers and the connections are open, 2 s at most each. If Redis stays down, the service starts anyway, is not ready,
+   * and answers 503.
    * @throws SettingError for data of a newer version, or a database that Redis refuses
    */
   opened(): Promise<void>;
@@ -43,7 +43,7 @@ export function openConnections(location: RedisLocation, replicas: number, log: 
     : openSingle(location, replicas > 0, log);
 }
 
-/** Beside the rest: the connection and the link of one Redis. */
+/** The same, with the connection and the link of a single Redis. */
 export interface SingleConnections extends RedisConnections {
   readonly source: Redis;
   readonly scripts: ScriptLink;
@@ -96,7 +96,7 @@ function openCluster(url: string, replicas: number, log: Logger): RedisConnectio
     get isReady() {
       return cluster.isReady;
     },
-    // Of a Cluster `health` tells why.
+    // For a Cluster `health` gives the reason.
     isAway: false,
     health: () => cluster.health(),
     get nodes() {
@@ -113,7 +113,7 @@ function openCluster(url: string, replicas: number, log: Logger): RedisConnectio
   };
 }
 
-/** A primary that dies while the service starts does not end the start: the others serve. */
+/** If a primary dies during the start, the start must go on: the others serve. */
 function onlySettings(error: unknown): void {
   if (error instanceof SettingError) throw error;
 }

@@ -32,7 +32,7 @@ export type Reply = string | number | null | Error | Reply[];
 /** V8 keeps a slice that is longer than this as a reference to the whole string. */
 const COPIED_LENGTH = 12;
 
-/** Stands for a value that has not arrived completely. */
+/** Marks a value that has not arrived completely. */
 const INCOMPLETE = Symbol('incomplete');
 
 /** A list whose items have not all arrived. */

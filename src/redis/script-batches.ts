@@ -23,19 +23,19 @@ export interface BatchesParts {
   readonly form: TextForm;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The tag of a slot that the node serves, for keys that every slot has one of. Only in a Cluster. */
+  /** The tag of a slot that the node serves, for keys of which each slot has a copy. Only on a Cluster. */
   readonly place?: (() => string) | undefined;
-  /** The id and the least heartbeat of the data that a batch may run on. @throws Error while it may run on none */
+  /** The id and the least heartbeat of the data on which a batch may run. @throws Error while no batch may run */
   readonly data?: (() => readonly [id: string, leastHeartbeat: string]) | undefined;
-  /** Replicas that must have the writes before the answers count. 0: none. */
+  /** Number of replicas that must have the writes before the calls are answered. */
   readonly replicas: number;
   /** @param answers the list of answers, or the error that failed the whole command */
   readonly settle: (script: AnyScript, calls: readonly Call[], answers: unknown) => void;
 }
 
 /**
- * So many calls on one connection, and no answer for SILENT_MS: the primary hangs, and further calls for it are refused. Their requests
- * would fill MAX_IN_FLIGHT, and requests of the other primaries would be refused.
+ * With this many open calls on one connection and no answer for SILENT_MS the primary counts as hanging, and further calls to it are
+ * refused. Otherwise their requests would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
  */
 const MOST_SILENT_CALLS = 500;
 const SILENT_MS = 500;
@@ -45,7 +45,7 @@ const NO_WORDS: readonly string[] = [];
 /** How long Redis waits for the replicas: shorter than the deadline of a request. */
 const REPLICAS_WAIT_MS = 1500;
 
-/** The tag of the outbox of a call in a Cluster. */
+/** The tag of a call's outbox on a Cluster. */
 export function outboxTagOf({ script, keys, prologue }: Call): string {
   return tagOf(slotOf(script.outboxOf === undefined ? (prologue?.callerKey ?? keys[script.slotOf]!) : keys[script.outboxOf]!));
 }
@@ -53,16 +53,16 @@ export function outboxTagOf({ script, keys, prologue }: Call): string {
 /** Gathers the calls of one turn of the event loop, and sends them on one connection. */
 export class ScriptBatches {
   readonly #parts: BatchesParts;
-  /** One for each script: no more than a few. A Map would be rehashed every few turns. */
+  /** The open batch of each script, never more than a few. A Map would be rehashed every few turns. */
   #gathered: Batch[] = [];
-  /** Batches that leave with the next WAIT. */
+  /** Batches that are sent with the next WAIT. */
   #round: Batch[] = [];
   #isWaiting = false;
-  /** An EVAL followed the WAIT of this round. */
+  /** Whether an EVAL ran after the WAIT of this round. */
   #evaluatedAgain = false;
-  /** One Redis has no other calls to protect: nothing is counted then. */
+  /** False on a single Redis, where no other primary's calls have to be protected: calls are not counted then. */
   readonly #countsOpen: boolean;
-  /** Calls without an answer. */
+  /** Number of calls without an answer. */
   #open = 0;
   /** When the last answer came, or the first open call, on the clock of `performance.now()`. */
   #answeredAt = 0;
@@ -94,7 +94,7 @@ export class ScriptBatches {
       }
       if (batch.text.bringsTag) batch.args.push(outboxTagOf(call));
     } catch (error) {
-      // Remove the words that were appended: Redis would read them as a part of the next call.
+      // Remove the appended words: Redis would otherwise take them for a part of the next call.
       batch.keys.length = keyCount;
       batch.args.length = argCount;
       return call.reject(error);
@@ -111,7 +111,7 @@ export class ScriptBatches {
       if (script.shared.every((name, index) => args[name] === gathering.shared[index])) return gathering;
       this.#leaveEarly(gathering);
     }
-    // The batch leaves after this turn of the event loop: one poll of the sockets delivers a burst of requests.
+    // The batch is sent after this turn of the event loop, because one poll of the sockets delivers a burst of requests.
     if (this.#gathered.length === 0 && !this.#isWaiting) setImmediate(this.#leave);
     const batch = new Batch(
       script,
@@ -156,8 +156,8 @@ export class ScriptBatches {
   }
 
   /**
-   * Sends all gathered batches and one WAIT, and answers none before the replicas have the writes. Redis runs nothing else on this
-   * connection until then, so the calls that come meanwhile are gathered into the next round.
+   * Sends all collected batches and one WAIT, and answers no call before the replicas have the writes. Redis runs nothing else on this
+   * connection until then, so calls that come meanwhile are collected for the next round.
    */
   async #commit(): Promise<void> {
     const round = this.#round;
@@ -178,7 +178,7 @@ export class ScriptBatches {
     this.#sendAll();
   }
 
-  /** @returns the error with which the answers are refused, if too few replicas have the writes */
+  /** @returns the error for all calls of the round, if too few replicas have the writes */
   async #wait(): Promise<Error | undefined> {
     const { connection, replicas } = this.#parts;
     try {

@@ -11,7 +11,7 @@ export interface ScriptConnection {
 
 /** The prologue's part in one call of a script: its KEYS and ARGV, and the reading of its answers. */
 export interface PrologueCall {
-  /** A key in the caller's slot. Undefined if the caller was looked at before. */
+  /** A key in the caller's slot. Undefined if the caller was checked before. */
   readonly callerKey: string | undefined;
   /** Appends the values of the prologue's KEYS and ARGV in the declared order. */
   addTo(keys: string[], args: (string | number)[]): void;
@@ -34,7 +34,7 @@ export interface Call {
   readonly args: Record<string, string | number>;
   readonly prologue: PrologueCall | undefined;
   startedAt: number;
-  /** Times that a Cluster refused the call before it ran. */
+  /** How often a Cluster refused the call before it ran. */
   refusals: number;
   resolve(answer: Answer<never>): void;
   reject(error: unknown): void;
@@ -43,7 +43,7 @@ export interface Call {
 /** The most calls in one command. Redis serves no other client during a command. */
 export const MOST_CALLS = 64;
 
-/** The writes were made, and too few replicas have confirmed them in time. A failover may take the writes back. */
+/** Redis made the writes, but too few replicas confirmed them in time. A failover may undo the writes. */
 export class ReplicasLate extends Error {
   constructor(count: number, wanted: number) {
     super(`${count} of ${wanted} replicas confirmed the writes in time`);

@@ -21,8 +21,9 @@ export class ScriptLink extends Link {
 
   /**
    * @param redis gives the address and the options
-   * @param leavesReplica connects again when Redis turns out to be a replica: the address may lead to the new primary then. Of a
-   *   Cluster each address is one node, and the map of slots leads elsewhere.
+   * @param leavesReplica reconnects when Redis turns out to be a replica, because the address may lead to the new primary by then. Not for
+   * a
+   *   Cluster: there each address is one node, and the map of slots names the new primary.
    */
   constructor(redis: Redis, leavesReplica = true) {
     super(redis, { connectionName: 'coinop-scripts' });

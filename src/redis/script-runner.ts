@@ -7,14 +7,14 @@ import type { Script } from './script.ts';
 
 export { MOST_CALLS, type Answer, type PrologueCall, type ScriptConnection } from './script-call.ts';
 
-/** A primary of a Cluster, as far as scripts need it. */
+/** A primary of a Cluster, with the parts that scripts need. */
 export interface ScriptShard {
   readonly scripts: ScriptConnection;
   /** The connection for durable scripts, which a WAIT may hold up. */
   readonly durable: ScriptConnection;
   /** The tag of a slot that the primary serves. */
   readonly place: () => string;
-  /** Since when it runs no scripts, on the clock of `performance.now()`. */
+  /** Since when it has run no scripts, as a time of `performance.now()`. */
   readonly awaySince: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface ScriptShard {
 export interface DataCheck {
   /**
    * @param shard the primary of a Cluster
-   * @returns what a batch compares with the data in Redis before it runs
+   * @returns the values that a batch compares with the data in Redis before it runs
    * @throws Error while no script may run
    */
   wordsFor(shard: ScriptShard | undefined): readonly [id: string, leastHeartbeat: string];
@@ -63,18 +63,18 @@ export interface RunnerOptions {
 }
 
 /**
- * How long a call is sent again that a Cluster refused before it ran, for example because a slot is moving: a request has 2 s.
+ * How long a call is repeated that a Cluster refused before it ran, for example because a slot is moving. A request has 2 s.
  */
 const REFUSED_MS = 1800;
 const MOST_BACKOFF_MS = 50;
 
 /**
- * A primary that has been away for longer is not waited for, nor is a slot that has had none: their requests would fill MAX_IN_FLIGHT,
- * and requests of the other primaries would be refused.
+ * Calls do not wait for a primary that has been down for longer than this, or for a slot that has had no primary for longer. Their requests
+ * would fill MAX_IN_FLIGHT, and requests for the other primaries would be refused.
  */
 const AWAY_MS = 500;
 
-/** The thing and the caller of a call no longer lie on one primary. */
+/** The keys and the caller of a call are no longer on the same primary. */
 export class SlotsApart extends Error {}
 
 /**
@@ -93,12 +93,12 @@ export class ScriptRunner {
   readonly #form: TextForm;
   readonly #map: ShardMap | undefined;
   readonly #connection: ScriptConnection | undefined;
-  /** Of one Redis. */
+  /** For a single Redis. */
   readonly #batches: ScriptBatches | undefined;
   readonly #durableBatches: ScriptBatches | undefined;
-  /** Of the connections to a Cluster. */
+  /** For the connections to a Cluster. */
   readonly #batchesOf = new WeakMap<ScriptConnection, ScriptBatches>();
-  /** The barriers whose PING has not left. */
+  /** Barriers whose PING is not sent yet. */
   readonly #barriers = new Map<ScriptConnection, Promise<void>>();
 
   /** @param redis the connection to one Redis, or the map of a Cluster */
@@ -152,9 +152,9 @@ export class ScriptRunner {
 
   /**
    * Resolves when Redis has written the messages of every script that has answered on the connection of this key before the call.
-   * Redis writes what a turn of its own event loop produced in no certain order, but all of it before it reads the next command.
-   * So one reply more is needed, and no command sent earlier can take its place. All calls made in one turn of this process's
-   * event loop share one PING: it leaves after their microtasks, and before the next piece of data is read.
+   * Redis writes the output of one turn of its event loop in no certain order, but writes all of it before it reads the next command.
+   * So one more reply is needed, and only to a command that is sent now. All calls in one turn of this process's event loop share one
+   * PING, which is sent after their microtasks and before the next data is read.
    */
   barrier(key: string): Promise<void> {
     const connection = this.#connection ?? this.#map!.shardOf(slotOf(key))?.scripts;
@@ -215,7 +215,7 @@ export class ScriptRunner {
     return shard === undefined ? this.#map!.servedSince(slot) : (shard.awaySince ?? now);
   }
 
-  /** A Cluster did not run the call. */
+  /** Handles a call that a Cluster did not run. */
   #refused(call: Call, error: Error): void {
     this.#map!.refresh();
     const backoffMs = Math.min(2 ** call.refusals++, MOST_BACKOFF_MS);
@@ -270,7 +270,7 @@ export class ScriptRunner {
   }
 }
 
-/** The key whose slot a call runs in. */
+/** The key that decides the slot of a call. */
 function homeKeyOf({ script, keys, prologue }: Call): string | undefined {
   return script.slotOf === 'caller' ? prologue?.callerKey : keys[script.slotOf];
 }
@@ -313,10 +313,10 @@ export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefi
     : undefined;
 }
 
-/** A script did not run, and others of the same request have written before it. */
+/** A script did not run, but earlier scripts of the same request have written. */
 class PartlyDone extends Error {}
 
-/** Scripts that follow others of the same request. If one does not run, the request is not undone: its outcome is `unknown`. */
+/** Runs scripts after other scripts of the same request. If one does not run, the earlier writes stay, so the outcome is `unknown`. */
 export async function afterWrites<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;

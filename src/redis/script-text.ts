@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { channelFunctions } from './channels.ts';
 import { mayEmit, outboxFunctions, writeOutboxes } from './outbox.ts';
 
-/** What the text of a script is made of. KEYS and ARGV include those of its prologue. */
+/** The parts of a script's text. KEYS and ARGV include those of its prologue. */
 export interface ScriptParts {
   readonly keys: readonly string[];
   readonly args: readonly string[];
@@ -24,11 +24,11 @@ export interface TextForm {
   cluster?: boolean;
   /** The database of one Redis: the names of its channels begin with it. Default: 0. */
   database?: number;
-  /** A batch runs only on the data with the id that the process knows, and of no older state (`data-guard.ts`). */
+  /** A batch runs only on data with the known id, and not on an older state of it (`data-guard.ts`). */
   checksData?: boolean;
   /** A batch of a durable script begins with a write, so that WAIT waits for everything that its answers show. */
   waits?: boolean;
-  /** What scripts emit is written to outboxes (`outbox.ts`). Otherwise they emit nothing. */
+  /** Scripts emit events to outboxes (`outbox.ts`). Otherwise they emit nothing. */
   outbox?: boolean;
   /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
   checksTags?: boolean;
@@ -39,23 +39,23 @@ export interface TextForm {
 export interface ScriptText {
   readonly text: string;
   readonly sha: string;
-  /** Its calls may write to an outbox. */
+  /** Whether its calls may write to an outbox. */
   readonly emits: boolean;
-  /** Each call has one more argument: the tag of the outbox to which it emits. */
+  /** Whether each call has one more argument: the tag of its outbox. */
   readonly bringsTag: boolean;
 }
 
 /** The error of a call whose slot this node does not serve, or is moving away. The call did nothing. */
 export const ELSEWHERE = 'ELSEWHERE';
 
-/** The error of a batch that met other data than the process knows. Its calls did nothing. */
+/** The error of a batch that found other data than the process knows. Its calls did nothing. */
 export const OTHER_DATA = 'OTHERDATA';
 
 /**
  * The text of a script: Lua that runs the script once for each call, in order, and returns the list of answers. Beside the declared
  * names a script sees two locals, and the functions of channels.ts and outbox.ts:
  * - `now`: when the batch left the service, in milliseconds since 1970.
- * - `place`: stands before the names of keys that every slot of a Cluster has one of. '' on one Redis.
+ * - `place`: the prefix of keys of which each slot of a Cluster has a copy. '' on a single Redis.
  */
 export function renderScript(name: string, parts: ScriptParts, form: TextForm): ScriptText {
   const { keys, args, shared, library, body, readOnly } = parts;
@@ -91,14 +91,14 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
  * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a
  * call behaves as it would alone.
  *
- * While a slot of a Cluster moves, a script can find one key of it here and the next one gone. The guard asks for a key that never
- * exists: a node refuses it in a slot of another node, and in a slot on its way to or from another node.
+ * While a slot of a Cluster moves, a script could find one of its keys here and miss the next. So a guard first reads a key that never
+ * exists: a node refuses that if the slot belongs to another node, or is on its way to or from another node.
  */
 function forEachCall(name: string, parts: ScriptParts, fixed: number, form: TextForm): string {
   const { keys, args, homeKey, callerKey } = parts;
   const [k, a] = [keys.length, args.length];
   const isCluster = form.cluster === true;
-  // In a Cluster the tag of the outbox stands behind the other arguments of each call.
+  // On a Cluster the tag of the outbox follows the other arguments of each call.
   const bringsTag = isCluster && form.outbox === true && mayEmit(parts);
   const argCount = a + (bringsTag ? 1 : 0);
   const calls = isCluster ? `(#ARGV - ${fixed}) / ${k + argCount}` : k > 0 ? `#KEYS / ${k}` : `(#ARGV - ${fixed}) / ${a}`;
@@ -131,9 +131,9 @@ end`;
 }
 
 /**
- * Lua at the begin of a batch. It ends the batch on other data than the process knows (`data-id.ts`): Redis may have been emptied, swapped
- * or rolled back since the process last looked, and no call may see or change such data. A durable batch then writes, so that WAIT has to
- * wait even where all its calls are replays. In a Cluster the slot of `place` may be moving too: then no call runs.
+ * Lua at the beginning of a batch. It ends the batch if Redis has other data than the process knows (`data-id.ts`): since the last check
+ * Redis may have been emptied, replaced or rolled back, and no call may see or change such data. A durable batch then makes a write, so
+ * that WAIT waits even if all calls are replays. On a Cluster the slot of `place` may be moving too: then no call runs.
  */
 function begin({ library, body, durable }: ScriptParts, { cluster, waits, checksData }: TextForm): string {
   const writes = waits === true && durable;
@@ -149,7 +149,7 @@ function begin({ library, body, durable }: ScriptParts, { cluster, waits, checks
 const IS_OTHER = `not data or string.sub(data, 1, 22) ~= data_id`;
 const END = `return redis.error_reply('${OTHER_DATA} This Redis has other data than the service knows')`;
 
-/** On one Redis the heartbeat is compared too. In a Cluster it lies in another slot than `place`. */
+/** On a single Redis the batch also compares the heartbeat. On a Cluster the heartbeat is in another slot than `place`. */
 const CHECK_DATA = `local data = redis.call('GET', 'data:id')
 if ${IS_OTHER} or string.sub(data, 24, 38) < least_heartbeat then ${END} end`;
 
@@ -160,7 +160,7 @@ const CHECK_DATA_OF_SLOT = `if is_place_here then
   elseif ${IS_OTHER} then ${END} end
 end`;
 
-/** A key without a hash tag is one itself: with anything after it, it would lie in another slot. */
+/** A key without a hash tag counts as its own tag, so any text after it would change the slot. */
 const IS_HERE = `local function is_here(key)
   if key == '' then return true end
   return pcall(redis.call, 'EXISTS', string.find(key, '{', 1, true) and key .. '?' or '{' .. key .. '}?')
@@ -177,7 +177,7 @@ local redis = setmetatable({
   end,
 }, {__index = redis_on_time})`;
 
-/** Records the hash tags of the keys that a call touches, those made in Lua included. */
+/** Records the hash tags of the keys that a call touches, including keys that Lua makes. */
 const TAG_RECORDER = `
 local touched = {}
 local redis_of_all, many_keys = redis, {EXISTS = true, DEL = true, UNLINK = true, MGET = true, RENAME = true, LMOVE = true, SMOVE = true}

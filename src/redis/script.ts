@@ -15,21 +15,21 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly name: string;
   readonly keys: readonly Key[];
   readonly args: readonly Argument[];
-  /** Those arguments that Redis gets once for all calls of a command. */
+  /** Arguments that Redis gets once for all calls of a command. */
   readonly shared: readonly Argument[];
   readonly answers: readonly Word[];
   readonly prologue: Prologue | undefined;
-  /** Whose slot the script runs in: the caller's, or that of this key. All its keys but the prologue's lie there. */
+  /** The slot in which the script runs: the caller's, or that of this key. All its keys except the prologue's are in it. */
   readonly slotOf: Key | 'caller';
-  /** What the script emits is of this key's slot. Undefined: of its caller's, else of the slot that it runs in. */
+  /** Events of the script go to the outbox of this key's slot. Undefined: to the caller's, or else to that of the slot in which it runs. */
   readonly outboxOf: Key | undefined;
-  /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have what the script wrote. */
+  /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have the script's writes. */
   readonly durable: boolean;
   /** The same script for a caller in another slot: the answers of `accounts/look.lua` take the place of the prologue's keys. */
   readonly looked: Script<Key, Argument, Word> | undefined;
   /**
-   * What the script lists in the caller's account at its first write: a set there, the argument that becomes its member, and after how
-   * many seconds without another member the set expires. Left out: never.
+   * The entry that the script adds to a set of the caller's account at its first write: the set, the argument that becomes the member, and
+   * the seconds after which the set expires if it gets no other member. Left out: it never expires.
    */
   readonly lists: { readonly index: Key; readonly member: Argument; readonly keptSeconds?: number } | undefined;
   readonly parts: ScriptParts;
@@ -53,7 +53,7 @@ export interface Prologue {
   readonly libraries: readonly URL[];
   /** Runs before each call. */
   readonly lua: string;
-  /** Stands in for this prologue where the caller lies in another slot than the script. It has no KEYS. */
+  /** Replaces this prologue if the caller is in another slot than the script. It has no KEYS. */
   readonly looked: Prologue | undefined;
 }
 
@@ -86,21 +86,21 @@ interface ScriptDeclaration<Key, Argument, Word> {
   answers: readonly Word[];
   prologue?: Prologue;
   /**
-   * Whose slot of a Redis Cluster the script runs in: the caller's, or that of one of its keys. Default: the caller's if the script
-   * has a prologue, else its first key's.
+   * The slot of a Redis Cluster in which the script runs: the caller's, or that of one of its keys. Default: the caller's if the script
+   * has a prologue, else that of its first key.
    */
   slotOf?: Key | 'caller';
-  /** What the script emits is of this key's account, and not of its caller's. */
+  /** The script emits events of this key's account, not of its caller's. */
   outboxOf?: Key;
   durable?: boolean;
-  /** False: the script uses the caller's account itself. Where that lies in another slot, its callers do something else. */
+  /** False: the script uses the caller's account itself. If that is in another slot, the script's callers handle it. */
   looked?: false;
   lists?: { index: Key; member: Argument; keptSeconds?: number };
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
   /** The same for functions that use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
   library?: URL | readonly URL[];
-  /** Redis runs the script where it refuses writes: on a replica, or when it is out of memory. */
+  /** Redis runs the script even when it refuses writes: on a replica, or when it is out of memory. */
   readOnly?: boolean;
 }
 
@@ -157,7 +157,7 @@ function scriptOf<Key extends string, Argument extends string, Word extends stri
   described: Described<Key, Argument, Word>,
   parts: ScriptParts,
 ): Script<Key, Argument, Word> {
-  // By the form itself: a runner has one, and asks for each batch.
+  // Cached by the object of the form: a runner has one form, and asks for the text for each batch.
   const texts = new WeakMap<TextForm, ScriptText>();
   const textIn = (form: TextForm): ScriptText => {
     let made = texts.get(form);

@@ -1,7 +1,7 @@
-/** Sets whose sizes a page asks for. Most of them are empty. */
+/** Number of sets of which a page reads the sizes. Most are empty. */
 const SETS_A_PAGE = 20;
 
-/** So many sizes cost as much as one other look. */
+/** This many sizes count as one look. */
 const SIZES_A_LOOK = 4;
 
 /** A part of a set by SSCAN. The cursor is `0` at first, and the answer's is `0` after the last part. */
@@ -22,7 +22,7 @@ function isScanCursor(text: string): boolean {
   return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
 }
 
-/** A place in a set: `<cursor of SSCAN>`, or `<cursor>~<member>` within a part that was cut behind this member. */
+/** A place in a set: `<cursor of SSCAN>`, or `<cursor>~<member>` within a part that was cut after this member. */
 export function isSetCursor(text: string): boolean {
   const [scan = '', after, ...rest] = text.split('~');
   return isScanCursor(scan) && rest.length === 0 && (after === undefined || /^[\w-]{1,64}$/.test(after));
@@ -35,9 +35,9 @@ export function isSetsCursor(text: string): boolean {
 }
 
 /**
- * Reads at most `most` members behind a place in a set. They are in order, so that the place behind the last one can be told: SSCAN
- * alone cannot cut a small set. A set that grows meanwhile loses none of its members: what is not behind the place was read.
- * @param inSet `0` at first. The answer's is `0` after the last member
+ * Reads at most `most` members after a place in a set. The members of a part are sorted, so that a place after any of them can be named:
+ * SSCAN alone cannot cut a small set. If the set grows meanwhile, no member is missed.
+ * @param inSet `0` at first. The answer has `0` after the last member
  */
 export async function pageOfSet(
   inSet: string,
@@ -62,7 +62,7 @@ export interface SetsPage<Of> {
   readonly found: readonly (readonly [set: Of, members: readonly string[]])[];
   /** Undefined after the last page. */
   readonly cursor: string | undefined;
-  /** What the page cost, in looks at one thing. */
+  /** The cost of the page, in reads of one object. */
   readonly looks: number;
 }
 
@@ -76,7 +76,7 @@ export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: numbe
   const first = Number(cursor.slice(0, dot));
   const asked = Array.from({ length: Math.max(0, Math.min(SETS_A_PAGE, sets.length - first)) }, (_, place) => sets.at(first + place)!);
   const sizes = await Promise.all(asked.map((set) => reader.size(set)));
-  // As many sets as hold the members of a page: the parts of others would be read in vain.
+  // Reads only as many sets as are needed for the members of a page.
   let [end, count] = [0, 0];
   while (end < asked.length && count < most) count += sizes[end++]!;
   const places = sizes.slice(0, end).flatMap((size, place) => (size === 0 ? [] : place));

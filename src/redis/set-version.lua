@@ -1,4 +1,4 @@
--- Sets the version of the data, if it is the one that was seen.
+-- Sets the version of the data, if it has not changed since it was read.
 -- KEYS version
 -- ARGV seen ('': none), to
 -- Answers set changed

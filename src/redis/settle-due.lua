@@ -1,10 +1,10 @@
--- Takes an entry out of a queue, and makes its member due at its next time.
+-- Removes an entry from a queue, and makes its member due at its next time.
 -- KEYS due
 -- ARGV member, entry, entry_seen_at (or '': any), member_seen_at (or ''), next_at (or '': never)
 -- Answers settled
 --
--- A time that differs from the one that was seen was set by somebody else. Such an entry stays; the member then moves to an earlier
--- time only.
+-- If a time differs from the one that was read, another process has set it. Such an entry stays, and such a member only moves to an earlier
+-- time.
 local function is_at(thing, seen_at) return tonumber(redis.call('ZSCORE', due, thing)) == tonumber(seen_at) end
 
 if entry ~= member and (entry_seen_at == '' or is_at(entry, entry_seen_at)) then redis.call('ZREM', due, entry) end

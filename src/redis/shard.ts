@@ -23,7 +23,7 @@ export function nameOf({ host, port }: NodeAddress): string {
 export class Shard implements ScriptShard {
   readonly address: NodeAddress;
   readonly name: string;
-  /** For questions about the node. */
+  /** The connection for commands about the node. */
   readonly redis: Redis;
   readonly scripts: ScriptLink;
   readonly durable: ScriptLink;
@@ -54,12 +54,12 @@ export class Shard implements ScriptShard {
     this.scripts.on('close', () => (this.#closedSince ??= performance.now()));
   }
 
-  /** Since when its scripts cannot run, on the clock of `performance.now()`: it is not connected, or refuses all calls. */
+  /** Since when its scripts cannot run, as a time of `performance.now()`: it is not connected, or refuses all calls. */
   get awaySince(): number | undefined {
     return this.#closedSince ?? this.#failsSince;
   }
 
-  /** @param isOk its `cluster_state`, as it tells it: a node that finds itself cut off from most primaries refuses all calls */
+  /** @param isOk whether the node reports `cluster_state:ok`. A node that is cut off from most primaries refuses all calls */
   told(isOk: boolean): void {
     this.#failsSince = isOk ? undefined : (this.#failsSince ?? performance.now());
   }
@@ -69,7 +69,7 @@ export class Shard implements ScriptShard {
   /** @param slots that it serves now */
   serve(slots: readonly number[]): void {
     this.slots = slots;
-    // Another one each time: the slot that was chosen last may be moving away, and its marks with it.
+    // A random slot each time, because the last one may be moving away with its marks.
     if (slots.length > 0) this.#place = tagOf(slots[Math.floor(Math.random() * slots.length)]!);
   }
 

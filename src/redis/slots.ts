@@ -38,7 +38,7 @@ function slotOfBytes(bytes: Buffer): number {
 
 let tags: string[] | undefined;
 
-/** A short hash tag, braces included, whose keys lie in this slot. The same for every process and release: keys in Redis use it. */
+/** A short hash tag of this slot, with braces. It must be the same in every process and release, because keys in Redis contain it. */
 export function tagOf(slot: number): string {
   tags ??= findTags();
   return tags[slot]!;

@@ -6,13 +6,13 @@ import type { Reply } from './resp.ts';
 export interface Subscriptions {
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   /**
-   * Subscriptions to these channels ended with their connection, or their slots moved: whoever needs them subscribes again (for
-   * watched rooms `server/live/hub.ts`). Messages were lost since.
+   * Subscriptions to these channels had ended with their connection, or their slots moved. Users of the channels subscribe again (for
+   * watched rooms `server/live/hub.ts`). Messages in between were lost.
    */
   on(event: 'ready', listener: (isConcerned: (channel: string) => boolean) => void): unknown;
-  /** Subscriptions to these channels ended. A `ready` follows, or has come, for those that can be subscribed to again. */
+  /** Subscriptions to these channels ended. A `ready` follows, or has come, for channels to which one can subscribe again. */
   on(event: 'close', listener: (isLost: (channel: string) => boolean) => void): unknown;
-  /** Whether messages of a channel that was subscribed to arrive. */
+  /** Whether messages of a subscribed channel arrive. */
   hears(channel: string): boolean;
   subscribe(...channels: string[]): Promise<void>;
   unsubscribe(...channels: string[]): Promise<void>;
@@ -30,8 +30,8 @@ interface Waiting {
 }
 
 /**
- * The connection for subscriptions: a connection that subscribes can run no scripts. Emits `message`. Subscriptions end with
- * the connection: every user of it subscribes again at each `ready`, to the channels that it needs then.
+ * The connection for subscriptions, because a connection that subscribes cannot run scripts. Emits `message`. Subscriptions end with the
+ * connection: at each `ready` every user subscribes again to the channels that it needs.
  */
 export class Subscriber extends Link implements Subscriptions {
   readonly #waiting: Waiting[] = [];
@@ -61,8 +61,8 @@ export class Subscriber extends Link implements Subscriptions {
   }
 
   /**
-   * A node that loses the slot meanwhile ends the subscriptions with the same message that answers this command, and then refuses
-   * the command. So its end is told by the answer to a PING behind it.
+   * If the node loses the slot meanwhile, it ends the subscriptions with the same message that answers this command, and then refuses the
+   * command. So the answer to a PING after it marks the end.
    * @throws Error if the connection is down or is lost
    */
   unsubscribeSharded(channels: readonly string[]): Promise<void> {

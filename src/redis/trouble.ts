@@ -18,7 +18,7 @@ export interface RedisTrouble {
 
 const RUNBOOK = 'docs/operations/runbook.md';
 
-/** The first that fits. The words are those of Redis 7.0 to 8.0 and Valkey 8. */
+/** The first match counts. The words are those of Redis 7.0 to 8.0 and Valkey 8. */
 const TROUBLES: readonly (RedisTrouble & { readonly words: RegExp })[] = [
   {
     kind: 'disk_full',
@@ -72,7 +72,7 @@ const TROUBLES: readonly (RedisTrouble & { readonly words: RegExp })[] = [
   { kind: 'crash', words: /crashed by signal|ASSERTION FAILED/, text: 'Redis crashed.', mend: `${RUNBOOK}#a-redis-that-crashes` },
 ];
 
-/** @param signal that ended Redis. Without a word of Redis, SIGKILL is the kernel's, for want of memory, or a person's. */
+/** @param signal that ended Redis. If Redis logged nothing, SIGKILL came from the kernel, short of memory, or from a person. */
 export function troubleOf(lines: readonly string[], signal?: NodeJS.Signals | null): RedisTrouble | undefined {
   for (const { words, ...trouble } of TROUBLES) if (lines.some((line) => words.test(line))) return trouble;
   if (signal !== 'SIGKILL') return undefined;
@@ -80,7 +80,7 @@ export function troubleOf(lines: readonly string[], signal?: NodeJS.Signals | nu
   return { kind: 'no_memory', text, mend: `${RUNBOOK}#coinopredismemory` };
 }
 
-/** Whether the disk takes no writes. A Redis with appendfsync always ends by its next write then, and answers reads until it does. */
+/** Whether the disk refuses writes. A Redis with appendfsync always then exits at its next write, and answers reads until then. */
 export function isOfDisk(trouble: RedisTrouble | undefined): boolean {
   return trouble?.kind === 'disk_full' || trouble?.kind === 'disk_failed';
 }

@@ -9,8 +9,8 @@ import { ScriptRunner } from './script-runner.ts';
 export interface Upgrade {
   readonly from: number;
   /**
-   * It may be cut off and run again, and several processes may run it at once, one of them even after the upgrade is done: a process
-   * that stood still goes on. So each change is one script, which changes only what it finds in the old layout.
+   * It may be interrupted and run again, and several processes may run it at the same time. A process that was suspended may even go on
+   * after the upgrade is done. So each change is one script, which changes only data in the old layout.
    * @param keysLike the keys in Redis that match a glob. Each key comes at least once
    */
   readonly run: (redis: Redis, keysLike: (glob: string) => AsyncIterable<readonly string[]>) => Promise<void>;
@@ -23,11 +23,11 @@ const setVersion = defineScript({
   answers: ['set', 'changed'],
 });
 
-/** Held by the process that upgrades. It runs out if the process dies. It only saves work: upgrades may run twice. */
+/** The lease of the process that upgrades. It expires if the process dies. It only saves work, because upgrades may run twice. */
 const LEASE_KEY = 'data:upgrading';
 const LEASE_MS = 10_000;
 
-/** How often the other processes look whether it is done. */
+/** How often the other processes check whether the upgrade is done. */
 const LEASE_POLL_MS = 50;
 
 /** Milliseconds between two log lines about the progress. */
@@ -35,7 +35,7 @@ const REPORT_MS = 5000;
 
 /**
  * Upgrades the data to the version of this coinop, one version after the other. Data without a version is new, and gets this version. An
- * upgrade that was cut off goes on where it stopped.
+ * interrupted upgrade goes on where it stopped.
  * @param upgrades one for each older version that this process may upgrade
  * @throws SettingError for data that this coinop can neither serve nor upgrade
  */
@@ -45,11 +45,11 @@ export async function upgradeData(redis: Redis, upgrades: readonly Upgrade[], lo
     if ((await redis.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
   }
   const scripts = new ScriptRunner(redis, { now: Date.now });
-  // Whether this process set it or another one was faster: the next look at the version tells how to go on.
+  // Another process may have been faster. In both cases the next read of the version decides how to go on.
   const set = (seen: string | null, to: string) => scripts.run(setVersion, { version: DATA_VERSION_KEY }, { seen: seen ?? '', to });
   try {
     for (;;) {
-      // A newer coinop may have upgraded the data further while this process stood still.
+      // A newer coinop may have upgraded the data further while this process was suspended.
       await checkDataAtStart(redis);
       const found = await redis.get(DATA_VERSION_KEY);
       const { version, isUpgrading } = parseDataVersion(found ?? '') ?? { version: undefined, isUpgrading: false };

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { RedisHealth } from './connect.ts';
 import { troubleOf } from './trouble.ts';
 
-/** Redis answers, and takes no write: its disk or its memory is full, or too few replicas follow. */
+/** Redis answers, but refuses writes: its disk or its memory is full, or too few replicas follow. */
 export const REFUSES_WRITES = /^(?:MISCONF|OOM|NOREPLICAS)\b/;
 
 /** A script that does nothing. Redis refuses it exactly while it refuses scripts that write: the flag `no-writes` is missing. */
@@ -10,7 +10,7 @@ const PROBE = '#!lua\nreturn 1';
 
 /**
  * Not for a replica: its answer READONLY makes the connection look for the primary (`OPTIONS` of connect.ts).
- * @returns why Redis takes no writes; undefined if it does. @throws Error if Redis is away
+ * @returns why Redis refuses writes; undefined if it accepts them. @throws Error if Redis is unavailable
  */
 export async function refusalOfWrites(redis: Redis): Promise<string | undefined> {
   try {
@@ -25,7 +25,7 @@ export async function refusalOfWrites(redis: Redis): Promise<string | undefined>
   }
 }
 
-/** @param check what `checkRedis` found. A Redis that refuses writes is not healthy. */
+/** @param check the result of `checkRedis`. A Redis that refuses writes is not healthy. */
 export async function withWrites(check: Promise<RedisHealth>, redis: Redis): Promise<RedisHealth> {
   const health = await check;
   const refusal = health.ok ? await refusalOfWrites(redis) : undefined;

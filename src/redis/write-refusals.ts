@@ -5,7 +5,7 @@ import { REFUSES_WRITES } from './write-probe.ts';
 
 const LOOK_AGAIN_MS = 2000;
 
-/** Logs the beginning and the end of each time in which Redis refuses writes. A line for each refused request has its answer. */
+/** Logs when Redis begins and stops to refuse writes, instead of one line for each refused request. */
 export class WriteRefusals {
   readonly #log: Logger;
   readonly #health: () => Promise<RedisHealth>;

@@ -1,11 +1,11 @@
--- Adds the ledger entries of addresses to those of the day.
+-- Adds numbers of ledger entries to the day's sums of addresses.
 -- KEYS grown
 -- ARGV entries
 -- Answers done
 --
 -- `entries` is "<address> <entries> <address> <entries> …".
 
--- A day's addresses, and for how long they are kept: the doctor tells those of today and of yesterday.
+-- Most addresses of a day, and how long they are kept: the doctor shows today's and yesterday's.
 local MOST_ADDRESSES = 1000
 local KEPT_SECONDS = 172800
 

@@ -11,13 +11,13 @@ const addressGrowth = defineScript({
   answers: ['done'],
 });
 
-/** How often a process writes down which addresses made ledgers grow. */
+/** How often a process records which addresses made ledgers grow. */
 const EVERY_MS = 60_000;
 
-/** One call writes down so many addresses, the busiest first. The others wait for the next call. */
+/** Addresses that one call records, the busiest first. The others wait for the next call. */
 const AT_ONCE = 200;
 
-/** A sorted set: address → ledger entries that it wrote on the UTC day, of addresses that used up a hundredth of their budget. */
+/** A sorted set: address → its ledger entries of the UTC day. Has only addresses that used a hundredth of their budget. */
 export const addressGrowthKey = (day: string): string => `{grown}:${day}`;
 
 export const ADDRESS_GROWTH_KEYS = /^\{grown\}:\d{4}-\d\d-\d\d$/;
@@ -30,8 +30,8 @@ interface AddressGrowthParts {
 }
 
 /**
- * Writes down in Redis how many ledger entries busy addresses wrote, for `npm run doctor`. Only processes see addresses, and
- * `/metrics` may be public. Redis forgets them after two days.
+ * Records in Redis how many ledger entries busy addresses wrote, for `npm run doctor`, which cannot see addresses otherwise; `/metrics` may
+ * be public. Redis deletes them after two days.
  */
 export class AddressGrowth {
   readonly #parts: AddressGrowthParts;
@@ -55,7 +55,7 @@ export class AddressGrowth {
     }
   }
 
-  /** Writes down the rest. */
+  /** Records the rest. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.write();

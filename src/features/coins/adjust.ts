@@ -25,15 +25,16 @@ export const Adjustment = z.object({
     .meta({ description: 'Who adjusts: 1 to 64 characters.', example: 'ada' }),
 });
 
-/** With the operator's name, or the server key behind which the operator is. */
+/** With the operator's name, or the server key that the operator uses. */
 export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly by: OperatorName };
 
 /**
- * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. The account of
- * a guest that moved is followed. An account that never was comes into being: look first whether it is there.
- * @returns Refusal `invalid_request` for a field that does not fit, `insufficient_coins` for one that would take the balance below 0, `balance_limit` above
- * 10^12, `key_reused` for a key of another operation
- * @throws Refusal `account_deleted`, `account_banned` (end the ban first), `store_unavailable` while Redis is away or the account is moving
+ * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. For a guest that
+ * moved it corrects the account into which the guest moved. It creates an account that does not exist, so check first that it does.
+ * @returns Refusal `invalid_request` for a bad field, `insufficient_coins` if the balance would fall below 0, `balance_limit` above 10^12,
+ * `key_reused` for a key of another operation
+ * @throws Refusal `account_deleted`, `account_banned` (end the ban first), `store_unavailable` while Redis is unavailable or the account is
+ * moving
  */
 export async function adjustBalance(
   account: string,

@@ -1,4 +1,4 @@
--- Applies one coin operation: once per key, whole or not at all.
+-- Applies one coin operation: once per key, and atomically.
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared rules, secret
@@ -9,10 +9,10 @@
 --
 -- A balance is below 0 after refunds (book.lua). A credit pays such a debt by plain arithmetic; nothing else takes a balance below 0.
 -- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' for a client with default settings, else
--- "<daily cap> <day> <proof wanted> <milliseconds kept>[ <origin>]". The cap and the proof hold for credits and purchases. The cap is 0
--- and the proof 0 where the setting is off, and for a server key or an operator. With a retention of 0 entries stay for ever. The
--- origin says which key or operator makes the entry (entry-origin.ts); an entry of a client has none. It is part of the shared
--- rules, so that an entry without an origin costs no argument more. `secret` is the secret of the hashes.
+-- "<daily cap> <day> <proof wanted> <milliseconds kept>[ <origin>]". Cap and proof apply to credits and purchases. Both are 0 if the
+-- setting is off, and for a server key or an operator. With a retention of 0 entries stay forever. The origin names the key or the operator
+-- that makes the entry (entry-origin.ts); an entry of a client has none. It is part of the shared rules, so that an entry without an origin
+-- costs no further argument. `secret` is the secret of the hashes.
 
 if not is_data_of(secret) then return {'other_data'} end
 

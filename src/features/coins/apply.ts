@@ -30,8 +30,8 @@ type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficie
 
 /**
  * Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip.
- * @param by the server key of the request. A credit by a key is a `grant`. Each entry by a key carries the key's id, and the bounds for
- * clients, CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF, do not hold.
+ * @param by the server key of the request. A credit by a key is a `grant`. Each entry by a key has the key's id, and the limits for
+ * clients, CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF, do not apply.
  */
 export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit'>(
   type: Type,
@@ -48,7 +48,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   return answer as Applied | Refusal<OperationRefusal<Type>>;
 }
 
-/** An operator's tool counts nothing. */
+/** The operator's tool has no metrics. */
 type AppendServices = Pick<Services, 'scripts' | 'keySecret'> & Partial<Pick<Services, 'metrics' | 'coinTotals'>>;
 
 export type OperationServices = AppendServices & Pick<Services, 'config' | 'now'>;
@@ -103,7 +103,7 @@ function rulesOfClients({ CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTA
   return `${CREDIT_DAILY_CAP} ${dayOf(now())} ${proofWanted ? 1 : 0} ${LEDGER_RETENTION_DAYS * DAY_MS}`;
 }
 
-/** The rules for an entry with an origin: no bound for clients holds. */
+/** The rules for an entry with an origin: no limit for clients applies. */
 export function rulesOf(
   origin: string,
   { LEDGER_RETENTION_DAYS }: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'>,

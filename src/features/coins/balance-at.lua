@@ -1,5 +1,5 @@
--- Finds the last entry of a ledger that was written at a time or before. Entries are in the order of their times, as exactly as the
--- clocks of the service's processes agree.
+-- Finds the last entry of a ledger that was written at a time or before. Entries are in the order of their times, except for differences
+-- between the clocks of the service's processes.
 -- KEYS ledger
 -- ARGV at (milliseconds since 1970)
 -- Answers entry(entry) before(oldest entry) none

@@ -1,14 +1,14 @@
--- Books an entry that the service itself makes, of bought coins or a prize: once per key, whole or not at all.
+-- Books an entry of the service itself, for bought coins or a prize: once per key, and atomically.
 -- KEYS ledger, account, standing
--- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or ''), least (balance to which a refund may take it), event (of a purchase: its letter and the words before the coins, or '')
+-- ARGV letter (of the entry's type), coins (signed), key, key_hash, refuses_banned ('1' or ''), least (lowest balance after a refund), event (for a purchase: its letter and the words before the coins, or '')
 -- Shared kept (milliseconds, 0: for ever), secret
 -- Library standing.lua: standing_of
 -- Library account-events.lua: tell_event
 -- Library ledger.lua: MAX_BALANCE, is_data_of, whole, tail, used_for, file_key, forget_oldest, append
 -- Answers done(coins, balance after, created 0|1) replayed(coins, balance then, balance now) balance_limit banned deleted(time) moving moved(account that it moved into) other_data
 --
--- No caller can send such a key (service-key.ts). So an entry with this key is the one to book, also if its coins differ because a refund
--- takes no balance below `least`. It stays as it is.
+-- No caller can send such a key (service-key.ts). So an existing entry with this key is a replay, even if its coins differ because a refund
+-- takes no balance below `least`.
 if not is_data_of(secret) then return {'other_data'} end
 local state, detail, _, moved_in = standing_of(standing)
 if state ~= 'open' and state ~= 'banned' then return {state, detail} end

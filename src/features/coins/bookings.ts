@@ -27,13 +27,13 @@ export interface Booking {
   /** Whole coins, at most 10^12. Negative for a `refund`, or positive to give back what one took. */
   readonly coins: number;
   /**
-   * What the entry is for, behind the type: `['pebble-drop', '2026-W48']`, or the name of a store and its id of a purchase. Printable ASCII,
-   * 255 characters in sum. It is used once for an account and all guests that move into it.
+   * The key of the entry, without its type: `['pebble-drop', '2026-W48']`, or the name of a store and its id of a purchase. Printable
+   * ASCII, 255 characters in sum. A key is used once for an account and all guests that move into it.
    */
   readonly key: readonly string[];
-  /** Whether a ban keeps the entry from being booked. A banned account gets no prize, and keeps what it bought. */
+  /** Whether a banned account is refused. It gets no prize, but it does get the coins that it bought. */
   readonly refusesBanned: boolean;
-  /** What the event of the purchase tells. Only of a `topup` and of a `refund`. */
+  /** Data for the event of the purchase. Only for a `topup` and a `refund`. */
   readonly purchase?: BookedPurchase;
 }
 
@@ -45,15 +45,15 @@ export interface BookedPurchase {
   readonly quantity: number;
 }
 
-/** `accountId` is the account whose ledger has the entry: for a guest that moved, the one that it moved into. */
+/** `accountId` is the account whose ledger has the entry: for a guest that moved, its target. */
 export type BookingOutcome =
   | {
       /** `replayed`: an earlier call booked the entry. */
       readonly word: 'done' | 'replayed';
       readonly accountId: string;
-      /** The coins of the entry. With REFUNDS=floor a refund takes no more than there is: it may be 0. */
+      /** The coins of the entry. With REFUNDS=floor a refund takes at most the balance, so it may be 0. */
       readonly coins: number;
-      /** The balance right after the entry, below 0 for a debt. `shownBalance` of `model.ts` makes fields of it. */
+      /** The balance right after the entry, below 0 for a debt. `shownBalance` of `model.ts` turns it into fields. */
       readonly balanceAfter: number;
       /** The balance now, in the same way. */
       readonly balance: number;
@@ -72,13 +72,13 @@ export interface BookingParts {
 }
 
 /**
- * Books the entries that the service itself makes, for coins that were bought and for prizes.
+ * Books entries of the service itself, for bought coins and for prizes.
  *
- * An entry is booked once per key, also by calls at the same time, and where the guest that has it moves into another account meanwhile.
- * The bounds for callers do not hold: caps, install proofs, COIN_AUTHORITY, the daily budget of an address.
+ * An entry is booked once per key, even by simultaneous calls, and even if the guest that has it moves into another account meanwhile. The
+ * limits for callers do not apply: caps, install proofs, COIN_AUTHORITY, the daily budget of an address.
  *
- * A key is known for as long as its entry is kept. With LEDGER_RETENTION_DAYS the ledger forgets both, so a caller whose work may be
- * repeated after days has a record of its own, which decides whether the entry was booked.
+ * A key is known as long as its entry is kept. With LEDGER_RETENTION_DAYS the ledger deletes both. So a caller whose work may be repeated
+ * days later needs a record of its own that decides whether the entry was booked.
  */
 export class Bookings {
   readonly #parts: BookingParts;
@@ -94,13 +94,13 @@ export class Bookings {
   }
 
   /**
-   * Books an entry in one round trip. The account of a guest that moved is followed, and a move under way is finished first. An account that
-   * never was comes into being; one that was deleted does not. With REFUNDS=debt a refund may take the balance below 0. With
-   * REDIS_WAIT_REPLICAS the replicas have the entry.
-   * @throws Refusal `store_unavailable` while the ledgers may not be written, or the account is moving for longer than a request waits: nothing
-   * was booked
-   * @throws Error if Redis is away, or the connection broke: the entry may be booked, and the same call may be repeated
-   * @throws RangeError for coins or a key that no entry of the type has
+   * Books an entry in one round trip. For a guest that moved it books in the account into which the guest moved; an unfinished move is
+   * finished first. It creates an account that does not exist, but not one that was deleted. With REFUNDS=debt a refund may take the
+   * balance below 0. With REDIS_WAIT_REPLICAS the replicas have the entry.
+   * @throws Refusal `store_unavailable` while ledgers may not be written, or if the account is moving for longer than a request waits.
+   * Nothing was booked
+   * @throws Error if Redis is unavailable, or the connection broke: the entry may be booked, and the same call may be repeated
+   * @throws RangeError for coins or a key that an entry of this type cannot have
    */
   async book(accountId: string, { type, coins, key, refusesBanned, purchase }: Booking): Promise<BookingOutcome> {
     if (!mayBook(type, coins)) throw new RangeError(`${coins} are no coins of an entry of type ${type}`);

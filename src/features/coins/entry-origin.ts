@@ -2,12 +2,12 @@ import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { entryLetters } from './model.ts';
 
 /**
- * The origin of a ledger entry: who made it, if it was no client. An entry keeps it as a word without blanks, after its time:
+ * The origin of a ledger entry: the server key or the operator that made it. An entry has it as a word without blanks, after its time:
  *
  * - `k<id>`: the server key with this id.
  * - `o<base64url of {"by","reason"}>`: an operator.
  *
- * It is no part of the operation: a server that repeats an operation with another key gets a replay.
+ * The origin is not part of the operation: a server that repeats an operation with another server key gets a replay.
  */
 export interface EntryOrigin {
   /** `key:<id>` of a server key, else the operator's name. */
@@ -16,7 +16,7 @@ export interface EntryOrigin {
   readonly reason?: string;
 }
 
-/** The names of operators do not begin so. */
+/** Names of operators cannot begin with this. */
 export const KEY_PREFIX = 'key:';
 
 export function originOfKey({ id }: Pick<ServerKey, 'id'>): string {
@@ -27,14 +27,14 @@ export function originOfOperator({ by, reason }: Required<EntryOrigin>): string 
   return `o${Buffer.from(JSON.stringify({ by, reason })).toString('base64url')}`;
 }
 
-/** An operator: by name, or by the server key behind which the operator is. */
+/** An operator: by name, or by the server key that the operator uses. */
 export type OperatorName = string | Pick<ServerKey, 'id'>;
 
 export function nameOfOperator(operator: OperatorName): string {
   return typeof operator === 'object' ? KEY_PREFIX + operator.id : operator;
 }
 
-/** @param text the origin as an entry holds it. One that cannot be read becomes `by` as it is. */
+/** @param text the origin in an entry. An unreadable text becomes `by` unchanged. */
 export function parseOrigin(text: string): EntryOrigin {
   if (KEY.test(text)) return { by: KEY_PREFIX + text.slice(1) };
   return operatorOf(text) ?? { by: text };

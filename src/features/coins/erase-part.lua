@@ -1,6 +1,6 @@
 -- Deletes a ledger and its index, BUCKETS_A_CALL buckets a call. Defines erase_part().
 --
--- The ledger goes last, because its last entry tells how many buckets there are.
+-- The ledger is deleted last, because its last entry shows how many buckets there are.
 local BUCKETS_A_CALL = 500
 
 -- Deletes from the bucket `from` on. Returns the `from` of the next call, '' after the last one.

@@ -13,7 +13,7 @@ const FILED_ENTRIES = 200;
 /** Guests whose ledgers are read at a time. */
 const GUESTS_AT_ONCE = 50;
 
-/** A guest may move in while the check reads. The check then begins again, so often at most. */
+/** A guest may move in while the check reads. The check then begins again, at most this often. */
 const TRIES = 5;
 
 /** Checks the ledgers of guests that moved: they are closed, their coins are in the account, and filed ones are filed whole. */
@@ -24,7 +24,7 @@ export const guestAuditor: Auditor = {
   ],
 };
 
-/** What is filed belongs to an account with filed guests. `checkGuests` reads it. */
+/** Checks that filed ledgers belong to an account with filed guests. `checkGuests` reads their content. */
 async function checkFiledOwner(id: string, look: Look): Promise<Finding[]> {
   const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
   const [record, isThere] = (await look.together(
@@ -52,7 +52,7 @@ async function checkGuests(id: string, look: Look): Promise<Finding[]> {
   return [];
 }
 
-/** Compares the ledgers of an account's guests, which no operation changes any more, with the account's ledger and what is filed. */
+/** Compares the ledgers of an account's guests, which never change any more, with the account's ledger and with the filed entries. */
 class GuestsCheck {
   readonly #id: string;
   readonly #guests: readonly MovedGuest[];
@@ -102,7 +102,7 @@ class GuestsCheck {
     }
   }
 
-  /** The coins that the guests took with them are those that the account took in. */
+  /** Checks that the account got the coins that its guests took with them. */
   async #checkMerges(): Promise<void> {
     const takenIn = new Map<string, number>();
     let isWhole = true;

@@ -10,9 +10,9 @@
 -- - own, guest: the page goes on before this seq of the account's own ledger, and of each guest's ledger that is not filed
 --   (store/move/accept.lua).
 -- - filed: the page goes on after this member of the set of filed entries.
--- - guests: the number of guests at the first page. A guest that moved in later shows on none of the pages.
+-- - guests: the number of guests at the first page. Entries of guests that moved in later are on none of the pages.
 --
--- The number of the guest stands before each entry of a guest.
+-- Each entry of a guest begins with the guest's number.
 
 local sources = {}
 local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = of_ledger, entries = entries, mark = mark, chunk = {}} end
@@ -26,12 +26,12 @@ local places, filed_after, guest_count = string.match(cursor, '^([%d.]*)~?(%d*)~
 local given = {}
 for before in string.gmatch(places, '%d+') do given[#given + 1] = tonumber(before) end
 for number, source in ipairs(sources) do
-  -- The seq of the entry that comes next.
+  -- The seq of the next entry.
   source.next = cursor == '' and source.entries or math.min((given[number] or 1) - 1, source.entries)
 end
 
 -- Entries to read at a time. From a single ledger: the page, and one entry more, which tells whether another page follows.
--- From each of many ledgers: few, because most of them have nothing on this page. A ledger that has much is read in ever larger chunks.
+-- From each of many ledgers: few, because most of them have no entry on this page. Later chunks of the same ledger become larger.
 local chunk_length = math.max(1, math.floor((tonumber(limit) + 1) / #sources))
 
 -- Puts the next entry of a source into `head`, and its time into `at`. Retention may have deleted the oldest entries of the
@@ -47,8 +47,8 @@ local function advance(source)
   else source.next = 0 end
 end
 
--- The sources that have an entry left, as a heap: the newest entry comes first, and of entries of the same time that of the first source.
--- Fifty guests may have a source each, and a page has hundreds of entries.
+-- The sources that have an entry left, as a heap: the newest entry comes first; of entries of the same time that of the first source.
+-- A heap, because fifty guests may have a source each, and a page has hundreds of entries.
 local heap, left = {}, 0
 local function precedes(one, other) return one.at > other.at or (one.at == other.at and one.rank < other.rank) end
 local function sink(place)
@@ -95,7 +95,7 @@ local guests_then = tonumber(guest_count) or (filed.is_over and 0 or #unfiled + 
 
 local guests = {}
 
--- The guest with this number. Only those are looked up whose entries the page shows.
+-- The guest with this number. Called only for guests with entries on the page.
 local function guest_of(number)
   if not guests[number] then
     local id, entries = string.match(redis.call('HGET', ledger .. ':guests:ids', number), '^(%S+) (%d+)$')
@@ -142,7 +142,7 @@ end
 local answer = {'page', ''}
 local source = newest()
 while source and #answer < tonumber(limit) + 2 do
-  -- The page has read as many filed entries as it may, and none of them is left to show: the next page goes on with the rest.
+  -- The page may not read more filed entries, and has shown all that it read: the next page goes on with the rest.
   if not filed.head and not filed.is_over then break end
   if source == filed then
     answer[#answer + 1] = filed_entry()

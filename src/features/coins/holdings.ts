@@ -39,10 +39,10 @@ const ENTRIES_A_PAGE = 500;
 const ENTRIES_WITH_GUESTS = 100;
 const MANY_GUESTS = 10;
 
-/** So many entries cost as much as a look at one thing. A page of the export has one page of entries at most. */
+/** This many entries count as one look. A page of the export has one page of entries at most. */
 const ENTRIES_A_LOOK = 10;
 
-/** Entries that an operator sees with the account. */
+/** Newest entries that an operator sees with the account. */
 const NEWEST = 10;
 
 const ExportedEntry = z
@@ -138,7 +138,7 @@ export const coinHolding = {
   auditors: () => [ledgerAuditor(), guestAuditor],
 } satisfies Holding;
 
-/** @param state that the account has to have. If it has another one, nothing is erased */
+/** @param state the state that the account must have. Otherwise nothing is erased */
 async function eraseLedger(ledger: string, accountId: string, state: 'moved' | 'deleted', scripts: ScriptRunner): Promise<void> {
   const keys = { ledger, standing: standingKey(accountId) };
   for (let from = '0'; from !== '';) {

@@ -25,8 +25,8 @@ const RETRY_MS = 500;
 
 /**
  * The secret of the hashes by which a ledger's index finds an idempotency key. The first process makes it, and it never
- * changes. Until a process knows it, the process runs no coin operation: under the wrong hash, a used key would look new. Nor
- * does a process know it before the data has the version of this coinop.
+ * changes. A process runs no coin operation until it knows the secret, because under a wrong hash a used key would look new. It
+ * gets the secret only once the data has the version of this coinop.
  */
 export class KeySecret {
   readonly #redis: Redis | undefined;
@@ -42,16 +42,16 @@ export class KeySecret {
   /** When the last read began, on the clock of `performance.now()`. */
   #readAt = -Infinity;
   #isClosed = false;
-  /** Logged already. */
+  /** The problem that was logged last. */
   #lastProblem: string | undefined;
   readonly #readAgain = (): void => void this.read();
-  /** Reads the secret, or makes it. Does not throw: while Redis is away or refuses writes, it tries again. */
+  /** Reads the secret, or makes it. Does not throw: while Redis is unavailable or refuses writes, it tries again. */
   readonly read = oneAtATime(() => this.#read());
 
   /**
    * @param redis one Redis, or a Cluster
-   * @param guard sees that Redis has the data that this process knows: nothing is written into other data
-   * @param upgrades without them, data of an older version is left as it is, and the secret is not known
+   * @param guard checks that Redis has the data that this process knows, so that nothing is written into other data
+   * @param upgrades without them, data of an older version is not changed, and the secret stays unknown
    */
   constructor(redis: Redis | Cluster, log: Logger, { guard, upgrades = [] }: { guard?: DataGuard; upgrades?: readonly Upgrade[] } = {}) {
     this.#log = log;
@@ -75,12 +75,12 @@ export class KeySecret {
   }
 
   /**
-   * A script found that Redis has other data than the secret belongs to. Reads the secret again; until then it is not known.
+   * A script found that Redis has other data than that of the secret. Reads the secret again; until then it is not known.
    * @returns the refusal for the caller of the script, which did nothing
    */
   otherData(): Refusal {
-    // A primary of a Cluster that lacks the secret keeps no other primary from its ledgers. A read asks for the marks of all slots: while
-    // those of one slot stay wrong, each of its requests would start another read.
+    // If one primary of a Cluster lacks the secret, the others must go on. A read asks for the marks of all slots, so it is delayed: while
+    // the marks of one slot are wrong, each of its requests would otherwise start another read.
     if (this.#ofCluster === undefined) this.#isKnown = false;
     if (this.#ofCluster !== undefined && performance.now() < this.#readAt + RETRY_MS) this.#readLater();
     else void this.read();
@@ -94,7 +94,7 @@ export class KeySecret {
     if (this.#redis !== undefined && this.#redis.status !== 'ready') return;
     if (this.#ofCluster?.isReady === false) return this.#readLater();
     if (!(await this.#isOwnData())) {
-      // A primary of a Cluster that lost its data keeps no other primary from its ledgers.
+      // If one primary of a Cluster has lost its data, the others must go on.
       if (this.#ofCluster === undefined) this.#isKnown = false;
       return this.#readLater();
     }
@@ -159,13 +159,13 @@ export class KeySecret {
   }
 
   /**
-   * Atomic: of several processes the first sets its secret, and all of them receive this one.
-   * @param hasVersion the data has a version, which is written after the secret
-   * @throws Error if the key in Redis holds something else, or data with a version has lost a secret that this process never read
+   * Atomic: if several processes try, the first one's secret is set, and all of them get it.
+   * @param hasVersion whether the data has a version, which is written after the secret
+   * @throws Error if the key in Redis holds another text, or data with a version has lost a secret that this process never read
    */
   async #readOrMake(redis: Redis, hasVersion: boolean): Promise<string> {
     const found = await redis.get(KEY_SECRET);
-    // Under another secret, all used keys would look new.
+    // Under a new secret all used keys would look new.
     if (found === null && hasVersion && this.#text === undefined)
       throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     const text = found ?? (await this.#make(redis));
@@ -175,7 +175,7 @@ export class KeySecret {
 
   async #make(redis: Redis): Promise<string> {
     const own = this.#text ?? randomBytes(SECRET_BYTES).toString('hex');
-    // The script writes nothing into other data than this process knows.
+    // With the guard the script writes only into data that this process knows.
     const scripts = new ScriptRunner(redis, { now: Date.now, data: this.#guard });
     const [, made] = await scripts.run(makeSecret, { secret: KEY_SECRET }, { own });
     return made!;

@@ -11,7 +11,7 @@ import { coinKeys } from './model.ts';
 /** Checks each account's ledger against itself and its index, and each bucket's account. */
 export function ledgerAuditor(): Auditor {
   let hash: Promise<KeyHash | undefined> | undefined;
-  /** The ledger that reports a secret that is missing or malformed. A secret without ledgers may be missing. */
+  /** The one ledger that reports a missing or malformed secret. Without ledgers the secret may be missing. */
   let reporter: string | undefined;
   // The first service to start may make the secret while the audit runs.
   const hashNow = async (look: Look): Promise<KeyHash | undefined> => {
@@ -61,7 +61,7 @@ async function checkSecret(look: Look): Promise<Finding[]> {
   return (await readSecret(look)) === 'malformed' ? [secretFinding('malformed')] : [];
 }
 
-/** The ledger of a guest belongs to an account that the guest moved into. */
+/** Checks that the ledger of a guest belongs to an account into which the guest moved. */
 async function checkGuestLedger(id: string, guest: string, look: Look, hash: KeyHash | undefined): Promise<readonly Finding[]> {
   const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
   if (found !== undefined) return new LedgerCheck(id, look, hash, found).run();
@@ -69,7 +69,7 @@ async function checkGuestLedger(id: string, guest: string, look: Look, hash: Key
   return [{ kind: 'orphan_ledger', subject: `account ${id}`, text }];
 }
 
-/** The counter of a day's credits is a whole number and expires. */
+/** Checks that the counter of a day's credits is a whole number and expires. */
 async function checkCredited(id: string, day: string, look: Look): Promise<Finding[]> {
   const key = coinKeys.creditedOn(id, day);
   const [coins, ttl] = (await look.together(['GET', key], ['PTTL', key])) as [string | null, number];

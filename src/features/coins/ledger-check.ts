@@ -20,19 +20,19 @@ import { isServiceKey } from './service-key.ts';
 /** Buckets read at a time. */
 const BUCKETS_AT_ONCE = 64;
 
-/** Fields that one command reads of a bucket that has outgrown Redis's compact encoding. A compact one comes whole. */
+/** Fields that one command reads of a bucket that has outgrown Redis's compact encoding. A compact bucket is read as a whole. */
 const FIELDS = 256;
 
-/** The check lists so many findings of one kind for a ledger. */
+/** Most findings of one kind for a ledger. */
 const LISTED = 3;
 
-/** Unexplained keys of a ledger that are kept until the end of its check. In a live ledger most belong to newer entries. */
+/** Most unexplained keys of a ledger that are kept until the end of its check. In a live ledger most belong to newer entries. */
 const STRANGE_KEPT = 100_000;
 
 /** The number of a bucket has no leading zeros. */
 const BUCKET_NUMBER = /^(0|[1-9]\d{0,9})$/;
 
-/** A bucket belongs to a ledger that is long enough to have it. `LedgerCheck` reads the buckets of a ledger. */
+/** Checks that a bucket belongs to a ledger that is long enough to have it. `LedgerCheck` reads the buckets of a ledger. */
 export async function checkBucket(id: string, bucket: string, look: Look): Promise<Finding[]> {
   const key = ledgerKeys.bucket(id, bucket);
   const [last, isThere] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['EXISTS', key])) as [string | null, number];
@@ -44,7 +44,7 @@ export async function checkBucket(id: string, bucket: string, look: Look): Promi
   return [{ kind: 'orphan_bucket', subject: `account ${id}`, text: `Bucket ${key} belongs to nothing: ${why}.` }];
 }
 
-/** A bucket of a guest's ledger belongs to a guest whose ledger is not filed, and is long enough to have it. */
+/** Checks that a bucket of a guest's ledger belongs to a guest whose ledger is not filed, and is long enough to have it. */
 export async function checkGuestBucket(id: string, guest: string, bucket: string, look: Look): Promise<Finding[]> {
   const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
   if (found?.isFiled === false && BUCKET_NUMBER.test(bucket) && Number(bucket) < bucketCount(found.lastSeq)) return [];
@@ -62,8 +62,8 @@ export async function checkGuestBucket(id: string, guest: string, bucket: string
  *   key, and compares it with the index: 8 bytes an entry.
  *
  * While the check reads, the service may append entries, split buckets, and delete the oldest entries with their keys. The check
- * therefore covers the entries that were there at its begin and still are at its end. A split moves hashes to a bucket with a
- * higher number only, so buckets are read in the order of their numbers.
+ * therefore covers the entries that exist both at its beginning and at its end. A split moves hashes only to a bucket with a
+ * higher number, so buckets are read in the order of their numbers.
  */
 export class LedgerCheck {
   readonly #id: string;
@@ -74,24 +74,24 @@ export class LedgerCheck {
   readonly #hash: KeyHash | undefined;
   readonly #findings: Finding[] = [];
   /**
-   * For each entry the hash of its key as an unsigned number; for an entry that was met in a bucket −1 minus its hash; NaN for an
-   * entry of a move, which the index does not have. The first is of the entry `#firstSeq`.
+   * For each entry the hash of its key as an unsigned number; −1 minus its hash once the entry was found in a bucket; NaN for an entry
+   * of a move, which is not in the index. The first value belongs to the entry `#firstSeq`.
    */
   #hashes: number[] = [];
   #firstSeq = 0;
   #last: LedgerEntry | undefined;
-  /** No entry is missing or out of order, so that `#hashes` can be found by seq. */
+  /** Whether no entry is missing or out of order, so that `#hashes` can be indexed by seq. */
   #isInOrder = true;
   #withKey = 0;
   #met = 0;
-  /** What the index has and no entry of the check explains. */
+  /** Keys in the index that no entry of the check explains. */
   #strange: { hash: string; bucket: number; seq: number; text: string }[] = [];
   /** Entries whose keys have the same hash. */
   #sameHash: number[][] = [];
   #hasMerges = false;
   #prizes: LedgerEntry[] = [];
 
-  /** @param guest a guest of the account, to check its ledger. A filed one has no index: `guest-auditor.ts` checks what is filed. */
+  /** @param guest a guest of the account, to check its ledger. A filed ledger has no index: `guest-auditor.ts` checks it. */
   constructor(id: string, look: Look, hash: KeyHash | undefined, guest?: { readonly id: string; readonly isFiled: boolean }) {
     this.#id = id;
     this.#subject = guest === undefined ? `account ${id}` : `guest ${guest.id} of account ${id}`;
@@ -121,16 +121,16 @@ export class LedgerCheck {
     if (this.#guest === undefined) await this.#checkOwners(owners as number);
     await this.#checkPrizes();
     if (!this.#isInOrder || this.#last === undefined || this.#guest?.isFiled === true) return this.#findings;
-    // `ledger-auditor.ts` reports the secret once, and not with each ledger.
+    // `ledger-auditor.ts` reports a missing secret once, instead of with each ledger.
     if (this.#hash === undefined) return this.#findings;
-    // Buckets are read after the entries: a key of an entry that was read is then in its bucket.
+    // Buckets are read after the entries, so that the key of each entry read is already in its bucket.
     await this.#compareKeys(isOnePage ? (bucket as [string, string[]]) : undefined);
     return this.#findings;
   }
 
   /**
-   * Whether the account is a guest that moved: the move is deleting the ledger and its index. The queue of moves has to hold it
-   * then (`moveAuditor`).
+   * Whether the account is a guest whose move is just deleting the ledger and its index. The queue of moves then has to hold it
+   * (`moveAuditor`).
    */
   async #isLeftBehind(owners: number): Promise<boolean> {
     if (this.#guest !== undefined || owners !== 1) return false;
@@ -140,19 +140,19 @@ export class LedgerCheck {
   /** @param owners the number of keys that show whose ledger it is: the account's fields and its standing */
   async #checkOwners(owners: number): Promise<void> {
     if (owners === 0) this.#find('orphan_ledger', 'It has a ledger, but is no account and moved into none.');
-    // An account that took in a guest has both.
+    // An account with a guest has both.
     if (owners === 2 || !this.#hasMerges) return;
     if ((await this.#look.ask('EXISTS', standingKey(this.#id))) === 0)
       this.#find('half_move', 'Its ledger has the entry of a move, but its standing tells of none.');
   }
 
-  /** Each prize has a payout in its season, unless the season is no longer kept. */
+  /** Checks that each prize has a payout in its season, unless the season is no longer kept. */
   async #checkPrizes(): Promise<void> {
     for (const { seq, coins, key } of this.#prizes) {
       const [, game = '', season = '', playerId = ''] = key.split('·');
       const payouts = payoutsKey(game, season);
       const [isKept, payout] = (await this.#look.together(['EXISTS', payouts], ['HGET', payouts, playerId])) as [number, string | null];
-      // A payout that is just being paid has no outcome yet.
+      // During the payment a payout has no outcome yet.
       if (isKept === 1 && !new RegExp(`^\\S+ ${coins}(?: paid| deleted)?$`).test(payout ?? ''))
         this.#find(
           'prize_without_payout',
@@ -261,7 +261,7 @@ export class LedgerCheck {
     }
   }
 
-  /** Keys with the same hash are rare, and differ: a key that two entries have was applied twice. */
+  /** Different keys with the same hash are fine. If two entries have the same key, the key was applied twice. */
   async #checkKeys(seqs: readonly number[]): Promise<void> {
     const ledger = this.#ledger;
     const last = (await this.#look.ask('LINDEX', ledger, -1)) as string | null;
@@ -270,7 +270,7 @@ export class LedgerCheck {
       ['LINDEX', ledger, -1],
       ...seqs.map((seq): Command => ['LINDEX', ledger, seq - lastSeq - 1]),
     )) as (string | null)[];
-    // An entry was written in between: the places do not fit. The next look checks again.
+    // An entry was written in between, so the places do not match. The next attempt checks again.
     if (parseEntry(found[0] ?? '')?.seq !== lastSeq) return;
     const keys = found.slice(1).map((text) => parseEntry(text ?? '')?.key);
     for (const [index, key] of keys.entries())
@@ -278,7 +278,7 @@ export class LedgerCheck {
         this.#find('key_used_twice', `Entries ${seqs[keys.indexOf(key)]} and ${seqs[index]} have the same key "${key}".`);
   }
 
-  /** @param oldestSeq of the ledger as it is now, as is `newest` */
+  /** @param oldestSeq like `newest`, of the current ledger */
   async #findUnmatched(oldestSeq: number, newest: LedgerEntry): Promise<void> {
     const last = this.#last!;
     const strange = this.#strange.filter(
@@ -349,7 +349,7 @@ function isOperation({ letter, coins, key }: LedgerEntry): boolean {
       return coins > 0;
     case entryLetters.debit:
       return coins < 0;
-    // It takes no more than there is, and a positive one gives back what another took.
+    // A refund takes at most the balance, and a positive refund gives back the coins of another one.
     case refund:
       return true;
     default:
@@ -360,7 +360,7 @@ function isOperation({ letter, coins, key }: LedgerEntry): boolean {
 /** The clocks of two processes that write to one ledger may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** A time that no date can hold is shown as the number that it is. */
+/** A time beyond the range of dates is shown as a number. */
 function timeText(milliseconds: number): string {
   return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
 }

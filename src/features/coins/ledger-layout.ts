@@ -3,8 +3,8 @@ import type { Look } from '../../consistency/auditor.ts';
 import { coinKeys, ENTRIES_PER_BUCKET } from './model.ts';
 
 /**
- * How ledgers lie in Redis, for the audit. `ledger.lua` writes them and describes the layout. Outside the scripts only this
- * file and `ledger-check.ts` know it.
+ * The layout of ledgers in Redis, for the audit. `ledger.lua` writes them and describes the layout. Apart from scripts only this file and
+ * `ledger-check.ts` know it.
  */
 
 export interface LedgerEntry {
@@ -26,7 +26,7 @@ const ENTRY = /^(\d+):(-?\d+) ([a-z])(-?\d+) (\w+)(?:~(\S+))? (.*)$/s;
 
 type Parts = [text: string, seq: string, balance: string, letter: string, coins: string, at: string];
 
-/** @returns undefined if the text is no entry */
+/** @returns undefined if the text is not an entry */
 export function parseEntry(text: string): LedgerEntry | undefined {
   const parts = ENTRY.exec(text);
   if (parts === null) return undefined;
@@ -51,17 +51,17 @@ export function bucketCount(lastSeq: number): number {
 export function bucketOf(hash: number, lastSeq: number): number {
   const count = bucketCount(lastSeq);
   const power = 2 ** Math.floor(Math.log2(count));
-  // The remainder as Lua gives it, which is never negative.
+  // The remainder as in Lua, which is never negative.
   const bucket = (hash >>> 0) % (power * 2);
   return bucket < count ? bucket : bucket % power;
 }
 
-/** The key of the entry that takes a guest's coins into an account, or out of the guest: the other account's id follows. */
+/** Prefix of the key of the entries that move a guest's coins into an account. The other account's id follows. */
 export const MERGE_KEY = 'merge:';
 
 /**
- * An entry of a filed guest: its member of the sorted set of filed entries, and its line in the hash of filed keys; the line
- * is empty for an entry that no key finds.
+ * An entry of a filed guest: its member in the sorted set of filed entries, and its line in the hash of filed keys. The line is empty for
+ * an entry that cannot be found by a key.
  */
 export function filed(
   { seq, balance, letter, coins }: LedgerEntry,
@@ -72,7 +72,7 @@ export function filed(
   return { member, operation, line: letter === 'm' ? '' : `${operation}${balance}\n` };
 }
 
-/** A bucket of the index of a ledger: as `of_account` of ledger.lua. */
+/** The key of a bucket of a ledger's index, as `of_account` of ledger.lua makes it. */
 export function bucketName(ledger: string, bucket: number | string): string {
   return `${ledger.slice(0, -'ledger'.length)}index:${bucket}`;
 }
@@ -100,13 +100,13 @@ export const ledgerPatterns = {
 /** Entries that one command reads: some 20 µs of Redis's time. */
 const PAGE = 128;
 
-/** Entries that a page reads again before its own: retention may delete so many meanwhile, and the page still meets the last. */
+/** Entries of the previous page that a page reads again: even if retention deletes this many meanwhile, the pages still connect. */
 const OVERLAP = 8;
 
 export interface EntryPage {
-  /** Entries that follow those of the page before. Neighbours on a page are neighbours in Redis. */
+  /** Entries that follow those of the previous page. Neighbours on a page are neighbours in Redis. */
   readonly texts: readonly string[];
-  /** The first page, or the first one after retention has deleted all entries of the pages before. */
+  /** Whether this is the first page, or the first one after retention has deleted all entries of earlier pages. */
   readonly isBegin: boolean;
 }
 

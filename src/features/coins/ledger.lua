@@ -4,12 +4,12 @@
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
 -- that a balance can never differ from its history. A debt, which only refunds make, is a balance below 0. The origin is the server key or
--- the operator that made the entry, a word without blanks (entry-origin.ts). Scripts carry it along and do not read it.
+-- the operator that made the entry, a word without blanks (entry-origin.ts). Scripts copy it and do not read it.
 --
 -- The index finds an entry by its idempotency key. It consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of a
 -- key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
--- The entry itself tells which key it has, so a lookup is exact. Two numbers of a few bytes cost a third of the memory of a
--- key, and less time to write and to find.
+-- The entry itself contains its key, so a lookup is exact. Two numbers of a few bytes take a third of the memory of a key, and less
+-- time to write and to find.
 --
 -- A bucket is small enough for Redis's listpack encoding. The number of buckets grows with the ledger by linear hashing (Litwin,
 -- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
@@ -23,7 +23,7 @@ local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks 
 local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less than a millisecond
 
 -- Whether the data has the layout of this version and this secret. Redis may have been emptied, or restored to other data, since
--- the service read the secret. A lookup by a wrong hash would take a used key for a new one. Asked once a batch.
+-- the service read the secret. A lookup by a wrong hash would take a used key for a new one. Checked once per batch.
 local is_right_data
 local function is_data_of(secret)
   if is_right_data == nil then
@@ -36,11 +36,11 @@ end
 -- `tostring` loses digits of a large number.
 local function whole(number) return string.format('%d', number) end
 
--- The name of another key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
+-- Another key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
 local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
 
--- The ledger of a guest that moved into the account. It lies under the account's tag, with an index of its own unless it is filed:
--- for '{id}:ledger' '{id}:guest:<guest id>:ledger', so that `of_account` makes the names of the guest's buckets from it.
+-- The ledger of a guest that moved into the account: '{id}:guest:<guest id>:ledger' for '{id}:ledger'. It has the account's tag and, unless
+-- it is filed, an index of its own. `of_account` also makes the names of the guest's buckets.
 local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:' .. guest_id .. ':ledger') end
 
 -- Returns the seq of the last entry and the balance.
@@ -104,9 +104,9 @@ local function entry_of(ledger, key, hash, entries)
   end
 end
 
--- Finds the operation that a key was used for in an account: in its ledger of `entries` entries, or in those of the guests that moved
--- into it, because idempotency keys of a guest replay in its account. `pattern` fits the operations that count. Returns the operation and
--- the balance after it; else nil, nil, and whether the key was used for an operation that does not count.
+-- Finds the operation for which a key was used in an account: in its ledger of `entries` entries, or in the ledgers of its guests, because
+-- a guest's idempotency keys replay in its account. `pattern` matches the operations that count. Returns the operation and the balance
+-- after it; else nil, nil, and whether the key was used for an operation that does not count.
 local function used_for(pattern, ledger, entries, key, hash, moved_in)
   local is_reused = false
   local function look(of_ledger, last_seq)
@@ -130,13 +130,13 @@ local function used_for(pattern, ledger, entries, key, hash, moved_in)
   return operation, balance, is_reused
 end
 
--- Files the key of the next entry, unless the index has its hash already. Returns whether it did: one command tells that the key
--- is new, and is the first write of most operations.
+-- Adds the key of the next entry to the index, unless the index already has its hash. Returns whether it did. This one command both shows
+-- that the key is new and is the first write of most operations.
 local function claim(ledger, hash, entries)
   return redis.call('HSETNX', (bucket_of(ledger, hash, entries)), hash, whole(entries + 1)) == 1
 end
 
--- Files the key of the entry `seq`. Another key may have the same hash.
+-- Adds the key of the entry `seq` to the index. Another key may have the same hash.
 local function file_key(ledger, hash, seq, entries)
   local bucket = bucket_of(ledger, hash, entries)
   if redis.call('HSETNX', bucket, hash, seq) == 1 then return end
@@ -156,8 +156,8 @@ local function forget_key(ledger, key, seq, secret, entries)
   else redis.call('HSET', bucket, hash, table.concat(others, ',')) end
 end
 
--- Deletes at most two entries that are older than `kept` milliseconds, with their keys. A script that appends an entry calls it, so that
--- ledgers shrink to what is to be kept. The last entry always stays. With a `kept` of 0 entries stay for ever.
+-- Deletes at most two entries that are older than `kept` milliseconds, with their keys. Every script that appends an entry calls it, so
+-- that ledgers shrink to the entries to keep. The last entry always stays. With a `kept` of 0 entries stay forever.
 local function forget_oldest(ledger, kept, secret, entries)
   if kept == '0' then return end
   local keep_after = now - kept
@@ -166,12 +166,12 @@ local function forget_oldest(ledger, kept, secret, entries)
     local seq, letter, written_at, key = string.match(oldest, '^(%d+):%-?%d+ (%a)%S+ (%w+)%S* (.*)$')
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
-    -- The index does not have the entries of moves.
+    -- The index has no entries of moves.
     if letter ~= 'm' then forget_key(ledger, key, seq, secret, entries) end
   end
 end
 
--- The time of the batch as an entry has it: milliseconds since 1970 in base 36.
+-- The time of the batch in the format of entries: milliseconds since 1970 in base 36.
 local batch_time
 local function time_text()
   if not batch_time then
@@ -186,14 +186,14 @@ local function time_text()
   return batch_time
 end
 
--- Tells the event `coins.changed`. account-events.lua says how its number is made.
+-- Emits the event `coins.changed`. account-events.lua describes its number.
 local function tell_entry(ledger, seq, balance, operation)
   local others = redis.call('HGET', of_account(ledger, 'account'), 'events') or 0
   emit(string.format('c %s %d %d:%d %s', string.sub(ledger, 2, -9), seq + others, seq, balance, operation))
 end
 
--- Appends an entry. If a key is to find the entry, the caller has filed the key already. `origin` may be nil or ''. `is_guests`: the
--- ledger is the copy of a guest's, whose events are told in the guest's slot.
+-- Appends an entry. If the entry must be found by a key, the caller has already added the key to the index. `origin` may be nil or ''.
+-- `is_guests`: the ledger is the copy of a guest's ledger, whose events are emitted in the guest's slot.
 local function append(ledger, seq, balance, operation, key, origin, is_guests)
   local at = time_text()
   if origin and origin ~= '' then at = at .. '~' .. origin end
@@ -224,7 +224,7 @@ end
 -- Whether a guest's ledger is short enough to be filed with the account that the guest moves into.
 local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
 
--- Files the small ledger of a guest with its account, so that hundreds of guests cost the account one look-up. It writes:
+-- Files the small ledger of a guest with its account, so that for hundreds of guests the account needs only one look-up. It writes:
 -- - `{…}:keys:guests`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
 -- - `<ledger>:guests`, a sorted set by time. A member is 999 minus the guest's number, in three digits, and the seq, in
 --   fifteen. Read backwards, the set has the order of the history; of entries of the same time, those of the guest that
@@ -236,7 +236,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local newest = 0
   for index, entry in ipairs(entries) do
     local seq, balance, operation, at, key = string.match(entry, '^(%d+):(%-?%d+) (%S+) (%w+)%S* (.*)$')
-    -- The time never falls from entry to entry, so that a clock that was set back does not reorder the ledger.
+    -- The time must not fall from entry to entry: a clock that was set back must not reorder the ledger.
     newest = math.max(newest, tonumber(at, 36))
     scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))
     entries[index] = {key = key, line = operation .. ' ' .. balance .. '\n'}

@@ -1,5 +1,4 @@
--- Looks whether a key was used for an operation in an account, whether or not the account may act: in its ledger, or in those of the guests
--- that moved into it.
+-- Checks whether a key was used for an operation in an account, in its ledger or in those of its guests, even if the account may not act.
 -- KEYS ledger
 -- ARGV operation, key, key_hash
 -- Shared secret

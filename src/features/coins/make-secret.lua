@@ -1,4 +1,4 @@
--- Makes the secret of the ledgers, unless another process was first.
+-- Sets the secret of the ledgers, unless another process has already set it.
 -- KEYS secret
 -- ARGV own
 -- Answers made(the secret)

@@ -7,12 +7,12 @@ import { readSecret, secretFinding, type FoundSecret } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 
 /**
- * The marks of the slots of a Cluster: copies of the secret of the ledgers, of the data's version and of its id, under a tag of each slot
- * (`secret-of-cluster.ts`). A slot may lack them, until a process sets them. `replication:mark` is what scripts write before a WAIT
+ * Checks the marks of a Cluster's slots: copies of the ledgers' secret, of the data's version and of its id, under a tag of each slot
+ * (`secret-of-cluster.ts`). A slot may lack them until a process sets them. Scripts write `replication:mark` before a WAIT
  * (`script-text.ts`).
  */
 export function markAuditor(): Auditor {
-  // There are 16,384 slots: the secret is read for the first one, and then only where a copy differs.
+  // There are 16,384 slots, so the secret is read for the first one, and again only if a copy differs.
   let known: Promise<FoundSecret> | undefined;
   const isAsKnown = async (tag: string, look: Look): Promise<boolean> => {
     const [secret, ofSlot] = await Promise.all([(known ??= readSecret(look)), look.ask('GET', `${tag}${KEY_SECRET}`)]);
@@ -22,7 +22,7 @@ export function markAuditor(): Auditor {
   const checkId = async (tag: string, look: Look): Promise<Finding[]> => {
     const ofSlot = idOf(await look.ask('GET', `${tag}${DATA_ID_KEY}`));
     if (ofSlot === undefined || ofSlot === (await (knownId ??= look.ask('GET', DATA_ID_KEY).then(idOf)))) return [];
-    // An operator may have accepted the data while the audit runs: all slots have another id then.
+    // An operator may accept the data during the audit: all slots then have another id.
     const id = await (knownId = look.ask('GET', DATA_ID_KEY).then(idOf));
     if (ofSlot === id) return [];
     return [{ kind: 'other_data', subject: `slot ${slotOf(tag)}`, text: `Its data id is ${ofSlot}, where ${DATA_ID_KEY} has ${id}.` }];
@@ -44,7 +44,7 @@ function idOf(value: Reply): string | undefined {
   return idIn(value as string | null);
 }
 
-/** Ledgers that were written with another secret have other hashes: their used keys would look new. */
+/** Checks a copy of the secret: ledgers that were written with another secret have other hashes, so their used keys would look new. */
 async function checkSecret(tag: string, look: Look): Promise<Finding[]> {
   const secret = await readSecret(look);
   const ofSlot = await look.ask('GET', `${tag}${KEY_SECRET}`);

@@ -32,16 +32,13 @@ export const LedgerCursor = z
 
 export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE).meta({ example: 110 });
 
-/** Beside a `balanceCoins` of 0. */
-export const DebtCoins = z
-  .number()
-  .int()
-  .min(1)
-  .max(-MIN_BALANCE)
-  .optional()
-  .meta({ description: 'What the account owes after a refund. Left out: nothing. Coins that come in pay it first.', example: 30 });
+/** Shown with a `balanceCoins` of 0. */
+export const DebtCoins = z.number().int().min(1).max(-MIN_BALANCE).optional().meta({
+  description: 'Coins that the account owes after a refund. Left out without a debt. Coins that come in pay it first.',
+  example: 30,
+});
 
-/** In a ledger entry, which has the balance as the one number that it is. */
+/** The balance in a ledger entry, which is one number even for a debt. */
 export const SignedBalance = z
   .number()
   .int()
@@ -68,13 +65,13 @@ export const CoinOperationReply = z
 /** False for a replay, which appends no entry. */
 export const isApplied = ({ replayed }: z.input<typeof CoinOperationReply>): boolean => replayed !== true;
 
-/** The service makes these entries by itself: for coins that were bought with money, for those of a refunded purchase, for a season's prize. */
+/** Entries that the service itself makes: for coins bought with money, for refunded coins, for a season's prize. */
 export type ServiceEntryType = 'topup' | 'refund' | 'prize';
 
 /** A `grant` is a credit by a server key, or by an operator to many accounts. An `adjust` is a correction by an operator. */
 export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust' | ServiceEntryType;
 
-/** The ledger has one letter for each type of entry, because a ledger of a million entries keeps each byte a million times. */
+/** The letter of each type in a ledger. A single letter, because a ledger of a million entries stores each byte a million times. */
 export const entryLetters = {
   credit: 'c',
   purchase: 'p',

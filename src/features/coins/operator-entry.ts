@@ -6,7 +6,7 @@ import { operatorFor } from '../../server/identity/caller.ts';
 import { append, rulesOf } from './apply.ts';
 import type { CoinOperationReply } from './model.ts';
 
-/** What an operator's entry needs. `config` holds the retention of the service, which deletes old entries with each new one. */
+/** Services for an operator's entry. `config` has the service's retention, because each new entry deletes old ones. */
 export type OperatorEntryServices = Pick<Services, 'scripts' | 'keySecret' | 'now'> &
   Partial<Pick<Services, 'metrics' | 'coinTotals'>> & { readonly config: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'> };
 
@@ -17,13 +17,13 @@ interface OperatorEntry {
   /** The type's letter and the signed coins: `a-30`. */
   readonly operation: string;
   readonly key: string;
-  /** As `originOfOperator` makes it. */
+  /** From `originOfOperator`. */
   readonly origin: string;
 }
 
 /**
- * Appends an operator's entry to the ledger of an account, once per key. The account of a guest that moved is followed.
- * @throws Refusal `account_deleted`, `account_banned`, `store_unavailable` while Redis is away or the account is moving
+ * Appends an operator's entry to the ledger of an account, or of the account that it moved into, once per key.
+ * @throws Refusal `account_deleted`, `account_banned`, `store_unavailable` while Redis is unavailable or the account is moving
  */
 export async function appendForOperator(
   account: string,

@@ -34,7 +34,7 @@ const readEnds = defineScript({
   readOnly: true,
 });
 
-/** An entry of a ledger, as operators see it. */
+/** An entry of a ledger, for operators. */
 export const OperatorLedgerEntry = z
   .object({
     id: z.string(),
@@ -60,14 +60,14 @@ export const OperatorLedgerEntry = z
     },
   });
 
-/** A page of an account's ledger, newest entry first, whether or not the account may act. @param cursor '' at first */
+/** A page of an account's ledger, newest entry first, even if the account may not act. @param cursor '' at first */
 export async function operatorHistory(accountId: string, cursor: string, limit: number, scripts: CallerScripts) {
   const keys = { ledger: coinKeys.ledger(accountId) };
   const [, nextCursor = '', ...lines] = await scripts.runAs(operatorFor(accountId), historyScript, keys, { cursor, limit });
   return { entries: lines.map(parseEntryForOperators), ...(nextCursor === '' ? {} : { nextCursor }) };
 }
 
-/** What a search of a ledger takes. Times are milliseconds since 1970. */
+/** The filter of a search in a ledger. Times are milliseconds since 1970. */
 export interface LedgerFilter {
   readonly type?: EntryType | undefined;
   readonly key?: string | undefined;
@@ -77,11 +77,11 @@ export interface LedgerFilter {
   readonly to?: number | undefined;
 }
 
-/** Entries that a search reads at once, in 1 ms of Redis, and those that one page looks at. */
+/** Entries that a search reads at once, in 1 ms of Redis, and entries that are searched for one page. */
 const SEARCHED_AT_ONCE = 500;
 const MOST_SEARCHED = 2000;
 
-/** A page of the entries that fit, newest first. It may be short, or empty, with more to come. */
+/** A page of matching entries, newest first. It may be short, or empty, although more pages follow. */
 export async function searchLedger(accountId: string, filter: LedgerFilter, cursor: string, limit: number, scripts: CallerScripts) {
   const found: z.output<typeof OperatorLedgerEntry>[] = [];
   let at = cursor;
@@ -110,14 +110,14 @@ function fits(entry: z.output<typeof OperatorLedgerEntry>, { type, key, origin, 
   return origin === 'client' ? entry.by === undefined : entry.by === origin || entry.by?.split(' as ').includes(origin) === true;
 }
 
-/** The keys of grants that operators made to an account: of the newest 2,000 entries of its ledger. */
+/** The keys of operators' grants among the newest 2,000 entries of an account's ledger. */
 export async function operatorGrantKeys(accountId: string, scripts: CallerScripts): Promise<ReadonlySet<string>> {
   const { entries } = await searchLedger(accountId, { type: 'grant' }, '', MOST_SEARCHED, scripts);
   return new Set(entries.flatMap(({ key, reason }) => (reason === undefined ? [] : [key])));
 }
 
 /**
- * The balance at a time, by the account's own ledger: the coins of a guest that moved in later were in the guest's account then.
+ * The balance at a time, from the account's own ledger. Coins of a guest that moved in later do not count: the guest had them then.
  * Without `balanceCoins`, retention has deleted the entries of that time.
  */
 export async function balanceAt(accountId: string, at: number, scripts: CallerScripts) {
@@ -125,13 +125,13 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
   const [word, entry = ''] = await scripts.run(balanceAtScript, { ledger: coinKeys.ledger(accountId) }, { at });
   if (word === 'none') return { at: time, balanceCoins: 0 };
   if (word === 'entry') return { at: time, ...shownBalance(balanceAfter(entry)) };
-  // Before any other entry than the first of all there may have been more, which retention has deleted.
+  // If the oldest entry is not the first one, retention has deleted earlier entries.
   return entry.startsWith('1:') ? { at: time, balanceCoins: 0 } : { at: time };
 }
 
 /**
- * The balance of an account, below 0 for a debt, the entries that its ledger still has, and the time of the oldest one, whether or not the
- * account may act.
+ * The balance of an account, below 0 for a debt, the number of entries that its ledger still has, and the time of the oldest one, even if
+ * the account may not act.
  */
 export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
   const [, newest = '', oldest = '', entries] = await scripts.run(readEnds, { ledger: coinKeys.ledger(accountId) }, {});
@@ -139,7 +139,7 @@ export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
   return { balance: balanceAfter(newest), entries: Number(entries), oldestAt };
 }
 
-/** The balance that a ledger entry left, 0 for ''. */
+/** The balance after a ledger entry, 0 for ''. */
 function balanceAfter(entry: string): number {
   return Number(/^\d+:(-?\d+)/.exec(entry)?.[1] ?? 0);
 }

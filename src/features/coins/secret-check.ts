@@ -1,7 +1,7 @@
 import type { Finding, Look } from '../../consistency/auditor.ts';
 import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 
-/** What stands under the key of the secret. `malformed`: something else than a secret. */
+/** The value under the key of the secret. `malformed`: it is not a secret. */
 export type FoundSecret = { readonly text: string } | 'missing' | 'malformed';
 
 export async function readSecret(look: Look): Promise<FoundSecret> {
@@ -10,13 +10,13 @@ export async function readSecret(look: Look): Promise<FoundSecret> {
     if (text === null) return 'missing';
     return SECRET_FORMAT.test(text) ? { text } : 'malformed';
   } catch (error) {
-    // A key of another type. Without this every ledger would be a finding of its own.
+    // The key has another type. Without this case each ledger would get a separate finding.
     if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return 'malformed';
     throw error;
   }
 }
 
-/** The same finding wherever it is met, so that the audit reports it once. */
+/** The finding is the same everywhere, so that the audit reports it once. */
 export function secretFinding(secret: 'missing' | 'malformed'): Finding {
   const what = secret === 'missing' ? 'is missing' : 'is no secret';
   const text = `The secret of the ledgers ${what}: no index of a ledger can be checked.`;

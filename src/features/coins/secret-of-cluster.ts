@@ -14,7 +14,7 @@ const SLOTS_AT_ONCE = 1000;
 
 const SLOT_OF_VERSION = slotOf(DATA_VERSION_KEY);
 
-/** What the guard knows of the data. */
+/** The guard's knowledge of the data. */
 interface MarksOfData {
   readonly id: string;
   /** The data is complete. */
@@ -25,21 +25,21 @@ interface MarksOfData {
 const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 
 /**
- * The secret of the ledgers in a Cluster. The first process makes the secret, under the same key as on one Redis. Each slot has a copy of
- * it, of the data's version and of the data id, its marks: scripts compare with the marks of a slot of the same node, so that a node that
- * lost its data, or has other data, is noticed. Marks move with their slots.
+ * The secret of the ledgers in a Cluster. The first process makes the secret, under the same key as on a single Redis. Each slot has marks:
+ * copies of the secret, of the data's version and of the data id. Scripts compare values with the marks of a slot of their node, and so
+ * notice a node that lost its data or has other data. Marks move with their slots.
  */
 export class SecretOfCluster {
   readonly #cluster: Cluster;
   readonly #guard: DataGuard | undefined;
 
-  /** @param guard without it the marks of the data id are left alone */
+  /** @param guard without it the marks of the data id are neither read nor written */
   constructor(cluster: Cluster, guard: DataGuard | undefined) {
     this.#cluster = cluster;
     this.#guard = guard;
   }
 
-  /** Whether a primary can be asked. */
+  /** Whether any primary is connected. */
   get isReady(): boolean {
     return this.#cluster.shards.some(({ redis }) => redis.status === 'ready');
   }
@@ -54,8 +54,8 @@ export class SecretOfCluster {
     if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
     let marked = 0;
     for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') marked += await this.#markAll(shard, secret);
-    // The version and the marks of its slot are written after those of all other slots: from then on a slot without marks has lost its
-    // data. Data that was imported from one Redis has the version already, so the version alone tells nothing.
+    // The version and the marks of its slot are written last: from then on a slot without marks has lost its data. The version alone would
+    // prove nothing, because data that was imported from a single Redis already has it.
     const homeOfVersion = this.#cluster.shardOf(SLOT_OF_VERSION)?.redis;
     if (marked < SLOTS - 1 || homeOfVersion?.status !== 'ready') return secret;
     await mark(homeOfVersion, [SLOT_OF_VERSION], secret, this.#marksOfData);
@@ -68,8 +68,8 @@ export class SecretOfCluster {
   }
 
   /**
-   * Leaves the slot of the version out while the data is not complete.
-   * @returns how many slots of the primary have their marks now. One that is moving may not have them
+   * Sets the missing marks of a primary's slots. Leaves out the slot of the version while the data is not complete.
+   * @returns the number of its slots that have their marks now. A moving slot may not have them
    */
   async #markAll(shard: Shard, secret: string): Promise<number> {
     const { redis } = shard;
@@ -99,18 +99,18 @@ export class SecretOfCluster {
     return marked;
   }
 
-  /** @throws Error if the primary of the secret or of the version is away, or is moving its slot */
+  /** @throws Error if the primary of the secret or of the version is down, or is moving its slot */
   async #findOrMake(own: string | undefined): Promise<string> {
     const version = await this.#redisOf(DATA_VERSION_KEY).get(DATA_VERSION_KEY);
     if (version !== null && version !== String(DATA_VERSION))
       throw new Error(`the data has version ${version}: start this coinop once with the data on one Redis, which upgrades it`);
-    // Of a first start this has the id before the guard knows it. Data that DATA_DIR names may be gone: then nothing is made.
+    // A first start writes the id to Redis before the guard knows it. If Redis lacks an id that DATA_DIR names, the data may be lost.
     if (version === null && this.#guard?.id !== undefined && (await this.#redisOf(DATA_ID_KEY).get(DATA_ID_KEY)) === null)
       throw new Error(`CLUSTERDOWN No primary has ${DATA_ID_KEY}`);
     const home = this.#redisOf(KEY_SECRET);
     const found = await home.get(KEY_SECRET);
     if (found !== null) return found;
-    // The primary of the secret may have lost its data. Under another secret, all used keys of the other primaries would look new.
+    // The primary of the secret may have lost its data. Under a new secret all used keys of the other primaries would look new.
     const known = own ?? (await this.#findMark());
     if (known === undefined && version !== null) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     if (known === undefined) await this.#refuseLedgers();
@@ -118,12 +118,12 @@ export class SecretOfCluster {
     return (await home.set(KEY_SECRET, made, 'NX', 'GET')) ?? made;
   }
 
-  /** Data that was imported has its secret, but data of version 1. */
+  /** Imported data has a secret, except for data of version 1: ledgers without a secret are refused. */
   async #refuseLedgers(): Promise<void> {
     for (const { redis } of this.#cluster.shards) if (redis.status === 'ready' && (await hasLedgers(redis))) throw dataWithoutVersion();
   }
 
-  /** The secret as a slot of a primary that answers has it. */
+  /** The secret from the mark of a slot, of any primary that answers. */
   async #findMark(): Promise<string | undefined> {
     for (const { redis, place } of this.#cluster.shards) {
       const found = redis.status === 'ready' ? await redis.get(`${place()}${KEY_SECRET}`).catch(() => null) : null;
@@ -132,7 +132,7 @@ export class SecretOfCluster {
     return undefined;
   }
 
-  /** @throws Error while the primary of the key is away, or has lost its data */
+  /** @throws Error while the primary of the key is down, or has lost its data */
   #redisOf(key: string): Redis {
     const shard = this.#cluster.shardOf(slotOf(key));
     const redis = shard?.redis;
@@ -143,8 +143,8 @@ export class SecretOfCluster {
 }
 
 /**
- * Sets the marks that are missing. A slot that is moving is left out.
- * @param data with an id: marks of it too. Where the data stands, a slot without any mark has lost it, and nothing is written
+ * Sets missing marks. A moving slot is left out.
+ * @param data with an id its marks are set too. If the data is complete, a slot without any mark has lost its data, and nothing is written
  * @returns the number of slots that have all marks, and a slot that has lost them
  * @throws Error if a slot has the marks of other data
  */
@@ -177,13 +177,13 @@ async function mark(
   }
   for (const [error] of (await writing.exec()) ?? []) {
     if (isReal(error)) throw error;
-    // The slot began to move after its marks were read: then it has none.
+    // An error: the slot began to move after its marks were read, so it did not get them.
     if (error === null) marked++;
   }
   return { marked };
 }
 
-/** A slot that is moving gets the version by a later read. */
+/** Ignores the refusal for a moving slot, which gets the version by a later read. */
 function unlessReal(error: Error): void {
   if (isReal(error)) throw error;
 }

@@ -1,6 +1,6 @@
 /**
- * Keys of ledger entries that the service itself makes: `prize·pebble-drop·2026-W48`. The middle dot is outside of the characters of
- * `CoinKey`, so that no key of a caller equals one, or keeps one from being used.
+ * Keys of ledger entries that the service itself makes: `prize·pebble-drop·2026-W48`. `CoinKey` does not allow the middle dot, so a caller
+ * cannot use such a key.
  */
 const DOT = '·';
 

@@ -17,7 +17,7 @@ const lookKey = defineScript({
 });
 
 /**
- * Whether a key was used in an account for this operation, or `reused`: for another one. It may be used right after.
+ * Whether a key was used in an account for this operation; `reused`: for another one. Another call may use the key right after.
  * @param operation the type's letter and the signed coins: `a-30`
  * @throws Refusal `store_unavailable` while the secret of the hashes is not known
  */
@@ -26,7 +26,7 @@ export async function usedKey(
   { operation, key }: { readonly operation: string; readonly key: string },
   { scripts, keySecret }: Pick<Services, 'scripts' | 'keySecret'>,
 ): Promise<'used' | 'reused' | 'free'> {
-  // In the tool nothing has needed the secret yet.
+  // The tool reads the secret only when it is needed.
   if (!keySecret.isKnown) await keySecret.read();
   const asked = { operation, key, keyHash: keySecret.hashOf(key), secret: keySecret.text };
   const [word] = await scripts.runAs(operatorFor(accountId), lookKey, { ledger: coinKeys.ledger(accountId) }, asked);
