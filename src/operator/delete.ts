@@ -37,7 +37,7 @@ export const deleteAccount = operation({
     const { accountId } = account;
     const ledger = await ledgerEnds(accountId, parts.scripts);
     return {
-      question: `Delete the account ${accountId} for good, with ${await contentOf(account, ledger, parts)}? Reason: ${reason}`,
+      question: `Permanently delete the account ${accountId}, with ${await contentOf(account, ledger, parts)}? Reason: ${reason}`,
       what: { account: accountId },
       why: reason,
       act: () => deleted(accountId, ledger, parts),

@@ -41,7 +41,7 @@ export interface Script<Key extends string, Argument extends string, Word extend
 }
 
 /**
- * Lua that runs before a script's own, with KEYS, ARGV and answers of its own. The script sees the prologue's locals. A call
+ * Lua that runs before a script, with its own KEYS, ARGV and answers. The script sees the prologue's locals. A call
  * of such a script brings a `PrologueCall` (`script-runner.ts`).
  */
 export interface Prologue {

@@ -19,7 +19,7 @@ export async function refusalOfWrites(redis: Redis): Promise<string | undefined>
   } catch (error) {
     const { message } = error as Error;
     if (REFUSES_WRITES.test(message)) return explained(message);
-    // Any other refusal has a check of its own.
+    // Other refusals are checked elsewhere.
     if (/^[A-Z]{3,} /.test(message)) return undefined;
     throw error;
   }

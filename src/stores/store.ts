@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 
 /**
- * What coinop needs of an app store. A store lives in a folder of its own beside this file, and `stores.ts` opens the one that the
+ * The interface of an app store. Each store has a folder next to this file, and `stores.ts` opens the store that the
  * setting STORE names.
  *
  * A part is undefined where the store lacks it, or lacks its settings. Endpoints that need it then answer `store_unconfigured`, because

@@ -191,7 +191,7 @@ async function stageAndPutInPlace(
     `Restored the data of ${manifest.at}: ${counted(accounts)}, ${checked.coins} coins, ${checked.counts.drift === 0 ? 'no' : checked.counts.drift} drift.`,
     ...(upgradedFrom === undefined ? [] : [`The data was of version ${upgradedFrom}, and is upgraded.`]),
     ...(deleted === 0 ? [] : [`Deleted ${counted(deleted)} again.`]),
-    ...kept.map((name) => `What was there before is ${join(dataDir, name + suffix)}. Delete it when you are sure.`),
+    ...kept.map((name) => `The old data is in ${join(dataDir, name + suffix)}. Delete it when you are sure.`),
     'Coin operations, deletions of keys and sign-outs after the backup are undone: see docs/backup.md.',
   ];
 }

@@ -239,9 +239,9 @@ function giveName(draft: string, file: string): void {
 
 function hintsOf(file: string, config: Config, { sessionKeys }: Manifest): string[] {
   return [
-    ...(isOnDiskOfData(file, config) ? ['It lies on the same disk as the data: copy it to another machine.'] : []),
+    ...(isOnDiskOfData(file, config) ? ['It is on the same disk as the data: copy it to another machine.'] : []),
     sessionKeys
-      ? 'It holds the keys that sign sessions: whoever reads it can sign in as anybody.'
+      ? 'It holds the keys that sign sessions: anybody who reads it can sign in as any user.'
       : 'It holds no session keys: keep SESSION_KEYS as well, or a restore signs everybody out.',
   ];
 }

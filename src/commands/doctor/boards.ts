@@ -26,8 +26,8 @@ export async function examineBoards(redis: Redis, diagnosis: Diagnosis, isOfClus
   for (const [game, entries] of boards) {
     if (entries < most) continue;
     const cost = isOfCluster
-      ? 'A board is one key. Moving its slot blocks both nodes, so long that a failover may begin in the middle.'
-      : 'A board is one key, and cannot be split: on a Cluster it takes so much of one primary.';
+      ? 'A board is one key. Moving its slot may block both nodes long enough for a failover to begin.'
+      : 'A board is one key, and cannot be split: a Cluster would keep it whole on one primary.';
     const mend = isOfCluster
       ? 'Do not reshard its slot the classic way (docs/scale-out.md#moving-slots)'
       : 'Plan its memory (docs/scale-out.md#big-boards), or begin a new board each season: another game id';

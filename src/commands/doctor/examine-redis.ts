@@ -199,7 +199,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
           'no_replica',
           {
             text: 'A primary has no replica.',
-            cost: 'When it stops, its accounts, rooms and boards are 503 until it is back.',
+            cost: 'If it stops, its accounts, rooms and boards are 503 until it runs again.',
             mend: `${clusterClientOf(url)} add-node <address of the new node> ${anyNodeOf(url)} --cluster-slave`,
           },
           name,
@@ -210,7 +210,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
           'full_coverage',
           {
             text: 'One slot without a primary stops the whole Cluster (cluster-require-full-coverage yes).',
-            cost: 'When one primary is away without a replica, all accounts are 503 in place of its own.',
+            cost: 'If one primary without a replica is down, all accounts are 503 instead of only its own.',
             mend: `${clientOf(url)} CONFIG SET cluster-require-full-coverage no # ${KEEP}`,
           },
           name,

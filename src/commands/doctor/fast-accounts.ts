@@ -60,7 +60,7 @@ export async function examineAccounts(
         'fast_account',
         {
           text: `The ledger of the account ${id} grew by ${entries} entries in the last 24 hours.`,
-          cost: `They take ${sizeText(bytes)}, for ever unless LEDGER_RETENTION_DAYS is set.`,
+          cost: `They take ${sizeText(bytes)}, forever unless LEDGER_RETENTION_DAYS is set.`,
           mend: `npm run admin -- accounts show ${id}, then accounts ban; a game that credits for every frame should add up first`,
         },
         node,

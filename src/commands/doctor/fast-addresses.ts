@@ -29,7 +29,7 @@ export async function examineAddresses(
       if (budget > 0 && entries >= budget / 2)
         diagnosis.find('warning', 'fast_address', {
           text: `The address ${address} wrote ${entries} ledger entries ${name} (UTC). Its budget is ${budget} a day.`,
-          cost: 'They stay for ever unless LEDGER_RETENTION_DAYS is set. Past the budget all that share the address are 429 rate_limited.',
+          cost: 'They stay forever unless LEDGER_RETENTION_DAYS is set. Past the budget all users of the address are 429 rate_limited.',
           mend: 'Refuse the address in your proxy, or lower LEDGER_ENTRIES_PER_DAY; raise it where a school or a provider shares the address',
         });
   }

@@ -104,7 +104,7 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
     return diagnosis.find(
       'warning',
       'open_metrics',
-      finding(`/metrics has no port of its own. Whether ${PUBLIC_URL}/metrics is open could not be asked from here: ${answer.message}.`),
+      finding(`/metrics has no port of its own. Whether ${PUBLIC_URL}/metrics is open could not be checked from here: ${answer.message}.`),
     );
   if (answer.status === 200 && answer.text.includes('coinop_'))
     return diagnosis.find('warning', 'open_metrics', finding(`Everybody can read the figures at ${PUBLIC_URL}/metrics: it answered.`));
@@ -131,7 +131,7 @@ const ADMIN_PATHS: OperatorsPath = {
   asked: '/v1/admin/log',
   isOpen: ({ text }) => (jsonOf(text) as { error?: { code?: unknown } } | undefined)?.error?.code === 'server_only',
   whoCan: "can call the operator's paths at /v1/admin with a key",
-  cost: 'A server key with the scope admin that leaks mints coins, bans anybody and reads every account, from wherever it is used.',
+  cost: 'A leaked server key with the scope admin can mint coins, ban anybody and read every account, from anywhere.',
   off: 'ADMIN_API=off, and npm run admin',
 };
 
@@ -142,7 +142,7 @@ const CONSOLE_PAGE: OperatorsPath = {
   asked: '/console',
   isOpen: ({ status, text }) => status === 200 && text.includes('console.js'),
   whoCan: 'can open the console at /console and sign in with a key',
-  cost: "An operator's key that leaks, or that somebody types into a copy of the page, signs in from anywhere.",
+  cost: "With an operator's key that leaks, or that somebody types into a fake page, a thief can sign in from anywhere.",
   off: 'CONSOLE=off, and npm run admin',
 };
 
@@ -152,11 +152,11 @@ async function examineOperatorsPath(path: OperatorsPath, config: Config, diagnos
   const warn = (text: string): void =>
     diagnosis.find('warning', kind, { text, cost, mend: `Let your proxy pass ${name} from your own network only; or ${off}` });
   if (!isForOthers(config)) return diagnosis.fact(name, `on this machine only (${setting}=on)`);
-  if (!hasPublicUrl(config)) return warn(`Whoever reaches ${config.HOST}:${config.PORT} ${whoCan} (${setting}=on).`);
+  if (!hasPublicUrl(config)) return warn(`Anybody who reaches ${config.HOST}:${config.PORT} ${whoCan} (${setting}=on).`);
   const url = `${config.PUBLIC_URL}${asked}`;
   const answer = await ask(url);
   if (answer instanceof Error)
-    return warn(`${setting} is on. Whether ${url} can be called from everywhere could not be asked from here: ${answer.message}.`);
+    return warn(`${setting} is on. Whether ${url} can be called from everywhere could not be checked from here: ${answer.message}.`);
   if (isOpen(answer)) return warn(`Everybody ${whoCan}: ${url} answered.`);
   diagnosis.fact(name, `${url} answers ${answer.status}: closed to the world`);
 }

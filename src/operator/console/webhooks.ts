@@ -71,14 +71,14 @@ export const webhooks: CommandGroup = {
       changes: true,
       needsReason: false,
       input: ofId,
-      text: ({ webhook }) => `${webhook.id} gets nothing any more.`,
+      text: ({ webhook }) => `${webhook.id} gets no more events.`,
     }),
     enable: commandOf(enableWebhook, {
       words: ID,
       changes: true,
       needsReason: false,
       input: ofId,
-      text: ({ webhook }) => `${webhook.id} goes on where it stood.`,
+      text: ({ webhook }) => `${webhook.id} goes on at its position.`,
     }),
     remove: commandOf(removeWebhook, { words: ID, changes: true, needsReason: false, input: ofId, text: ({ id }) => `Removed ${id}.` }),
     deliveries: commandOf(listDeliveries, {

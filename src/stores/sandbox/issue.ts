@@ -24,7 +24,7 @@ export const sandboxIssue = endpoint({
   body: z.object({
     kind: z
       .enum(['id_token', 'integrity_token', 'subscription', 'purchase'])
-      .meta({ description: 'Each kind has fields of its own: the description of a field begins with its kinds.' }),
+      .meta({ description: 'Each kind has its own fields: the description of a field begins with its kinds.' }),
     packageName: PackageName.optional().meta({
       description: `integrity_token, subscription, purchase: ${SANDBOX_PACKAGE_NAME} if left out. Any other package is a foreign app.`,
     }),

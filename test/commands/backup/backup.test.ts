@@ -163,7 +163,7 @@ test(
     const [name, ...others] = readdirSync(target);
     expect([name, others]).toEqual([expect.stringMatching(/^coinop-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar$/), []]);
     expect(out).toMatch(/^.*\.tar\n\S+, \d+ bytes of data, 1 account, 5 coins, 0 deleted accounts, no drift\.\n/);
-    expect(out).toContain('It lies on the same disk as the data');
+    expect(out).toContain('It is on the same disk as the data');
     expect(out).toContain('It holds the keys that sign sessions');
     const again = await backup(['--to', join(target, name!)]);
     expect([again.code, again.out]).toEqual([2, '']);

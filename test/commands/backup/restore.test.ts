@@ -94,7 +94,7 @@ test('data that is there is replaced only with --replace, and kept', { timeout: 
   expect([code, error]).toEqual([0, '']);
   expect(out).toContain('1 account, 5 coins, no drift.');
   const old = readdirSync(dataDir).find((name) => name.startsWith('redis.before-'))!;
-  expect(out).toContain(`What was there before is ${join(dataDir, old)}.`);
+  expect(out).toContain(`The old data is in ${join(dataDir, old)}.`);
   const service = await launch();
   expect(await balance(service, made.installId)).toBe(5);
   // The operation after the backup is gone, so its key takes effect again, once.
