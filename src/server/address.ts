@@ -26,7 +26,7 @@ export class ClientAddresses {
   resolve(peer: string, forwardedFor: string): string {
     if (forwardedFor === '' || !this.isTrusted(peer)) return peer;
     let client = peer;
-    // From the right: clients can send 16 KiB of commas, and to split them would take a third of a millisecond.
+    // From the right, without a split: clients can send 16 KiB of commas, and splitting them would take a third of a millisecond.
     for (let end = forwardedFor.length, start = 0; start >= 0; end = start) {
       start = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
       const hop = canonicalAddress(forwardedFor.slice(start + 1, end).trim());

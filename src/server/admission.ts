@@ -6,18 +6,18 @@ import type { Reservations, Reserved } from './reservations.ts';
 export interface AdmissionOptions {
   /** Undefined: RATE_LIMIT=off. */
   readonly requests: { readonly perSecond: number; readonly burst: number } | undefined;
-  /** Acts over live channels of one address, a second. Does not count with RATE_LIMIT=off. */
+  /** Acts a second over the live channels of one address. Ignored with RATE_LIMIT=off. */
   readonly actsPerSecond: number;
-  /** Requests a second of one server key. Does not count with RATE_LIMIT=off. */
+  /** Requests a second of one server key. Ignored with RATE_LIMIT=off. */
   readonly keyedPerSecond: number;
-  /** As `chargeUncounted` counts them, a second. Does not count with RATE_LIMIT=off. */
+  /** Events a second of one address that `chargeUncounted` counts. Ignored with RATE_LIMIT=off. */
   readonly uncountedPerSecond: number;
   /** Requests that may be in flight at once. */
   readonly maxInFlight: number;
   readonly reservations: Reservations;
   /** Undefined: ledger entries are not limited. */
   readonly entries: EntryBudget | undefined;
-  /** Milliseconds of a clock that nobody sets. */
+  /** A monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
 }
 
@@ -55,7 +55,7 @@ export class Admission {
     return this.#requests?.take(group, this.#options.monotonic()) ?? 0;
   }
 
-  /** As `charge`, for an act over a live channel: a household plays behind one address. */
+  /** As `charge`, for an act over a live channel. Acts have a limit of their own, because a household plays behind one address. */
   chargeAct(group: string): number {
     return this.#acts?.take(group, this.#options.monotonic()) ?? 0;
   }
@@ -68,15 +68,15 @@ export class Admission {
   /**
    * Counts what `charge` does not: a connection that opens, a request of an `unlimited` endpoint, and the refusal of a request past
    * a limit or with an invalid header.
-   * @returns false if the address does too much of it: its connection is closed then, without an answer unless it is a trusted proxy's
+   * @returns false if the address is past the limit: the caller then closes the connection, and answers only a trusted proxy
    */
   chargeUncounted(group: string): boolean {
     return (this.#uncounted?.take(group, this.#options.monotonic()) ?? 0) === 0;
   }
 
   /**
-   * Counts what a request costs beyond others, such as a large answer, for its server key or else for its address. 0 if it may have
-   * that, else milliseconds to wait.
+   * Counts the extra cost of a request, such as a large answer, for its server key or else for its address. 0 if the request may go on,
+   * else milliseconds to wait.
    */
   chargeMore(group: string, keyId: string | undefined, requests: number): number {
     const now = this.#options.monotonic();
@@ -123,7 +123,7 @@ export class Admission {
     if (kind !== 'entries' && this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
   }
 
-  /** Kinds without a limit are not reserved: a worker would ask its primary for every read of a room. */
+  /** Kinds without a limit need no reservation, which would cost a worker a question to its primary at every read of a room. */
   #isLimited(kind: Reserved): boolean {
     return this.limitsAddresses || kind === 'sockets';
   }

@@ -1,6 +1,6 @@
 import type { Metrics, ReadGauge } from './metrics.ts';
 
-/** What the metrics show of the audits in the background. */
+/** The figures of the background audits that the metrics show. */
 export interface WatchedAudit {
   readonly last: { readonly endedAt: number; readonly seconds: number; readonly findings: number } | undefined;
   readonly failures: number;
@@ -8,7 +8,7 @@ export interface WatchedAudit {
 
 /** @param everyHours AUDIT_EVERY_HOURS */
 export function addAuditMetrics(metrics: Metrics, everyHours: number, audit: WatchedAudit): void {
-  // The last audit of any process: all workers know the same, those that look later a little later.
+  // The last audit of any process. All workers report the same one, some of them a little later.
   const gauge = (name: string, help: string, value: ReadGauge['value']): void => metrics.gauge({ name, help, aggregator: 'max', value });
   gauge('coinop_audit_interval_seconds', 'AUDIT_EVERY_HOURS in seconds.', () => everyHours * 3600);
   gauge('coinop_audit_last_run_timestamp_seconds', 'End of the last complete audit, in seconds since 1970.', () =>

@@ -6,17 +6,17 @@ interface Bundle {
   left: number;
   /** Entries that came for the address since it was first met. */
   came: number;
-  /** How many of them `told` has named. */
+  /** How many of those were passed to `told`. */
   told: number;
-  /** The question for more entries that is under way: 0 or milliseconds to wait. */
+  /** The pending request for more entries: resolves to 0 or milliseconds to wait. */
   asked: Promise<number> | undefined;
 }
 
 /**
  * The daily budget of ledger entries of each address (LEDGER_ENTRIES_PER_DAY), as a process draws on it. The process takes entries in
- * bundles of a thousandth of the budget: a worker so asks its primary once in 100 credits of an address, and a process without
- * workers saves the arithmetic of the limit. What a worker keeps of a bundle is used up for the other workers, so they may refuse an
- * address a thousandth of its budget too early; none lets one entry too many through.
+ * bundles of a thousandth of the budget. So a worker asks its primary only once in 100 credits of an address, and a process without workers
+ * saves the arithmetic of the limit. Other workers cannot use the rest of a worker's bundle, so they may refuse an address a thousandth of
+ * its budget too early. No worker lets an entry too many through.
  */
 export class EntryBudget {
   readonly #reservations: Reservations;
@@ -24,7 +24,7 @@ export class EntryBudget {
   readonly #notableFrom: number;
   readonly #bundles: LruCache<string, Bundle>;
   readonly #notable = new Set<string>();
-  /** Bundles that the cache has dropped. What is left of them has to be given back. */
+  /** Bundles that the cache has dropped. Their unused entries have to be given back. */
   readonly #forgotten: Generator<[group: string, bundle: Bundle]>[] = [];
 
   constructor(entriesPerDay: number, reservations: Reservations) {
@@ -42,7 +42,7 @@ export class EntryBudget {
       bundle.left--;
       return 0;
     }
-    // The question's own request takes the first of its entries, so that each answer helps at least one.
+    // The caller that asked takes the first entry of the answer, so each answer serves at least one caller.
     if (bundle.asked !== undefined) return bundle.asked.then((waitMs) => (waitMs > 0 ? waitMs : this.take(group)));
     const granted = this.#reservations.takeEntries(group);
     if (!(granted instanceof Promise)) return this.#add(group, bundle, granted);
@@ -72,7 +72,7 @@ export class EntryBudget {
       .toSorted((one, other) => other.entries - one.entries);
   }
 
-  /** Entries that `grown` has named were written down. */
+  /** Notes that entries reported by `grown` were written to Redis. */
   told(group: string, entries: number): void {
     const bundle = this.#bundles.peek(group);
     if (bundle !== undefined) bundle.told += entries;
@@ -83,7 +83,7 @@ export class EntryBudget {
     return bundle === undefined ? 0 : bundle.came - bundle.left - bundle.told;
   }
 
-  /** The cache drops 50,000 addresses at once. To give back what all of them have left stopped the event loop for 150 ms. */
+  /** The cache drops 50,000 addresses at once. Giving back all their unused entries in one go stopped the event loop for 150 ms. */
   #forget(): void {
     for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
       const { done, value } = this.#forgotten[0]!.next();
@@ -109,12 +109,12 @@ export class EntryBudget {
   }
 }
 
-/** Most addresses write a few entries a day, and are not worth a word. */
+/** Most addresses write a few entries a day, which is not worth reporting. */
 const NOTABLE_PART = 0.01;
 
 /**
- * Dropped bundles that each taken entry gives back. A taken entry and its return add two addresses to the cache at most, so all are given
- * back before the cache drops the next ones.
+ * Dropped bundles that each taken entry gives back. A taken entry and its return add two addresses to the cache at most, so all dropped
+ * bundles are given back before the cache drops the next ones.
  */
 const FORGOTTEN_AT_ONCE = 4;
 

@@ -5,7 +5,7 @@ import { OwnReservations, type ReservationBounds, type Reservations } from './re
 
 /**
  * @param reservations counts for all workers together; default: this process counts its own
- * @param monotonic milliseconds of a clock that nobody sets
+ * @param monotonic a monotonic clock, in milliseconds
  */
 export function admissionOf(config: Config, reservations: Reservations | undefined, monotonic: () => number): Admission {
   const counted = reservations ?? new OwnReservations(reservationBounds(config), monotonic);

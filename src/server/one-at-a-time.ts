@@ -9,7 +9,7 @@ export function oneAtATime<Result>(call: () => Promise<Result>): () => Promise<R
 
 /**
  * Keeps a call's result for `milliseconds`, so that expensive public work runs no more often, however many clients ask.
- * @param monotonic milliseconds of a clock that nobody sets
+ * @param monotonic a monotonic clock, in milliseconds
  */
 export function keptFor<Result>(milliseconds: number, monotonic: () => number, call: () => Promise<Result>): () => Promise<Result> {
   let kept: { result: Result; at: number } | undefined;

@@ -8,7 +8,7 @@ export interface Build {
   readonly revision: string;
 }
 
-/** Adds what the process says of itself. @param build of the service */
+/** Adds the metrics of the process itself. @param build of the service */
 export function addProcessMetrics(metrics: Metrics, { version, revision }: Build): void {
   new Gauge({
     name: 'coinop_build_info',

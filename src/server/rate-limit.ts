@@ -25,8 +25,8 @@ export class RateLimit {
   }
 
   /**
-   * Counts what a request that has passed costs beyond one request. It is at most half a burst, so that a client that waits gets its
-   * answer, however small the burst is.
+   * Counts the cost of a passed request beyond one request. At most half a burst is charged, so that a client that waits gets its answer
+   * however small the burst is.
    * @returns 0, or the milliseconds after which the request may be sent again
    */
   takeMore(address: string, now: number, count: number): number {
@@ -52,7 +52,7 @@ export class RateLimit {
     const arrival = Math.max(now, this.#theoreticalArrival.get(address) ?? now) + count * this.#intervalMs;
     const waitMs = arrival - now - this.#toleranceMs;
     if (waitMs > ROUNDING_MS) return waitMs;
-    // Before the address is added, so that it is not forgotten itself.
+    // Sweeps before the address is added, so that this address is not forgotten.
     if (this.#theoreticalArrival.size >= MAX_ADDRESSES && !this.#theoreticalArrival.has(address)) this.#sweep(now);
     this.#theoreticalArrival.set(address, arrival);
     return 0;
@@ -85,9 +85,9 @@ export class RateLimit {
   }
 
   /**
-   * The time before which about as many addresses have their burst back as are forgotten at once. If a flood of addresses made the limit
-   * forget those that have used their burst up, their clients could begin anew. The sample is random: no client knows which addresses
-   * count.
+   * A time: about FORGOTTEN_AT_ONCE addresses, those that have used least, have their burst back before it. If a flood of addresses made
+   * the limit forget addresses that have used up their burst, their clients could begin anew. The sample is random, so no client knows
+   * which addresses are in it.
    */
   #leastUsed(): number {
     const sample: number[] = [];
@@ -103,8 +103,8 @@ const ROUNDING_MS = 1e-6;
 /** About 10 MB. */
 const MAX_ADDRESSES = 100_000;
 
-/** A deletion for each new address would look at all addresses each time. Ten thousand at once take some 5 ms. */
+/** Forgetting one address for each new one would look at all addresses each time. Forgetting ten thousand at once takes some 5 ms. */
 const FORGOTTEN_AT_ONCE = 10_000;
 
-/** To sort all addresses would take ten times as long as to look at them. */
+/** Sorting all addresses would take ten times as long as going through them. */
 const SAMPLED_PART = 0.01;

@@ -1,9 +1,6 @@
 import { RateLimit } from './rate-limit.ts';
 
-/**
- * What is limited for an address in a whole service, over all its workers: `creations` and `misses` a minute, and `sockets`
- * open at once.
- */
+/** The limits of an address that all workers of a service share: `creations` and `misses` a minute, and `sockets` open at once. */
 export type Reserved = 'creations' | 'misses' | 'sockets';
 
 /** Limits that a request reserves before its work, and gives back if the work did not need them. */
@@ -60,7 +57,7 @@ export class OwnReservations implements Reservations {
   readonly #entries: RateLimit | undefined;
   readonly #monotonic: () => number;
 
-  /** @param monotonic milliseconds of a clock that nobody sets */
+  /** @param monotonic a monotonic clock, in milliseconds */
   constructor(bounds: ReservationBounds, monotonic: () => number) {
     this.#bounds = bounds;
     this.#monotonic = monotonic;

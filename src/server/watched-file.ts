@@ -4,7 +4,10 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 
-/** Interval of the polls. A changed file is read once two polls in a row saw the same state, so not while it is being written. */
+/**
+ * Interval of the polls. A changed file is read once two polls in a row saw the same state, so that it is not read while it is being
+ * written.
+ */
 const POLL_MS = 500;
 
 interface WatchedFileParts<Content> {
@@ -15,7 +18,7 @@ interface WatchedFileParts<Content> {
   readonly parse: (text: string) => Content;
   /** Called after a valid change. */
   readonly changed?: () => void;
-  /** Of the log: what was changed, and what stays after an invalid edit. */
+  /** The content as log lines name it: "NAME changed", "the old NAME stays". */
   readonly named: string;
   readonly log: Logger;
 }

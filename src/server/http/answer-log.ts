@@ -20,7 +20,7 @@ interface FailureLine {
 export type LoggedRequests = 'off' | 'refused' | 'all';
 
 export interface AnswerLogSettings {
-  /** An answer that the service works on for as long is slow. 0: none is. */
+  /** An answer is slow if the service works on it for this long. 0: no answer is slow. */
   readonly slowMs: number;
   readonly requests: LoggedRequests;
 }
@@ -49,7 +49,7 @@ export class AnswerLog {
     this.#fromStatus = requests === 'off' ? 500 : requests === 'refused' ? 400 : 0;
     this.#samples = requests === 'off';
     this.#refused = new SampledLines((line, counts) => log.warn({ ...line, refused: counts }, 'requests refused'));
-    // A failure that is alone within its second has the same line as any other.
+    // A single failure within a second gets the line of an ordinary failure.
     this.#failed = new SampledLines((line, { failed = 0, unknown }) => {
       if (failed === 1) log.warn(line, 'request failed');
       else log.warn({ ...line, failed, unknown }, 'requests failed');
@@ -65,13 +65,13 @@ export class AnswerLog {
     if (status >= this.#fromStatus || status === 429 || exchange.workedMs(now) >= this.#slowMs) this.#tell(exchange, name, status, now);
   }
 
-  /** Writes the lines of what was sampled since the last ones. Called every 100 ms. @param now as above */
+  /** Writes the lines of the answers that were sampled since the last call. Called every 100 ms. @param now as above */
   sweep(now: number): void {
     this.#refused.sweep(now);
     this.#failed.sweep(now);
   }
 
-  /** Writes the lines of what was sampled since the last ones, at the end of the process. */
+  /** Writes the remaining lines of sampled answers, at the end of the process. */
   close(): void {
     this.sweep(Infinity);
   }
@@ -91,7 +91,9 @@ export class AnswerLog {
     else this.#log.info(line, status >= 400 ? 'request refused' : 'request');
   }
 
-  /** Of the failures of an outage, the first ones with an unknown outcome have lines: what they did has to be looked up. */
+  /**
+   * During an outage the first failures with an unknown outcome get lines of their own: an operator has to look up what these requests did.
+   */
   #tellFailed(line: FailureLine, now: number): void {
     const isUnknown = line.outcome === 'unknown';
     const isOfOutage = this.#samples && line.code === 'store_unavailable';

@@ -72,8 +72,8 @@ export class Answers {
   }
 
   /**
-   * Charges the client for a large answer, and refuses the request if the client has to wait for it. A POST has done its work, so its
-   * answer is never refused; none is much larger than a room.
+   * Charges the client for a large answer, and refuses the request if the client has to wait for it. A POST has already done its work, so
+   * its answer is never refused. No such answer is much larger than a room.
    */
   #refuseLarge(exchange: Exchange, body: string | Buffer, cors: Headers): boolean {
     const { method, unlimited } = this.#endpoint;

@@ -5,7 +5,7 @@ import type { EndpointDeclaration } from './endpoint.ts';
 import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
-/** The most bytes of a body, but for endpoints with a `bodyLimitBytes`. The bound holds for chunked bodies too. */
+/** The most bytes of a body, except for endpoints with a `bodyLimitBytes`. The bound holds for chunked bodies too. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
 /** The server closes the connection of a client that takes longer than this to send its body. */
@@ -29,7 +29,7 @@ export function refuseBodyOf({ contentType, contentLength }: RequestHeaders, { f
 /** Parses a body that arrived whole. The result has the types of JSON; the endpoint's shape is checked later. */
 export function parseBody(bytes: Buffer, headers: RequestHeaders, rules: BodyRules): unknown {
   if (headers.transferEncoding !== '' && CHUNK_FRAMING.test(bytes.toString('latin1')))
-    return refuse('invalid_json', { message: 'The body holds the framing of chunks.' });
+    return refuse('invalid_json', { message: 'The body contains chunk framing.' });
   if (bytes.length === 0 && rules.emptyBody === true) return {};
   if (!isUtf8(bytes)) return refuse('invalid_json', { message: 'The body is not valid UTF-8.' });
   const nestedField = tooNestedField(bytes);

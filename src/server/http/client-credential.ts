@@ -107,8 +107,8 @@ class ClientCredential implements Credential {
   }
 
   /**
-   * The ended session of a cookie counts as not sent. On a lenient endpoint that of a bearer and a credential of a moved or deleted
-   * account count as not sent, too.
+   * A cookie whose session has ended counts as not sent. On a lenient endpoint a bearer whose session has ended, and a credential of a
+   * moved or deleted account, count as not sent too.
    */
   after(error: unknown, { caller, meta }: PlainCall): Credential | undefined {
     if (caller === undefined) return undefined;

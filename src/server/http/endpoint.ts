@@ -24,19 +24,19 @@ export type Method = 'GET' | 'POST';
  * - `any`: the session, else no caller.
  * - `public`: the session, else the installId, else no caller. The answer is for everybody, and has a part for its caller.
  *
- * The installId comes in the query or the body, or in the header x-install-id. It is 400 `invalid_request` where the two disagree,
+ * The installId comes in the query or the body, or in the header x-install-id. If the two disagree, the request is 400 `invalid_request`,
  * unless a session comes first.
  *
  * A session comes as the cookie svc_session or as a bearer. A request with a bearer has no cookie svc_session: the bearer alone
  * names the session.
  *
- * A cookie that does not verify, or whose session has ended, counts as not sent. Such a bearer is refused with 401
- * `session_required`, also by `install`, and no other credential takes its place. A credential of a moved account is refused
- * with 401 `sign_in_required`. `lenient` takes a bearer whose session has ended, and every credential of a moved account, for not
- * sent. `any` and `public` take every invalid credential for not sent, and that of a banned account.
+ * A cookie that does not verify, or whose session has ended, counts as not sent. Such a bearer is refused with 401 `session_required`, also
+ * by `install`, and no other credential takes its place. A credential of a moved account is refused with 401 `sign_in_required`. `lenient`
+ * treats a bearer whose session has ended, and every credential of a moved account, as not sent. `any` and `public` treat every invalid
+ * credential, and every credential of a banned account, as not sent.
  *
- * An account that was deleted is 410 `account_deleted`, one that is banned 403 `account_banned`. `lenient` takes a credential of a deleted
- * account for not sent.
+ * A deleted account is 410 `account_deleted`, a banned one 403 `account_banned`. `lenient` treats a credential of a deleted account as not
+ * sent.
  */
 export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient' | 'any' | 'public';
 
@@ -89,11 +89,11 @@ export interface EndpointDeclaration {
   /** Each call counts as one creation of the client's address. */
   readonly creates?: boolean;
   /**
-   * For an endpoint that appends an entry to a ledger, or adds as much that stays for ever: whether the call with this reply did. The entry
-   * counts for the daily budget of the client's address.
+   * Whether the call with this reply appended an entry to a ledger, or added as much data that stays for ever. The entry counts for the
+   * daily budget of the client's address.
    */
   readonly writesEntry?: (reply: never) => boolean;
-  /** An answer with one of these codes counts as one miss of the client's address. So guessing is limited. */
+  /** An answer with one of these codes counts as one miss of the client's address. This limits guessing. */
   readonly misses?: readonly ErrorCode[];
   /** For a long-poll: the seconds that the client asks to wait. A waiting request takes no place among the requests in flight. */
   readonly waitSeconds?: (query: never) => number;
@@ -103,7 +103,7 @@ export interface EndpointDeclaration {
   readonly sandbox?: boolean;
   /** Served on METRICS_PORT instead, where that is set. */
   readonly hasOwnPort?: boolean;
-  /** For monitoring: answered however many requests are in flight. */
+  /** For monitoring: answered under any load, outside the bound on requests in flight. */
   readonly probe?: boolean;
   /** Exempt from the rate limit. */
   readonly unlimited?: boolean;
@@ -128,7 +128,7 @@ export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 
   readonly value: string;
   /** False: the endpoint refuses server keys for this value. */
   readonly takesKey?: boolean;
-  /** In place of the endpoint's own: those of its `errors` that it gives for this value. */
+  /** The codes of the endpoint's `errors` that apply to this value, in place of all of them. */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -137,7 +137,7 @@ export interface Call<Params, Query, Body, Who> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** Of a request with a key: the account that it names, and the account that this one moved into. */
+  /** With a server key: the account that the request names, or the one that it moved into. */
   readonly caller: Who;
   /** The session that the request brought, also where an installId names the caller. Then no script has checked whether it ended. */
   readonly session: Session | undefined;
@@ -154,9 +154,9 @@ export interface RequestMeta {
   readonly authorization: string;
   /** The request has a bearer: its answer sets no session cookie. */
   readonly hasBearer: boolean;
-  /** The answer's body is not sent (HEAD), so it must not hold anything that is given once. */
+  /** The answer's body is not sent (HEAD), so the handler must not spend anything that is given only once. */
   readonly isHead: boolean;
-  /** What calls to other services for this request carry in their header traceparent. */
+  /** The header traceparent for calls to other services that this request causes. */
   readonly traceparent: string | undefined;
   readonly deviceId: string;
   readonly pairSecret: string;
@@ -328,7 +328,7 @@ type WireCode<M extends Method, Rule extends CallerRule, Code extends ErrorCode>
   | (Rule extends 'required' ? 'identity_required' : never)
   | (Rule extends 'session' ? 'session_required' : never);
 
-/** @typeParam Taken the services that the handler takes. So the endpoint fits in any list of endpoints whose services hold these. */
+/** @typeParam Taken the services that the handler takes. The endpoint then fits into any list of endpoints whose services include these. */
 export interface Endpoint<Taken> extends EndpointDeclaration {
   // `endpoint` types each handler by the declared shapes, and the pipeline validates by the same shapes.
   readonly handle: (call: Call<never, never, never, never>, services: Taken) => unknown;
@@ -405,7 +405,7 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   return [...codes];
 }
 
-/** Any endpoint refuses a bad key. Those that no key may call are documented without. */
+/** Any endpoint refuses a bad key. Endpoints that no key may call are documented without these codes. */
 export const KEY_CODES = ['bad_key', 'forbidden'] as const;
 const POST_CODES = ['invalid_json', 'cross_site', 'payload_too_large', 'unsupported_media_type'] as const;
 const OUTAGE_CODES = ['overloaded', 'store_unavailable', 'internal'] as const;

@@ -12,7 +12,7 @@ import { UnreadBody } from './unread-body.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
 
-/** What all requests of a route share. Made once per route, so that a request creates no closures. */
+/** The parts that all requests of a route share. Made once per route, so that a request creates no closures. */
 export interface ExchangeRoute {
   /** The method of all requests of the route, in small letters. Undefined: each request reads its method and its path. */
   readonly method: string | undefined;
@@ -44,7 +44,7 @@ export class Exchange {
   /** On the clock of `performance.now()`, in milliseconds, as is `#deadline`. */
   readonly startedAt = performance.now();
   #deadline = Infinity;
-  /** When the present phase began, and how much of it the service waits for others (`workedMs`). */
+  /** When the present phase began, and how many of its milliseconds do not count as work (`workedMs`). */
   #phaseStartedAt = this.startedAt;
   #waitsMs = 0;
   #workedMs = 0;
@@ -87,7 +87,7 @@ export class Exchange {
     return this.#isFinished;
   }
 
-  /** Finished, or with an answer that the client has not read whole. Nothing more can be sent. */
+  /** Finished, or answered although the client has not read the whole answer yet. Nothing more can be sent. */
   get isAnswered(): boolean {
     return this.#isFinished || this.#isWriting;
   }
@@ -130,7 +130,7 @@ export class Exchange {
     this.#accountId = accountId;
   }
 
-  /** The trace that the client says the request belongs to. Read for lines of the log and for calls to the app store alone. */
+  /** The trace that the client names. Read only for log lines and for calls to the app store. */
   get trace(): Trace | undefined {
     const { traceparent } = this.headers;
     return traceparent === '' ? undefined : traceOf(traceparent);
@@ -174,7 +174,7 @@ export class Exchange {
     return this.#hasPlace;
   }
 
-  /** Counts what the request costs beyond others. 0 if the client may have that, else milliseconds to wait. */
+  /** Counts the extra cost of the request. 0 if it may go on, else milliseconds to wait. */
   chargeMore(requests: number): number {
     const { admission } = this.#route;
     return admission.limitsAddresses && !this.isAnswered ? admission.chargeMore(this.group, this.#key?.id, requests) : 0;
@@ -187,7 +187,7 @@ export class Exchange {
     return this.#held.reserveAll(kinds);
   }
 
-  /** What `reserve` has reserved. */
+  /** The reservations made by `reserve`. */
   get reserved(): Held | undefined {
     return this.#held;
   }
@@ -226,8 +226,8 @@ export class Exchange {
   }
 
   /**
-   * Reads the body and passes it to `done` as a whole, or undefined as soon as it exceeds `limitBytes` or comes in more than
-   * a piece for each LEAST_PIECE_BYTES of it. `done` must not keep the buffer: its memory may be uWS's.
+   * Reads the whole body and passes it to `done`. Passes undefined as soon as the body exceeds `limitBytes`, or comes in more pieces than
+   * one for each LEAST_PIECE_BYTES of the limit. `done` must not keep the buffer: its memory may be uWS's.
    */
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
@@ -377,7 +377,7 @@ export class Exchange {
     this.#response.close();
   }
 
-  /** As `closeNow`, within the route handler. @param refusal that the client would have been sent, for log and metrics */
+  /** As `closeNow`, within the route handler. @param refusal the refusal that is not sent, for log and metrics */
   closeInHandler(refusal: Refusal): void {
     this.#refusal = refusal;
     this.#response.close();
@@ -419,8 +419,8 @@ function byteLength(body: string | Buffer): number {
 }
 
 /**
- * A body may come in as many pieces, chunks or segments of TCP, as its limit has of these: in 64, where the limit is 16 KiB. Each costs a
- * callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
+ * A body may come in one piece (a chunk or a TCP segment) for each so many bytes of its limit: in 64 pieces if the limit is 16 KiB. Each
+ * piece costs a callback, so a body of 16 KiB in chunks of a byte would cost 20 ms.
  */
 const LEAST_PIECE_BYTES = 256;
 

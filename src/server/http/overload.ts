@@ -7,10 +7,10 @@ import { headerLines, responseLines } from './response-headers.ts';
 /**
  * Decides which requests are beyond MAX_IN_FLIGHT, and refuses them: `overloaded`. `Admission` counts the requests in flight.
  *
- * A refusal costs a fifth of a credit (`npm run bench -- overload`), so a process that refused at once all that it cannot serve
- * would serve half as much as it can at four times its capacity. The process therefore sends REFUSALS_AT_ONCE in each interval
- * of the sweep at once, and holds the further ones back for up to HELD_MS. A connection whose refusal is held back sends no
- * other request, so a client that ignores `Retry-After` cannot take more of the process's time.
+ * A refusal costs a fifth of a credit (`npm run bench -- overload`). At four times its capacity, a process that sent every refusal at once
+ * would serve only half as much as it can. So the process sends REFUSALS_AT_ONCE at once in each interval of the sweep, and holds further
+ * refusals back for up to HELD_MS. A connection whose refusal is held back sends no other request, so a client that ignores `Retry-After`
+ * cannot take more of the process's time.
  *
  * A refused connection stays open: accepting it again would cost several times as much as a refusal.
  */
@@ -76,7 +76,7 @@ const REFUSALS_AT_ONCE = 200;
 /** `Retry-After` of the refusal. */
 const RETRY_AFTER_MS = 1000;
 
-/** `Retry-After` asks the client to wait for as long, so a refusal that is held back delays no client further. */
+/** `Retry-After` asks the client to wait this long anyway, so holding a refusal back delays no client further. */
 const HELD_MS = RETRY_AFTER_MS;
 
 const REFUSAL = refuse('overloaded', { retryAfterMs: RETRY_AFTER_MS });

@@ -149,7 +149,7 @@ export class Pipeline<Services> {
     if (caller instanceof Refusal) return this.#answers.settle(exchange, caller);
     call.caller = caller;
     exchange.identified(caller?.accountId);
-    // Nothing counts for the address of a server with a key.
+    // A request with a server key does not count for its address.
     if (this.#reserves.length === 0 || exchange.key !== undefined) this.#handle(request, credential, call);
     else this.#reserve(request, credential, call);
   }
@@ -209,7 +209,8 @@ export class Pipeline<Services> {
     if (this.#parts.sessions.isKnownToHaveEnded(session!.token)) return this.#answers.settle(exchange, answer);
     const renewed = (): void => this.#answers.settle(exchange, withCookies(answer, sessionCookie(renewal.token, meta.cookieScope)));
     if (session!.kind === 'login') return renewed();
-    // A listed session must not outlive its entry: without a longer entry the client keeps the old token, and asks again.
+    // A listed session must not outlive its entry. If the entry cannot be prolonged, the client keeps the old token, and a later request
+    // renews it.
     this.#parts
       .noteSession(callerFrom(meta, session!.accountId, session, undefined), meta.userAgent)
       .then(renewed, () => this.#answers.settle(exchange, answer));

@@ -42,7 +42,7 @@ export function refusalOf(error: unknown, exchange: Exchange, route: string, log
   if (error instanceof SessionEnded) return invalidBearer();
   const outcome = redisFailure(error);
   if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown', error);
-  // The log line of the answer holds the error, but an exchange that has its answer gets no other line.
+  // The log line of an answer holds the error. An exchange that is already answered gets no such line, so the error is logged here.
   if (exchange.isAnswered) log.error({ err: errorForLog(error), requestId: exchange.requestId, route }, 'request failed');
   return refuse('internal', {}, error);
 }

@@ -70,7 +70,7 @@ function installIdIn(parameters: URLSearchParams): string | undefined {
   return named;
 }
 
-/** Values that each endpoint remembers, and the longest of them in characters: they come from clients. */
+/** How many values each endpoint remembers, and of how many characters at most: clients choose the values. */
 const VALUES_AT_HAND = 1000;
 const MAX_LENGTH_AT_HAND = 64;
 

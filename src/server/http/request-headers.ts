@@ -77,7 +77,7 @@ export class RequestHeaders {
     }
   }
 
-  /** Who calls, and from which page. */
+  /** Headers about the caller, and the page that it calls from. */
   #addOfCaller(name: string, value: string): void {
     switch (name) {
       case 'cookie':
@@ -115,14 +115,14 @@ export class RequestHeaders {
     }
   }
 
-  /** How the request came, and which answers the client takes. */
+  /** Headers about the message itself, and the answers that the client accepts. */
   #addOfMessage(name: string, value: string): void {
     switch (name) {
       case 'x-request-id':
         this.requestId = value;
         break;
       case 'traceparent':
-        // Of two none counts (W3C Trace Context, section 3.2): a list is no well-formed traceparent.
+        // Two of these headers count as none (W3C Trace Context, section 3.2): their list is no well-formed traceparent.
         this.traceparent = this.traceparent === '' ? value : `${this.traceparent},${value}`;
         break;
       case 'user-agent':
@@ -178,8 +178,8 @@ export class RequestHeaders {
   /**
    * The first rule that the headers break. Such a request is answered 400, and its connection is closed.
    *
-   * The end of a body must not be open to doubt (RFC 9112, section 6.3). uWS takes the first of several Content-Length
-   * headers and would run the rest of the body as a second request. Older builds of uWS take any Transfer-Encoding for chunked.
+   * The end of a body must be certain (RFC 9112, section 6.3). uWS takes the first of several Content-Length headers and would run the rest
+   * of the body as a second request. Older builds of uWS take any Transfer-Encoding for chunked.
    */
   get invalidHeader(): InvalidHeader | undefined {
     if (this.#repeated !== undefined) return { field: this.#repeated, message: 'Must be sent once' };
@@ -202,7 +202,7 @@ export class RequestHeaders {
   }
 
   /**
-   * Whether nothing may follow this request on its connection.
+   * Whether this must be the last request of its connection.
    *
    * The client said so (RFC 9112, section 9.6), or uWS will close the connection. Or the body is chunked: uWS's reader of
    * chunks is lax, so the end of the body may not be where the sender put it (RFC 9112, section 11.2), and what follows may

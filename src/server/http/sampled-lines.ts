@@ -39,5 +39,5 @@ export class SampledLines {
 /** Under overload a process refuses thousands of requests a second. */
 const BETWEEN_LINES_MS = 1000;
 
-/** An outage begins with the requests that were in flight: of a calm service few, of a busy one thousands. */
+/** At the start of an outage all requests in flight fail: few on a quiet service, thousands on a busy one. */
 const MOST_ALONE = 10;

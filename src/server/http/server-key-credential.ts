@@ -15,13 +15,13 @@ import { check, withInstallId } from './request-data.ts';
 export interface ServerKeyParts {
   readonly serverKeys: Pick<KeyRing, 'problemOf'>;
   /**
-   * The account that this one moved into, or itself. A move under way is finished or taken back first.
-   * @throws Refusal `store_unavailable` if it does not end
+   * The account into which this one moved, or this one if it has not moved. A move under way is finished or undone first.
+   * @throws Refusal `store_unavailable` if the move does not end
    */
   readonly followMove: (accountId: string) => Promise<string>;
 }
 
-/** What a request with a server key says of its account. */
+/** The parts of a request with a server key that name its account. */
 interface KeyedRequest {
   readonly key: ServerKey;
   readonly exchange: Exchange;
@@ -119,7 +119,7 @@ export function refuseKey(key: ServerKey, { keyScope }: { readonly keyScope?: Sc
   return refuse('forbidden', { message: `This server key lacks the scope ${keyScope}.`, scope: keyScope });
 }
 
-/** The refusal of a key of one game for a request that names another one. Of a room the script knows the game. */
+/** The refusal of a key of one game for a request that names another one. The game of a room is checked by its script. */
 function refuseGame(key: ServerKey, call: { readonly params: unknown; readonly body: unknown }): Refusal | undefined {
   if (key.game === undefined) return undefined;
   const { game = key.game } = { ...(call.body as object | undefined), ...(call.params as object | undefined) } as { game?: string };

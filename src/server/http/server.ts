@@ -33,7 +33,7 @@ import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type Templ
 const SWEEP_EVERY_MS = 100;
 
 export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, 'overload'> {
-  /** Milliseconds of a clock that nobody sets. */
+  /** A monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
   readonly endpoints: readonly Endpoint<Services>[];
   readonly channels: readonly Channel<Services>[];
@@ -47,7 +47,7 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
   readonly connections: Connections | undefined;
   /** The most bodies that may arrive from one address at the same time. */
   readonly bodiesPerAddress: number;
-  /** An answer that the service works on for as long is logged as slow. 0: none is. */
+  /** An answer is logged as slow if the service works on it for this long. 0: no answer is. */
   readonly slowRequestMs: number;
   readonly loggedRequests: LoggedRequests;
   readonly notFoundPage: NotFoundPage;
@@ -225,7 +225,7 @@ export class Server<Services> {
         metered.record(status, now - exchange.startedAt);
         this.#answerLog.answered(exchange, metered, status, now);
         if (exchange.refusal !== undefined) this.#options.metrics.refused(exchange.refusal.code);
-        // The log of bad keys names a key that came from a page. Its origin must not be allowed.
+        // The log of bad keys already reports a key from a page. The log of refused origins would advise to allow that page's origin.
         if (exchange.headers.origin !== '' && exchange.refusal?.code !== 'bad_key') this.#refusedOrigins.answered(exchange.headers);
       },
     };
@@ -283,9 +283,9 @@ export class Server<Services> {
   }
 
   /**
-   * Refuses a request that no other limit counts, and closes its connection: the service does not read what the client has sent ahead
-   * on it. An address that has too many of them refused gets no answer. A trusted proxy always gets one: nginx takes a connection that
-   * closes without an answer for a service that is down, and then refuses all clients for a second (max_fails, fail_timeout).
+   * Refuses a request that no other limit counts, and closes its connection: the service does not read what the client has sent ahead on
+   * it. An address with too many such refusals gets no answer. A trusted proxy always gets one: nginx treats a connection that closes
+   * without an answer as a service that is down, and then refuses all clients for a second (max_fails, fail_timeout).
    */
   #turnAway(exchange: Exchange, refusal: Refusal, headers: Headers): void {
     const { admission, addresses } = this.#options;
@@ -327,8 +327,8 @@ export class Server<Services> {
 
   #unmatched(exchange: Exchange): void {
     const { origin } = exchange.headers;
-    // The connection closes, because a body stays unread, or uWS may hide its length behind a header without a name. A GET without a
-    // Content-Length is taken at its word: closing the connections of all would cost every client.
+    // The connection closes, because a body stays unread, or uWS may hide its length behind a header without a name. A GET without
+    // Content-Length is trusted to have no body: closing after every GET would cost every client.
     if (exchange.headers.contentLength !== '' || !BODILESS_METHODS.has(exchange.method)) exchange.closeAfterAnswer();
     const methods = this.#paths.methodsOf(exchange.path);
     if (methods === undefined) {
@@ -402,7 +402,7 @@ interface MeteredRoute extends RouteName {
   readonly record: (status: number, milliseconds: number) => void;
 }
 
-/** When a client of a trusted proxy may come again past the limit of `chargeUncounted`. Other clients get no answer. */
+/** `Retry-After` for clients of a trusted proxy past the limit of `chargeUncounted`. Other clients past it get no answer. */
 const UNCOUNTED_WAIT_MS = 1000;
 
 /** A drain closes the sockets spread over this time, so that the clients do not all reconnect at once. */

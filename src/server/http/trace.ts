@@ -3,8 +3,8 @@ export interface Trace {
   /** 32 hexadecimal digits. */
   readonly id: string;
   /**
-   * What calls for this request carry. The parent stays the caller's: the service exports no spans, so its own would be one that nobody
-   * has.
+   * The header for calls that this request causes. The parent stays the caller's span: the service exports no spans, so nobody could find a
+   * span of its own.
    */
   readonly traceparent: string;
 }

@@ -13,8 +13,8 @@ export class Turn {
   /**
    * Counts a request.
    * @param connections that are open now
-   * @returns whether one connection has sent more than it may. uWS does not say which connection a request came on, but of more than 64
-   * requests a connection, one has sent more than 64
+   * @returns whether one connection has sent more than it may. uWS does not tell the connection of a request, but with more than 64
+   * requests per open connection, one of them has sent more than 64
    */
   isTooMuch(connections: number): boolean {
     this.#begin();

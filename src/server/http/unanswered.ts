@@ -30,7 +30,7 @@ export class Unanswered {
     last.takeUnansweredPlace(place);
   }
 
-  /** In the order of their beginning. The list may change meanwhile. */
+  /** The oldest first. The list may change while the caller goes through them. */
   inOrder(): Exchange[] {
     return this.#exchanges.toSorted((one, other) => one.startedAt - other.startedAt);
   }

@@ -9,10 +9,10 @@ import type { Origins } from './origin.ts';
 import type { ConsoleSession, ServerKey } from './server-keys.ts';
 import type { TokenSigner } from './signed-token.ts';
 
-/** Also of one that is used: nobody stays signed in over night. */
+/** A session ends after this time even if it is in use: nobody stays signed in overnight. */
 export const CONSOLE_SESSION_MS = 3_600_000;
 
-/** How long a key that was typed counts for what cannot be undone. */
+/** How long after typing the key an operator may do what cannot be undone. */
 export const CONFIRMED_MS = 300_000;
 
 /** Open sessions of one key. A further sign-in ends the oldest, so that the holder of a key cannot fill Redis. */
@@ -48,14 +48,14 @@ const endScript = defineScript({
   keys: ['sessions'],
   args: ['id'],
   answers: ['ended'],
-  // A sign-out that a failover loses would let a copy of the cookie open again.
+  // If a failover lost a sign-out, a copy of the cookie would be valid again.
   durable: true,
 });
 
-/** What the check reads of a request. */
+/** The parts of a request that the check reads. */
 export interface ConsoleRequest {
   readonly cookie: string;
-  /** x-console. Only a page of the service's own origin can send it: no other origin gets it allowed by a preflight. */
+  /** x-console. Only a page of the service's own origin can send it, because a preflight does not allow it to other origins. */
   readonly console: string;
   readonly origin: string;
   readonly host: string;
@@ -63,7 +63,7 @@ export interface ConsoleRequest {
   readonly fetchSite: string;
 }
 
-/** What a cookie says. */
+/** The content of a cookie. */
 interface Held {
   readonly keyId: string;
   readonly id: string;
@@ -82,9 +82,9 @@ interface Parts {
 /**
  * The sessions of operators who typed a key into the console.
  *
- * The cookie is a signed token with the id of the key and of the session. So a cookie that nobody was given costs no trip to Redis, and the
- * limits of the key hold before a body is read. The token is no proof that the session is open: a hash in Redis lists the open ones, because
- * a sign-out must end a copy of the cookie too. A session that Redis loses has ended.
+ * The cookie is a signed token with the id of the key and of the session. So a forged cookie costs no trip to Redis, and the limits of the
+ * key hold before a body is read. The token is no proof that the session is open: a hash in Redis lists the open ones, because a sign-out
+ * must end a copy of the cookie too. A session that Redis loses has ended.
  */
 export class ConsoleSessions {
   readonly #parts: Parts;
@@ -97,7 +97,7 @@ export class ConsoleSessions {
    * The key for which the cookie of a request stands, or the refusal of a session that has ended. Undefined for a request without a cookie,
    * and for one that does not come from the page itself.
    *
-   * Whether the session is open `look` tells. What ends the key, or changes its role, ends its sessions.
+   * `look` then tells whether the session is open. All sessions of a key end when the key ends or its role changes.
    * @param secure whether the cookie was set on a connection over TLS
    */
   keyOf(request: ConsoleRequest, origins: Pick<Origins, 'isOwn'>, secure: boolean): ServerKey | Refusal | undefined {
@@ -113,7 +113,7 @@ export class ConsoleSessions {
     return { ...key, console: { id: held.id, endsAt: held.endsAt, says: request.console, confirmedUntil: 0 } };
   }
 
-  /** What the cookie says that a browser has, open or not. Undefined without a cookie that this service has signed. */
+  /** The content of a browser's cookie, whether or not its session is open. Undefined without a cookie that this service has signed. */
   heldBy(cookies: string, secure: boolean): Held | undefined {
     const { signer, now } = this.#parts;
     const claims = signer.verify('console', cookieValue(cookies, cookieName(secure)) ?? '', now());
@@ -122,7 +122,7 @@ export class ConsoleSessions {
     return { keyId: claims.subject, id, role, endsAt: claims.expiresAt };
   }
 
-  /** The key, with what Redis knows of its session; or the refusal of one that was signed out. */
+  /** The key with the state of its session from Redis, or the refusal of a session that has ended. */
   async look(key: ServerKey, session: ConsoleSession): Promise<ServerKey | Refusal> {
     const { scripts } = this.#parts;
     const [word, confirmedUntil] = await scripts.run(readScript, { sessions: consoleSessionsKey(key.id) }, { id: session.id });
@@ -141,7 +141,7 @@ export class ConsoleSessions {
   }
 
   /**
-   * The key was typed once more.
+   * Notes that the key was typed once more.
    * @returns until when that counts, or the refusal of a session that has ended
    */
   async confirm(keyId: string, session: Pick<ConsoleSession, 'id'>): Promise<number | Refusal<'bad_key'>> {
@@ -159,7 +159,7 @@ export class ConsoleSessions {
 
 /**
  * Whether a request comes from a page of the service's own origin. SameSite=Strict alone would let in every other port and every sibling
- * domain. Browsers send Sec-Fetch-Site over TLS and to loopback addresses; elsewhere Origin and the header have to do.
+ * domain. Browsers send Sec-Fetch-Site over TLS and to loopback addresses; elsewhere Origin and the header x-console have to suffice.
  */
 export function isFromConsole(
   { console, origin, host, fetchSite }: Omit<ConsoleRequest, 'cookie'>,

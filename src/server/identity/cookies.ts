@@ -21,7 +21,7 @@ function valueIn(pair: string, name: string): string | undefined {
   return equals >= 0 && pair.slice(0, equals).trim() === name ? pair.slice(equals + 1).trim() : undefined;
 }
 
-/** What an answer's Set-Cookie headers depend on, beside the cookie itself. */
+/** The context of an answer's Set-Cookie headers. */
 export interface CookieScope {
   /**
    * `none`: browsers send the cookie from pages of other sites too, if it is Secure, and keep it apart for each site
@@ -35,12 +35,11 @@ export interface CookieScope {
 }
 
 /**
- * The Set-Cookie values that give a browser this cookie: HttpOnly, and as its scope says.
+ * The Set-Cookie values that give a browser this cookie: HttpOnly, and with the attributes of its scope.
  *
- * For a browser the cookies of the two kinds of SameSite are two cookies of the same name. After a change of COOKIE_SAME_SITE
- * it would send both, and two that differ count as none (`cookieValue`): its user could not sign in again. So a first value
- * deletes the cookie of the other kind: with `none` from each browser that sent a cookie of the name, with `lax` only from
- * those that sent two.
+ * A browser may hold one cookie of each kind of SameSite under the same name. After a change of COOKIE_SAME_SITE it would send both, and
+ * two that differ count as none (`cookieValue`), so its user could not sign in again. So a first value deletes the cookie of the other
+ * kind: with `none` from each browser that sent a cookie of the name, with `lax` only from those that sent two.
  */
 export function setCookie(
   name: string,

@@ -5,7 +5,7 @@ import { BadKey, type KeyRing } from './key-ring.ts';
 import { isServerKey } from './server-key-record.ts';
 import type { ServerKey } from './server-keys.ts';
 
-/** What the check reads of a request. */
+/** The parts of a request that the check reads. */
 export interface KeyedRequest {
   readonly bearer: string | undefined;
   readonly origin: string;
@@ -13,15 +13,15 @@ export interface KeyedRequest {
   readonly fetchSite: string;
 }
 
-/** Where a request came to. */
+/** The route of a request. */
 interface KeyedRoute {
-  /** The endpoint reads no key: one that cannot be checked yet does not matter there. */
+  /** The endpoint reads no key, so it need not wait until keys can be checked. */
   readonly isIgnored: boolean;
   /** An operator typed the key into the service's own page. */
   readonly isTyped?: boolean;
 }
 
-/** Checks the server keys of requests and upgrades, and logs those that open nothing. */
+/** Checks the server keys of requests and upgrades, and logs bad ones. */
 export class KeyCheck {
   readonly #keys: KeyRing;
   readonly #log: BadKeyLog;
@@ -70,7 +70,7 @@ export function refuseBadKey({ problem }: BadKey): Refusal {
   return refuse('bad_key', MESSAGES[problem]);
 }
 
-/** Only who has the secret learns that the key ended. */
+/** Only a client with the right secret learns that the key has ended. */
 const MESSAGES = {
   malformed: {},
   unknown: {},

@@ -18,13 +18,13 @@ import {
 } from './server-key-record.ts';
 import type { ServerKey } from './server-keys.ts';
 
-/** Why a key opens nothing. With `expired` and `revoked` its secret was right. */
+/** Why a key is not valid. With `expired` and `revoked` its secret was right. */
 export type KeyProblem = 'malformed' | 'unknown' | 'wrong_secret' | 'expired' | 'revoked';
 
-/** A key that opens nothing. */
+/** A key that is not valid. */
 export class BadKey {
   readonly problem: KeyProblem;
-  /** Set if Redis has a key with this id: then it is no secret, and the log may hold it. */
+  /** Set if Redis has a key with this id. Such an id is no secret, so the log may hold it. */
   readonly id: string | undefined;
 
   constructor(problem: KeyProblem, id?: string) {
@@ -48,7 +48,7 @@ interface Held {
   /** As of `endOf`. */
   readonly end: number;
   readonly isRevoked: boolean;
-  /** The record in Redis, and the one that belongs there if Redis has forgotten an end. */
+  /** The record in Redis, and the record to write back if Redis has lost the key's end. */
   readonly text: string;
   readonly restored: string | undefined;
 }
@@ -61,10 +61,10 @@ type Change = readonly [id: string, before: string, after: string];
  * The server keys, in the memory of each process: a request checks its key without a trip to Redis. A change is published, and the
  * process then reads all keys again. It also does so when it subscribes anew, and every 3 s.
  *
- * A process that cannot read the keys goes on with the keys of its last read: nobody can revoke a key in that time either.
+ * A process that cannot read the keys goes on with the keys of its last read: while Redis is away, nobody can revoke a key either.
  *
- * An end only ever comes closer. So a process remembers the ends that it saw, and writes them back where Redis forgot them, for example
- * at a failover or because an older state was restored: no key comes back to life.
+ * The end of a key can only move earlier. So a process remembers the ends that it has seen, and writes them back if Redis has lost them,
+ * for example at a failover or because an older state was restored: no key becomes valid again.
  */
 export class KeyRing {
   readonly #parts: KeyRingParts;
@@ -76,7 +76,7 @@ export class KeyRing {
   readonly #noted = new Map<string, number>();
   readonly #look: NodeJS.Timeout;
   #retry: NodeJS.Timeout | undefined;
-  /** Reads overlap: a message asks for one that began after the change. The answers come in order, except on a Cluster. */
+  /** Reads overlap, because each message needs a read that begins after its change. The answers come in order, except on a Cluster. */
   #asked = 0;
   #taken = 0;
   #lastProblem: string | undefined;
@@ -107,7 +107,7 @@ export class KeyRing {
     const parts = partsOf(token);
     if (parts === undefined) return MALFORMED;
     const held = this.#keys?.get(parts.id);
-    // A comparison takes as long for an id that does not exist.
+    // Compares for an unknown id too, so that the time does not tell whether the id exists.
     const isRight = timingSafeEqual(Buffer.from(hashOfSecret(parts.secret)), held?.hash ?? NO_HASH);
     if (held === undefined) return UNKNOWN;
     if (!isRight) return new BadKey('wrong_secret', parts.id);
@@ -126,7 +126,7 @@ export class KeyRing {
     return held.key;
   }
 
-  /** Why a key that `find` gave opens nothing any more. Undefined while it is valid: a request may wait between the two. */
+  /** Why a key from an earlier `find` is no longer valid. Undefined while it is valid. A request may wait between the two calls. */
   problemOf({ id }: Pick<ServerKey, 'id'>): BadKey | undefined {
     const held = this.#keys?.get(id);
     // An operator's command removes a key only after its end.
@@ -161,7 +161,7 @@ export class KeyRing {
     clearTimeout(this.#retry);
   }
 
-  /** A change that is published from the confirmation on arrives; the read finds the earlier ones. */
+  /** Changes after Redis has confirmed the subscription arrive as messages; the read finds the earlier ones. */
   async #listen(): Promise<void> {
     // A subscription that fails is followed by another `ready`.
     await this.#parts.subscriber.subscribe(SERVER_KEYS).catch(() => {});
@@ -201,7 +201,7 @@ export class KeyRing {
       end: endOf(ends),
       isRevoked: ends.revokedAt !== undefined,
       text,
-      // What a later version added to the record stays.
+      // Fields that a later version added to the record stay.
       restored: isWhole ? undefined : JSON.stringify({ ...(JSON.parse(text) as object), ...ends }),
     };
   }
@@ -244,9 +244,9 @@ const UNKNOWN = new BadKey('unknown');
 /** As long as a hash. */
 const NO_HASH = Buffer.alloc(43);
 
-/** A message may be lost with its connection, and this process may not know yet that it was. */
+/** A message may be lost with its connection, long before this process notices that the connection broke. */
 const LOOK_INTERVAL_MS = 3000;
 const RETRY_MS = 250;
 
-/** The last use is for people: a write a minute and key is enough. */
+/** People read the last use, so one write a minute for each key is enough. */
 const NOTED_EVERY_MS = 60_000;

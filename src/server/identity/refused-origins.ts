@@ -14,7 +14,7 @@ export class RefusedOrigins {
   #minute = 0;
   #left = LINES_PER_MINUTE;
 
-  /** @param monotonic milliseconds of a clock that nobody sets */
+  /** @param monotonic a monotonic clock, in milliseconds */
   constructor(origins: Origins, log: Logger, monotonic: () => number) {
     this.#origins = origins;
     this.#log = log;

@@ -1,6 +1,6 @@
 /**
- * What the key of an operator may do: each role may do what those before it may. `viewer` looks; `support` signs out, bans, renames, kicks
- * and corrects small sums; `economist` corrects any sum, and decides about boards and gifts; `admin` may do everything.
+ * The rights of an operator's key. Each role includes the rights of the roles before it. `viewer` reads; `support` signs out, bans,
+ * renames, kicks and corrects small sums; `economist` corrects any sum, and decides about boards and gifts; `admin` may do everything.
  */
 export const roles = ['viewer', 'support', 'economist', 'admin'] as const;
 
@@ -12,8 +12,8 @@ export function mayAct(role: Role, least: Role): boolean {
 }
 
 /**
- * The record of a key keeps a role as a scope, `admin:support`. A build that knows no roles knows no such scope either: there the key
- * opens nothing of operators.
+ * The record of a key keeps a role as a scope, `admin:support`. A build without roles does not know this scope, so there the key gives no
+ * rights of an operator.
  */
 const PREFIX = 'admin:';
 

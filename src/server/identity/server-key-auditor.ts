@@ -23,7 +23,7 @@ async function checkUses(look: Look): Promise<Finding[]> {
   const [records, uses] = (await look.together(['HGETALL', SERVER_KEYS], ['HGETALL', SERVER_KEYS_USED])).map(fieldsOf);
   return [...uses!].flatMap(([id, at]) => {
     const subject = `server key ${id}`;
-    if (!records!.has(id)) return [{ kind: 'orphan_use', subject, text: 'It was used, and there is no such key.' }];
+    if (!records!.has(id)) return [{ kind: 'orphan_use', subject, text: 'It was used, but there is no such key.' }];
     return /^\d{1,15}$/.test(at) ? [] : [{ kind: 'wrong_use', subject, text: `The time of its last use is "${at.slice(0, 40)}".` }];
   });
 }

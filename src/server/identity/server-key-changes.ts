@@ -105,8 +105,7 @@ export class ServerKeyChanges {
     if (!isRight) throw new KeyChangeRefused('OPERATOR_KEY is no server key of this data.');
     if (this.#now() >= endOf(record)) throw new KeyChangeRefused('OPERATOR_KEY has expired or was revoked.');
     const { name, scopes, role, game } = record;
-    if (role === undefined)
-      throw new KeyChangeRefused('OPERATOR_KEY is the key of a server, and of no operator: it lacks the scope admin.');
+    if (role === undefined) throw new KeyChangeRefused('OPERATOR_KEY belongs to a server, not to an operator: it lacks the scope admin.');
     if (game !== undefined) throw new KeyChangeRefused(`OPERATOR_KEY is for the game ${game} only: use it by HTTP.`);
     return { id: parts.id, name, scopes, role, game };
   }
@@ -141,7 +140,7 @@ export class ServerKeyChanges {
   }
 
   /**
-   * Ends a key for good.
+   * Revokes a key.
    * @returns false if it was revoked before
    * @throws KeyChangeRefused if there is no such key
    */
@@ -149,7 +148,7 @@ export class ServerKeyChanges {
     for (;;) {
       const key = await this.find(id);
       if (key.state === 'revoked') return false;
-      // Whatever another command changes at the same time, the key ends.
+      // Repeats the change if another command changed the key meanwhile: a revocation must not fail because of that.
       if (await this.#tryChange([[id, key.text, changed(key.text, { revokedAt: this.#now() })]])) return true;
     }
   }
@@ -167,7 +166,7 @@ export class ServerKeyChanges {
     });
   }
 
-  /** The removal of the key that ended first, if there are as many as there may be. */
+  /** The removal of the key that ended first, if the number of keys is at its bound. */
   async #room(): Promise<Change[]> {
     const keys = await this.list();
     if (keys.length < MOST_SERVER_KEYS) return [];
@@ -190,7 +189,7 @@ export class ServerKeyChanges {
 
 type Change = readonly [id: string, before: string, after: string];
 
-/** What a later version added to the record stays. */
+/** Fields that a later version added to the record stay. */
 function changed(text: string, fields: Partial<ServerKeyRecord>): string {
   return JSON.stringify({ ...(JSON.parse(text) as object), ...fields });
 }

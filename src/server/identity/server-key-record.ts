@@ -13,7 +13,7 @@ export const SERVER_KEYS_USED = '{server-keys}:used';
 /** Each process reads all of them every few seconds. */
 export const MOST_SERVER_KEYS = 200;
 
-/** Whatever begins so is a server key, and never a session. */
+/** A token with this prefix is a server key, never a session. */
 export const SERVER_KEY_PREFIX = 'coinop_sk_';
 
 const ID_LENGTH = 8;
@@ -27,12 +27,12 @@ export const KEY_ID = /^[a-z0-9]{8}$/;
 
 const milliseconds = z.number().int().min(0);
 
-/** What Redis keeps of a key. Times are milliseconds since 1970. */
+/** The record of a key in Redis. Times are milliseconds since 1970. */
 const Stored = z.object({
   name: z.string(),
   /** SHA-256 of the secret, in base64url. The secret itself is kept nowhere. */
   hash: z.string().regex(/^[\w-]{43}$/),
-  /** The role of an operator is among them (`roles.ts`). A later version may know further scopes: those count for nothing here. */
+  /** The role of an operator is among them (`roles.ts`). A later version may know further scopes, which this version ignores. */
   scopes: z.array(z.string()),
   game: z.string().optional(),
   createdAt: milliseconds,
@@ -55,7 +55,7 @@ export function serverKeyText({ scopes: granted, role, ...record }: ServerKeyRec
   return JSON.stringify({ ...record, scopes: words } satisfies z.input<typeof Stored>);
 }
 
-/** Undefined for a text that is no record: its key then opens nothing. */
+/** Undefined for a text that is no record: its key is then not valid. */
 export function parseServerKey(text: string): ServerKeyRecord | undefined {
   try {
     return Record.safeParse(JSON.parse(text)).data;
@@ -68,7 +68,7 @@ export function isServerKey(bearer: string): boolean {
   return bearer.startsWith(SERVER_KEY_PREFIX);
 }
 
-/** The parts of a key. Undefined if it is malformed; the length is looked at first, because a client may send 8 KB. */
+/** The parts of a key. Undefined if it is malformed. The length is checked first, because a client may send 8 KB. */
 export function partsOf(token: string): { readonly id: string; readonly secret: string } | undefined {
   if (token.length !== TOKEN_LENGTH) return undefined;
   const [, id, secret] = TOKEN.exec(token) ?? [];
@@ -121,7 +121,7 @@ export const changeServerKeys = defineScript({
   keys: ['records', 'used'],
   args: ['changes', 'most'],
   answers: ['changed', 'conflict', 'full'],
-  // A revocation that a failover loses would let the key open again.
+  // If a failover lost a revocation, the key would be valid again.
   durable: true,
 });
 

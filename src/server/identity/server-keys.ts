@@ -11,7 +11,7 @@ export interface ServerKey {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** With the scope admin: what its operator may do. */
+  /** The role of the key's operator. Undefined without the scope admin. */
   readonly role: Role | undefined;
   /** The only game whose rooms and boards the key reaches. Undefined: all games. */
   readonly game: string | undefined;
@@ -24,8 +24,8 @@ export interface ConsoleSession {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly endsAt: number;
-  /** What the page says of the request, in the header x-console: `look`, or which question its user has confirmed. */
+  /** The header x-console of the request: `look`, or the question that the page's user has confirmed. */
   readonly says: string;
-  /** Until when what cannot be undone may be done, in milliseconds since 1970: the key was typed a moment ago. */
+  /** Until when the operator may do what cannot be undone, in milliseconds since 1970: for a while after typing the key. */
   readonly confirmedUntil: number;
 }

@@ -48,7 +48,7 @@ export interface SessionStart {
 }
 
 /**
- * The id of a session of this generation. Its account's owner may see it: the signature makes the token, not the id.
+ * The id of a session of this generation. The account's owner may see it, because an id without the signature is no token.
  * @param name makes the id unique: 16 characters of base64url
  */
 export function sessionIdOf(generation: string, name = randomBytes(12).toString('base64url')): string {
@@ -64,7 +64,7 @@ export function sessionIdOf(generation: string, name = randomBytes(12).toString(
 export class Sessions {
   readonly #signer: TokenSigner;
   readonly #now: () => number;
-  /** By `endOf` the token. An entry counts for its whole token only. */
+  /** Keyed by `endOf` the token. An entry counts only if the whole token is the same. */
   readonly #remembered = new LruCache<string, Remembered>(REMEMBERED_TOKENS);
 
   constructor(signer: TokenSigner, options: { now: () => number }) {

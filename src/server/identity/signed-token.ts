@@ -61,7 +61,7 @@ export class TokenSigner {
   }
 }
 
-/** The claims of a payload whose signature was verified. One that other software signed with the key may lack any of them. */
+/** The claims of a payload whose signature was verified. A payload that other software signed with the key may lack any of them. */
 function claimsOf(payload: string, audience: TokenAudience, now: number): TokenClaims | undefined {
   const { data } = Payload.safeParse(decoded(payload));
   if (data === undefined || data.aud !== audience || data.exp <= Math.floor(now / 1000)) return undefined;

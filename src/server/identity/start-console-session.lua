@@ -1,4 +1,4 @@
--- Starts a session of the console. Sessions that have ended go, and the oldest one where there are too many.
+-- Starts a session of the console. Removes sessions that have ended, and the oldest one if there are too many.
 -- KEYS sessions
 -- ARGV id, ends_at, confirmed_until, most
 -- Answers started

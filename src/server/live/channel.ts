@@ -36,9 +36,9 @@ export interface ChannelDeclaration {
 
 /** Messages with which a client acts. */
 export interface ActMessages {
-  /** Their `type`. Where it comes first in the message, the message is known for an act before it is parsed. */
+  /** Their `type`. If it comes first in the message, the service recognises the act before it parses the message. */
   readonly type: string;
-  /** What an act must have to be answered as one; the message that says what it lacks. The channel checks the rest. */
+  /** The error message for an act without the fields that its answer needs; undefined if it has them. The channel checks the rest. */
   lacks(message: { readonly [field: string]: unknown }): string | undefined;
   /** Most frames a second of a socket that has a name. */
   readonly framesPerSecond: number;
@@ -64,7 +64,7 @@ export interface ChannelSocket<Memory = unknown> {
   /** The caller of the upgrade's session, if it has one. */
   readonly sessionCaller: Caller | undefined;
   /**
-   * The caller of the credentials in a message. The token comes first, and an invalid one is not replaced by the installId.
+   * The caller of the credentials in a message. The token counts first, and the installId does not stand in for an invalid token.
    * @throws Refusal `session_required` if the token does not verify
    */
   callerOf(credentials: MessageCredentials): Promise<Caller>;
@@ -74,24 +74,24 @@ export interface ChannelSocket<Memory = unknown> {
   readonly state: State | undefined;
   /** The client's address, for what it creates. */
   readonly address: string;
-  /** From now on the socket gets the messages and private parts for this name, in place of another one. Undefined: for none. */
+  /** From now on the socket gets the messages and private parts for this name, in place of its earlier one. Undefined: for no name. */
   name(name: string | undefined): void;
   /** The server key of a message. @throws Refusal `bad_key` */
   keyOf(token: string): ServerKey;
   /** Counts messages for this key, in place of the address. */
   readonly chargesTo: (key: ServerKey | undefined) => void;
-  /** Has `sendPrivate` called. */
+  /** Schedules a call of `sendPrivate`. */
   privateChanged(): void;
   /** @param message to be encoded, or JSON text */
   send(message: object | string): void;
-  /** As `send`, together with the next push of the thing where one is due: that saves a write to the connection. */
+  /** As `send`, in one write to the connection with the next push of the thing, if one is due. */
   sendWithPush(message: string): void;
   /** Sends the error of a refusal. */
   refuse(refusal: Refusal): void;
   readonly isOpen: boolean;
 }
 
-/** The credentials in a message. It has one of them at least. */
+/** The credentials in a message: at least one of them. */
 export interface MessageCredentials {
   readonly installId?: string | undefined;
   readonly sessionToken?: string | undefined;
@@ -118,9 +118,9 @@ export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
     message: { type: string; [field: string]: unknown },
     services: Taken,
   ) => Promise<void>;
-  /** Sends the socket what only it sees, if that has changed. */
+  /** Sends the socket its private part, if that has changed. */
   readonly sendPrivate?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
-  /** Called every second: whoever lost the right to a name loses the name. */
+  /** Called every second: takes the name from a socket that has lost the right to it. */
   readonly checked?: (socket: ChannelSocket<Memory>, services: Taken) => void;
   readonly closed?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
 }

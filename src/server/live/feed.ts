@@ -4,17 +4,17 @@
  */
 export interface Feed {
   /**
-   * Nothing is published: the things are read so often, in milliseconds, all of them together. Undefined: they have channels, and are read
-   * every few seconds in case that a message was lost.
+   * For things whose changes are not published: the interval, in milliseconds, at which all of them are read together. Undefined: changes
+   * are published on Redis channels, and the things are read every few seconds in case a message was lost.
    */
   readonly polledEveryMs?: number;
-  /** The Redis channel on which the scripts publish what happens to the thing with this id. A polled thing has a name of its own. */
+  /** The Redis channel on which the scripts publish what happens to the thing with this id. For a polled thing only a unique name. */
   channel(id: string): string;
   /**
-   * What a message on that channel brings.
+   * Decodes a message on that channel.
    * @param known the latest state that the process has
-   * @returns a number where the message changes a state that the process does not have: the position after the change. Undefined for one
-   * that is older than the known state
+   * @returns a number, the position after the change, if the message changes a state that the process does not have. Undefined for a
+   * message that is older than the known state
    */
   take(message: string, known: State | undefined): State | Relay | number | undefined;
   /**
@@ -33,7 +33,7 @@ export interface Fetched {
 export interface State {
   /** Rises with every change. */
   readonly position: number;
-  /** Tells states at one position apart: after a failover others may have taken the place of those that were lost. */
+  /** Tells states at one position apart: after a failover, new states may have the positions of lost ones. */
   readonly stamp: string;
   /** Whether no other state follows. */
   readonly isFinal: boolean;
@@ -43,21 +43,21 @@ export interface State {
   encode(): string;
   /** The message for watchers that take patches: what changed since the last push. Without it they get whole states too. */
   encodePatch?(): string;
-  /** No more characters than `encode` gives, counted for less than it costs. */
+  /** A lower bound on the length of `encode()`, which is cheaper than encoding. */
   readonly leastLength?: number;
   /** Called when all watchers have this state. */
   pushed?(): void;
-  /** Called for a state that was read, and not made by a change of the known one. */
+  /** Called for a state that was read from Redis, not derived from the known one by a change. */
   follow?(known: State): void;
-  /** The position of the last change of what only named watchers see. 0 for none. */
+  /** The position of the last change of a private part. 0 for none. */
   readonly privateAt: number;
-  /** The names whose part this very change set. Undefined where that is not known: the state was read, and other changes may precede it. */
+  /** The names whose private part this change set. Undefined if not known: a state that was read may include earlier changes too. */
   readonly privateOf?: readonly string[] | undefined;
 }
 
 /** Something that is sent once and not kept. */
 export interface Relay {
-  /** Rises with every one. */
+  /** Rises with every relay. */
   readonly number: number;
   /** The names of the watchers that get it. Undefined: all. */
   readonly to: readonly string[] | undefined;

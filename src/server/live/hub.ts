@@ -109,7 +109,7 @@ export class Hub {
     for (const topic of this.#topics.values()) topic.wake();
   }
 
-  /** What the watchers know is no longer true: all connect again. */
+  /** Ends all topics, because their states are no longer true. All watchers connect again. */
   endAll(): void {
     for (const topic of [...this.#topics.values()]) topic.end(closeCodes.wentBack, 'went back');
   }
@@ -137,7 +137,7 @@ export class Hub {
     await this.#fetch([topic]);
   }
 
-  /** A poll that takes longer than the interval leaves the next one out. */
+  /** If a poll takes longer than the interval, the next poll is skipped. */
   #pollEvery(feed: Feed, intervalMs: number): NodeJS.Timeout {
     let polling: Promise<void> | undefined;
     return setInterval(() => {
@@ -168,7 +168,7 @@ export class Hub {
       try {
         await this.#parts.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
       } catch (error) {
-        // In a Cluster one primary may refuse, and the others serve the next channels. A `ready` follows for those that failed.
+        // In a Cluster one primary may refuse while the others serve the next channels. A later `ready` retries the channels that failed.
         this.#parts.log.debug({ reason: (error as Error).message }, 'could not subscribe again to watched channels');
       }
     }
@@ -178,7 +178,7 @@ export class Hub {
     await this.#compareAll(isConcerned);
   }
 
-  /** A comparison may take longer than the interval, where a Redis is so slow that its calls run out of time. */
+  /** Runs one comparison at a time: it takes longer than the interval if Redis is so slow that its calls time out. */
   async #compareInTurn(): Promise<void> {
     if (this.#isComparing) return;
     this.#isComparing = true;
@@ -233,7 +233,7 @@ export class Hub {
   }
 }
 
-/** The next comparison reads a topic that is behind after so many reads. */
+/** A topic that is still behind after so many reads waits for the next comparison. */
 const READ_TRIES = 3;
 
 /** Whether a state that was read can follow the one that was known before. */

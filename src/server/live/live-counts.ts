@@ -1,28 +1,28 @@
 import type { Metrics } from '../metrics.ts';
 
-/** What the live channels of this process sent and could not send, since its start. Topics and sockets count. */
+/** Counts of what the live channels of this process sent and could not send since its start. Topics and sockets raise them. */
 export class LiveCounts {
-  /** Relayed messages, once for each socket that they were for. */
+  /** Relayed messages, counted once for each addressed socket. */
   messages = 0;
-  /** Those of them that a socket did not get: it lags, or its topic pushes more than it may. */
+  /** Relayed messages that a socket did not get: it lags, or its topic pushes more than it may. */
   messagesMissed = 0;
-  /** Times that a socket was told to look at what only its player sees. */
+  /** Notices to sockets that their player's private part has changed. */
   privateNotices = 0;
   /** Acts that were refused before they were read. */
   actsUnread = 0;
 
   addTo(metrics: Pick<Metrics, 'count'>): void {
     const count = (name: string, help: string, value: () => number): void => metrics.count({ name: `coinop_live_${name}`, help, value });
-    count('messages_total', 'Messages of rooms, once for each socket that they were for.', () => this.messages);
+    count('messages_total', 'Messages of rooms, counted once for each addressed socket.', () => this.messages);
     count(
       'messages_missed_total',
       'Messages of rooms that a socket did not get: it reads too slowly, or the room pushes more than it may.',
       () => this.messagesMissed,
     );
-    count('private_notices_total', 'Changes of what only one player sees, once for each socket of the player.', () => this.privateNotices);
+    count('private_notices_total', 'Changes of a private part, counted once for each socket of the player.', () => this.privateNotices);
     count(
       'acts_unread_total',
-      'Acts refused before they were read: the address sends more than it may, or the socket more than waits.',
+      'Acts refused before they were read: the address sends too many, or too many of the socket wait.',
       () => this.actsUnread,
     );
   }

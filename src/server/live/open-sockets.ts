@@ -152,7 +152,9 @@ export class OpenSockets<Services> {
     });
   }
 
-  /** The session of an upgrade. A bearer is checked in Redis, so that one whose session ended is refused and does not just watch. */
+  /**
+   * The session of an upgrade. A bearer is checked in Redis, so that a bearer whose session has ended is refused instead of just watching.
+   */
   async #sessionOf(channel: Channel<Services>, exchange: Exchange): Promise<Session | undefined | Refusal> {
     const { sessions, checkCaller } = this.#parts;
     const { cookie, bearer } = exchange.headers;
@@ -172,7 +174,7 @@ export class OpenSockets<Services> {
   #refusal(topic: Topic): Refusal | undefined {
     if (this.#draining) return refuse('overloaded', { message: 'This server is going away.', retryAfterMs: 1000 });
     if (topic.watcherCount < this.#parts.watchersPerTopic) return undefined;
-    return refuse('overloaded', { message: 'This has as many watchers as it can have.', retryAfterMs: 10_000 });
+    return refuse('overloaded', { message: 'This already has the most watchers that it can have.', retryAfterMs: 10_000 });
   }
 
   #refuse(exchange: Exchange, refusal: Refusal): void {

@@ -10,13 +10,13 @@ import type { WebSocket } from '../uws.ts';
  */
 const ANSWER_BYTES_WAITING = 128 * 1024;
 
-/** A close frame waits behind data that the client does not read. This much later the connection is cut without it. */
+/** A close frame waits behind data that the client does not read. After this time the connection is cut without it. */
 const CUT_AFTER_MS = 5000;
 
-/** Ranges of missed messages that a socket is told one by one. Further ones are told as one with those between. */
+/** Ranges of missed messages that a socket is told separately. Further ones extend the last range. */
 const MOST_RANGES = 64;
 
-/** uWS sends what was published within a turn of the event loop. An answer waits for a push of the topic before, 17 ms at most. */
+/** Far longer than uWS can take to send or drop an answer: a turn of the event loop, after up to 17 ms of waiting for a push. */
 const PUBLISHED_KEPT_MS = 500;
 
 /** Characters by which a published answer is recognised. */
@@ -47,8 +47,8 @@ export interface OutboxParts {
 }
 
 /**
- * What goes out on one socket. A client that reads slowly gets the latest state when it has read all that was sent before; after 30 s
- * without that the socket is closed (TOO_SLOW_MS).
+ * What goes out on one socket. A client that reads slowly gets the latest state once it has read all that was sent before. A socket that
+ * has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class Outbox implements Watcher {
   readonly #parts: OutboxParts;
@@ -94,7 +94,9 @@ export class Outbox implements Watcher {
     return this.#socket !== undefined && this.#socket.getBufferedAmount() > 0;
   }
 
-  /** The answers to acts are published to this socket alone: uWS writes what is published in one turn at once. */
+  /**
+   * The answers to acts are published on a topic of this socket alone, because uWS sends all that is published in one turn in one write.
+   */
   subscribeOwn(): void {
     this.#isNamed = true;
     this.subscribe(this.#parts.ownTopic);
@@ -162,8 +164,8 @@ export class Outbox implements Watcher {
 
   /**
    * uWS dropped a state or an answer because the socket's buffer is full. When it drains, the client gets the latest state and the answers.
-   * Of all that was published in one turn of the event loop uWS calls this for the first that it drops, and drops what was published
-   * after that without a call (`TopicTree::drainImpl`).
+   * Among the messages published in one turn of the event loop, uWS calls this only for the first that it drops, and drops the later ones
+   * without a call (`TopicTree::drainImpl`).
    */
   dropped(message: ArrayBuffer): void {
     this.lag();
@@ -182,7 +184,7 @@ export class Outbox implements Watcher {
   }
 
   #queueAnswer(text: string): void {
-    // Answers that came too many are not sent at all: the client learns by 4008 that some are missing.
+    // Answers beyond the bound are not sent at all: the close code 4008 tells the client that some are missing.
     if (this.#answerBytes > ANSWER_BYTES_WAITING) return;
     this.#answerBytes += Buffer.byteLength(text);
     this.lag();
@@ -191,7 +193,7 @@ export class Outbox implements Watcher {
     this.end(closeCodes.tooSlow, 'too slow');
   }
 
-  /** Ranges are kept apart where messages between them were sent. */
+  /** Ranges stay apart if messages between them were sent. */
   #miss(from: number, to: number): void {
     const last = this.#missed.at(-1);
     if (last !== undefined && (from <= last.to + 1 || this.#missed.length === MOST_RANGES)) last.to = Math.max(last.to, to);
@@ -232,8 +234,8 @@ export class Outbox implements Watcher {
   }
 
   /**
-   * Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. A client does not come back after a
-   * final state, so that acts under way are answered before, such as the one that brought this state.
+   * Closes the socket after everything that waits is sent, because uWS drops the close frame of a full socket. A client does not come back
+   * after a final state, so acts under way are answered first, such as the act that led to this state.
    */
   end(code: number, reason: string): void {
     if (this.#socket === undefined) return;
@@ -249,7 +251,7 @@ export class Outbox implements Watcher {
     this.#ending ??= { code, reason };
   }
 
-  /** Something waits from now on for the socket to drain. */
+  /** Notes that something now waits for the socket to drain. */
   lag(): void {
     this.#behindSince ??= performance.now();
   }

@@ -1,7 +1,8 @@
 import type { State } from './feed.ts';
 
 /**
- * The state of a feed that is polled. Each process counts the positions of its own: what it reads has none that rises in any case.
+ * The state of a feed that is polled. Each process counts positions of its own, because the data that it reads has no number that always
+ * rises.
  */
 export class PolledState implements State {
   readonly position: number;

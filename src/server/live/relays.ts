@@ -1,14 +1,14 @@
 import type { LiveCounts } from './live-counts.ts';
 import { noticeOf, type Relayed, type Watcher } from './watcher.ts';
 
-/** So much of the bytes per second may go out at once as messages. Beyond it they are missed. */
+/** Messages may use this much of the topic's bytes per second ahead of time. Further messages are missed. */
 const RELAYED_AT_ONCE_MS = 1000;
 
 export interface RelaysParts {
   /** All watchers of the topic. */
   readonly watchers: ReadonlySet<Watcher>;
   readonly counts: LiveCounts;
-  /** For how long a message of so many bytes, to so many watchers, uses up the topic's bytes per second. */
+  /** How long a message of so many bytes to so many watchers uses up the topic's bytes per second. */
   readonly millisecondsPaidFor: (bytes: number, watchers: number) => number;
 }
 
@@ -18,8 +18,8 @@ interface Waiting extends Relayed {
 }
 
 /**
- * The messages that a topic passes on: once, in one order, and not kept. They are sent to each socket and not published: uWS does not tell
- * which of several published messages it dropped, and goes on with later ones before the socket has learnt which it missed.
+ * The messages that a topic passes on: once, in one order, and not kept. They are sent to each socket, not published: uWS does not tell
+ * which of several published messages it dropped, and sends later ones before the socket has learnt which it missed.
  */
 export class Relays {
   readonly #parts: RelaysParts;
@@ -27,7 +27,7 @@ export class Relays {
   #last = 0;
   /** Number of the last message before the topic was opened. Undefined: not known. */
   #lastBefore: number | undefined;
-  /** What one read from Redis brought: a socket gets it in one write. */
+  /** The messages of one read from Redis: a socket gets them in one write. */
   readonly #waiting: Waiting[] = [];
   /** The messages that no watcher got: the first and the last. */
   #missed: { from: number; to: number } | undefined;
@@ -43,14 +43,14 @@ export class Relays {
     return this.#last;
   }
 
-  /** The topic was opened after the message of this number: a later one that does not come was lost. */
+  /** The topic was opened after the message of this number, so a later message that does not arrive was lost. */
   openedAfter(number: number): void {
     this.#lastBefore ??= number;
   }
 
   /** @param to the watchers that get the message; undefined: all */
   take(number: number, message: string, to: ReadonlySet<Watcher> | undefined): void {
-    // Redis lost the messages between on their way to this process.
+    // The messages in between were lost on their way from Redis.
     const last = this.#last > 0 ? this.#last : (this.#lastBefore ?? number);
     if (number > last + 1) this.#miss(last + 1, number - 1);
     this.#last = number;
@@ -62,7 +62,7 @@ export class Relays {
       counts.messagesMissed += size;
       return this.#miss(number, number);
     }
-    // First, so that no message lies between two that one notice names.
+    // Before this message, so that no notice names messages before and after it.
     this.#tellMissed();
     this.#send({ message, from: number, to: number, isNotice: false, only: to });
   }
@@ -102,7 +102,7 @@ export class Relays {
     return true;
   }
 
-  /** The messages are lost for all watchers, who are told before the next message, or once the topic may send again. */
+  /** The messages are lost for all watchers. They get the notice before the next message, or once the topic may send again. */
   #miss(from: number, to: number): void {
     this.#missed = { from: this.#missed?.from ?? from, to };
     this.#tellingMissed ??= setTimeout(() => this.#tellMissed(), RELAYED_AT_ONCE_MS);

@@ -1,4 +1,4 @@
-/** Limits on a client's messages. Passing one closes the socket, with 1009, 4429 or 4400. */
+/** Limits on a client's messages. Exceeding one closes the socket, with 1009, 4429 or 4400. */
 export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
 export const BAD_MESSAGES = 3;

@@ -16,7 +16,7 @@ import { Outbox } from './outbox.ts';
 import type { Topic } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
-/** A client may have sent so many frames before it reads the close frame. Each costs a callback. */
+/** Frames that a client may still send before it reads the close frame. Each costs a callback. */
 const MOST_DROPPED_FRAMES = 256;
 
 /** Messages that may wait while one is processed; further ones are refused with `rate_limited`. */
@@ -25,7 +25,7 @@ const MESSAGES_WAITING = 1;
 /** Bytes of acts that may wait. Acts come faster than one round trip to Redis each. */
 const ACT_BYTES_WAITING = 64 * 1024;
 
-/** Characters of an act that is refused unread in which its order is looked for. */
+/** The order of an act that is refused unread is looked for in its first so many characters. */
 const HEAD_LENGTH = 96;
 
 /** The type of a message, if that comes first. */
@@ -62,8 +62,8 @@ export interface SocketData<Services> {
 }
 
 /**
- * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state when it has read all
- * that was sent before; after 30 s without that the socket is closed (TOO_SLOW_MS).
+ * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state once it has read all that was
+ * sent before. A socket that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class LiveSocket<Services> implements ChannelSocket {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
@@ -82,7 +82,7 @@ export class LiveSocket<Services> implements ChannelSocket {
   #actBytesInWork = 0;
   #name: string | undefined;
   #key: ServerKey | undefined;
-  /** Whether a look at the private part waits to be made, waits for the socket to drain, or failed and is made again. */
+  /** Whether a read of the private part is queued, waits for the socket to drain, or failed and is repeated. */
   #privateWork: 'none' | 'queued' | 'when_drained' | 'failed' = 'none';
   #work: Promise<unknown> = Promise.resolve();
 
@@ -156,7 +156,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     const { channel, charge, chargeAct } = this.#parts;
     const { acts } = channel;
     const head = acts === undefined ? '' : Buffer.from(bytes, 0, Math.min(bytes.byteLength, HEAD_LENGTH)).toString('latin1');
-    // An act whose type does not come first shows once it is parsed: it counts as a message until then, and then as an act too.
+    // An act whose type does not come first is recognised only after parsing: it counts as a message first, and then as an act too.
     const beginsAsAct = acts !== undefined && TYPE_FIRST.exec(head)?.[1] === acts.type;
     const waitMs = beginsAsAct ? chargeAct(this.#key) : charge(this.#key);
     if (waitMs > 0) return this.#refuseUnread(beginsAsAct ? head : undefined, rateLimited(retryAfter(waitMs)));
@@ -226,7 +226,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     return false;
   }
 
-  /** The private part changed: it is read and sent, once for all changes that come meanwhile, and not to a socket that lags. */
+  /** The private part has changed. It is read and sent once for all changes that come meanwhile, and only when the socket has drained. */
   privateChanged(): void {
     const { channel, services } = this.#parts;
     if (!this.isOpen || this.#privateWork === 'queued' || channel.sendPrivate === undefined) return;
@@ -241,7 +241,7 @@ export class LiveSocket<Services> implements ChannelSocket {
         if (this.isOpen) await channel.sendPrivate!(this, services);
       } catch (error) {
         if (redisFailure(error) === undefined && !(error instanceof Refusal && error.code === 'store_unavailable')) throw error;
-        // No later change need come that would have it looked at again.
+        // `check` repeats the read, because perhaps no later change will cause one.
         this.#privateWork = 'failed';
       }
     });
@@ -268,7 +268,7 @@ export class LiveSocket<Services> implements ChannelSocket {
     if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
   }
 
-  /** What the channel looks at every second. */
+  /** The work of every second. */
   check(): void {
     const { channel, services } = this.#parts;
     if (this.isOpen) channel.checked?.(this, services);

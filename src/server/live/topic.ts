@@ -33,7 +33,7 @@ export class Topic {
   readonly feed: Feed;
   readonly id: string;
   readonly channel: string;
-  /** The name, within the process, of the watchers that take patches. */
+  /** The channel, within the process, of the watchers that take patches. */
   readonly #patchChannel: string;
   readonly counts: LiveCounts;
   readonly #parts: TopicParts;
@@ -42,7 +42,7 @@ export class Topic {
   readonly #joining = new Map<Watcher, number>();
   /** Watchers that take patches and missed a state: they get no patch before the next whole one. */
   readonly #behind = new Set<Watcher>();
-  /** What goes out with the push that is due. */
+  /** Messages that go out with the push that is due. */
   readonly #withPush: [topic: string, message: string][] = [];
   /** How many of the watchers take patches. */
   #patchedCount = 0;
@@ -137,9 +137,9 @@ export class Topic {
   }
 
   /**
-   * A watcher missed a state because its buffer is full. The patches to come do not fit what it has. One that is published in the turn in
-   * which it drains would be sent before the state of `catchUp`, so the watcher leaves them now. Not at once: uWS may be going through
-   * the subscribers.
+   * A watcher missed a state because its buffer is full. The next patches do not fit the state that it has, and a patch published in the
+   * turn in which it drains would be sent before the state of `catchUp`. So the watcher unsubscribes from patches: in a microtask, because
+   * uWS may be going through the subscribers.
    */
   missed(watcher: Watcher): void {
     if (!watcher.takesPatches) return;
@@ -156,7 +156,7 @@ export class Topic {
     if (!this.isKnown) return;
     const isJoining = this.#joining.has(watcher);
     const isPushing = this.#pushing !== undefined && !isJoining;
-    // The patch that comes begins at the state that this watcher missed: it joins anew.
+    // The coming patch starts from a state that this watcher missed, so it subscribes again only after that push.
     if (isPushing && watcher.takesPatches) watcher.unsubscribe(this.#patchChannel);
     // A state that a push brings to all watchers must not reach this one twice.
     else if (isPushing || (this.#pushCount > missedPush && !watcher.takesPatches)) return;
@@ -265,7 +265,7 @@ export class Topic {
   }
 
   #relay({ number, to, message, changesAt }: Relay): void {
-    // A failover lost messages that were sent: those to come have their numbers.
+    // A failover lost messages that were already sent, and new messages reuse their numbers.
     if (number <= this.relayed) return this.end(closeCodes.wentBack, 'went back');
     this.#changesAt = Math.max(this.#changesAt, changesAt);
     const names = this.#isFinished ? [] : to;
@@ -279,7 +279,7 @@ export class Topic {
     else this.#withPush.push([topic, message]);
   }
 
-  /** @param forPatched for the watchers that take patches */
+  /** @param forPatched the message for the watchers that take patches */
   #publish(message: string, forPatched: string): void {
     if (this.#watchers.size > this.#patchedCount) this.#parts.publish(this.channel, message);
     if (this.#patchedCount > 0) this.#parts.publish(this.#patchChannel, forPatched);
@@ -355,13 +355,13 @@ export class Topic {
     return isShort ? patch : undefined;
   }
 
-  /** For how long a message of so many bytes, to so many watchers, uses up the topic's bytes per second. */
+  /** How long a message of so many bytes to so many watchers uses up the topic's bytes per second. */
   #millisecondsPaidFor(bytes: number, watchers: number): number {
     const { bytesPerSecond } = this.#parts;
     return bytesPerSecond === undefined ? 0 : (1000 * bytes * Math.min(watchers, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
   }
 
-  /** As `#millisecondsPaidFor`. A message that is paid for before the next push is allowed anyhow is not measured. */
+  /** As `#millisecondsPaidFor`. Bytes are counted only if they could delay the next push. */
   #millisecondsOf(message: string, watchers: number): number {
     const mostMs = this.#millisecondsPaidFor(3 * message.length, watchers);
     return mostMs < PUSH_INTERVAL_MS ? mostMs : this.#millisecondsPaidFor(Buffer.byteLength(message), watchers);
@@ -369,7 +369,7 @@ export class Topic {
 
   #join(): void {
     for (const [watcher, position] of this.#joining) {
-      // It joins once it has drained.
+      // `catchUp` adds it again once it has drained.
       if (this.#behind.has(watcher)) continue;
       if (position < this.position) watcher.sendState(this.message);
       watcher.subscribe(this.#channelOf(watcher));

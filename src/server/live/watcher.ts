@@ -7,11 +7,11 @@ export interface Watcher {
   unsubscribe(topic: string): void;
   sendState(message: string): void;
   /**
-   * Sends messages that are not kept, unless the socket lags: then it is told which it missed once it has drained.
+   * Sends messages that are not kept. A socket that lags does not get them: it learns once it has drained which it missed.
    * @returns how many messages it missed
    */
   relay(relayed: readonly Relayed[]): number;
-  /** What only this watcher sees has changed. */
+  /** The private part of this watcher has changed. */
   privateChanged(): void;
   /** Closes the socket after what was sent to it. */
   end(code: number, reason: string): void;
@@ -20,7 +20,7 @@ export interface Watcher {
 /** A message, or the notice of those that no watcher got. */
 export interface Relayed {
   readonly message: string;
-  /** The number of the message; of a notice the first that it names. */
+  /** The number of the message, or the first number that a notice names. */
   readonly from: number;
   readonly to: number;
   readonly isNotice: boolean;

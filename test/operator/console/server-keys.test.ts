@@ -84,7 +84,7 @@ describe('keys', () => {
     expect(entries[0]).toMatchObject({ action: 'accounts ban', by: expect.stringMatching(new RegExp(`^key:${id} as `)) });
     for (const [key, message] of [
       [`${token.slice(0, -1)}${token.endsWith('x') ? 'y' : 'x'}`, 'OPERATOR_KEY is no server key of this data.'],
-      [(await makeKey(settings, '--scopes', 'coins')).token, 'OPERATOR_KEY is the key of a server, and of no operator'],
+      [(await makeKey(settings, '--scopes', 'coins')).token, 'OPERATOR_KEY belongs to a server, not to an operator'],
       ['key', 'OPERATOR_KEY must be a server key'],
     ] as const) {
       const { code, error } = await withKey(['log'], key);
