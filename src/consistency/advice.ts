@@ -4,9 +4,9 @@ import type { Finding } from './auditor.ts';
 export interface Advice {
   /** Which side is right. */
   readonly right: string;
-  /** The command that mends it, or where to read on. Undefined: there is none. */
+  /** The command that repairs the drift, or the page about it. Undefined: there is none. */
   readonly mend?: string;
 }
 
-/** @returns the advice for a finding, with its own names */
+/** @returns the advice for a finding, with the names of its subject filled in */
 export type AdviceOf = (finding: Finding) => Advice | undefined;

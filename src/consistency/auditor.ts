@@ -13,27 +13,25 @@ export interface Finding {
   readonly text: string;
 }
 
-/**
- * A look could not be finished, because the data changed with each read, or its slot of a Cluster moved. The audit repeats the check.
- */
+/** A look could not be finished: the data changed with each read, or its slot of a Cluster moved. The audit repeats the check. */
 export class Unsettled extends Error {}
 
 /** The audit cannot go on. The message is a sentence for the operator. */
 export class Unfinished extends Error {}
 
-/** One look at a thing: reads Redis for a check. The first argument of each command is a key, whose slot tells where it runs. */
+/** One look at a thing: reads Redis for a check. The first argument of each command is a key, whose slot decides which node runs it. */
 export interface Look {
   /** The reply to one command. @throws Error that Redis replied, or that the connection was lost */
   ask(...command: Command): Promise<Reply>;
   /**
-   * Replies as of one moment: the commands run in one transaction. In a Cluster the keys of each slot do, and the slots are read
-   * again until two rounds of replies are the same.
+   * Replies as of one moment: the commands run in one transaction. In a Cluster there is one transaction for each slot, and the slots are
+   * read again until two rounds of replies are the same.
    * @throws Unsettled if they change with each round
    */
   atomically(...commands: Command[]): Promise<Reply[]>;
   /**
-   * Replies to commands that are sent together. On the first look other clients may write between them, which is cheap. When
-   * the check is repeated, they run in one transaction.
+   * Replies to commands that are sent together. The first look is cheap: other clients may write between the commands. When the check is
+   * repeated, they run in one transaction.
    */
   together(...commands: Command[]): Promise<Reply[]>;
   /** Adds to a count of the report, such as `entries`. */
@@ -41,18 +39,18 @@ export interface Look {
 }
 
 /**
- * Keys of one form, and their check. The check returns the drift that it sees, or nothing. If it sees any, the audit repeats
- * it with growing pauses, and reports only what every look shows: a service may write while the audit reads.
+ * Keys of one form, and their check. The check returns the drift that it sees, or nothing. If it sees drift, the audit repeats it with
+ * growing pauses, and reports only drift that every look has seen: a service may write while the audit reads.
  */
 export interface KeyCheck {
   /** Matches the whole key. Several checks may have the same pattern. */
   readonly pattern: RegExp;
   /** Name of these keys in the report's counts. Left out: the keys are not counted. */
   readonly counted?: string;
-  /** `lasts`: such a key must not expire. `ends`: it must. Left out: either is right, or `check` looks at it. */
+  /** `lasts`: such a key must not expire. `ends`: it must. Left out: both are right, or `check` decides. */
   readonly life?: KeyLife | undefined;
   /**
-   * Left out: nothing to check, the keys are only known.
+   * Left out: these keys are legitimate, and nothing about them is checked.
    * @param parts the groups of the pattern
    */
   readonly check?: (parts: readonly string[], look: Look) => Promise<readonly Finding[] | undefined>;

@@ -17,10 +17,10 @@ const endBackground = defineScript({
   answers: ['ended', 'gone'],
 });
 
-/** A hash: who audits, and how the last complete audit ended. */
+/** A hash: the lease of the process that audits, and the result of the last complete audit. */
 export const BACKGROUND_AUDIT_KEY = 'audit:background';
 
-/** How an audit ended that has read everything. */
+/** The result of a complete audit. */
 export interface AuditResult {
   readonly seconds: number;
   readonly findings: number;
@@ -44,7 +44,7 @@ export interface BackgroundAuditParts {
 
 const LOOK_INTERVAL_MS = 30_000;
 
-/** The first look comes sooner, so that `/metrics` tells the last audit soon after a start. */
+/** The first look comes sooner, so that `/metrics` shows the last audit soon after a start. */
 const FIRST_LOOK_PART = 6;
 
 /** A process that does not renew its lease for so many looks is dead, and another may audit. */
@@ -53,7 +53,7 @@ const LEASE_LOOKS = 5;
 /** When an audit that was not complete is tried again, in looks. */
 const RETRY_LOOKS = 20;
 
-/** Audits all data from time to time, in one process at a time of all that share a Redis. */
+/** Audits all data from time to time. Of all processes that share a Redis, one at a time audits. */
 export class BackgroundAudit {
   readonly #parts: BackgroundAuditParts;
   readonly #holder = randomBytes(9).toString('base64url');
@@ -93,7 +93,7 @@ export class BackgroundAudit {
 
   #lookAndPlan(): void {
     this.#looking = this.#look()
-      // While Redis is away other lines say so.
+      // Other log lines report that Redis is away.
       .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not look for a due audit'))
       .finally(() => {
         if (!this.#isClosed) this.#timer = setTimeout(() => this.#lookAndPlan(), this.#lookMs);
@@ -102,7 +102,7 @@ export class BackgroundAudit {
 
   async #look(): Promise<void> {
     const { scripts, everyMs } = this.#parts;
-    // An audit may end while the answer is on its way.
+    // Read before the call: an audit may end while the answer is on its way.
     const wasRunning = this.#running !== undefined;
     const args = { holder: this.#holder, isRunning: wasRunning ? '1' : '', everyMs, leaseMs: LEASE_LOOKS * this.#lookMs };
     const [word, endedAt, seconds, findings] = await scripts.run(leaseBackground, { state: BACKGROUND_AUDIT_KEY }, args);

@@ -3,7 +3,7 @@ import { OPTIONS } from '../redis/connect.ts';
 import { nameOf, type NodeAddress, type NodeOptions } from '../redis/shard.ts';
 import { Reader } from './reader.ts';
 
-/** What the audit asks of the connection to one node. */
+/** The part of `Reader` that the audit uses for one node. */
 export type NodeReader = Pick<Reader, 'ask' | 'atomically' | 'isLost' | 'opened' | 'isReady' | 'disconnect'>;
 
 /** The connections of an audit to the nodes of a Cluster. Each keeps bursts and pauses of its own. */
@@ -49,7 +49,7 @@ export interface NodeState {
   readonly id: string;
   readonly isPrimary: boolean;
   serves(slot: number): boolean;
-  /** Slots that it is moving away or taking over: the id of the node to which a slot moves, undefined if it moves here. */
+  /** Slots that are moving from or to the node: the id of the node to which a slot moves, undefined if it moves here. */
   readonly moving: ReadonlyMap<number, string | undefined>;
   addressOf(id: string): NodeAddress | undefined;
   /** Primaries without slots. They can hold keys all the same. */

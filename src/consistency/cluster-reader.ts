@@ -19,7 +19,7 @@ const HOPS_AT_ONCE = 3;
 /** Rounds in which keys of several slots are read until two rounds agree. */
 const ROUNDS = 5;
 
-/** Which node serves a slot, as far as known. */
+/** The known assignment of slots to nodes. */
 export interface SlotMap {
   shardOf(slot: number): { readonly address: NodeAddress } | undefined;
   /** A node refused a read: the map may have changed. */
@@ -89,8 +89,8 @@ export class ClusterReader implements AuditReader {
   }
 
   /**
-   * Runs HSCAN, SSCAN or ZSCAN. A cursor is worth nothing on another node, so the cursors that this returns carry the number of the
-   * connection that gave them.
+   * Runs HSCAN, SSCAN or ZSCAN. A cursor is valid only on its node, so the returned cursors carry the number of the connection that gave
+   * them.
    */
   async #scan([name, key = '', given = '0', ...words]: Command): Promise<Reply> {
     const [cursor = '0', connection] = String(given).split('@');
@@ -146,7 +146,7 @@ interface Redirection {
   readonly isAsk: boolean;
 }
 
-/** @param asked the node that answered. It leaves its own host out if it does not know it. */
+/** @param asked the node that answered. A node that does not know its own host leaves it out. */
 function redirectionOf({ message }: Error, asked: NodeAddress | undefined): Redirection | undefined {
   const [, word, host, port] = /^(MOVED|ASK) \d+ (.*):(\d+)$/.exec(message) ?? [];
   if (word === undefined) return undefined;
@@ -165,7 +165,7 @@ export function unservedText(slot: number, { message }: Error): string {
   return `No node of the cluster has served slot ${slot} for ${PATIENCE_MS / 1000} s (${message.replace(/\.$/, '')}): nothing is proven. Run the audit again.`;
 }
 
-/** Reads until two rounds give the same. All replies of the second one then held at one moment, between the two. */
+/** Reads until two rounds give the same replies. All of them were then true at one moment, between the two rounds. */
 async function agreed(round: () => Promise<Reply[]>): Promise<Reply[]> {
   let before: string | undefined;
   for (let count = 0; count < ROUNDS; count++) {

@@ -7,22 +7,24 @@ import { isRefusal, PATIENCE_MS, unservedText, type ClusterReader, type SlotMap 
 import { Tally } from './counts.ts';
 import { scanned, type KeyVisitor } from './scan.ts';
 
-/** Checks at work at a time, of all primaries together, and of one primary at most. It bounds the memory. */
+/** Most checks at work at a time, of all primaries together and of one primary. This bounds the memory. */
 const CHECKS_IN_ALL = 2000;
 const CHECKS_OF_ONE = 500;
 
-/** Slots of a primary that are listed one by one when a scan has missed them. With more of them the primary is scanned again. */
+/**
+ * Up to so many slots of a primary are listed one by one if a scan has missed them. If it has missed more, the primary is scanned again.
+ */
 const MOST_LISTED = 512;
 
-/** Scans of one primary, of which all but the last were overtaken by a failover or lost their connection. */
+/** Most scans of one primary. A scan is repeated if a failover overtook it or its connection was lost. */
 const MOST_ROUNDS = 10;
 
-/** A scan reads the Cluster's map so often, to notice moving slots. */
+/** How often a scan reads the Cluster's map, to notice moving slots. */
 const REFRESH_INTERVAL_MS = 250;
 
 const RETRY_MS = 50;
 
-/** A count that no slot reaches, so that Redis answers with all keys of the slot. 30,000 keys take it some 10 ms. */
+/** A count that no slot reaches, so that Redis answers with all keys of the slot. For 30,000 keys Redis takes some 10 ms. */
 const ALL_KEYS = 2 ** 31 - 1;
 
 /** The map of a Cluster and its primaries. */
@@ -33,12 +35,12 @@ export interface ScannedCluster extends SlotMap {
 }
 
 /**
- * Hands all keys of a Cluster to the visitor. It scans all primaries at the same time. SCAN gives every key of a slot that stays with
- * its primary while the scan runs. The keys of other slots are listed afterwards, each slot at a moment at which its nodes did not
- * change; or their new primary is scanned, if there are many, as after a failover.
+ * Hands all keys of a Cluster to the visitor. It scans all primaries at the same time. SCAN gives every key of a slot that stays with its
+ * primary while the scan runs. Slots that moved are handled afterwards: each is listed at a moment at which its nodes do not change. If
+ * there are many of them, as after a failover, their new primary is scanned instead.
  *
- * SCAN also gives keys of slots that a node does not serve. Those of a slot on its way to the node are reached with ASK. Others
- * were left behind when a move of their slot broke off, and no request finds them: they are drift.
+ * SCAN also gives keys of slots that a node does not serve. Those of a slot on its way to the node are reached with ASK. Other such keys
+ * were left behind when a move of their slot broke off. No request finds them, so they are drift.
  */
 export class ClusterScan {
   readonly #cluster: ScannedCluster;
@@ -48,7 +50,7 @@ export class ClusterScan {
   readonly #missing = new Set(Array.from({ length: SLOTS }, (_, slot) => slot));
   /** When each slot was last seen to move, on the clock of `performance.now()`. */
   readonly #movedAt = new Float64Array(SLOTS).fill(-1);
-  /** By the name of a node, the slots that it has keys of and did not seem to serve. */
+  /** For each node, by name: slots that it seems not to serve although it holds keys of them. */
   readonly #foreign = new Map<string, { address: NodeAddress; slots: Set<number> }>();
 
   constructor(cluster: ScannedCluster, nodes: ClusterNodes, reader: ClusterReader, visitor: KeyVisitor) {
@@ -94,7 +96,7 @@ export class ClusterScan {
     return state.idle;
   }
 
-  /** Scans a primary. If it goes away meanwhile, it is as if it had not been scanned. */
+  /** Scans a primary. If it goes away meanwhile, the scan does not count. */
   async #scanNode(address: NodeAddress, most: number): Promise<void> {
     const name = nameOf(address);
     const isOwn = (slot: number): boolean => {
@@ -188,7 +190,7 @@ export class ClusterScan {
     if (owner === undefined) return undefined;
     const { reader, state } = await this.#state(owner);
     if (!state.serves(slot)) return undefined;
-    // A key moves from the owner to the partner: read in this order, it is on one of the lists.
+    // Keys move from the owner to the partner, so the owner is read first: a key that moves meanwhile is on at least one list.
     const keys = await keysOf(reader, slot);
     const target = state.moving.get(slot);
     const partner = target === undefined ? undefined : state.addressOf(target);
@@ -214,7 +216,7 @@ export class ClusterScan {
     this.#foreign.set(name, known);
   }
 
-  /** A node holds keys of a slot. Either it serves the slot, or the slot is on its way to it. */
+  /** Checks that a node with keys of a slot serves the slot, or that the slot is moving to it. */
   async #checkForeign(slot: number, address: NodeAddress): Promise<Finding[]> {
     try {
       const { reader, state } = await this.#state(address);
@@ -233,7 +235,7 @@ export class ClusterScan {
       const text = copies === 0 ? `${what} and has none of them.` : `${what} and has ${copies} of them too.`;
       return [{ kind: 'misplaced_keys', subject: `slot ${slot}`, text: `${text} No request reaches the keys on ${here}.` }];
     } catch (error) {
-      // The node may be restarting. Its keys are no drift for that.
+      // The node may be restarting, which is no drift.
       throw isRefusal(error) ? new Unsettled(error.message) : error;
     }
   }

@@ -5,15 +5,15 @@ export interface AuditCounts {
   keysInAll: number;
   /** Things checked, by name: accounts, ledgers, entries. */
   readonly checked: Record<string, number>;
-  /** Keys that no check knows, by their form. */
+  /** Keys that match no check, by their form. */
   readonly unknown: Record<string, number>;
   /** Findings so far. */
   drift: number;
-  /** Checks that could not be finished, because what they compare changed during every look. */
+  /** Checks that could not be finished, because their data changed during every look. */
   unsettled: number;
   /** Primaries of a Cluster that were read. Undefined: one Redis. */
   primaries: number | undefined;
-  /** Sentences about what the operator should know and is no drift. */
+  /** Sentences that the operator should read although they report no drift. */
   readonly notes: string[];
 }
 
@@ -30,7 +30,7 @@ export function newCounts(): AuditCounts {
   };
 }
 
-/** What one scan adds to the counts of the report. A scan that broke off is dropped, because another one begins from the start. */
+/** The counts of one scan, for the report. Those of a scan that broke off are dropped, because the next scan begins from the start. */
 export class Tally {
   readonly #counts: AuditCounts;
   readonly #checked: Record<string, number> = {};
@@ -82,7 +82,7 @@ export class Tally {
   }
 }
 
-/** A count of 0 does not stand in the report. */
+/** The report leaves counts of 0 out. */
 function add(counts: Record<string, number>, what: string, number: number): void {
   const sum = (counts[what] ?? 0) + number;
   if (sum === 0) delete counts[what];

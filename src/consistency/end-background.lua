@@ -1,9 +1,9 @@
--- Ends the lease of a background audit, and keeps how it ended.
+-- Ends the lease of a background audit, and keeps its result.
 -- KEYS state
 -- ARGV holder, seconds, findings (or ''), retry_ms
 -- Answers ended gone
 --
--- Without findings the audit was not complete: the result of the one before stays, and another is due after `retry_ms`.
+-- If `findings` is '', the audit was not complete: the result of the last complete audit stays, and the next audit is due after `retry_ms`.
 if redis.call('HGET', state, 'leasedBy') ~= holder then return {'gone'} end
 redis.call('HDEL', state, 'leasedBy', 'leaseEnd', 'retryAt')
 if findings == '' then redis.call('HSET', state, 'retryAt', string.format('%.0f', now + retry_ms))

@@ -19,7 +19,7 @@ export class Fingerprints {
     if (++this.#size * 2 > this.#words.length * FULLEST) this.#grow();
   }
 
-  /** May be wrong for one of 2^64 texts that are not in the set. */
+  /** Is wrong for about one in 2^64 texts that are not in the set. */
   has(text: string): boolean {
     const at = this.#placeOf(...fingerprint(text));
     return this.#words[at] !== 0 || this.#words[at + 1] !== 0;

@@ -1,13 +1,13 @@
 import type { Finding, KeyLife, Look } from './auditor.ts';
 
-/** A key that must not expire would be gone some day without a trace. One that must, and does not, stays for ever. */
+/** Finds keys that would vanish some day although they must not expire, and keys that would stay for ever although they must expire. */
 export async function checkLife(key: string, life: KeyLife, look: Look): Promise<Finding[]> {
   const ttlMs = (await look.ask('PTTL', key)) as number;
   const subject = `key ${key}`;
   if (life === 'lasts' && ttlMs >= 0) {
     const at = new Date(Date.now() + ttlMs).toISOString();
-    return [{ kind: 'expires', subject, text: `It expires at ${at}, and must not expire.` }];
+    return [{ kind: 'expires', subject, text: `It expires at ${at}, but must not expire.` }];
   }
-  if (life === 'ends' && ttlMs === -1) return [{ kind: 'never_expires', subject, text: 'It never expires, and must.' }];
+  if (life === 'ends' && ttlMs === -1) return [{ kind: 'never_expires', subject, text: 'It never expires, but must.' }];
   return [];
 }

@@ -1,10 +1,10 @@
--- Gives the background audit to one process at a time, and tells how the last one ended.
+-- Gives the lease of the background audit to one process at a time, and returns the result of the last audit.
 -- KEYS state
 -- ARGV holder, is_running, every_ms, lease_ms
 -- Answers yours(ended at, seconds, findings) others(ended at, seconds, findings)
 --
--- A process whose audit is running renews its lease, even one that has run out. One that has none gets the lease if an audit is due
--- and nobody has it.
+-- A process whose audit is running renews its lease, even if the lease has run out. Another process gets the lease if an audit is due and
+-- nobody has the lease.
 local ended_at, seconds, findings, leased_by, lease_end, retry_at =
   unpack(redis.call('HMGET', state, 'endedAt', 'seconds', 'findings', 'leasedBy', 'leaseEnd', 'retryAt'))
 local is_free = not lease_end or tonumber(lease_end) <= tonumber(now)

@@ -4,7 +4,7 @@ import type { AuditCounts } from './counts.ts';
 const WIDTH = 24;
 const REDRAW_MS = 200;
 
-/** Where standard error is no terminal, the first line comes after two seconds, so that a short audit writes none. */
+/** If standard error is no terminal, the first line comes after two seconds, so that a short audit writes none. */
 const FIRST_LINE_MS = 2000;
 const LINE_MS = 5000;
 
@@ -38,7 +38,7 @@ export class Progress {
   #show(): void {
     const { keys, keysInAll, checked, drift } = this.#counts;
     const seconds = (performance.now() - this.#startedAt) / 1000;
-    // The figure grows by the keys that clients make meanwhile.
+    // `keys` may exceed `keysInAll`, because clients make keys meanwhile.
     const part = keysInAll === 0 ? 0 : Math.min(1, keys / keysInAll);
     const shown = checked[SHOWN] ?? 0;
     const left = part === 0 ? '' : `, ${clock((seconds / part) * (1 - part))} left`;

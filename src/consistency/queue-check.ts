@@ -5,7 +5,7 @@ import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, KeyCheck, Look } from './auditor.ts';
 import { pages } from './scan-pages.ts';
 
-/** The check lists so many members of one sorted set. */
+/** Most findings that the check lists for one sorted set. */
 const LISTED = 100;
 
 /** An entry of a queue, its member, and the sorted set that holds it (`redis/queue.ts`). */
@@ -52,7 +52,10 @@ export function dueCommands(name: string, member: string, acts: readonly string[
   return dueIn([name, queueKeyOf(name, member, CLUSTER_QUEUE_TAGS)], member, acts);
 }
 
-/** As `dueCommands`, for all sorted sets of a queue: any of them may have got an entry while the primary of the member's own was away. */
+/**
+ * As `dueCommands`, for all sorted sets of a queue: while the primary of a member's own sorted set was away, its entry may have gone into
+ * any other.
+ */
 export function dueAnywhereCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
   return dueIn(queueKeys(name, CLUSTER_QUEUE_TAGS), member, acts);
 }

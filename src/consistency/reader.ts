@@ -4,10 +4,10 @@ import { Link } from '../redis/link.ts';
 import type { Reply } from '../redis/resp.ts';
 import type { Command } from './auditor.ts';
 
-/** Commands whose replies may be outstanding at full speed: enough that Redis and the audit both always have work. */
+/** Most outstanding commands at full speed: enough to keep both Redis and the audit busy. */
 const OUTSTANDING_AT_FULL_SPEED = 512;
 
-/** Commands sent at a time beside a live service. Redis runs them in some 0.15 ms, and no request waits longer for them. */
+/** Commands sent at a time beside a live service. Redis runs them in some 0.15 ms, so they delay a request by no more. */
 const BURST = 32;
 
 /**
@@ -16,22 +16,25 @@ const BURST = 32;
  */
 const COMMAND_MS = 0.005;
 
-/** Shorter pauses are saved up, because timers wait whole milliseconds. */
+/** Shorter pauses are added up until they reach this length, because timers wait whole milliseconds. */
 const SHORTEST_PAUSE_MS = 1;
 
 /** Commands that wait for their last reply. A transaction has several replies, of which the last one counts. */
 interface Unit {
   readonly commands: readonly Command[];
   repliesLeft: number;
-  /** The first error among the replies. Of a transaction that Redis refused it has the reason, and the last reply only says so. */
+  /**
+   * The first error among the replies. If Redis refused a transaction, this error has the reason: the last reply only says that it was
+   * refused.
+   */
   failure: Error | undefined;
   resolve(reply: Reply): void;
   reject(error: Error): void;
 }
 
 /**
- * The connection that an audit reads on. It sends commands in bursts. With a share below 1 it waits for the replies to a burst
- * and then pauses: a share of 0.25 pauses for three times as long as Redis worked. So an audit slows down where Redis is busy.
+ * The connection that an audit reads on. It sends commands in bursts. With a share below 1 it waits for the replies to a burst and then
+ * pauses: a share of 0.25 pauses for three times as long as Redis worked. So an audit slows down when Redis is busy.
  */
 export class Reader extends Link {
   readonly #share: number;
@@ -63,7 +66,7 @@ export class Reader extends Link {
     return this.#lost !== undefined;
   }
 
-  /** @param prefix commands that the node of a Cluster has to get right before, such as ASKING */
+  /** @param prefix commands that the node of a Cluster must receive directly before this one, such as ASKING */
   ask(command: Command, prefix: readonly Command[] = []): Promise<Reply> {
     return this.#enqueue([...prefix, command]);
   }
@@ -152,7 +155,7 @@ export class Reader extends Link {
     this.#isPausing = true;
     const pausedAt = performance.now();
     await pause(this.#owedMs);
-    // A timer that was late has paid more than was owed.
+    // A late timer has paused for longer than was owed.
     this.#owedMs = Math.max(-SHORTEST_PAUSE_MS, this.#owedMs - (performance.now() - pausedAt));
     this.#isPausing = false;
     this.#schedule();

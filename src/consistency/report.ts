@@ -47,7 +47,7 @@ function singular(what: string): string {
   return what.replace(/ies$/, 'y').replace(/s$/, '');
 }
 
-/** Writes one JSON document. Findings leave at once, so that their number does not cost memory. */
+/** Writes one JSON document. Findings are written at once, so that many of them do not cost memory. */
 export function jsonReport(write: Write, adviceOf: AdviceOf): Report {
   let separator = '{"findings":[';
   return {

@@ -8,7 +8,7 @@ import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.
 /** Milliseconds before each look that repeats a check which saw drift. */
 const PAUSES_MS = [0, 50, 200, 800];
 
-/** With so many findings drift is certain: further ones are looked at once more, not four times, so that the audit ends. */
+/** After so many findings there is certainly drift: the check of a further one is repeated once, not four times, so that the audit ends. */
 const FINDINGS_WITH_PAUSES = 1000;
 
 /** Milliseconds before a look that could not be finished is tried again. */
@@ -32,7 +32,7 @@ export interface AuditOptions {
 }
 
 /**
- * Reads every key of Redis once, and lets the auditors check what they know.
+ * Reads every key of Redis once, and lets the auditors check the keys that they know.
  * @throws Error if the connection to Redis is lost, or the signal's reason
  */
 export async function runAudit(options: AuditOptions): Promise<void> {
@@ -51,7 +51,7 @@ class Audit implements KeyVisitor {
   readonly #again: Look;
   readonly #reported = new Set<string>();
   #working = 0;
-  /** Those that wait for the end of a check. */
+  /** Callers that wait for the end of a check. */
   readonly #waiting = new Set<() => void>();
   #error: { reason: unknown } | undefined;
 
@@ -127,7 +127,7 @@ class Audit implements KeyVisitor {
     }
   }
 
-  /** The first look at a key. Only it counts. */
+  /** The first look at a key. Only this one adds to the counts of the report. */
   #firstLook({ count }: Tally): Look {
     const { reader } = this.#options;
     return { ...this.#again, together: (...commands) => Promise.all(commands.map((command) => reader.ask(command))), count };

@@ -4,8 +4,8 @@ import type { Look } from './auditor.ts';
 const PAGE = 200;
 
 /**
- * Reads a hash, set or sorted set page by page: fields with values, members, or members with scores. An item that is there all
- * the while comes at least once; it may come twice.
+ * Reads a hash, set or sorted set page by page: fields with values, members, or members with scores. An item that exists during the whole
+ * read comes at least once. It may come twice.
  */
 export async function* pages(look: Look, command: 'HSCAN' | 'SSCAN' | 'ZSCAN', key: string): AsyncGenerator<string[]> {
   let cursor = '0';

@@ -5,10 +5,10 @@ import { Tally, type AuditCounts } from './counts.ts';
 /** Keys that one SCAN reads, about: 0.1 ms of Redis's time. */
 const KEYS_A_SCAN = 200;
 
-/** Checks at work at a time. It bounds the memory: a check holds a page of entries or two. */
+/** Most checks at work at a time. This bounds the memory: a check holds a page of entries or two. */
 const CHECKS_AT_ONCE = 500;
 
-/** Reads what the looks of an audit ask for. */
+/** The reads that the looks of an audit need. */
 export interface AuditReader {
   ask(command: Command): Promise<Reply>;
   atomically(commands: readonly Command[]): Promise<Reply[]>;
@@ -17,13 +17,13 @@ export interface AuditReader {
 /** A check with its arguments. */
 export type Work = (look: Look) => Promise<readonly Finding[] | undefined>;
 
-/** What a scan hands its keys to. */
+/** Receives the keys of a scan. */
 export interface KeyVisitor {
   readonly counts: AuditCounts;
   readonly signal: AbortSignal;
   /** Checks a key. */
   key(key: string, tally: Tally): void;
-  /** Runs a check that belongs to no key, and repeats it as the others. @param name stands in findings */
+  /** Runs a check that belongs to no key, and repeats it like the others. @param name names it in findings */
   start(name: string, work: Work, tally: Tally): void;
   /** Resolves when fewer than `most` checks of the tally are at work. @throws the error of a check */
   room(tally: Tally, most: number): Promise<void>;

@@ -2,7 +2,7 @@ import { DATA_ID_KEY } from '../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import type { Auditor, Finding, Look } from './auditor.ts';
 
-/** @param mark a key that every coinop makes, so that data without a version is told from an empty Redis */
+/** @param mark a key that every coinop makes: it tells data without a version from an empty Redis */
 export function versionAuditor(mark: string): Auditor {
   return {
     keys: [
@@ -14,7 +14,7 @@ export function versionAuditor(mark: string): Auditor {
   };
 }
 
-/** The data has the version that this coinop writes. */
+/** Checks that the data has the version that this coinop writes. */
 async function checkVersion(mark: string, look: Look): Promise<Finding[]> {
   // In a Cluster each of these keys may lie in another slot.
   const [version, found] = await look.together(['GET', DATA_VERSION_KEY], ['EXISTS', mark]);

@@ -12,7 +12,7 @@ export function aofSizes(folder: string): Map<string, number> {
   }
 }
 
-/** What Redis drops at its start of a file that ends in the middle of a write (aof-load-truncated). */
+/** The end of a file that Redis drops at its start, because it was cut in the middle of a write (aof-load-truncated). */
 export interface CutTail {
   readonly file: string;
   readonly offset: number;

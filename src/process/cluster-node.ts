@@ -8,7 +8,7 @@ export interface NodePlace {
   readonly port: number;
   /** Port for the other nodes. */
   readonly busPort: number;
-  /** Ports that the node tells others instead, because something in between listens there. */
+  /** Ports that the node announces instead, because a proxy in front of it listens there. */
   readonly announced?: { readonly port: number; readonly busPort: number };
   /** Further arguments of this node's redis-server. */
   readonly settings?: readonly string[];
@@ -26,11 +26,11 @@ export interface NodeSettings {
   readonly settings?: readonly string[];
   /** Gets what a node writes to stderr. Its log is in the node's folder. */
   readonly complained?: (node: ClusterNode, text: string) => void;
-  /** A node ended that nobody stopped. */
+  /** Called when a node ends without `stop`. */
   readonly ended?: (node: ClusterNode, code: number | null, signal: NodeJS.Signals | null) => void;
 }
 
-/** One line of CLUSTER NODES: what a node knows of itself or of another one. */
+/** One line of CLUSTER NODES: what a node knows about itself or about another node. */
 export interface KnownNode {
   readonly id: string;
   /** The announced port. */
@@ -79,7 +79,7 @@ export class ClusterNode {
     return this.#server.isRunning;
   }
 
-  /** Unix socket of the node, which needs no TLS and leads past whatever is in front of the ports. */
+  /** Unix socket of the node, which needs no TLS and bypasses any proxy in front of the ports. */
   get socketPath(): string {
     return this.#server.socketPath;
   }
@@ -104,7 +104,7 @@ export class ClusterNode {
     return this.#server.signal(name);
   }
 
-  /** Sends a command over the Unix socket. @throws Error that Redis answered, or because it does not answer */
+  /** Sends a command over the Unix socket. @throws Error that Redis answered, or that it did not answer */
   async call(command: string, ...words: (string | number)[]): Promise<unknown> {
     if (this.#connection === undefined || ['close', 'end'].includes(this.#connection.status)) {
       this.#connection = this.#server.connection();
@@ -149,7 +149,7 @@ function argumentsOf({ port, busPort, announced, settings: own = [] }: NodePlace
     ['cluster-announce-ip', '127.0.0.1'],
     [tls === undefined ? 'cluster-announce-port' : 'cluster-announce-tls-port', announced?.port ?? port],
     ['cluster-announce-bus-port', announced?.busPort ?? busPort],
-    // A replica takes over a second or two after this time.
+    // After this time without its primary, a replica takes over within a second or two.
     ['cluster-node-timeout', 2000],
     // While one primary is away, the others go on.
     ['cluster-require-full-coverage', 'no'],

@@ -4,7 +4,7 @@ import { SettingError } from '../config.ts';
 /** An error of a command whose message is enough for the operator. */
 export class Failure extends Error {}
 
-/** What `parseArgs` says of a flag, without its advice. @param help where the flags are described */
+/** The complaint of `parseArgs` about a flag, without its advice. @param help where the flags are described */
 export function flagProblem({ message }: Error, help: string): string {
   return `${message.split(/\.(?:\s|$)/)[0]!}. See ${help}.`;
 }
@@ -63,8 +63,8 @@ function messageForOperator(error: Error): string | undefined {
 }
 
 /**
- * A signal that is aborted with a Failure when SIGINT, SIGTERM or SIGHUP asks the process to stop. A second one changes nothing: a
- * Redis of the command's own has to end cleanly.
+ * A signal that is aborted with a Failure when SIGINT, SIGTERM or SIGHUP asks the process to stop. A second signal changes nothing: a Redis
+ * that belongs to the command has to end cleanly.
  * @param rest ends the sentence that begins with "Stopped by SIGINT"
  */
 export function stopSignal(rest: string): AbortSignal {

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import { holdName } from './lock.ts';
 
 /**
- * Creates DATA_DIR when the private Redis or a session key of development needs it.
+ * Creates DATA_DIR if the private Redis or a session key for development needs it.
  * @returns the problem, as one line, when the service cannot create the folder or write to it
  */
 export function prepareDataDir(config: Config): string[] {

@@ -8,10 +8,10 @@ import { makeFolder } from './data-dir.ts';
 /** The file in DATA_DIR with the id of the data that the service had last. */
 export const DATA_ID_FILE = 'data-id';
 
-/** Beside it: the heartbeats behind which the data was rolled back, until that is accepted. */
+/** Beside it: the heartbeats that the data lost when it was rolled back, until an operator accepts the loss. */
 const HEARTBEATS_FILE = 'data-heartbeats';
 
-/** `DATA_DIR/data-id`: a process that starts knows by it which data it had. Several processes and services may share the file. */
+/** `DATA_DIR/data-id`: by this file a process that starts knows which data it had. Several processes and services may share the file. */
 export class DataIdFile implements DataMemory {
   readonly #folder: string;
   readonly #log: Logger;
@@ -31,7 +31,7 @@ export class DataIdFile implements DataMemory {
     try {
       rmSync(join(this.#folder, HEARTBEATS_FILE), { force: true });
     } catch {
-      // `#write` has warned. The file is not read with another id.
+      // `#write` has warned. A file that stays has another id, so it is ignored.
     }
   }
 
@@ -39,7 +39,7 @@ export class DataIdFile implements DataMemory {
     this.#write(HEARTBEATS_FILE, JSON.stringify({ id, heartbeats }));
   }
 
-  /** Restored data has another id, and its heartbeats are not behind those of the old. */
+  /** Heartbeats of another id are ignored: restored data has a new id, and must not be compared with the old data's heartbeats. */
   #heartbeatsOf(id: string): Readonly<Record<string, number>> {
     try {
       const found = JSON.parse(readFileSync(join(this.#folder, HEARTBEATS_FILE), 'utf8')) as Heartbeats;
@@ -49,14 +49,14 @@ export class DataIdFile implements DataMemory {
     }
   }
 
-  /** The service starts on a file system that cannot be written to as well: then it knows its data until it ends. */
+  /** A read-only file system must not keep the service from starting: then only the process remembers the id. */
   #write(name: string, text: string): void {
     const file = join(this.#folder, name);
     const draft = `${file}.${process.pid}`;
     try {
       makeFolder(this.#folder);
       if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
-      // On disk before the rename: with an empty file after a power cut, lost data would be a first start.
+      // On disk before the rename: with an empty file after a power cut, lost data would look like a first start.
       writeFileSync(draft, text, { mode: 0o600, flush: true });
       renameSync(draft, file);
     } catch (error) {

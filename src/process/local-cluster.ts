@@ -4,7 +4,7 @@ import { SettingError } from '../config.ts';
 import { SLOTS } from '../redis/slots.ts';
 import { ClusterNode, type KnownNode, type NodePlace, type NodeSettings } from './cluster-node.ts';
 
-/** A new cluster needs 2 s: so long a primary that has just started takes no writes. One with much data loads it first. */
+/** A new cluster needs 2 s, in which a primary that has just started takes no writes. A node with much data loads it first. */
 const AGREEMENT_MS = 30_000;
 
 const LOOK_AGAIN_MS = 20;
@@ -24,7 +24,7 @@ export class LocalCluster {
   }
 
   /**
-   * Starts all nodes. A new cluster is formed; one with data is found again, and nodes without data join it as replicas.
+   * Starts all nodes. Nodes without data form a new cluster. Nodes with data form their old one again, and empty nodes join it as replicas.
    * Resolves once all nodes agree.
    * @throws SettingError for a port that is taken, a Redis that does not start, and a cluster that does not form
    */
@@ -45,7 +45,7 @@ export class LocalCluster {
   }
 
   /**
-   * Resolves once these nodes have the same view: each slot has a primary among them, and each replica has its data.
+   * Resolves once these nodes agree that each slot has a primary among them, and each replica has its data.
    * @param nodes all that run, unless given
    */
   async untilAgreed(nodes?: readonly ClusterNode[]): Promise<void> {
@@ -71,11 +71,11 @@ export class LocalCluster {
     await this.untilAgreed();
   }
 
-  /** Before the nodes meet. So a run that was interrupted here begins again, and one interrupted later has all slots. */
+  /** Runs before the nodes meet: a start that is interrupted here begins again, and one that is interrupted later has all slots. */
   async #assignSlots(views: readonly KnownNode[][]): Promise<void> {
     for (const [index, node] of this.nodes.slice(0, this.#primaries).entries()) {
       const own = views[index]![0]!;
-      // Different epochs decide at once which of two primaries is right. Otherwise the nodes would find different ones later.
+      // With different epochs the nodes know at once which of two primaries is right. With equal ones they would have to settle that later.
       if (own.configEpoch === 0) await node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
       const [first, end] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / this.#primaries)) as [number, number];
       if (own.slots.length === 0) await node.call('CLUSTER', 'ADDSLOTSRANGE', first, end - 1);
@@ -102,7 +102,7 @@ export class LocalCluster {
 
   /** Nodes beyond the primaries that have no slots and no primary become replicas of those with the fewest. */
   async #assignReplicas(ids: readonly string[]): Promise<void> {
-    // What each node says of itself: the news of another node's slots may not have reached it yet.
+    // Each node's view of itself, because it may not have heard about the slots of other nodes yet.
     const owns = await Promise.all(this.nodes.map(async (node) => (await node.known()).find(({ flags }) => flags.includes('myself'))!));
     const replicasOf = new Map(owns.filter(({ slots }) => slots.length > 0).map(({ id }) => [id, 0]));
     // The order of the nodes, so that a new cluster is the same each time.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Bytes of memory that a further process of this machine or container may take. Undefined where Linux does not tell. */
+/** Bytes of memory that a further process of this machine or container may take. Undefined if Linux does not report it. */
 export function availableMemory(): number | undefined {
   const ofMachine = kilobytesOf(read('/proc/meminfo'), 'MemAvailable');
   const ofContainer = leftOfGroup();
@@ -16,7 +16,7 @@ export function totalMemory(): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** Control group version 2. The cache of files counts as used there, and is given up when memory is needed. */
+/** Control group version 2. Its count of used memory includes the cache of files, which the kernel gives up when memory is needed. */
 function leftOfGroup(): number | undefined {
   const [most, used] = [Number(read('/sys/fs/cgroup/memory.max')), Number(read('/sys/fs/cgroup/memory.current'))];
   if (!(most > 0) || !(used > 0)) return undefined;

@@ -5,16 +5,16 @@ import { addressGroup, canonicalAddress } from '../server/address.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
 import { RateLimit } from '../server/rate-limit.ts';
 
-/** METRICS_PORT: serves `/metrics` and nothing else, apart from the port that clients reach. Of several workers the primary has it. */
+/** METRICS_PORT: serves only `/metrics`, on a port that clients cannot reach. With several workers the primary opens it. */
 export interface MetricsPort {
   readonly port: number;
   close(): void;
 }
 
-/** More connections than any number of scrapers needs. */
+/** More connections than scrapers need. */
 const MOST_CONNECTIONS = 64;
 
-/** Requests a second of one address, with twice as many at once: far more than scrapers send, and some 2 % of a core. */
+/** Requests a second of one address, and twice as many at once: far more than scrapers send, and still only some 2 % of a core. */
 const REQUESTS_PER_SECOND = 250;
 
 /**
@@ -32,7 +32,7 @@ export function openMetricsPort(
   const requests = new RateLimit(REQUESTS_PER_SECOND, 1000, 2 * REQUESTS_PER_SECOND);
   const server = createServer((socket) => {
     connections.opened(socket);
-    // Node shortens IPv6 addresses. The groups are those of the long form.
+    // Node shortens IPv6 addresses, but the groups need the long form.
     const group = addressGroup(canonicalAddress(socket.remoteAddress ?? '') ?? '');
     socket.on('error', () => socket.destroy());
     socket.setTimeout(SILENCE_MS, () => socket.destroy());
@@ -43,7 +43,7 @@ export function openMetricsPort(
     });
   });
   return new Promise((resolve, reject) => {
-    // Stays for good: after the start an error without a listener would end the process.
+    // This listener stays after the start: an error without a listener would end the process.
     server.on('error', (error) => {
       if (server.listening) return log.warn({ reason: error.message }, 'METRICS_PORT could not accept a connection');
       reject(new SettingError(`METRICS_PORT: cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
@@ -63,8 +63,8 @@ export function openMetricsPort(
 }
 
 /**
- * The open connections, the least recently used one first. Past the bound it is closed: so a peer that holds connections and is silent,
- * or reads no answers, takes the port from no scraper. With `maxConnections` of Node the scraper would be the one to go.
+ * The open connections, the least recently used one first. Past the bound that one is closed, so a peer that holds silent connections, or
+ * reads no answers, cannot keep a scraper out. Node's `maxConnections` would refuse the new connection, the scraper's.
  */
 class Connections {
   readonly #open = new Set<Socket>();
@@ -93,14 +93,15 @@ const SILENCE_MS = 120_000;
 /** The longest request line with its headers. Scrapers send some 300 bytes. */
 const MOST_HEAD_BYTES = 8192;
 
-/** The end of a head. Whatever follows it was sent before the answer: a body or another request, which scrapers do not send. */
+/** The end of a head. Bytes behind it, before the answer, are a body or another request, which scrapers do not send. */
 const HEAD_END = '\r\n\r\n';
 
 /**
- * Passes each request's head to `answered`, and reads on once that has resolved. A connection that sends more than a head is closed.
+ * Passes the head of each request to `answered`, and reads on once its promise has resolved. A connection that sends more than a head is
+ * closed.
  *
- * Node's HTTP server would run all that it has read at once, 64 KiB: 1,800 requests, or 10,000 chunks of a body, of a connection that was
- * closed at its first. Sixty such connections delayed everybody else by 4 s.
+ * Node's HTTP server would go through all 64 KiB that it has read, even after it has closed the connection at the first request: 1,800
+ * requests, or 10,000 chunks of a body. Sixty such connections delayed all other clients by 4 s.
  */
 function readHeads(socket: Socket, answered: (head: string) => Promise<void> | void): void {
   let head = '';
@@ -121,8 +122,8 @@ function readHeads(socket: Socket, answered: (head: string) => Promise<void> | v
 const REQUEST_LINE = /^([A-Z]+) (\/[^ ?]*)(?:\?[^ ]*)? HTTP\/1\.([01])\r\n/;
 
 /**
- * A header after which the connection closes: the client asks for that, or announces a body, which nobody reads. Each search ends with
- * its line: 8 KiB of lines that end without a carriage return took 5 ms when it went on to the end of the head.
+ * A header after which the connection closes: the client asks for that, or announces a body, which nobody reads. The pattern must not
+ * search past a line: with 8 KiB of lines that end without a carriage return, a search to the end of the head took 5 ms.
  */
 const ENDS_CONNECTION = /^(?:connection:[^\r\n]*close|content-length:|transfer-encoding:)/im;
 

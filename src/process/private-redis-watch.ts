@@ -5,13 +5,15 @@ import type { PrivateRedisWatch } from '../serving/options.ts';
 import { totalMemory } from './memory.ts';
 import { RedisRecord, type RecordedTrouble } from './redis-record.ts';
 
-/** A Redis that ended counts as in trouble for so long. */
+/** How long a Redis that ended counts as in trouble. */
 const STANDING_MS = 10_000;
 
-/** What is written to see whether a disk has room again. Redis needs some for its next writes. */
+/** Written to see whether the disk has room again, which Redis needs for its next writes. */
 const PROBE = Buffer.alloc(65_536);
 
-/** What a serving process looks at of the private Redis, beside its connections. Every worker does: the primary runs the Redis. */
+/**
+ * Watches the private Redis for a serving process, besides its connections. Every worker needs this, because the primary runs the Redis.
+ */
 export function watchPrivateRedis(dataDir: string): PrivateRedisWatch {
   const record = new RedisRecord(dataDir);
   const disk = new FullDisk(join(dataDir, 'redis', 'disk-probe'));
@@ -19,7 +21,7 @@ export function watchPrivateRedis(dataDir: string): PrivateRedisWatch {
     trouble() {
       const { last } = record;
       if (last === undefined) return undefined;
-      // An end that lies in the future was noted before the clock was set back.
+      // An end in the future means that the clock was set back since it was noted.
       const ageMs = Date.now() - last.at.getTime();
       return (ageMs >= 0 && ageMs < STANDING_MS) || disk.isFullSince(last) ? last.trouble : undefined;
     },
@@ -35,7 +37,9 @@ export function watchPrivateRedis(dataDir: string): PrivateRedisWatch {
   };
 }
 
-/** After an end for want of disk Redis starts again, and ends at its next write. Only a write tells whether there is room again. */
+/**
+ * A Redis that ended because the disk was full starts again, and ends at its next write. Only a write shows whether there is room again.
+ */
 class FullDisk {
   readonly #probe: string;
   /** The end after which a write succeeded. */

@@ -6,18 +6,18 @@ import type { RedisRecord } from './redis-record.ts';
 import { RedisServer, socketPathFor } from './redis-server.ts';
 import { RedisWords } from './redis-words.ts';
 
-/** After so long a run an end is a new trouble: the pauses before the next starts begin at 50 ms again. */
+/** After a run of this length an end counts as a new trouble: the pauses between starts begin at 50 ms again. */
 const STEADY_MS = 30_000;
 
 const LONGEST_PAUSE_MS = 5000;
 
-/** A Redis that ends again and again for the same reason, on a full disk for example, writes a line so often. */
+/** How often a line is logged for a Redis that keeps ending for the same reason, for example a full disk. */
 const SAME_TROUBLE_MS = 60_000;
 
 /** Lines of Redis in a message: its last error and what led to it. */
 const MOST_WORDS = 6;
 
-/** Sentences that are remembered. Redis has about as many. */
+/** Most sentences that are remembered: Redis has about as many. */
 const MOST_SENTENCES = 100;
 
 /**
@@ -36,14 +36,14 @@ export class PrivateRedis {
   readonly #warnedAt = new Map<string, number>();
   #isStopping = false;
   #restarts = 0;
-  /** Of this start, and of the last line about an end, on the clock of `performance.now()`. */
+  /** The times of this start and of the last line about an end, on the clock of `performance.now()`. */
   #startedAt = 0;
   #toldAt = -Infinity;
   #toldReason = '';
 
   /**
    * @param moreSettings further arguments of redis-server's command line; they override the service's own settings
-   * @param record gets each end that nobody asked for
+   * @param record gets each unexpected end
    */
   constructor(dataDir: string, log: Logger, moreSettings: readonly string[] = [], record?: RedisRecord) {
     this.#log = log;
@@ -102,7 +102,7 @@ export class PrivateRedis {
       const delayMs = Math.min(50 * 2 ** this.#restarts++, LONGEST_PAUSE_MS);
       this.#tellEnd(code, signal, delayMs);
       setTimeout(() => {
-        // A start that fails has ended the server: the next one follows.
+        // A start that fails also ends the server, which triggers the next start.
         if (!this.#isStopping) this.#startServer().catch(() => {});
       }, delayMs);
     });
@@ -116,7 +116,7 @@ export class PrivateRedis {
     this.#record?.note(`dropped ${cut.bytes ?? 'some'} bytes at the end of ${cut.file}, from byte ${cut.offset} on`, []);
   }
 
-  /** Once a minute for each sentence, whatever numbers it has. */
+  /** Logs each sentence once a minute at most, whatever numbers it contains. */
   #warn(line: string): void {
     const [sentence, now] = [line.replaceAll(/\d+/g, '0'), performance.now()];
     const isSame = now < (this.#warnedAt.get(sentence) ?? -Infinity) + SAME_TROUBLE_MS;

@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { troubleOf, type RedisTrouble } from '../redis/trouble.ts';
 
-/** Bytes of the file, always. */
+/** The constant size of the file. */
 const SIZE = 8192;
 
 /** Characters of an event and its lines. */
@@ -36,11 +36,11 @@ export class RedisRecord {
       mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
       writeFileSync(this.#path, '\n'.repeat(SIZE), { mode: 0o600 });
     } catch {
-      // Without the file only the log of the service has the words.
+      // Without the file only the log of the service has the events.
     }
   }
 
-  /** Never fails, for the same reason. */
+  /** Never fails: without the file the log of the service has the event. */
   note(event: string, lines: readonly string[]): void {
     const entry = [`${new Date().toISOString()} ${event}`, ...lines.map((line) => `  ${line}`)].join('\n').slice(0, LONGEST_ENTRY);
     try {

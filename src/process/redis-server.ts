@@ -19,9 +19,9 @@ export interface RedisServerOptions {
   readonly password?: string | undefined;
   /** Gets what Redis writes to stderr. */
   readonly complained: (text: string) => void;
-  /** Gets what Redis writes to stdout: its log, if `settings` name no file. Without it nobody reads that. */
+  /** Gets what Redis writes to stdout: its log, if `settings` name no file. Left out: the log is dropped. */
   readonly said?: (text: string) => void;
-  /** What to tell the operator when redis-server, at this path, does not start. @param isRunning it runs, and does not answer */
+  /** The advice for the operator if the redis-server at this path does not start. @param isRunning true if it runs but does not answer */
   readonly adviceFor: (server: string, isRunning: boolean) => string;
 }
 
@@ -111,7 +111,7 @@ export class RedisServer {
     return true;
   }
 
-  /** A connection to the socket, which fails at once where Redis does not answer. */
+  /** A connection to the socket, which fails at once if Redis does not answer. */
   connection(): Redis {
     const redis = new Redis({
       path: this.socketPath,
@@ -126,7 +126,7 @@ export class RedisServer {
     return redis;
   }
 
-  /** Waits until Redis answers. @returns false if it ends before, or does not answer in time */
+  /** Waits until Redis answers. @returns false if it ends first, or does not answer in time */
   async #isReady(): Promise<boolean> {
     const giveUpAt = performance.now() + START_TIMEOUT_MS;
     while (performance.now() < giveUpAt) {
@@ -174,7 +174,7 @@ export function socketPathFor(folder: string): string {
 /** Path of the Redis that `scripts/redis.mjs` unpacks from Debian's package on a machine without Redis. */
 const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
 
-/** The Redis for each PATH: a process that starts several servers, or one again, asks for the version once. */
+/** The Redis found for each PATH, so that a process that starts several servers, or one again, asks for the version once. */
 const found = new Map<string, string>();
 
 /** @throws SettingError that names the package to install, when no Redis 7.0 or newer is found */

@@ -7,14 +7,14 @@ const LONGEST_LINE = 400;
 /** `1234:M 23 Nov 2026 15:51:41.753 # ` and `1234:signal-handler (1795449097) `. */
 const PREFIX = /^\d+:(?:\w \d{1,2} \w{3} \d{4} [\d:.]+ [.*#-] |signal-handler \(\d+\) )/;
 
-/** What every start and stop says, and advice on the kernel's settings, which the doctor gives. */
+/** Lines of every start and stop, and advice on the kernel's settings, which the doctor gives too. */
 const ROUTINE =
   /^(?:oO0Oo?|(?:Redis|Valkey) version=|Configuration loaded|Server initialized|WARNING\b|User requested shutdown|(?:Redis|Valkey) is now ready to exit|Received SIG)/;
 
 /** A crash report shows commands and memory, which hold players' data and secrets. Only these lines of it are kept. */
 const OF_REPORT = /crashed by signal|ASSERTION FAILED|^==> |Guru Meditation/;
 
-/** What a redis-server writes to its standard output, without the routine: its last lines. */
+/** The last lines that a redis-server wrote to its standard output, without routine ones. */
 export class RedisWords {
   readonly #told: (line: string) => void;
   readonly #lines: string[] = [];
@@ -30,7 +30,7 @@ export class RedisWords {
     return this.#lines;
   }
 
-  /** A server starts: what an earlier one said explains nothing any more. */
+  /** Called when a server starts: the lines of an earlier one explain nothing any more. */
   begin(): void {
     this.#lines.length = 0;
     this.#rest = '';

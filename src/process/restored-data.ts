@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { DATA_ID_FILE } from './data-id-file.ts';
 
 /**
- * How restored data takes the place of the old. `npm run restore` makes the new data in DATA_DIR/restoring, and writes a journal once it is
- * whole, checked and on disk. From then on the restore counts as done: a process that finds the journal does the renames that are missing.
- * So a crash between two renames never lets a service start on an empty folder.
+ * Puts restored data in the place of the old data. `npm run restore` makes the new data in DATA_DIR/restoring, and writes a journal once
+ * the data is whole, checked and on disk. From then on the restore counts as done: a process that finds the journal does the missing
+ * renames. So a crash between two renames never lets a service start on an empty folder.
  */
 
 /** The folder of data that is not in place yet, below DATA_DIR. */
@@ -14,7 +14,7 @@ export const RESTORING = 'restoring';
 const JOURNAL = 'restore.json';
 
 interface Journal {
-  /** What the old data and the old session keys are called from then on. */
+  /** The suffix that the old data and the old session keys get. */
   readonly oldSuffix: string;
 }
 
@@ -26,15 +26,15 @@ export function hasData(dataDir: string): boolean {
 /** Folders and files that a restore replaces, below DATA_DIR. */
 const REPLACED = ['redis', 'session-keys', DATA_ID_FILE];
 
-/** Whether a restore was cut off after its journal was written: `finishRestore` has to do the rest. */
+/** Whether a restore was cut off after its journal was written, so that `finishRestore` has to do the rest. */
 export function isCutOff(dataDir: string): boolean {
   return existsSync(join(dataDir, JOURNAL));
 }
 
 /**
  * Puts the data of DATA_DIR/restoring in its place. The process holds the lock of DATA_DIR, and no Redis runs there.
- * @param oldSuffix what is replaced gets this behind its name
- * @throws Error if a rename fails. The old data is in its place again then, unless `isCutOff`
+ * @param oldSuffix appended to the names of the replaced data
+ * @throws Error if a rename fails. The old data is then back in its place, unless `isCutOff`
  */
 export function putInPlace(dataDir: string, oldSuffix: string): void {
   const draft = join(dataDir, `${JOURNAL}.draft`);
@@ -76,9 +76,9 @@ function moveIn(dataDir: string, oldSuffix: string): void {
 }
 
 /**
- * Undoes the renames that `moveIn` did before one failed: a file that is a mount point of its own, as a secret of a container is, cannot be
- * renamed (EBUSY). New data with old keys would be a mix. After a crash in the middle the journal is still there.
- * @param names what was restored
+ * Undoes the renames of `moveIn` after one of them failed, because new data with old keys would be a mix. A file that is a mount point,
+ * such as a container's secret, cannot be renamed (EBUSY). After a crash in the middle the journal is still there.
+ * @param names the restored files and folders
  */
 function moveOut(dataDir: string, oldSuffix: string, names: readonly string[]): void {
   for (const name of names) {

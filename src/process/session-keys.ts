@@ -14,7 +14,7 @@ export function loadSessionKeys(config: Config): SessionKey[] {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `dev:${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   try {
-    // link() fails if the file exists. So two services that start at the same time agree on one key, and neither reads half a file.
+    // link() fails if the file exists, so two services that start at the same time agree on one key, and neither reads half a file.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

@@ -9,7 +9,7 @@ export interface WorkerSettings {
   port: number;
 }
 
-/** Between the primary and a worker. */
+/** A message between the primary and a worker. */
 export type Message =
   | { kind: 'settings'; settings: WorkerSettings }
   | { kind: 'listening' }
@@ -22,7 +22,7 @@ export type Message =
 
 /** `entries` asks for a bundle of ledger entries. */
 export type Asked = [id: number, kind: Reserved | 'entries', group: string];
-/** `count`: of a bundle. */
+/** `count`: the entries of a bundle. */
 export type Answered = [id: number, waitMs: number, count?: number];
 /** Ledger entries that a worker gives back. */
 export type Unwritten = [group: string, count: number];

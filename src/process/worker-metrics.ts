@@ -1,14 +1,14 @@
 import { AggregatorRegistry } from '@prometheus-io/client';
 
-/** What `Registry.getMetricsAsJSON` of a worker gives. */
+/** The result of `Registry.getMetricsAsJSON` in a worker. */
 type Part = readonly { readonly name: string; readonly type: string; readonly values: readonly object[] }[];
 
 const EVENT_LOOP_LAG = 'coinop_event_loop_lag_seconds';
 
 /**
- * The metrics of all workers together. Counters never fall: the last counts of a worker stay when it ends, and count while it does not
- * answer. Prometheus takes a sum that falls for a restart, and would count everything that the other workers ever counted once more: as
- * coins of the last hour, for example.
+ * The metrics of all workers together. Counters never fall: the last counts of a worker stay when it ends, and stand in while it does not
+ * answer. Prometheus would take a sum that falls as a restart, and count the whole sum of the other workers again, for example as coins of
+ * the last hour.
  */
 export class WorkerMetrics {
   readonly #last = new Map<number, Part>();

@@ -79,7 +79,7 @@ export class WorkerPool {
   }
 
   #reserve(worker: Worker, held: HeldReservations, { asked, settled, unwritten }: Extract<Message, { kind: 'reserve' }>): void {
-    // The worker's reservations were released when it ended. A late message would count some twice, or never release them.
+    // The worker's reservations were released when it ended. A late message would release some twice, or make some that nobody releases.
     if (held.hasEnded) return;
     for (const [kind, group, isSpent] of settled) {
       if (isSpent) this.#reservations.spend(kind, group);
@@ -90,7 +90,7 @@ export class WorkerPool {
     const answers: Answered[] = [];
     for (const [id, kind, group] of asked) {
       if (kind === 'entries') {
-        // The entries of a worker that dies stay used: it may have written them.
+        // The entries of a worker that dies stay used, because it may have written them.
         const { count, waitMs } = this.#reservations.takeEntries(group);
         answers.push([id, waitMs, count]);
         continue;

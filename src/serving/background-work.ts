@@ -11,15 +11,15 @@ import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
 import type { ServiceOptions } from './options.ts';
 
-/** What a process does beside answering requests. */
+/** The work of a process besides answering requests. */
 export interface BackgroundWork {
   /** Takes no more work from the queues, and waits for the work under way. */
   closeQueues(): Promise<unknown>;
-  /** Called after the last request: it may have written an entry that the growth of its address counts. */
+  /** Called after the last request, whose ledger entry still counts for the growth of its address. */
   close(): Promise<unknown>;
 }
 
-/** @param mayWrite false while the private Redis would end at its next write: the question for refunds then waits */
+/** @param mayWrite false while the private Redis would end at its next write. Polling for refunds then waits */
 export function startBackgroundWork(
   config: Config,
   runAudit: ServiceOptions['audit'],

@@ -50,7 +50,7 @@ import { keptFor, oneAtATime } from '../server/one-at-a-time.ts';
 import type { ServiceOptions } from './options.ts';
 import { readinessOf } from './readiness.ts';
 
-/** What the services ask of the server, which is made after them, and of its watch over Redis. */
+/** Calls from the services to the server, which is made after them, and to its watch over Redis. */
 interface OfServer {
   /** Gets the errors of scripts. */
   readonly failed: (message: string) => void;

@@ -18,7 +18,7 @@ import { Origins } from '../server/identity/origin.ts';
 import { unlessOff } from '../server/limit-settings.ts';
 import { notFoundPage } from '../web/pages/not-found.ts';
 
-/** The HTTP server of a process: its endpoints and channels, and what requests ask of Redis before their handlers. */
+/** The HTTP server of a process: its endpoints and channels, and the checks in Redis that precede handlers. */
 export function serverOf(config: Config, admission: Admission, services: Services, held: readonly Holding[] = holdings): Server<Services> {
   const { scripts, hub, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);

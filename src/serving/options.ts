@@ -9,7 +9,7 @@ import type { DiskRoom } from '../server/redis-metrics.ts';
 import type { Reservations } from '../server/reservations.ts';
 import type { AppStore, StoreParts } from '../stores/store.ts';
 
-/** What a serving process gets beside its settings. */
+/** The options of a serving process besides its settings. */
 export interface ServiceOptions {
   redis: RedisLocation;
   sessionKeys: readonly SessionKey[];
@@ -18,7 +18,7 @@ export interface ServiceOptions {
   shared?: boolean;
   /** True: no other process uses this Redis. */
   isAlone?: boolean;
-  /** Of the private Redis. Undefined: the Redis is another one. */
+  /** Watches the private Redis. Undefined if the service uses another Redis. */
   privateRedis?: PrivateRedisWatch;
   /** Remembers the id of the data beyond the life of the process. Default: only this process knows it. */
   dataMemory?: DataMemory;
@@ -26,7 +26,7 @@ export interface ServiceOptions {
   reservations?: Reservations;
   /** Milliseconds since 1970. Tests set their own clock. */
   now?: () => number;
-  /** Milliseconds of a clock that nobody sets, for intervals. Tests move it. */
+  /** A monotonic clock for intervals, in milliseconds. Tests move it. */
   monotonic?: () => number;
   /** Audits the Redis of these settings (REDIS_URL or DATA_DIR), for AUDIT_EVERY_HOURS. Default: no audit in the background. */
   audit?: (settings: Record<string, string>, signal: AbortSignal) => Promise<AuditResult>;
@@ -42,9 +42,9 @@ export interface ServiceOptions {
   redisAheadMs?: number;
 }
 
-/** What is known of the private Redis without asking it. */
+/** Facts about the private Redis that are known without asking it. */
 export interface PrivateRedisWatch {
-  /** Why it ended a moment ago. */
+  /** The reason if it has just ended. */
   trouble(): RedisTrouble | undefined;
   /** Room on the disk of its data. */
   disk(): DiskRoom | undefined;

@@ -21,7 +21,7 @@ export function readinessOf({ connections, data, keySecret, privateRedis, isDrai
     if (isDraining()) return { ok: false, problem: 'draining' };
     const trouble = privateRedis?.trouble();
     if (connections.isAway) return { ok: false, problem: `redis is away${whyOf(trouble)}` };
-    // It was started again, and ends at the next write.
+    // It has been started again, but would end at the next write.
     if (isOfDisk(trouble)) return { ok: false, problem: `redis has ended, and would end at its next write${whyOf(trouble)}` };
     if (data.problem !== undefined) return { ok: false, problem: data.problem };
     const health = await redisHealth();

@@ -4,10 +4,10 @@ import { within } from '../redis/within.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
 import type { PrivateRedisWatch } from './options.ts';
 
-/** How long a scrape waits for what a Redis says of itself. */
+/** How long a scrape waits for the figures of a Redis. */
 const FIGURES_MS = 1000;
 
-/** What each Redis says of itself, for the metrics. All gauges of one scrape share one look. */
+/** The figures that each Redis reports about itself, for the metrics. All gauges of a scrape share one read. */
 export function redisFigures(
   connections: RedisConnections,
   privateRedis: PrivateRedisWatch | undefined,
