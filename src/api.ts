@@ -79,7 +79,7 @@ import type { Channel } from './server/live/channel.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
 import type { Services } from './declare.ts';
 
-// The type is written out: to infer it, TypeScript would need the type of `features`, which needs this one.
+// The type is written out: to infer it, TypeScript would need the type of `features`, which depends on this one.
 const docs: (config: Config) => Docs = docsOf(() => ({ features, channels, operator: operatorApi }));
 
 /** The table of contents: every endpoint, by feature. */

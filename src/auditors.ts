@@ -19,7 +19,7 @@ import { holdings } from './holdings.ts';
 import { operatorLogAuditor } from './operator/operator-log-auditor.ts';
 import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 
-/** Keys that stand alone: no other key has to agree with them. */
+/** Keys whose data needs no agreement with other keys. */
 const alone: Auditor = {
   keys: [
     { pattern: /^\{nonce:.*\}$/, life: 'ends' },

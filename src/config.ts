@@ -30,7 +30,7 @@ const HostName = z.string().regex(/^[\w.:%-]+$/, 'must be an address or a host n
 
 const Origins = list.pipe(z.array(z.string().refine(isOrigin, 'must be origins such as https://play.example, without wildcards')));
 
-/** Only the spelling that browsers send: origins are compared as text, so another spelling would never match. */
+/** Accepts only the spelling that browsers send: origins are compared as text, so another spelling would never match. */
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text && !text.includes('*');
 }
@@ -88,7 +88,7 @@ function isBaseUrl(text: string): boolean {
 /** Schemes that a link of a page must not have: some run code, and the others lead to no app. */
 const NO_APP_SCHEMES = /^(?:about|blob|data|file|filesystem|ftp|http|javascript|vbscript|view-source|ws|wss):/i;
 
-/** A universal link, or one of an app's own scheme, with the place of the pairing's token after the host. */
+/** A universal link or a link with an app's own scheme, with `{token}` somewhere after the host. */
 function isAppLink(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s{}]+[/?#]\S*\{token\}\S*$/i.test(text) && URL.canParse(text) && !NO_APP_SCHEMES.test(text);
 }
@@ -136,7 +136,7 @@ const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
 
 const ProvenOperations = list.pipe(z.array(z.enum(['credit', 'highscores'], 'must be credit, highscores or both')));
 
-/** Ranges and defaults stand in the schema; a docstring gives the unit, the effect and a default that depends on others. */
+/** The schema has ranges and fixed defaults. A docstring gives the unit, the effect, and a default that depends on other settings. */
 const Environment = z.object({
   /** `production`: cookies are Secure, SESSION_KEYS and PUBLIC_URL are required, STORE defaults to google. */
   NODE_ENV: z.enum(['development', 'test', 'production'], 'must be development, test or production').default('development'),
@@ -180,7 +180,7 @@ const Environment = z.object({
   DATA_DIR: z.string().min(1).default('./data'),
   /**
    * The id with which an operator accepts data in Redis in place of the data that was lost: the service and `npm run admin -- data accept`
-   * print it. It accepts nothing else, and may stay set.
+   * print it. It accepts no other data, so it may stay set.
    */
   ACCEPT_DATA: z
     .string()
@@ -193,8 +193,8 @@ const Environment = z.object({
   /** `on`: anybody who reaches the service may ask whose session a token is, by `POST /v1/sessions/verify`. */
   SESSION_VERIFY: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /**
-   * Origins besides the service's own that may send cookies and read answers (CORS). In development on a loopback address those
-   * of this machine may as well.
+   * Origins besides the service's own that may send cookies and read answers (CORS). In development on a loopback address, origins of this
+   * machine may too.
    */
   ALLOWED_ORIGINS: Origins.default([]),
   /**
@@ -221,7 +221,10 @@ const Environment = z.object({
   RATE_LIMIT_ACTS_PER_SECOND: wholeNumber(1, 1_000_000).default(300),
   /** Requests a second with one server key, in each worker. Twice as many may come at once. */
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
-  /** Of one client address: new connections, requests for /health and the sandbox store, and refused requests. Bursts of twice as many. */
+  /**
+   * New connections, requests for /health and the sandbox store, and refused requests a second of one client address. Twice as many may
+   * come at once.
+   */
   RATE_LIMIT_UNCOUNTED_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** `on`: the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
   ADMIN_API: z.enum(['on', 'off'], 'must be on or off').default('off'),
@@ -231,18 +234,18 @@ const Environment = z.object({
   SUPPORT_ADJUST_COINS: wholeNumber(0, 1_000_000_000_000).default(1000),
   /** The most coins that the corrections of one key of the role `support` may add and remove in sum, in a UTC day. */
   SUPPORT_DAILY_COINS: wholeNumber(0, 1_000_000_000_000).default(10_000),
-  /** For the operator's tool: the server key of whoever uses it. It decides what the tool does for them, and whom the log names. */
+  /** For the operator's tool: the server key of the operator. It decides what the tool may do, and the log names it. */
   OPERATOR_KEY: z
     .string()
     .regex(/^coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}$/, 'must be a server key: coinop_sk_…')
     .optional(),
   /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
-  /** Hours between two audits of all data in the background, one at a time of all processes on this Redis. 0: none. */
+  /** Hours between two background audits of all data. Of all processes on this Redis, one at a time audits. 0: no audits. */
   AUDIT_EVERY_HOURS: wholeNumber(0, 8760).default(0),
   /** Lowest level of log lines. */
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  /** Which requests have a line in the log besides failed and slow ones: none, those answered 400 and above, or all. */
+  /** Requests with a log line, besides failed and slow ones: none, those answered with 400 and above, or all. */
   LOG_REQUESTS: z.enum(['off', 'refused', 'all'], 'must be off, refused or all').default('off'),
   /** Milliseconds of work from which an answer is logged as slow. 0: never. */
   SLOW_REQUEST_MS: wholeNumber(0, 3_600_000).default(250),
@@ -260,9 +263,9 @@ const Environment = z.object({
   LEDGER_ENTRIES_PER_DAY: wholeNumber(0, 1_000_000_000).default(100_000),
   /** Days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
-  /** What the refund of coins that are spent already does: `debt`: the balance goes below 0. `floor`: it stays at 0. */
+  /** The effect of a refund of coins that are already spent. `debt`: the balance goes below 0. `floor`: it stays at 0. */
   REFUNDS: z.enum(['debt', 'floor'], 'must be debt or floor').default('debt'),
-  /** `on`: what happens to accounts is an event, for servers that read `GET /v1/events`. */
+  /** `on`: changes of accounts become events, for servers that read `GET /v1/events`. */
   EVENTS: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Days for which events are kept. */
   EVENTS_DAYS: wholeNumber(1, 365).default(7),
@@ -293,7 +296,7 @@ const Environment = z.object({
   STORE: z.enum([...STORE_NAMES, 'off'], 'must be google, sandbox or off').optional(),
   /** `on`: purchases that nobody paid for (licence testers', app review's) give coins in production too. Elsewhere they always do. */
   TEST_PURCHASES: z.enum(['on', 'off']).default('off'),
-  /** What goes wrong with the sandbox store, at random: a seed. Undefined (`off`): nothing. */
+  /** A seed: the sandbox store then fails at random. Undefined (`off`): it does not fail. */
   SANDBOX_CHAOS: z
     .union([z.literal('off').transform(() => undefined), wholeNumber(0, 4_294_967_295)], 'must be off or a whole number, the seed')
     .optional(),
@@ -350,7 +353,7 @@ export function readConfig(environment: Record<string, string | undefined>, ...c
   return config;
 }
 
-/** As `readConfig`, for a look at settings that may be bad: a malformed one has its default, and `problems` has a line for each bad one. */
+/** As `readConfig`, but does not throw: a malformed setting has its default, and `problems` has a line for each bad one. */
 export function readSettings(
   environment: Record<string, string | undefined>,
   ...checks: SettingsCheck[]
@@ -363,7 +366,7 @@ export function readSettings(
     if (!malformed.has(name)) malformed.set(name, `${name} ${message}`);
   }
   const config = completed(Environment.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !malformed.has(name)))));
-  // In `config` a malformed setting has its default. A problem that names such a setting may only follow from that, and would mislead.
+  // A malformed setting has its default in `config`. A problem that names it may come from that default only, and would mislead.
   const isReliable = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
   const problems = [
     ...malformed.values(),
@@ -372,7 +375,7 @@ export function readSettings(
   return { config, problems };
 }
 
-/** Reads the settings that files hold. @returns by setting what is wrong with a file */
+/** Reads the settings that files hold. @returns the problems of files, by setting */
 function addFromFiles(given: Record<string, string | undefined>): Map<string, string> {
   const problems = new Map<string, string>();
   for (const name of SECRETS) {
@@ -399,7 +402,7 @@ function completed(settings: z.output<typeof Environment>): Config {
   const production = settings.NODE_ENV === 'production';
   // Every client of a sandbox can buy for free, so in production the sandbox needs STORE=sandbox.
   const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
-  // The sample catalogue does not list the operator's games: they could get no boards.
+  // The sample catalogue does not list the operator's games, so with `catalogue` they could get no boards.
   const BOARDS = settings.BOARDS ?? (settings.CATALOGUE_FILE === undefined ? 'open' : 'catalogue');
   return {
     ...settings,
@@ -416,7 +419,7 @@ function completed(settings: z.output<typeof Environment>): Config {
 }
 
 /**
- * Whether the console is open. `closed`: in development without ADMIN_API its page says how to open it. `off`: there is no such page, as in
+ * Whether the console is open. `closed`: its page says how to open it, as in development without ADMIN_API. `off`: it has no page, as in
  * production unless CONSOLE says otherwise.
  */
 export function consoleOf({ production, CONSOLE, ADMIN_API }: Config): 'open' | 'closed' | 'off' {
@@ -454,7 +457,7 @@ function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): s
     );
   }
   if (production && PUBLIC_URL === undefined) {
-    // Without it the Host header of the request that opens a pairing decides where its link leads.
+    // Without PUBLIC_URL, the Host header of the request that opens a pairing would decide where its link leads.
     problems.push('PUBLIC_URL must be set in production: the address that people use, e.g. https://play.example');
   }
   return problems;

@@ -83,13 +83,13 @@ export interface Services {
   readonly webhookCounts: WebhookCounts;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
-  /** Makes a purchase due for a check, because its store says that it may have changed. False: the token has no purchase here. */
+  /** Makes a purchase due for a check after a notification of its store. False: no purchase here has this token. */
   readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;
   /** Purchases of coins. */
   readonly purchases: Purchases;
   readonly purchaseCounts: PurchaseCounts;
   /**
-   * A store says that something happened to the purchase of a one-time product.
+   * Called when the store notifies of a change of the purchase of a one-time product.
    * @returns whether the purchase is recorded here
    */
   readonly productNoticed: Purchases['noticed'];
@@ -98,7 +98,7 @@ export interface Services {
   readonly log: Logger;
   /** Milliseconds since 1970, for dates. */
   readonly now: () => number;
-  /** Milliseconds of a clock that nobody sets, for intervals. */
+  /** A monotonic clock for intervals, in milliseconds. */
   readonly monotonic: () => number;
   /** Whether this process should get traffic, and why not. */
   readonly readiness: () => Promise<RedisHealth>;

@@ -1,6 +1,6 @@
 /**
- * Every error code of the service: its HTTP status, its message for people, and what a caller does about it. The advice stands on the
- * page `/docs/errors`; backquotes in it mark code. Codes are stable; messages and advice may change.
+ * Every error code of the service: its HTTP status, its message for people, and what a caller does about it. The page `/docs/errors` shows
+ * the advice; backquotes in it mark code. Codes are stable; messages and advice may change.
  */
 export const errors = {
   invalid_json: {
@@ -50,13 +50,13 @@ export const errors = {
     status: 403,
     message: 'This is not allowed.',
     advice:
-      'With a server key: use one that has the scope `error.scope` and the game of the request; no key opens an endpoint that names no scope. A session from a pairing ends no other session. A notification of the app store comes from the Google account that GOOGLE_NOTIFICATIONS_EMAIL names.',
+      'With a server key: use one that has the scope `error.scope` and the game of the request; an endpoint without a scope takes no key. A session from a pairing ends no other session. A notification of the app store comes from the Google account that GOOGLE_NOTIFICATIONS_EMAIL names.',
   },
   cross_site: {
     status: 403,
     message: 'A request with cookies from another origin is refused.',
     advice:
-      "Add the origin of the page to ALLOWED_ORIGINS of the service, or call from the service's own origin. Apps send no cookies and do not meet this code.",
+      "Add the origin of the page to ALLOWED_ORIGINS of the service, or call from the service's own origin. Apps send no cookies, so they never get this code.",
   },
   server_only: {
     status: 403,
@@ -67,7 +67,7 @@ export const errors = {
     status: 403,
     message: 'This account is banned.',
     advice:
-      'Tell the player that the account is banned: until `error.until`, or for good without it. Sending the request again gives the same answer. Signing out still works.',
+      'Tell the player that the account is banned: until `error.until`, or for ever if that is missing. Sending the request again gives the same answer. Signing out still works.',
   },
   not_host: {
     status: 403,
@@ -98,7 +98,7 @@ export const errors = {
   not_found: {
     status: 404,
     message: 'There is nothing at this path.',
-    advice: 'Check the path against the reference. It counts capital letters and a slash at the end.',
+    advice: 'Check the path against the reference. Capital letters and a slash at the end make a difference.',
   },
   account_not_found: {
     status: 404,
@@ -145,12 +145,12 @@ export const errors = {
     status: 409,
     message: 'The balance is too low for this debit.',
     advice:
-      'Tell the player what is missing: `error.balanceCoins` is the balance, and `error.debtCoins`, if it is there, what a refund left owed. The ' +
+      'Tell the player what is missing: `error.balanceCoins` is the balance, and `error.debtCoins`, if it is there, the debt that a refund left. The ' +
       'same key may be used again once there are enough coins.',
   },
   balance_limit: {
     status: 409,
-    message: 'This would pass a limit of the balance.',
+    message: 'This would exceed a limit of the balance.',
     advice:
       'Stop crediting for now: the balance, or the credits of this UTC day, have reached their limit. `error.balanceCoins` is the balance.',
   },
@@ -217,7 +217,7 @@ export const errors = {
   purchase_not_found: {
     status: 404,
     message: 'There is no such purchase here.',
-    advice: "Look for the purchase by the store's order number, or in the account of the buyer: nobody may have shown its token yet.",
+    advice: "Look for the purchase by the store's order number, or in the account of the buyer: perhaps no client has sent its token yet.",
   },
   webhook_not_found: {
     status: 404,
@@ -231,8 +231,8 @@ export const errors = {
   },
   webhooks_full: {
     status: 409,
-    message: 'There are as many webhooks, or repetitions of one, as there may be.',
-    advice: 'Remove a webhook that nobody needs. Where many events are to be delivered again, replay the webhook from a time.',
+    message: 'The number of webhooks, or of repetitions of one, is at its limit.',
+    advice: 'Remove a webhook that nobody needs. To deliver many events again, replay the webhook from a time.',
   },
   purchase_owned: {
     status: 409,
@@ -279,7 +279,7 @@ export const errors = {
     status: 500,
     message: 'Something went wrong here.',
     advice:
-      'Send the same request again, later, with the same key. If it stays, give `requestId` to whoever runs the service: the log has its cause.',
+      'Send the same request again, later, with the same key. If the error stays, give `requestId` to the operator of the service: the log has the cause.',
   },
   store_unavailable: {
     status: 503,
@@ -327,7 +327,7 @@ export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
   readonly details: RefusalDetails;
 
-  /** @param cause why, for the log alone: the client does not get it */
+  /** @param cause for the log only: the client does not get it */
   constructor(code: Code, details: RefusalDetails = {}, cause?: unknown) {
     super(details.message ?? errors[code].message, cause === undefined ? undefined : { cause });
     this.code = code;

@@ -40,12 +40,12 @@ async function main(): Promise<void> {
   let port: number;
   let stop: () => Promise<void>;
   let metricsPort: MetricsPort | undefined;
-  // Scraped before the service is there, the port answers 503.
+  // A scrape before the service has started gets 503.
   let metricsText = (): Promise<string> => Promise.reject(new Error('the service is not started yet'));
   try {
     const { METRICS_HOST, METRICS_PORT } = config;
     if (METRICS_PORT !== undefined) metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log);
-    // A restore that was cut off may have put others in place just now.
+    // Read only now: a restore that was cut off may just have put other keys in place.
     const sessionKeys = loadSessionKeys(config);
     if (config.WORKERS === 1) {
       const service = await startService(config, {
@@ -132,7 +132,7 @@ async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRe
   return privateRedis;
 }
 
-/** Before the service is announced: connections inherit the bound from the socket that accepts them. */
+/** Runs before the service is announced, because connections inherit the bound from the socket that accepts them. */
 async function boundBuffers(port: number, log: Logger): Promise<void> {
   const reason = await boundReceiveBuffer(port);
   if (reason !== undefined) log.warn({ reason }, 'could not bound the receive buffers: a fast client may hold the others up');
@@ -144,7 +144,7 @@ function onStop(log: Logger, stop: () => Promise<void>): void {
     if (stopping) return;
     stopping = true;
     log.info({ signal }, 'stopping');
-    // Orchestrators send SIGKILL after 30 s. A stop that hangs ends before, with exit code 1.
+    // Orchestrators send SIGKILL after 30 s. A stop that hangs ends itself before, with exit code 1.
     setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
     stop().then(
       () => process.exit(0),

@@ -27,7 +27,7 @@ export interface Service {
   /** Prometheus text of all workers together. */
   metricsText(): Promise<string>;
   readonly connections: RedisConnections;
-  /** The connection to one Redis, and the one that runs its scripts. For tests and the bench; a Cluster has neither. */
+  /** The connection to a single Redis, and the runner of its scripts. For tests and the bench; with a Cluster there is neither. */
   readonly redis: Redis;
   readonly link: ScriptLink;
   /**
@@ -55,7 +55,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // the process.
   const problems = settingProblems(config);
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
-  // Of several workers none warns: their primary does, once.
+  // Workers do not warn, because their primary does.
   if (options.shared !== true) warnOfSettings(config, options.log);
 
   const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log);
@@ -88,7 +88,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   const admission = admissionOf(config, options.reservations, services.monotonic);
   const server = serverOf(config, admission, services, options.holdings);
-  // What was sent of lost data is no longer true: watchers connect again, and are refused until the data is accepted.
+  // States of lost data are no longer true: watchers have to connect again, and are refused until the data is accepted.
   data.on('lost', () => hub.endAll());
   await opened;
   await within(SECRET_WAIT_MS, data.look(), () => {});

@@ -24,8 +24,8 @@ export function settingProblems(config: Config): string[] {
 }
 
 /**
- * Says in the log who can mint coins, and warns of valid settings that are probably a mistake in production: the sample catalogue, the
- * sandbox, an unconfigured store.
+ * Logs who can mint coins, and warns of valid settings that are probably a mistake in production: the sample catalogue, the sandbox, an
+ * unconfigured store.
  */
 export function warnOfSettings(config: Config, log: Logger): void {
   const { production, STORE, CATALOGUE_FILE } = config;

@@ -2,11 +2,11 @@ import { upgradeBoards } from './features/highscores/board-upgrade.ts';
 import type { Upgrade } from './redis/upgrade.ts';
 
 /**
- * How data of each version from `OLDEST_DATA_VERSION` on becomes data of the next one, in order. The start of a service runs them before
- * it serves coin operations; everything else is served meanwhile, so the readers of a layout that changes take both until then.
+ * The steps from each data version to the next one, from `OLDEST_DATA_VERSION` on, in order. The start of a service runs them before it
+ * serves coin operations; everything else is served meanwhile, so the readers of a layout that changes take both until then.
  *
- * A release that changes the layout of the data of a release before raises `DATA_VERSION` (`redis/data-version.ts`, `ledger.lua`) and adds
- * `{ from, run }` here. The file of `run` lies in the feature whose keys it changes. A change that no release wrote yet needs none.
+ * A release that changes the data layout of an earlier release raises `DATA_VERSION` (`redis/data-version.ts`, `ledger.lua`) and adds `{
+ * from, run }` here. The file of `run` lies in the feature whose keys it changes. A layout that no release has written yet needs no step.
  */
 export const upgrades: readonly Upgrade[] = [
   { from: 3, run: upgradeBoards },

@@ -3,7 +3,7 @@ import { endpoint } from '../declare.ts';
 import { refuse } from '../errors.ts';
 import { ASKED_EACH_TIME, editionsFrom, sendEdition, SENDS_EDITION } from './edition.ts';
 
-/** The modules of the pages, by name: `home.js`. To strip the types takes tens of milliseconds. */
+/** The modules of the pages, by name: `home.js`. Made in a worker, because stripping the types takes tens of milliseconds. */
 const allModules = editionsFrom(new URL('browser-modules-worker.ts', import.meta.url));
 
 export const pageModule = endpoint({

@@ -8,7 +8,7 @@ import type { Config } from '../config.ts';
 import { endpoint, type Services } from '../declare.ts';
 import { Encoded, EncodedBytes, Reply, type RequestMeta } from '../server/http/endpoint.ts';
 
-/** A text as the service sends it: plain, gzipped, and with the tag that says whether it changed. */
+/** A text as the service sends it: plain, gzipped, and with an ETag that changes with the text. */
 export interface Edition {
   readonly tag: string;
   readonly plain: Encoded;
@@ -27,8 +27,8 @@ export async function editionOf(text: string): Promise<Edition> {
 }
 
 /**
- * Editions of texts that take long to make: a thread makes them, so that other requests do not wait. Made at the first call, because
- * most processes never serve them.
+ * Editions of texts that take long to make. A thread makes them, so that other requests do not wait. Made at the first call, because most
+ * processes never serve them.
  * @param worker a module that posts its texts by name, once
  */
 export function editionsFrom<Name extends string>(worker: URL, data?: () => unknown): () => Promise<ReadonlyMap<Name, Edition>> {
@@ -71,7 +71,7 @@ export function textEndpoint<const Path extends string>(
 /** Part of the declaration of an endpoint that answers with `sendEdition`. */
 export const SENDS_EDITION = {
   headers: { 'if-none-match': 'The ETag of an earlier reply.' },
-  /** The first request waits until its edition is made. A busy machine takes more than the two seconds of Redis. */
+  /** The first request waits until its edition is made. On a busy machine that takes longer than the two seconds of requests to Redis. */
   deadlineMs: 20_000,
 } as const;
 
@@ -79,7 +79,7 @@ export const SENDS_EDITION = {
 export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
 
 /**
- * The edition as the client takes it: gzipped or plain, or 304 if the client has it already.
+ * The edition in the encoding that the client accepts, or 304 if the client already has it.
  * @param more headers, such as how long caches may keep it
  */
 export function sendEdition({ tag, plain, gzipped }: Edition, { acceptEncoding, ifNoneMatch }: RequestMeta, more: Headers): Reply<Encoded> {

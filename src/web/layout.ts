@@ -34,7 +34,7 @@ export function layout({ title, description, style = '/pages/style.css', module,
     </html> `.text;
 }
 
-/** A coin. A page without an icon makes browsers ask for /favicon.ico. */
+/** A coin. Without an icon in the page browsers would ask for /favicon.ico. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="13" fill="none" stroke="#c2410c" stroke-width="5"/><path d="M16 10v12" stroke="#c2410c" stroke-width="5"/></svg>',
 )}`;
@@ -42,8 +42,9 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 export const HTML = 'text/html; charset=utf-8';
 
 /**
- * The policy allows the service's own files, calls and WebSockets, and nothing inline. Browsers of before 2022 do not count a
- * WebSocket as `'self'`, so its addresses are named as well. No page may frame these pages, or learn the address with its token.
+ * The policy allows the service's own files, calls and WebSockets, and nothing inline. Browsers from before 2022 do not count a WebSocket
+ * as `'self'`, so its addresses are named as well. Other pages must neither frame these pages nor learn their address, which may hold a
+ * token.
  * @param origin of the request, `https://coinop.example`, for a page that opens WebSockets
  */
 export function pageHeaders(origin?: string): readonly (readonly [name: string, value: string])[] {

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 const DIGITS = 12;
 
 /**
- * Which build this is, beyond its version: the commit of a checkout, else `src-` and the hash that git gives the folder `src`. So
- * `git rev-parse <commit>:src` tells whether an image without `.git` was built from a commit. Changes that were not committed show in the
- * second form alone.
+ * Which build this is, beyond its version: the commit of a checkout, else `src-` and the hash that git gives the folder `src`. So `git
+ * rev-parse <commit>:src` tells whether an image without `.git` was built from a commit. Only the second form shows changes that were not
+ * committed.
  * @param root folder of the project
  */
 export function revisionOf(root: string): string {
@@ -18,7 +18,9 @@ export function revisionOf(root: string): string {
   return `src-${(treeHash(join(root, 'src')) ?? EMPTY).toString('hex').slice(0, DIGITS)}`;
 }
 
-/** Undefined where the folder is no checkout, or has its refs in a form that is not read here. Starting git would cost some 5 ms. */
+/**
+ * Undefined if the folder is no checkout, or stores its refs in a form that this function does not read. Starting git would cost some 5 ms.
+ */
 function commitOf(root: string): string | undefined {
   const gitDir = gitDirOf(root);
   const head = gitDir === undefined ? undefined : textOf(join(gitDir, 'HEAD'));
@@ -26,7 +28,7 @@ function commitOf(root: string): string | undefined {
   if (HASH.test(head)) return head;
   const ref = /^ref: (refs\/\S+)$/.exec(head)?.[1];
   if (ref === undefined) return undefined;
-  // A further work tree has its branches in the folder of the first one.
+  // An additional work tree has its branches in the folder of the main one.
   const common = resolve(gitDir, textOf(join(gitDir, 'commondir')) ?? '.');
   const packed = textOf(join(common, 'packed-refs')) ?? '';
   const commit =
@@ -38,7 +40,7 @@ function commitOf(root: string): string | undefined {
   return commit !== undefined && HASH.test(commit) ? commit : undefined;
 }
 
-/** `.git` is a folder, or in a further work tree a file that names one. */
+/** `.git` is a folder, or in an additional work tree a file that names one. */
 function gitDirOf(root: string): string | undefined {
   const dotGit = join(root, '.git');
   if (textOf(join(dotGit, 'HEAD')) !== undefined) return dotGit;
@@ -56,7 +58,10 @@ function textOf(path: string): string | undefined {
   }
 }
 
-/** The hash of git's object for a folder. Modes count as those of plain files: copying may change them. Undefined for an empty folder. */
+/**
+ * The hash of git's object for a folder. All modes count as those of plain files, because copying may change them. Undefined for an empty
+ * folder.
+ */
 function treeHash(folder: string): Buffer | undefined {
   const entries: { order: string; entry: Buffer }[] = [];
   for (const each of readdirSync(folder, { withFileTypes: true })) {

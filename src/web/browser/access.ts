@@ -12,7 +12,7 @@ const ASKS = 12;
 /** The step about access: trial, a purchase in the sandbox, its refund, and the entitlement after each. */
 export function showAccess(): void {
   const [said, wire] = [byId('access-said'), wireOf('access')];
-  // The step about coins has a client of the same player. That one sends the coin operations.
+  // The step about coins has another client of the same player, which sends the coin operations.
   const me = player(MAIN_PLAYER, wire);
   let purchaseToken: string | undefined;
 
@@ -36,7 +36,7 @@ export function showAccess(): void {
     }
   };
 
-  /** Says the first problem of these steps, and returns whether there was none. */
+  /** Runs these steps until one fails, and shows its problem. Returns whether all succeeded. */
   const done = async (...steps: readonly (() => Promise<{ ok: boolean; error?: Problem }>)[]): Promise<boolean> => {
     for (const step of steps) {
       const reply = await step();
@@ -76,7 +76,7 @@ export function showAccess(): void {
       () => post('/v1/trial/link', {}, { 'x-device-id': device }),
     );
     if (isDone && (await look()) !== undefined)
-      said.textContent = 'The trial runs, on the clock of the server. A second press starts no second one.';
+      said.textContent = 'The trial runs by the clock of the server. Pressing again does not start another one.';
   };
 
   const buy = async (): Promise<void> => {
@@ -90,7 +90,7 @@ export function showAccess(): void {
       () => me.subscription.purchase({ purchaseToken: purchaseToken! }),
     );
     if (!isDone || (await look()) === undefined) return;
-    said.textContent = 'The sandbox confirmed the purchase. A real store is asked by the same code.';
+    said.textContent = 'The sandbox confirmed the purchase. The same code asks a real store.';
     setEnabled(byId('access-refund'), true);
   };
 

@@ -13,7 +13,7 @@ interface SignedIn {
 
 type Failed = { ok: false; error: Problem };
 
-/** Whose signed-in browsers the page shows. */
+/** The account whose signed-in browsers the page shows. */
 export interface Owner {
   readonly list: () => Promise<{ ok: true; sessions: readonly SignedIn[] } | Failed>;
   readonly end: (id: string) => Promise<{ ok: true } | Failed>;
@@ -33,7 +33,7 @@ export async function showBrowsers(owner: Owner): Promise<void> {
 function rowOf({ id, kind, createdAt, userAgent, current }: SignedIn, owner: Owner): HTMLElement {
   const browser = browserOf(userAgent);
   const at = new Date(createdAt).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
-  // What a browser says of itself is any text.
+  // The name of a browser may be any text, because the client sends it.
   const about = make('span', {}, make('bdi', { textContent: browser }), ` · ${KINDS[kind] ?? kind}, ${at}`);
   if (current) return make('li', {}, about, make('strong', { textContent: 'This one' }));
   const button = make('button', { type: 'button', textContent: 'End' });

@@ -18,7 +18,7 @@ export function showCoins(): void {
   const me = player(MAIN_PLAYER, wire, {
     onOperation({ type, coins, key }, result) {
       if (pressed.has(key)) return;
-      // The operation outlived its press, and perhaps the page that it was made on.
+      // The answer came after its press was given up, perhaps even after the page was loaded again.
       said.textContent = result.ok
         ? `The service answered: the ${type} of ${coins} is done, once.`
         : `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`;
@@ -34,7 +34,7 @@ export function showCoins(): void {
     const { type, coins, key } = operation;
     pressed.add(key);
     const result = await me.coins[type]({ coins, key });
-    // The client tells `onOperation` first, in the same turn.
+    // `onOperation` is called in the same turn, and must still find the key.
     setTimeout(() => pressed.delete(key));
     if (result.ok) {
       last = operation;

@@ -138,7 +138,7 @@ function changesOf(account: Answer, operator: Operator, again: () => void) {
       verb: 'rename',
       title: 'Rename',
       operation: 'accounts rename',
-      hint: 'On all boards and in the rooms of two weeks, and from then on.',
+      hint: 'Changes the name on all boards and in the rooms of the last two weeks, and in later ones.',
       fields: [['New name', newName]],
       valuesOf: () => ({ name: newName.value }),
     }),
@@ -149,8 +149,8 @@ function changesOf(account: Answer, operator: Operator, again: () => void) {
       verb: 'delete',
       title: 'Delete for good',
       operation: 'accounts delete',
-      hint: 'Find out first that it is really the user who asks.',
-      typed: () => ({ what: 'the coins that go', number: String(account.balanceCoins) }),
+      hint: 'First make sure that the request really comes from the user.',
+      typed: () => ({ what: 'the coins that will be deleted', number: String(account.balanceCoins) }),
     }),
   };
 }
@@ -248,7 +248,7 @@ function entitlement(account: Answer, because: readonly string[]): HTMLElement {
 }
 
 function name({ givenName }: Answer): HTMLElement {
-  if (givenName === undefined) return make('p', { className: 'none', textContent: 'The player chooses the own name.' });
+  if (givenName === undefined) return make('p', { className: 'none', textContent: 'The player chooses the name.' });
   return facts([
     ['Given', make('bdi', { textContent: givenName.name })],
     ['At', time(givenName.givenAt)],
@@ -387,7 +387,7 @@ function subscriptions({ subscription, purchases }: Answer, operator: Operator, 
     ]),
     table(
       'Purchases of subscriptions',
-      ['Purchase', 'Product', 'State', 'Until', 'Asked last', 'Asked next', '#Failed looks', ''],
+      ['Purchase', 'Product', 'State', 'Until', 'Asked last', 'Asked next', '#Failed checks', ''],
       (purchases as Answer[]).map((each) => [
         each.purchase,
         each.productId,

@@ -12,7 +12,7 @@ export interface Change {
   readonly operation: string;
   /** A path below /v1/admin, or one of the console itself. */
   readonly path: string;
-  /** Fields of the operation that are in the path. */
+  /** The fields of the operation that the path contains. */
   readonly target: Readonly<Record<string, string>>;
   /** A hint for the operator. */
   readonly hint?: string;
@@ -205,7 +205,7 @@ class Dialog {
         if (tries === MOST_TRIES || this.#change.secretOf !== undefined)
           throw new Failed(
             'lost',
-            'The service does not answer, and the log does not show the change. It may have happened: look before you try again.',
+            'The service does not answer, and the log does not show the change. It may have happened: check before you try again.',
           );
         said.textContent = 'The answer was lost. Asking again under the same key …';
         await new Promise((resolve) => setTimeout(resolve, BETWEEN_TRIES_MS));
@@ -250,11 +250,11 @@ class Dialog {
       failed: 'Redis refused it, and nothing was changed. The log has it:',
     };
     const said = make('p', {
-      textContent: texts[outcome] ?? 'Nobody knows yet whether it happened: look before you try again. The log has it:',
+      textContent: texts[outcome] ?? 'It is not known yet whether the change happened: check before you try again. The log has it:',
     });
     said.setAttribute('role', 'status');
     const isLost = secret === undefined && this.#change.secretOf !== undefined && outcome === 'done';
-    const lost = 'The secret was lost with the answer, and nothing keeps it: end what was made, and make another.';
+    const lost = 'The secret was lost with the answer, and is stored nowhere: revoke or remove what was made, and make another.';
     this.#show(
       ...(isLost ? [make('p', { className: 'warning', textContent: lost })] : []),
       ...(secret === undefined ? [] : shownOnce(secret)),

@@ -194,8 +194,8 @@ class Bulk {
         ]),
     );
     return table(
-      'Lines apart, of each kind the first',
-      ['#Line', 'Account', 'What is with it', 'Moved to'],
+      'Exceptional lines, the first of each kind',
+      ['#Line', 'Account', 'Outcome', 'Moved to'],
       rows,
       'Every line is an account that can get the coins.',
     );
@@ -301,7 +301,7 @@ class Bulk {
 const WORDS: Readonly<Record<string, string>> = {
   'to grant': 'not granted yet',
   granted: 'granted',
-  replayed: 'had got them under this key',
+  replayed: 'got them under this key before',
   repeated: 'named by an earlier line too',
   moved: 'moved: the other account gets them',
   banned: 'banned: gets nothing',

@@ -62,7 +62,7 @@ function createButton(operator: Operator, again: () => void): HTMLElement {
       target: {},
       hint: 'Anybody who has the key can use it until it ends, so give each person and each server a separate key.',
       fields: [
-        ['Who or what has it', name],
+        ['Person or server that has it', name],
         ['For', role],
         ['Scopes of a server', scopes],
         ['Only of the game (empty: all)', game],

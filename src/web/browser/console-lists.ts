@@ -244,7 +244,7 @@ export async function purchasesView({ signal }: Asked): Promise<Shown> {
         'Stuck',
         table(
           'Stuck purchases',
-          ['Purchase', 'Stuck', 'Product', 'Account', 'At (UTC)', 'Looked at next', '#Failed looks'],
+          ['Purchase', 'Stuck', 'Product', 'Account', 'At (UTC)', 'Looked at next', '#Failed checks'],
           rows,
           'Nothing is stuck.',
         ),
@@ -282,7 +282,7 @@ export async function purchaseView({ words: [id = ''], operator, signal, again }
   const life: [string, Part | undefined][] = [
     ['Seen', time(purchase.at)],
     ['Granted', purchase.grantedAt && make('span', {}, time(purchase.grantedAt), ` ${coins(purchase.coins)} coins`)],
-    ['Told to the store', purchase.isFinished === true ? 'yes' : 'not yet'],
+    ['Acknowledged to the store', purchase.isFinished === true ? 'yes' : 'not yet'],
     ['Refunded', purchase.refundedAt && make('span', {}, time(purchase.refundedAt), ` ${coins(purchase.takenCoins)} coins taken back`)],
     ['Store asked last', time(purchase.checkedAt)],
   ];
@@ -300,7 +300,7 @@ export async function purchaseView({ words: [id = ''], operator, signal, again }
           ['Package', purchase.packageName],
           ['purchaseId', purchase.purchaseId],
           ['Test', purchase.test === true ? 'nobody paid for it' : undefined],
-          ['Failed looks', String(purchase.failedLooks)],
+          ['Failed checks', String(purchase.failedLooks)],
         ]),
       ),
       section('Its life (UTC)', facts(life)),
@@ -401,7 +401,7 @@ const FIGURES: Readonly<Record<string, string>> = {
   coinop_coins_in_total: 'Coins that came in since the start',
   coinop_coins_out_total: 'Coins that went out since the start',
   coinop_debt_coins: 'Coins owed',
-  coinop_purchases_overdue_total: 'Purchases looked at too late',
+  coinop_purchases_overdue_total: 'Purchases checked too late',
   coinop_account_deletions_waiting: 'Deletions under way',
   coinop_redis_memory_used_bytes: 'Memory of Redis, bytes',
   coinop_redis_memory_max_bytes: 'Its bound, bytes',

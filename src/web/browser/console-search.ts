@@ -52,7 +52,7 @@ export async function searchFrom(typed: string): Promise<string> {
 /** The list of hits, if there are several or none. */
 export async function foundView({ again }: Asked): Promise<Shown> {
   if (last === undefined)
-    return { title: 'Found', parts: [make('p', { className: 'lead', textContent: 'Search once more: what you typed is not kept.' })] };
+    return { title: 'Found', parts: [make('p', { className: 'lead', textContent: 'Search again: the text that you typed is not kept.' })] };
   const { who, found } = last;
   const { accounts, purchases, rooms, keys, nextCursor } = found;
   const rows = (accounts as Answer[]).map((account) => [
@@ -78,7 +78,7 @@ export async function foundView({ again }: Asked): Promise<Shown> {
   ];
   const isNobody = rows.length === 0 && nextCursor === undefined;
   if (isNobody && others.length === 0)
-    return { title: 'Nobody was found', parts: [make('p', { className: 'lead', textContent: 'Try what else the user has.' })] };
+    return { title: 'Nobody was found', parts: [make('p', { className: 'lead', textContent: 'Try another id or name of the user.' })] };
   return {
     title: isNobody ? 'Found without an account' : 'Found',
     parts: [

@@ -59,7 +59,7 @@ export function signInView(signedIn: (operator: Operator) => void, why = ''): Sh
       key.select();
       said.textContent =
         (error as Failed).code === 'bad_key'
-          ? 'This key opens nothing: it is mistyped, it has ended, or it was revoked.'
+          ? 'This key is not valid: it is mistyped, it has ended, or it was revoked.'
           : (error as Error).message;
     }
   });

@@ -106,7 +106,7 @@ export async function webhookView({ words: [id = ''], operator, signal, again }:
           { className: 'row' },
           webhook.state === 'disabled' ? change('economist', 'enable', 'Start it') : change('economist', 'disable', 'Stop it'),
           change('economist', 'replay', 'Send all again', {
-            hint: 'All events since a time, as far as the log has them. A time after its present place skips events.',
+            hint: 'Sends all events since a time, as far as the log still has them. A time after the current position skips events.',
             fields: [['Since (UTC)', from]],
             valuesOf: () => ({ from: isoOf(from) }),
           }),

@@ -13,7 +13,7 @@ async function written(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Browsers give a page without https no clipboard, 127.0.0.1 excepted.
+    // Browsers give the clipboard only to pages over https and from 127.0.0.1.
     const area = make('textarea', { value: text, className: 'hidden' });
     document.body.append(area);
     const focused = document.activeElement;

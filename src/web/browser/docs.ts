@@ -42,7 +42,7 @@ const found = document.querySelector('#found')!;
 const contents = document.querySelector<HTMLElement>('#contents')!;
 const links = all<HTMLAnchorElement>('#contents nav a');
 
-/** What each link leads to, as the search reads it: the link's own text, then the section's. */
+/** The searched text of each link: its own text, then the text of its section. */
 let texts: Map<HTMLAnchorElement, string> | undefined;
 
 function textsOfLinks(): Map<HTMLAnchorElement, string> {
@@ -100,7 +100,7 @@ const linkOf = new Map(links.map((link) => [link.hash.slice(1), link]));
 const inView = new Set<Element>();
 const sections = [...linkOf.keys()].map((id) => document.getElementById(id)).filter((section) => section !== null);
 
-/** Marks the link of the section in view. Of several, the one that the address names: a person has just gone there. */
+/** Marks the link of the section in view. If several are in view, the address decides: a person has just gone there. */
 function markCurrent(): void {
   const named = document.getElementById(location.hash.slice(1));
   const current = named !== null && inView.has(named) ? named : sections.find((section) => inView.has(section));
@@ -110,7 +110,7 @@ function markCurrent(): void {
   link.setAttribute('aria-current', 'location');
   const { top, bottom } = link.getBoundingClientRect();
   const frame = contents.getBoundingClientRect();
-  // Where the contents scroll by themselves, the marked link stays in view.
+  // If the contents scroll separately, keeps the marked link in view.
   if (!contents.contains(document.activeElement) && (top < frame.top + 120 || bottom > frame.bottom))
     contents.scrollTop += top - frame.top - frame.height / 2;
 }
@@ -124,8 +124,8 @@ const observer = new IntersectionObserver(
 );
 
 /**
- * Goes to the section that the address names, again for some frames. The browser lays out the operations above it only now, and they
- * take another height than it guessed: one jump ends up to a screen away.
+ * Goes to the section that the address names, again for some frames. The browser lays out the operations above it only now, and guessed
+ * their heights wrongly: a single jump may end up to a screen away.
  */
 function goToNamed(frames = JUMP_FRAMES): void {
   const named = document.getElementById(location.hash.slice(1));
@@ -143,10 +143,10 @@ for (const section of sections) observer.observe(section);
 
 // Trying an endpoint
 
-/** One installId for this tab, which all forms share. A person may write another one over it. */
+/** One installId for this tab, which all forms share. A person may replace it. */
 let installId = `docs-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
 
-/** Keeps the installId over a reload, where the browser allows it. */
+/** Keeps the installId across a reload, if the browser allows it. */
 function keepInstallId(id?: string): void {
   const key = 'coinop-docs:install-id';
   try {
@@ -159,7 +159,7 @@ function keepInstallId(id?: string): void {
 
 keepInstallId();
 
-/** The session that a person wrote into a form, for the other forms. It is a secret, so it is not stored. */
+/** The session that a person entered into a form, for the other forms. It is a secret, so it is not stored. */
 let authorization = '';
 
 for (const form of all<HTMLFormElement>('.try form')) {

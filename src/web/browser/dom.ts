@@ -7,7 +7,7 @@ export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
 
 type Child = Node | string;
 
-/** Makes an element. Children that are text stay text, whatever they hold. */
+/** Makes an element. Children that are strings are inserted as text, never as HTML. */
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   properties: Partial<HTMLElementTagNameMap[Tag]> = {},
@@ -47,7 +47,7 @@ function runOnce(element: HTMLElement, work: Work): void {
   void Promise.resolve(work()).finally(() => element.removeAttribute('aria-busy'));
 }
 
-/** A disabled button keeps its place in the tab order: a person who uses the keyboard does not lose the focus. */
+/** A disabled button stays in the tab order, so that a person who uses the keyboard does not lose the focus. */
 export function setEnabled(button: HTMLElement, isEnabled: boolean): void {
   if (isEnabled) button.removeAttribute('aria-disabled');
   else button.setAttribute('aria-disabled', 'true');

@@ -15,7 +15,7 @@ type Claimed =
   | { ok: true; status: string; matchCode: string; requester: { address: string; userAgent: string; ageSeconds: number } }
   | { ok: false; error: Problem };
 
-/** Takes a step in the pairing as somebody whom this browser has signed in. */
+/** An account that this browser has signed in, which takes the steps of the pairing. */
 type Claimant = { readonly who: string; readonly take: (step: Step, name?: string) => Promise<Claimed>; readonly owner: Owner };
 
 interface Action {
@@ -27,10 +27,10 @@ interface Action {
 const isPairToken = /^[\w-]{24}$/.test(token);
 let timer: ReturnType<typeof setInterval> | undefined;
 let watching: { close(): void } | undefined;
-/** Who looks at the code here. */
+/** The account that is asked about the code. */
 let asking: Claimant | undefined;
 
-/** Shows a heading, a sentence and what can be done. The focus goes to the heading if the person has acted. */
+/** Shows a heading, a sentence and the possible actions. The focus goes to the heading if the person has acted. */
 function show(heading: string, lead: string, actions: readonly Action[] = [], hint = ''): void {
   const hadFocus = byId('view').contains(document.activeElement);
   byId('heading').textContent = heading;
@@ -46,13 +46,13 @@ function show(heading: string, lead: string, actions: readonly Action[] = [], hi
   byId('hint').textContent = hint;
   byId('hint').hidden = hint === '';
   for (const id of ['match', 'requester', 'left', 'name-field']) byId(id).hidden = true;
-  // A screen reader says a text again that is set again.
+  // A screen reader reads a text again each time it is set.
   if (byId('said').textContent !== `${heading}. ${lead}`) byId('said').textContent = `${heading}. ${lead}`;
   clearInterval(timer);
   if (hadFocus) byId('heading').focus();
 }
 
-/** The link into the app, where the operator named one. The token is of letters that need no encoding. */
+/** The link into the app, if the operator has set one. The letters of the token need no encoding. */
 function appLink(isMain: boolean): HTMLElement[] {
   const template = dataset['appLink'] ?? '';
   if (template === '' || !isPairToken) return [];
@@ -110,7 +110,10 @@ const ask = async <Reply>(path: string, body?: object): Promise<Reply | { ok: fa
   }
 };
 
-/** What has become of the pairing. Without cookies: if the website is in this browser too, it takes the session, and this page must not. */
+/**
+ * The status of the pairing. Without cookies: if the website is open in this browser too, the website has to take the session, not this
+ * page.
+ */
 async function pairStatus(): Promise<string | Problem> {
   try {
     const response = await fetch(`/v1/pair/status?token=${token}`, { cache: 'no-store', credentials: 'omit' });
@@ -144,9 +147,7 @@ async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
 
 const clientOf = (): Client => coinop({ url: location.origin, name: `playground-${MAIN_PLAYER}`, timeoutMs: 6000 });
 
-/**
- * The player of the playground in this browser. A new player takes the place of one whose session has ended or whose account was deleted.
- */
+/** The player of the playground in this browser. If its session has ended or its account was deleted, a new player replaces it. */
 function playgroundClaimant(): Claimant {
   const client = clientOf();
   return {
@@ -169,7 +170,7 @@ async function begin(): Promise<void> {
         : 'Its code is not one of a pairing. Scan the code on the other screen again.',
     );
   const [status, claimant] = await Promise.all([pairStatus(), cookieClaimant()]);
-  // Before anybody is asked to sign in, or gets an account, for a code that is over.
+  // Checked first, so that nobody signs in or gets an account for a code that is no longer valid.
   if (typeof status === 'object') return fail(status);
   if (status === 'expired' || status === 'denied') return fail({ code: `pair_${status}`, message: '' });
   if (claimant !== undefined && 'code' in claimant) return fail(claimant);
@@ -270,7 +271,7 @@ async function claimed(): Promise<void> {
   else fail(found.error);
 }
 
-/** Follows the pairing, so that a page that lies open says when the code expires, or when another tab has claimed or refused it. */
+/** Follows the pairing, so that an open page shows when the code expires, or when another tab claims or refuses it. */
 function watch(): void {
   watching?.close();
   const follower = coinop({ url: location.origin, name: 'pair', store: null, onWarning: () => {} });

@@ -13,7 +13,7 @@ export function showPairing(): void {
     HTMLAnchorElement,
     HTMLElement,
   ];
-  // Nothing is kept: each visit is a website that nobody is signed in to.
+  // No storage: at each visit this is a website without a signed-in user.
   const website = player('website', wireOf('pairing'), { store: null, onWarning: () => {} });
   let watch: Watch | undefined;
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -32,12 +32,12 @@ export function showPairing(): void {
     said.textContent = 'The code expired before a phone claimed it. Show a new one.';
   };
 
-  /** Its work ends with the code on the page, and the watch goes on. */
+  /** The button's work is done once the code is on the page. The watch goes on. */
   const showOpen = async (): Promise<void> => {
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
     const pairing = await website.pairing.open();
     if (!pairing.ok) return void (said.textContent = explain(pairing.error));
-    // Not sooner: where there is no new code, a phone can still claim the one on the page.
+    // Not earlier: without a new code, a phone can still claim the code on the page.
     watch?.close();
     const image = make('img', { alt: `QR code of a pairing. It holds the address ${pairing.url}`, width: 216, height: 216 });
     image.src = `/v1/pair/qr.svg?token=${encodeURIComponent(pairing.token)}`;

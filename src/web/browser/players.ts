@@ -1,13 +1,13 @@
 import { coinop, type Client, type Options } from '/client.js';
 import type { Wire } from './wire.ts';
 
-/** What the playground keeps in the browser begins like this. */
+/** Prefix of all that the playground stores in the browser. */
 const PREFIX = 'playground-';
 
-/** Milliseconds until a press is answered. A coin operation goes on after them. */
+/** How long a press waits for its answer. A coin operation goes on in the background after that. */
 const PATIENCE_MS = 6000;
 
-/** A player of the playground, whom this browser keeps until a person starts over. */
+/** A player of the playground. This browser keeps the player until a person starts over. */
 export function player(name: string, wire: Wire, more: Partial<Options> = {}): Client {
   return coinop({
     url: location.origin,
@@ -23,7 +23,7 @@ export function player(name: string, wire: Wire, more: Partial<Options> = {}): C
 /** The name of the player of the steps about coins and access. The page of a pairing link offers this player too. */
 export const MAIN_PLAYER = 'me';
 
-/** Whether this browser keeps the player. To ask the client would make one. */
+/** Whether this browser keeps the player. Asks the storage, because asking the client would make a player. */
 export function isKept(name: string): boolean {
   try {
     return localStorage.getItem(`${PREFIX}${name}:me`) !== null;
@@ -49,7 +49,7 @@ export function forgetPlayers(): void {
     for (const storage of [localStorage, sessionStorage])
       for (const key of Object.keys(storage)) if (key.startsWith(PREFIX)) storage.removeItem(key);
   } catch {
-    // Nothing is kept then.
+    // Without storage nothing is kept.
   }
 }
 

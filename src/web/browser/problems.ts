@@ -8,7 +8,7 @@ export interface Problem {
 const EXPLAINED: Readonly<Record<string, string>> = {
   network: 'The service does not answer. Is it running? Try again.',
   timeout: 'The service took too long. Try again.',
-  not_coinop: 'Something answered that is not coinop, such as a proxy. Try again.',
+  not_coinop: 'The answer did not come from coinop, but perhaps from a proxy. Try again.',
   store_unavailable: 'The service cannot reach its data just now. Try again in a moment.',
   overloaded: 'The service is busy. Try again in a moment.',
   room_not_found: 'No room has this code. A code has five letters, and a room closes two hours after its last change.',

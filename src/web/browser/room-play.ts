@@ -29,13 +29,13 @@ export const newState: { readonly trees: readonly Place[] } = {
   ],
 };
 
-/** What both players do in a room, whoever is its host: each walks with data of its own, and each sends messages. */
+/** The acts that the host and other players share: each walks, which changes the player's own data, and sends messages. */
 export class Play {
   readonly #root: HTMLElement;
   readonly #say: (text: string) => void;
   #played: PlayedRoom | undefined;
   #playerId: string | undefined;
-  /** Where the player stands, also before the room shows the last step. */
+  /** The place of the player after the last step, even before the room shows that step. */
   #at: Place | undefined;
 
   constructor(root: HTMLElement, say: (text: string) => void) {
@@ -97,7 +97,7 @@ export class Play {
     const next = { x: within(x + right, COLUMNS), y: within(y + down, ROWS) };
     if (treesIn(played.state).some((tree) => tree.x === next.x && tree.y === next.y)) return this.#say('A tree stands there.');
     this.#at = next;
-    // Without a wait: further steps may follow while the answer is under way, or the connection is down.
+    // Not awaited: further steps may follow before the answer, or while the connection is down.
     void played.set(next).then((result) => this.#isDone(played, result) || (this.#at = undefined));
   }
 

@@ -9,19 +9,19 @@ import { wireOf, type Wire } from './wire.ts';
 
 const COLOURS = ['amber', 'coral', 'mint', 'sky', 'plum'];
 
-/** A dropped connection stays down for so long that one sees it. */
+/** How long a dropped connection stays down: long enough to see it. */
 const DOWN_MS = 2000;
 
 /** The step about rooms: two players, each with a screen that plays in the room. */
 export function showRoom(): void {
-  // The messages are what this step is about: open requests would push them out of sight.
+  // Requests stay closed in the log, because this step is about the messages and open requests would push them out of sight.
   const wire = wireOf('room', false);
   const screens: Screen[] = ['ada', 'bob'].map((id) => new Screen(id, wire, (code) => screens.forEach((screen) => screen.suggest(code))));
   showOpenRooms(screens);
 }
 
 class Screen {
-  /** Of its player. */
+  /** The name of its player. */
   readonly name: string;
   readonly #root: HTMLElement;
   readonly #client: Client;
@@ -33,7 +33,7 @@ class Screen {
   #played: PlayedRoom | undefined;
   #room: Room | undefined;
   #playerId: string | undefined;
-  /** Whether the player asked to leave: the room without the player may come before the answer. */
+  /** Whether the player asked to leave. The channel may show the room without the player before the answer comes. */
   #isLeaving = false;
 
   /** @param opened gets the code of a room that this screen opened */
@@ -143,7 +143,7 @@ class Screen {
     this.#moveFocus('ready');
   }
 
-  /** @param entered the room as the player entered it. Left out: in the seat of the page before it was loaded again */
+  /** @param entered the room as the player entered it. Left out: the player had the seat before the page was loaded again */
   #follow(code: string, playerId: string, entered?: Room): void {
     // A person can open a room while a join is under way.
     this.#close();
@@ -160,14 +160,14 @@ class Screen {
     played.on('error', (error) => played === this.#played && !this.#isLeaving && this.#say(explain(error)));
   }
 
-  /** Closes the connection. What it tells from now on shows nowhere. */
+  /** Closes the connection. Its further events are ignored. */
   #close(): void {
     const played = this.#played;
     this.#played = undefined;
     played?.close();
   }
 
-  /** Focuses a button in place of one that went, unless the person has moved on to another part of the page. */
+  /** Moves the focus from a button that is gone to this one, unless the person has moved on to another part of the page. */
   #moveFocus(act: 'ready' | 'create'): void {
     if (this.#root.contains(document.activeElement) || document.activeElement === document.body)
       this.#root.querySelector<HTMLElement>(`[data-act="${act}"]`)!.focus({ preventScroll: true });
@@ -193,7 +193,7 @@ class Screen {
     const chip = this.#part('link');
     chip.textContent = { connecting: 'connecting', live: 'live', waiting: 'offline', ended: 'ended' }[state.status];
     chip.className = `chip ${state.status}`;
-    if (state.status === 'waiting') this.#say('The connection broke. It comes back by itself, and what you do meanwhile is done then.');
+    if (state.status === 'waiting') this.#say('The connection broke. It comes back by itself, and then sends what you do meanwhile.');
     if (state.status === 'live') this.#say('');
     if (state.status === 'ended' && state.code !== 'closed')
       this.#leave(

@@ -17,7 +17,7 @@ export function showShop(me: Client, wire: Wire, refresh: (key?: string) => Prom
   const [said, refundButton] = [byId('coins-said'), byId('coins-refund')];
   let bought: { readonly purchaseToken: string; readonly coins: number } | undefined;
 
-  /** What an app gets from its store: the client library has no call for the sandbox. */
+  /** Stands in for the store's dialog in an app: the client library has no call for the sandbox. */
   const issue = async (order: object): Promise<{ ok: true; purchaseToken: string } | { ok: false; error: Problem }> => {
     try {
       const response = await wire.fetch(`${location.origin}/sandbox/issue`, {

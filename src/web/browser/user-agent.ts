@@ -1,4 +1,4 @@
-/** Names in the header User-Agent, the more special first: Edge and Opera name Chrome too, and Chrome names Safari. */
+/** Names in the header User-Agent, the most specific first: Edge and Opera name Chrome too, and Chrome names Safari. */
 const BROWSERS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -20,7 +20,7 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
 
 const nameIn = (names: typeof BROWSERS, text: string): string | undefined => names.find(([pattern]) => pattern.test(text))?.[1];
 
-/** What a person calls a browser: `Chrome on Linux`. A header of another kind stays as it is: it may be the name of an app. */
+/** The common name of a browser: `Chrome on Linux`. A header of another kind stays as it is: it may be the name of an app. */
 export function browserOf(userAgent = ''): string {
   const [browser, system] = [nameIn(BROWSERS, userAgent), nameIn(SYSTEMS, userAgent)];
   // All browsers begin like this (RFC 9110, section 10.1.5, and the compatibility of sites). An app that only names one is no browser.

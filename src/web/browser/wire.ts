@@ -5,7 +5,7 @@ import { byId, make } from './dom.ts';
 /** The most entries of a log. Older ones go. */
 const MOST_ENTRIES = 30;
 
-/** A read that comes so soon after another request belongs to the same press. */
+/** A read within this time after another request belongs to the same press. */
 const SAME_PRESS_MS = 1500;
 
 /** The log beside a step: its requests as curl with their answers, and the raw messages of its WebSockets. Newest first. */
@@ -26,7 +26,7 @@ export function wireOf(step: string, opens = true): Wire {
     while (log.children.length > MOST_ENTRIES) log.lastElementChild!.remove();
     log.scrollTop = 0;
   };
-  /** Opens the newest exchange. One that only reads what the press before has changed stays closed. */
+  /** Opens the newest exchange. A read of what the same press has just changed stays closed. */
   const addExchange = (entry: HTMLDetailsElement, isRead: boolean): void => {
     add(entry);
     if (!opens || (isRead && performance.now() - shownAt < SAME_PRESS_MS)) return;
@@ -61,7 +61,7 @@ export function wireOf(step: string, opens = true): Wire {
         }
 
         override send(data: string): void {
-          // The client may not know yet that a person dropped the connection. It sends again on the next one.
+          // The client may not know yet that a person dropped the connection. It sends the message again on the next connection.
           if (this.readyState !== WebSocket.OPEN) return;
           add(message(of, '→', data));
           super.send(data);

@@ -12,8 +12,8 @@ import { errorGivers } from '../reference/error-givers.ts';
 
 /**
  * The documents of the interface, encoded. `/metrics` is in them only without METRICS_PORT, and the endpoints of operators only with
- * ADMIN_API=on. The sandbox's endpoints are in the list and on the pages only with STORE=sandbox, and never in the OpenAPI document:
- * they speak as Google's do, and a client that is generated from the document would hold what no production has.
+ * ADMIN_API=on. The sandbox's endpoints are in the list and on the pages only with STORE=sandbox, and never in the OpenAPI document: they
+ * imitate Google's interfaces, and a client that is generated from the document would contain calls that no production service has.
  */
 export interface Docs {
   readonly openapi: Encoded;
@@ -60,7 +60,7 @@ function write({ features: all, channels }: Omit<Described, 'operator'>, shown: 
   return {
     openapi: new Encoded(JSON.stringify(openapi)),
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
-    // It takes 70 ms of CPU time.
+    // In a worker, because this takes 70 ms of CPU time.
     pages: editionsFrom(new URL('../reference/pages-worker.ts', import.meta.url), () => ({
       openapi: shown.sandbox ? openapiDocument(features, new Schemas(errorSchemas)) : openapi,
       asyncapi,
@@ -71,7 +71,7 @@ function write({ features: all, channels }: Omit<Described, 'operator'>, shown: 
   };
 }
 
-/** Without features that have no such endpoint. */
+/** The features with their matching endpoints. Features without one are left out. */
 function those(features: Features, which: (endpoint: EndpointDeclaration) => boolean): Features {
   return Object.fromEntries(
     Object.entries(features)

@@ -42,7 +42,7 @@ function objectExample({ properties = {}, required = [], allOf = [] }: Schema, c
   ) as object;
 }
 
-/** The details that some errors have beside code and message. */
+/** The details that some errors have besides code and message. */
 const details: Partial<Record<ErrorCode, object>> = {
   invalid_request: {
     message: 'coins: Must be a whole number from 1 to 1,000,000',

@@ -94,7 +94,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   subscription: 'Subscriptions that the app store confirmed or an app reported.',
   purchases: 'Coins bought in an app store: verified there, booked once, and taken back exactly.',
   entitlement: 'What the caller may use now, from subscription and trial.',
-  events: 'With EVENTS=on only: what happens to accounts, in one order, for servers of the operator.',
+  events: 'With EVENTS=on only: the events of all accounts, in one order, for servers of the operator.',
   store: 'Signing in with the app store, and proving that an install is genuine.',
   operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` looks at and changes.',
   sandbox: "With STORE=sandbox only: a stand-in for the app store, with Google's interfaces.",

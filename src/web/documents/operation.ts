@@ -41,7 +41,7 @@ export const JSON_MEDIA_TYPE = /^application\/([\w.-]+\+)?json(;|$)/;
 
 const TEXT: Schema = { type: 'string' };
 
-/** What OpenAPI says of a variant, as if it were an endpoint. The service has one route for all of them. */
+/** A variant as if it were an endpoint, for OpenAPI. The service has one route for all variants. */
 export function variantOf(endpoint: EndpointDeclaration, variant: OperationVariant): EndpointDeclaration {
   const { value, ...declared } = variant;
   const parameter = Object.keys(endpoint.params!.shape).at(-1)!;
@@ -55,7 +55,7 @@ export function variantOf(endpoint: EndpointDeclaration, variant: OperationVaria
   };
 }
 
-/** @param refusals those of the endpoint's errors are added to it */
+/** @param refusals the refusals of the endpoint are added to it */
 export function describeOperation(declared: EndpointDeclaration, schemas: Schemas, refusals: Refusals): object {
   const endpoint = withAccountNames(declared);
   const parameters = describeParameters(endpoint, schemas);
@@ -67,7 +67,7 @@ export function describeOperation(declared: EndpointDeclaration, schemas: Schema
   };
 }
 
-/** The schema of the body is a component, as that of a reply is: without a name generators call it `InlineObject6`. */
+/** The schema of the body is a component, like that of a reply: a generator would call a schema without a name `InlineObject6`. */
 function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
   if (endpoint.body === undefined) return {};
   const object = schemas.object(endpoint.body);
@@ -77,14 +77,14 @@ function describeBody(endpoint: EndpointDeclaration, schemas: Schemas): object {
 }
 
 /**
- * Describes an optional field that takes any JSON as an object. Generated clients in C# and Java send null for a field of any type that
- * was not set, and null counts: as a merge patch, or as the state of a room. A field of an object that was not set they leave out.
+ * Describes an optional field that takes any JSON as an object. Generated clients in C# and Java send null for an unset field of any type,
+ * and the service would take that null as a merge patch or as the state of a room. An unset field of type object is left out.
  */
 function withoutOptionalNull({ properties, ...schema }: ObjectSchema): ObjectSchema {
   const fields = Object.entries(properties).map(([name, property]): [string, Schema] => {
     const isAny = ['type', '$ref', 'allOf', 'anyOf', 'oneOf'].every((word) => !(word in property));
     if (!isAny || schema.required?.includes(name) === true) return [name, property];
-    const description = [property['description'], 'It is described as an object for generated clients; any JSON will do.'];
+    const description = [property['description'], 'It is described as an object for generated clients, but any JSON value is allowed.'];
     return [name, { ...property, type: 'object', description: description.filter((text) => text !== undefined).join(' ') }];
   });
   return { ...schema, properties: Object.fromEntries(fields) };

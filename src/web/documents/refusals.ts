@@ -8,8 +8,8 @@ import type { Schema } from './schemas.ts';
 export const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
 /**
- * The parts of the document that describe refused requests. The schemas of a refusal have no `allOf`: generators for typed languages
- * take its first part alone, and lose the codes that the second one names.
+ * The parts of the document that describe refused requests. The schemas of a refusal have no `allOf`: generators for typed languages use
+ * only its first part, and lose the codes in the second.
  */
 export interface Refusals {
   /** By name: `KeyReused`. */
@@ -21,7 +21,7 @@ export interface Refusals {
 /** A response for each status, with the endpoint's error codes of that status. Endpoints with the same codes share it. */
 export function describeRefusals(endpoint: EndpointDeclaration, refusals: Refusals): object {
   const declared = new Set(declaredErrors(endpoint));
-  // The headers of any request may be malformed (request-headers.ts). Where nothing else is refused, that is the only code.
+  // The headers of any request may be malformed (request-headers.ts). If the endpoint refuses nothing else, that is its only code.
   if (![...declared].some((code) => errors[code].status < 500)) declared.add('invalid_request');
   const inOrder = allCodes.filter((code) => declared.has(code));
   const responses = [...Map.groupBy(inOrder, (code) => errors[code].status)].map(([status, codes]) => {
@@ -54,7 +54,10 @@ function addRefusal(name: string, status: number, codes: readonly ErrorCode[], {
   };
 }
 
-/** Every path may give a few codes more than its operation names. Clients read any refusal by this schema, without a look at its status. */
+/**
+ * Every path may give a few more codes than its operation names. With this schema clients can read any refusal without looking at its
+ * status.
+ */
 function addAnyRefusal({ responses, schemas }: Refusals): void {
   schemas['AnyRefusal'] ??= errorReply({ $ref: '#/components/schemas/ErrorDetails' });
   responses['AnyRefusal'] ??= {
@@ -114,7 +117,11 @@ const details: Readonly<Record<string, { readonly of?: readonly ErrorCode[]; rea
   },
   debtCoins: {
     of: ['insufficient_coins', 'balance_limit'],
-    schema: { type: 'integer', format: 'int64', description: 'Beside a `balanceCoins` of 0: what the account owes after a refund.' },
+    schema: {
+      type: 'integer',
+      format: 'int64',
+      description: 'With a `balanceCoins` of 0: the coins that the account owes after a refund.',
+    },
   },
   scope: {
     of: ['forbidden'],

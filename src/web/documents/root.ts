@@ -62,7 +62,7 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Pick<Services, 'c
         : new Reply(docs(config).page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),
   });
 
-/** Browsers ask for HTML first, and accept anything at last. Without a word on either a client gets the page. */
+/** Browsers accept HTML first, and anything else last. A client that names neither HTML nor JSON gets the page. */
 function wantsJson(accept: string): boolean {
   return accepts(accept, 'application/json') && !accepts(accept, 'text/html');
 }

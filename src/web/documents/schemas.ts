@@ -42,8 +42,8 @@ export class Schemas {
       io: 'input',
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // JSON Schema patterns have no flags. Without its `i` flag a pattern would refuse values that the service accepts;
-        // other flags do not change what a pattern here matches.
+        // JSON Schema patterns have no flags. Without its `i` flag a pattern would refuse values that the service accepts. Other flags make
+        // no difference to the patterns here.
         if (!patternsOf(zodSchema).some((pattern) => pattern.ignoreCase)) return;
         delete jsonSchema.pattern;
         delete jsonSchema.allOf;
@@ -68,7 +68,7 @@ export class Schemas {
     return { $ref: `#/components/schemas/${component}` };
   }
 
-  /** The same definition always gets the same name. A second definition with a taken name gets a number behind it. */
+  /** The same definition always gets the same name. A second definition with the same name gets a number appended. */
   #nameFor(name: string, definition: Schema): string {
     const source = JSON.stringify([name, definition]);
     const known = this.#names.get(source);
@@ -126,7 +126,7 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     if (Array.isArray(value)) return value.map(below);
     return typeof value === 'boolean' ? value : clean(value as Schema, names, dialect);
   };
-  // zod writes an optional field of a named schema so.
+  // zod writes an optional field of a named schema as an `allOf` with one part.
   const [only, ...others] = (schema['allOf'] ?? []) as Schema[];
   if (typeof only?.['$ref'] === 'string' && others.length === 0) return clean(only, names, dialect);
   if (typeof schema['$ref'] === 'string') {
@@ -145,9 +145,9 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     else if (keyword === 'properties')
       cleaned[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, property]) => [name, below(property)]));
   }
-  // JavaScript escapes the slashes of a pattern. Generators for Ruby escape them once more, and the backslash too.
+  // JavaScript escapes the slashes of a pattern. Generators for Ruby would escape the slash and its backslash again.
   if (typeof cleaned['pattern'] === 'string') cleaned['pattern'] = cleaned['pattern'].replaceAll('\\/', '/');
-  // An object may have more fields in any case. Where a class says so, generators for PHP let it call a parent that it has not.
+  // Objects may have more fields anyway. If a class says so, generators for PHP make it call a parent class that it does not have.
   const isClass = typeof cleaned['properties'] === 'object' && !isEmpty(cleaned['properties']);
   if (dialect === 'openapi-3.0' && isClass && isEmpty(cleaned['additionalProperties'])) delete cleaned['additionalProperties'];
   // zod adds a pattern of 200 characters to dates; the format says enough.
@@ -164,12 +164,15 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value!).length === 0;
 }
 
-/** A text or a number, say. Generators for typed languages name a class for it and do not write it: the document says any value. */
+/**
+ * A union such as text or number. Generators for typed languages refer to a class for it without writing that class, so the document allows
+ * any value.
+ */
 function isUnionOfPlainTypes({ anyOf }: Schema): boolean {
   return ((anyOf ?? []) as Schema[]).some(({ type }) => type === 'string' || type === 'number' || type === 'integer' || type === 'boolean');
 }
 
-/** Generators for typed languages make an enum of a boolean's values, and it does not compile. */
+/** Generators for typed languages turn the values of a boolean into an enum that does not compile. */
 function describeLiteral(schema: Record<string, unknown>): void {
   const values = (schema['enum'] ?? []) as unknown[];
   delete schema['enum'];
@@ -185,7 +188,7 @@ function describeInteger(schema: Record<string, unknown>, dialect: Dialect): voi
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   const { minimum, maximum } = schema as { minimum?: number; maximum?: number };
-  // Generators for typed languages take an integer without a format for one of 32 bits.
+  // Generators for typed languages treat an integer without a format as one of 32 bits.
   const isShort = Math.abs(minimum ?? Infinity) <= MAX_INT32 && Math.abs(maximum ?? Infinity) <= MAX_INT32;
   if (dialect === 'openapi-3.0' && !isShort) schema['format'] = 'int64';
 }

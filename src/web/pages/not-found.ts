@@ -2,7 +2,7 @@ import { html } from '../html.ts';
 import { HTML, layout, pageHeaders } from '../layout.ts';
 import type { NotFoundPage } from '../../server/http/refusals.ts';
 
-/** What a person sees at a path that the service does not have. */
+/** The page at a path that the service does not have. */
 export const notFoundPage: NotFoundPage = {
   mediaType: HTML,
   headers: pageHeaders(),

@@ -20,7 +20,7 @@ export function playground({ sandbox }: { readonly sandbox: boolean }): Html {
   </section>`;
 }
 
-/** What a step shows, and why. */
+/** The content of a step. */
 interface Demo {
   readonly about: Html;
   readonly demo: Html;
@@ -49,7 +49,7 @@ const said = (id: string, text: string): Html => html`<p class="said" id="${id}-
 const coins = (sandbox: boolean): Demo => ({
   about: html`Every operation has an idempotency key. Send the same one again, as a phone does after a lost answer: the first answer comes
   back, and nothing moves.
-  ${sandbox ? 'Or buy coins in the sandbox, spend them, and have the store refund them: what is spent is owed.' : ''}`,
+  ${sandbox ? 'Or buy coins in the sandbox, spend them, and have the store refund them: you then owe the coins that you spent.' : ''}`,
   demo: html`<div class="balance">
       <span class="coin large" aria-hidden="true"></span>
       <p><span class="label" id="coins-label">Balance</span><output id="coins-balance" aria-labelledby="coins-label">0</output></p>

@@ -6,7 +6,7 @@ import { docsLayout } from './docs-layout.ts';
 import { breakable, codeBlock, errorLink, json, paragraphs } from './prose.ts';
 import { methodMark } from './reference-page.ts';
 
-/** What this page reads of the AsyncAPI document. */
+/** The parts of the AsyncAPI document that this page reads. */
 export interface AsyncapiParts {
   readonly info: { readonly description: string };
   readonly channels: Readonly<Record<string, object>>;
@@ -167,7 +167,7 @@ function messageSection(
   </article> `;
 }
 
-/** AsyncAPI's schemas have lists of examples and constants, for which OpenAPI's have `example` and `enum`. */
+/** AsyncAPI's schemas have `examples` and `const`. OpenAPI's have `example` and `enum` instead. */
 function withExamples(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withExamples);
   if (typeof value !== 'object' || value === null) return value;

@@ -7,7 +7,7 @@ export interface PageParts {
   readonly title: string;
   /** For search engines and previews. */
   readonly description: string;
-  /** What the field for the search looks through. */
+  /** The name of the searched content, for the search field. */
   readonly searched: string;
   readonly contents: readonly ContentsGroup[];
   readonly main: Html;

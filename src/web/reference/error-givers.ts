@@ -16,7 +16,7 @@ export interface Giver {
 
 export type ErrorGivers = Readonly<Record<ErrorCode, readonly Giver[]>>;
 
-/** What gives each code, by the declarations: endpoints first, then channels. */
+/** The declared givers of each code: endpoints first, then channels. */
 export function errorGivers(features: Features, channels: Channels): ErrorGivers {
   const endpoints = Object.values(features).flat();
   const entries = (Object.keys(errors) as ErrorCode[]).map((code): [ErrorCode, Giver[]] => [

@@ -8,7 +8,7 @@ import { methodMark } from './reference-page.ts';
 
 const codes = Object.keys(errors) as ErrorCode[];
 
-/** What gives a code beside the endpoints and channels that declare it. */
+/** Further givers of codes, besides the endpoints and channels that declare them. */
 const elsewhere: Partial<Record<ErrorCode, string>> = {
   invalid_request: 'every path, for headers that are malformed',
   not_found: 'every path that the service does not have',
@@ -98,7 +98,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   503: 'Service unavailable',
 };
 
-/** More are folded: most codes of the pipeline have fifty. */
+/** Further givers are folded: most codes of the pipeline have fifty. */
 const SHOWN = 4;
 
 function giverList(code: ErrorCode, givers: readonly Giver[]): Html {

@@ -6,7 +6,7 @@ export type Components = Readonly<Record<string, Schema>>;
 
 type Properties = Readonly<Record<string, Schema>>;
 
-/** Objects within objects are listed to this depth: deeper ones occur only in schemas that hold themselves. */
+/** Objects within objects are listed to this depth: deeper ones occur only in recursive schemas. */
 const DEEPEST = 6;
 
 /** The fields of an object as a list, with those of the objects in it folded. Empty for a schema without fields. */

@@ -5,7 +5,7 @@ import { fieldItem, fieldList, resolved, type Components } from './fields.ts';
 import { docsLayout } from './docs-layout.ts';
 import { breakable, codeBlock, errorLink, json, paragraphs, prose } from './prose.ts';
 
-/** What this page reads of the OpenAPI document. */
+/** The parts of the OpenAPI document that this page reads. */
 export interface OpenapiParts {
   readonly info: { readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string | undefined }[];
@@ -107,7 +107,7 @@ export function methodMark(method: string): Html {
   return html`<b class="method ${method.toLowerCase()}">${method}</b> `;
 }
 
-/** Most people look for the product. The pages, the probes and the stand-in for the store come last. */
+/** Most readers look for the endpoints of games and apps, so pages, probes, operators and the sandbox come last. */
 const LAST = ['service', 'docs', 'operator', 'sandbox'];
 
 function headingOf(tag: string): string {
@@ -185,12 +185,12 @@ function errorLine(responses: Operation['responses'], components: OpenapiParts['
     </ul>`;
 }
 
-/** The form that sends the request. The page's script fills in who calls, and sends it. */
+/** The form that sends the request. The page's script fills in the caller, and sends it. */
 function form({ method, path, operation }: Listed, components: Components): Html {
   const { operationId: id, parameters = [], requestBody, security } = operation;
   const [mediaType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const inputs = [
-    // A conditional request answers with nothing to look at.
+    // The answer to a conditional request may be empty.
     ...parameters.filter(({ name }) => name !== 'if-none-match'),
     ...(security.length === 0 ? [] : [{ name: 'authorization', in: 'header', required: false, schema: {} } as const]),
   ];
@@ -233,10 +233,7 @@ ${bodyExample(body.schema, parameters, components)}</textarea>
   </details> `;
 }
 
-/**
- * Without the installId, which the form has as a header where the endpoint takes it there, and without the accountId, which only servers
- * send.
- */
+/** Leaves out the installId if the form has it as a header, and the accountId, which only servers send. */
 function bodyExample(schema: Schema, parameters: readonly Parameter[], components: Components): string {
   const example = { ...(exampleOf(schema, components) as Record<string, unknown>) };
   if (parameters.some(({ name }) => name === 'x-install-id')) delete example['installId'];

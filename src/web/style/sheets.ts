@@ -16,8 +16,8 @@ export const docsStyle = textEndpoint(
 );
 
 /**
- * The rules of shared.css, then those of the pages. One file a page, because a sheet that imports another one is shown a round trip later.
- * Comments are for readers of the source.
+ * The rules of shared.css, then those of the pages. One file for each page, because an import in a style sheet costs a further round trip.
+ * Comments are left out: they are for readers of the source.
  */
 function sheet(own: 'pages.css' | 'reference.css') {
   return madeOnce(async () => {
