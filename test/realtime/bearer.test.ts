@@ -48,7 +48,7 @@ async function invalidTokens(): Promise<Record<string, string>> {
 }
 
 describe('hello with a sessionToken', () => {
-  test('connects the player of the session, even if the installId beside it is that of another', async () => {
+  test('connects the player of the session, even if the message also has the installId of another player', async () => {
     const room = await open(service);
     const guest = await room.join();
     const watcher = await watchRoom(service, room.code);
@@ -86,7 +86,7 @@ describe('hello with a sessionToken', () => {
     ['is no token', 'x'],
     ['is a token of 10 KB', `a.${'b'.repeat(10_000)}.c`],
     ['is null', null],
-  ])('that %s is answered as a malformed installId is', async (_, sessionToken) => {
+  ])('that %s gets the answer of a malformed installId', async (_, sessionToken) => {
     const room = await open(service);
     const watcher = await watchRoom(service, room.code);
     const malformed = await hello(watcher, { installId: 'short' });
@@ -97,7 +97,7 @@ describe('hello with a sessionToken', () => {
     expect((await watcher.closed).code).toBe(4400);
   });
 
-  test('and an installId are both optional, but not both at once', async () => {
+  test('may be missing if an installId is sent, and the other way round, but one is needed', async () => {
     const room = await open(service);
     const watcher = await watchRoom(service, room.code);
     expect((await hello(watcher, {})).error).toEqual({ code: 'invalid_request', message: 'installId: Is needed, or a sessionToken' });

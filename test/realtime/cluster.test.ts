@@ -67,7 +67,7 @@ test('watchers of both processes end with the last state while the slot of the r
   await Promise.all(watchers.map((watcher) => watcher.close()));
 }, 30_000);
 
-test('a reader of another process gets each submission that was answered before, while the slot of the board moves', async () => {
+test('while the slot of a board moves, a reader on another process sees each submission that was already answered', async () => {
   const game = `board-${freshId('g')
     .toLowerCase()
     .replace(/[^a-z0-9]/g, '')}`;
@@ -93,7 +93,7 @@ test('a reader of another process gets each submission that was answered before,
   expect(stale).toBe(0);
 }, 30_000);
 
-test('a submission to a board whose slot has just moved is answered when lists that were read before the move have ended', async () => {
+test('a submission to a board whose slot has just moved is answered only after lists read before the move have expired', async () => {
   const [path, installId] = [`/v1/highscores/late-${Date.now()}`, freshId()];
   const cluster = here.service.connections.source as unknown as Cluster;
   await here.post(path, { installId, score: 1, name: 'Ada' });

@@ -89,7 +89,7 @@ test('a server key that is revoked in one database stays valid in the other', as
   expect(await statusWith(inOne.url, made.token)).toBe(200);
 });
 
-test('a board is cached and dropped for its own database alone', async () => {
+test('a board is cached and dropped for its own database only', async () => {
   const path = '/v1/highscores/pebble-drop';
   const listeners = (database: number) => client.pubsub('NUMSUB', `${database}:{board:pebble-drop}`);
   for (const service of [inZero, inOne]) await service.post(path, { installId: freshId(), score: 5, name: 'Ada' });
@@ -102,7 +102,7 @@ test('a board is cached and dropped for its own database alone', async () => {
   expect((await inOne.get(path)).body.top).toHaveLength(1);
 });
 
-test('every channel that is subscribed to or published on carries the number of its database', async () => {
+test('every subscribed or published channel carries the number of its database', async () => {
   const installId = freshId();
   await inOne.post('/v1/login', { installId });
   const scripts = new CallerScripts(inOne.service.connections.scripts, { now: inOne.now });

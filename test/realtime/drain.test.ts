@@ -7,7 +7,7 @@ let redis: Awaited<ReturnType<typeof ownRedis>>;
 beforeAll(async () => void (redis = await ownRedis()));
 afterAll(() => redis[Symbol.asyncDispose]());
 
-test('a drain closes every socket with 1001, spread over a few seconds, and another process has the room and the seats', async () => {
+test('a drain closes every socket with 1001, spread over a few seconds, and another process still serves the room with its seats', async () => {
   const [leaving, staying] = await Promise.all([redis.start(), redis.start()]);
   const room = await open(leaving);
   const guest = await room.join();

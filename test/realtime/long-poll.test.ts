@@ -108,7 +108,7 @@ describe('rooms', () => {
     await watcher.close();
   });
 
-  test('a room whose polls are all abandoned is unsubscribed from, whenever their clients go away', async () => {
+  test('a process unsubscribes from a room when the clients of all its polls have gone, whenever they go', async () => {
     const room = await open(here);
     const channel = `{room:${room.code}}`;
     const sockets = Array.from({ length: 20 }, () => ask(here.port, `/v1/rooms/${room.code}?since=1&wait=25`));
@@ -125,7 +125,7 @@ describe('rooms', () => {
     await eventually(async () => (await subscribers(channel)) === 0, 5000);
   });
 
-  test('200 polls that wait take no place among requests in flight', async () => {
+  test('200 waiting polls take no place among the requests in flight', async () => {
     await using small = await redis.start({ settings: { MAX_IN_FLIGHT: '5' } });
     const room = await open(small);
     const sockets = Array.from({ length: 200 }, () => ask(small.port, `/v1/rooms/${room.code}?since=1&wait=25`));

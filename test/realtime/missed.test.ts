@@ -49,7 +49,7 @@ async function stalledWatcher(room: TestRoom): Promise<{ raw: RawSocket; healthy
   return { raw, healthy, sent };
 }
 
-test('every message came, or is named as missed, however many came at once', { timeout: 60_000 }, async () => {
+test('every message arrives or is reported as missed, however many come at once', { timeout: 60_000 }, async () => {
   const room = await open(service);
   const { raw, healthy, sent } = await stalledWatcher(room);
   // These come in one turn of the event loop.
@@ -67,7 +67,7 @@ test('every message came, or is named as missed, however many came at once', { t
   healthy.destroy();
 });
 
-test('a state that came in one turn with a message that was missed is sent when the socket drains', { timeout: 60_000 }, async () => {
+test('a state that came in the same turn as a missed message is sent when the socket drains', { timeout: 60_000 }, async () => {
   const room = await open(service);
   const { raw, healthy, sent } = await stalledWatcher(room);
   await publish(room, sent + 1, { count: 5, bytes: 100, state: 'the last' });

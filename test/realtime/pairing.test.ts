@@ -90,7 +90,7 @@ test('a watcher that connects after the end gets the final status and 4501, and 
   await expect(watchPairing(service, token)).rejects.toThrow('no channel');
 });
 
-test('a watcher is sent the status alone, and every message that it sends is refused', async () => {
+test('a watcher is sent only the status, and every message that it sends is refused', async () => {
   const { token } = await pair(here);
   const watcher = await watchPairing(here, token);
   const installId = freshId();
@@ -102,7 +102,7 @@ test('a watcher is sent the status alone, and every message that it sends is ref
   expect(watcher.messages.map(({ type }) => type)).toEqual(['pair', 'error', 'pair']);
 });
 
-test('a pairing without watchers, or with a final status, is unsubscribed from', async () => {
+test('a process unsubscribes from a pairing without watchers or with a final status', async () => {
   const { token } = await pair(here);
   const [watcher, leaving] = [await watchPairing(here, token), await watchPairing(there, token)];
   const subscribers = async (): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `0:{pair:${token}}`))[1]);

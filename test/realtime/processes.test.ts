@@ -87,7 +87,7 @@ describe('two services on one Redis', () => {
 });
 
 describe('a service whose link to Redis', () => {
-  test('loses its subscriptions brings its watchers every change once it is back, and does not subscribe to rooms that nobody watches', async () => {
+  test('loses its subscriptions sends its watchers every change once the link is back, and does not subscribe to rooms that nobody watches', async () => {
     const [room, left] = await Promise.all([open(here), open(here)]);
     const watcher = await watchRoom(there, room.code);
     const leaving = await watchRoom(there, left.code);
@@ -161,7 +161,7 @@ describe('a service whose link to Redis', () => {
   });
 });
 
-test('the players of a process that was killed are shown away, keep their seats, and their host hands over', async () => {
+test('the players of a killed process are shown as away and keep their seats, and a host among them hands over', async () => {
   // A lease lasts 10 s. HOST_GRACE_SECONDS counts from its last renewal.
   const [dying, survivor] = await Promise.all([
     startChild({ REDIS_URL: redis.url, DATA_DIR: folder }),
@@ -204,7 +204,7 @@ test('the players of a process that was killed are shown away, keep their seats,
   await survivor[Symbol.asyncDispose]();
 });
 
-test('a hello of a stranger is refused after all of this', async () => {
+test('a hello of a stranger is still refused after all these failures', async () => {
   const room = await open(here);
   const watcher = await watchRoom(there, room.code);
   expect((await watcher.hello(freshId())).error.code).toBe('not_in_room');

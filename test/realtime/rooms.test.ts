@@ -126,7 +126,7 @@ describe('a watcher', () => {
     }
   });
 
-  test('that leaves last takes the subscription in Redis away', async () => {
+  test('that leaves last ends the subscription in Redis', async () => {
     const room = await open(service);
     const watchers = await Promise.all([watchRoom(service, room.code), watchRoom(service, room.code)]);
     expect(await subscribers(room.code)).toBe(1);
@@ -294,7 +294,7 @@ describe('presence', () => {
     await player.close();
   });
 
-  test('a host who leaves over HTTP is gone for every socket, the own one included', async () => {
+  test('a host who leaves over HTTP is gone for every socket, even for that of the host', async () => {
     const { room, players } = await seated(1);
     await room.act('leave', room.host);
     for (const player of players) {

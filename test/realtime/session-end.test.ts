@@ -63,7 +63,7 @@ describe('a player on the live channel of a room', () => {
     await watcher.close();
   });
 
-  test('counts again after a hello with another credential on the same connection', async () => {
+  test('is connected again after a hello with another credential on the same connection', async () => {
     const installId = freshId();
     const phone = await signIn(here, installId);
     const browser = (await pair(here, { installId })).cookies;
@@ -75,7 +75,7 @@ describe('a player on the live channel of a room', () => {
     await watcher.close();
   });
 
-  test('whose session was pushed out of the full list is lost too', async () => {
+  test('is also disconnected when newer sessions push its session out of the full list', async () => {
     const { cookies: owner } = await signInToStore(here, freshId('user'));
     const browser = (await pair(here, { cookies: owner })).cookies;
     const watcher = await seated(browser);

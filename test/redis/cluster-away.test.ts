@@ -13,7 +13,7 @@ import { start } from '../harness.ts';
 
 const log = pino({ level: 'silent' });
 
-test('work is queued and done while the primary of its sorted set is away, and later lies in that set', async () => {
+test('work is queued and done while the primary of its sorted set is away, and later returns to that set', async () => {
   await using cluster = await startCluster();
   const connections = openConnections({ url: cluster.url }, 0, log);
   const done: string[] = [];

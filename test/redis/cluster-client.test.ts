@@ -120,7 +120,7 @@ async function twoNodes(): Promise<[FakeNode, FakeNode]> {
 const urlOf = (...fakeNodes: FakeNode[]): string => `redis-cluster://${fakeNodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
 
 describe('the map', () => {
-  test('is asked for again after a refresh during a look, whose answers may be older', async () => {
+  test('is read again after a refresh that comes during a read, because the answers to that read may be older', async () => {
     const [one, other] = await twoNodes();
     connect(urlOf(one, other));
     await cluster.opened();
@@ -137,7 +137,7 @@ describe('the map', () => {
     await vi.waitFor(() => expect(one.asked + other.asked).toBeGreaterThan(0), { timeout: 900, interval: 5 });
   });
 
-  test('is asked for on and on, though a listener failed', async () => {
+  test('is still read regularly after a listener has failed', async () => {
     const [one, other] = await twoNodes();
     connect(urlOf(one, other));
     await cluster.opened();
@@ -167,7 +167,7 @@ describe('the map', () => {
     }
   });
 
-  test('of a node that hangs is not waited for', async () => {
+  test('does not wait for a node that hangs', async () => {
     const [one, other] = await twoNodes();
     connect(urlOf(one, other));
     await cluster.opened();
@@ -180,7 +180,7 @@ describe('the map', () => {
     expect(performance.now() - startedAt).toBeLessThan(400);
   });
 
-  test('of a cluster that was made anew is taken after a while, though its epoch is lower', async () => {
+  test('of a newly created cluster is used after a while, although its epoch is lower', async () => {
     const [one, other] = await twoNodes();
     one.epoch = other.epoch = 9;
     connect(urlOf(one, other));
@@ -210,7 +210,7 @@ describe('the map', () => {
     expect((await cluster.health()).degraded).toBeUndefined();
   }, 20_000);
 
-  test('that takes a primary away twice leaves it the time for its last answers each time', async () => {
+  test('that drops a primary twice leaves it time for its last answers each time', async () => {
     const [one, other] = await twoNodes();
     connect(urlOf(one));
     await cluster.opened();
@@ -230,7 +230,7 @@ describe('the map', () => {
     expect(other.connections).toBe(connections);
   }, 20_000);
 
-  test('of nodes that left keeps no connection to them', async () => {
+  test('keeps no connections to nodes that have left', async () => {
     const [one, other] = await twoNodes();
     connect(urlOf(one));
     await cluster.opened();
@@ -271,7 +271,7 @@ describe('health', () => {
     await vi.waitFor(async () => expect(await cluster.health()).toEqual({ ok: true, degraded: [line] }), WAIT);
   });
 
-  test('is not ready where no primary can be reached, and says why of each', async () => {
+  test('is not ready if no primary can be reached, and gives the reason for each', async () => {
     const [one, other] = await twoNodes();
     const replica = await FakeNode.open();
     replica.role = 'slave';
@@ -285,7 +285,7 @@ describe('health', () => {
     }, WAIT);
   });
 
-  test('says that a primary serves nothing, and that a setting makes one slot stop all', async () => {
+  test('names a primary that serves nothing, and the setting by which one slot without a primary stops all', async () => {
     const [one, other] = await twoNodes();
     one.coverage = other.coverage = 'yes';
     connect(urlOf(one, other));
@@ -346,7 +346,7 @@ describe('health', () => {
 });
 
 test.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing of slot', 'CLUSTERDOWN Hash slot not served'])(
-  'a primary that answers for the version of the data with %s is used',
+  'a primary that answers the read of the data version with %s is used',
   async (refusal) => {
     const [one, other] = await twoNodes();
     one.got = other.got = `-${refusal}\r\n`;

@@ -61,7 +61,7 @@ test('a cluster starts within seconds, moves a slot with its keys, and goes on a
 
 type Node = Awaited<ReturnType<typeof startCluster>>['nodes'][number];
 
-test('a cluster takes TLS and a password only', async () => {
+test('a cluster accepts only TLS and a password', async () => {
   await using cluster = await startCluster({ tls: true, password: 'secret', settings: ['--cluster-node-timeout', '1000'] });
   const [one, , three] = cluster.nodes as [Node, Node, Node];
   const port = (node: Node): number => node.port;

@@ -14,7 +14,7 @@ function clientOf(cluster: ProxiedCluster, node: TestNode): Redis & Disposable {
 /** CRC16 of "a" is 31879: its slot, 15495, belongs to the third of three primaries. */
 const KEY = 'a';
 
-test('clients and nodes know the ports of the proxies only, and each node speaks from its own address', async () => {
+test('clients and nodes know only the ports of the proxies, and each node speaks from its own address', async () => {
   await using cluster = await startProxiedCluster({ replicas: 1 });
   const [one] = cluster.nodes as [TestNode];
   const announced = cluster.nodes.map((node) => cluster.clientPort(node));
@@ -58,7 +58,7 @@ test('without lag a replica has an acknowledged write a moment later', async () 
   expect(await (await cluster.untilFailedOver(primary)).call('GET', KEY)).toBe('late');
 }, 60_000);
 
-test('a partition promotes a replica on the side of the majority, and what the cut-off primary took meanwhile is lost', async () => {
+test('a partition promotes a replica on the side of the majority, and writes that the cut-off primary took meanwhile are lost', async () => {
   await using cluster = await startProxiedCluster({ replicas: 1 });
   const primary = await cluster.primaryOf(cluster.slotOf(KEY));
   using client = clientOf(cluster, primary);
@@ -78,7 +78,7 @@ test('a partition promotes a replica on the side of the majority, and what the c
   await expect(primary.call('GET', KEY)).rejects.toThrow(`MOVED 15495 127.0.0.1:${cluster.clientPort(heir)}`);
 }, 60_000);
 
-test('a node that drops what its clients send answers none of them, and the other nodes notice nothing', async () => {
+test('a node that drops all that clients send answers no client, and the other nodes notice nothing', async () => {
   await using cluster = await startProxiedCluster({ replicas: 1 });
   const primary = await cluster.primaryOf(cluster.slotOf(KEY));
   using open = clientOf(cluster, primary);

@@ -77,7 +77,7 @@ describe('on three primaries', () => {
     expect([subscriber.hears(channels[0]!), await publish(channels[0]!, 'y'), await publish(channels[1]!, 'y')]).toEqual([false, 0, 1]);
   });
 
-  test('a slot that moves is subscribed to at its new primary, and at no other', async () => {
+  test('the channels of a slot that moves are subscribed to at its new primary, and at no other', async () => {
     const [channel, same, stays] = [channelOf(1), channelOf(1, ':other'), channelOf(2)];
     await want(channel, same, stays);
     const [from, to] = [nodes.nodes[0]!, nodes.nodes[1]!];
@@ -91,7 +91,7 @@ describe('on three primaries', () => {
     await vi.waitFor(async () => expect([await listeners(to, channel), await listeners(from, channel)]).toEqual([0, 1]), WAIT);
   });
 
-  test('subscribing and unsubscribing while the slot moves ends as the last call said', async () => {
+  test('after subscribing and unsubscribing while the slot moves, the last call counts', async () => {
     const channels = Array.from({ length: 40 }, (_, index) => channelOf(3, `:${index}`));
     const [from, to] = [nodes.nodes[0]!, nodes.nodes[2]!];
     let isMoving = true;
@@ -129,7 +129,7 @@ describe('on three primaries', () => {
     expect(await listeners(from, channel)).toBe(1);
   });
 
-  test('channels of the whole cluster go over to another node when theirs breaks', async () => {
+  test('channels of the whole cluster move to another node when the connection to theirs breaks', async () => {
     await want('standings');
     const common = cluster.shards.find(({ subscriber: link }) => link.isReady)!;
     const all = cluster.shards;

@@ -67,7 +67,7 @@ describe('a connection that has opened', () => {
     expect(await complaintsOf(answering(good, client, options))).toEqual([true, 'ready', []]);
   });
 
-  test('is ended on another database than REDIS_URL names', async () => {
+  test('is ended if it is on another database than REDIS_URL names', async () => {
     expect(await complaintsOf(answering(good, 'id=3 db=0 sub=0', { db: 5 }))).toEqual([
       false,
       'end',
@@ -75,7 +75,7 @@ describe('a connection that has opened', () => {
     ]);
   });
 
-  test('is left to reconnect where it closes during the check', async () => {
+  test('reconnects if it closes during the check', async () => {
     const redis = answering(good) as Redis & { status: string };
     redis.client = (() => {
       redis.status = 'reconnecting';

@@ -95,7 +95,7 @@ test('more work than is taken at a time is done in one go, each piece once', asy
   expect(done.toSorted()).toEqual(members.toSorted());
 });
 
-test('a look takes no more members than it may', async () => {
+test('a look takes no more members than its bound', async () => {
   const members = Array.from({ length: 40 }, (_, index) => `member-${index}`);
   await redis.zadd('due', ...members.flatMap((member) => [now, member]));
   open(finish, { lookIntervalMs: 300, atOnce: 7, mostALook: 20 });
@@ -104,7 +104,7 @@ test('a look takes no more members than it may', async () => {
   await expect.poll(() => done.length).toBe(40);
 });
 
-test('work that takes long holds up nothing that is due behind it', async () => {
+test('long work does not delay the work that is due behind it', async () => {
   const slow = heldWork();
   await redis.zadd('due', now - 1, 'slow', ...Array.from({ length: 40 }, (_, index) => [now, `quick-${index}`]).flat());
   open((member) => (member === 'slow' ? slow.work(member) : finish(member)), { atOnce: 4 });
@@ -155,7 +155,7 @@ test('a close waits for the work under way, and takes no more', async () => {
 });
 
 describe('an entry written ahead of an act', () => {
-  test('leaves after the act, and the member has its next time', async () => {
+  test('is removed after the act, and the member gets its next time', async () => {
     const queue = new Queue('due', scripts);
     const entries = () => redis.zrange('due', '0', '-1', 'WITHSCORES');
     const ahead = await queue.ahead('member', now + 500);
@@ -168,7 +168,7 @@ describe('an entry written ahead of an act', () => {
     expect(await entries()).toEqual([]);
   });
 
-  test('leaves the earlier time to a member that somebody else has made due since', async () => {
+  test('keeps the earlier time of a member that something else has made due since', async () => {
     const queue = new Queue('due', scripts);
     for (const [before, inMs, expected] of [
       [undefined, 80_000, 60_000],
@@ -185,7 +185,7 @@ describe('an entry written ahead of an act', () => {
     }
   });
 
-  test('comes due as its member if the process dies, and then the member is due as the work says', async () => {
+  test('comes due if the process dies, and the work then sets the next time of the member', async () => {
     const queue = open(async (member) => {
       done.push(member);
       return now + 70_000;
@@ -196,7 +196,7 @@ describe('an entry written ahead of an act', () => {
     await expect.poll(() => redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + 70_000)]);
   });
 
-  test('makes the member due after work that was taken between the writing ahead and the act, and found nothing', async () => {
+  test('makes the member due again if its work ran between the writing ahead and the act, and found nothing', async () => {
     await redis.zadd('due', now, 'member');
     const queue = new Queue('due', scripts);
     const { entry } = await queue.ahead('member', now + 500);

@@ -34,12 +34,12 @@ test('the lag is that of the slowest replica that follows', async () => {
   expect([replicas, lag]).toEqual([2, { bytes: 600, seconds: 7 }]);
 });
 
-test('a replica has no replicas of its own to tell of', async () => {
+test('a replica reports no replicas of its own', async () => {
   const { replicas, lag, takesWrites } = await figuresOf('a:1', saying({ replication: 'role:slave\r\nmaster_host:b' }));
   expect([replicas, lag, takesWrites]).toEqual([undefined, undefined, false]);
 });
 
-test('a write, a rewrite or a snapshot that failed is told, and a file that is switched off has no size', async () => {
+test('a failed write, rewrite or snapshot is reported, and a file that is switched off has no size', async () => {
   for (const name of ['aof_last_write_status', 'aof_last_bgrewrite_status', 'rdb_last_bgsave_status']) {
     const { persists } = await figuresOf(undefined, saying({ persistence: `aof_enabled:1\r\naof_current_size:77\r\n${name}:err\r\n` }));
     expect(persists).toBe(false);

@@ -46,7 +46,7 @@ test('a link that breaks fails the commands under way, refuses new ones at once,
   expect(await link.call('ECHO', ['back'])).toBe('back');
 });
 
-test('a link that is silent for 3 s with a command under way is broken and opened again', async () => {
+test('a link that is silent for 3 s with a command under way is closed and opened again', async () => {
   way.silence('commands');
   const askedAt = performance.now();
   await expect(link.call('ECHO', ['x'])).rejects.toThrow('Connection is closed.');
@@ -57,7 +57,7 @@ test('a link that is silent for 3 s with a command under way is broken and opene
   expect(await link.call('ECHO', ['x'])).toBe('x');
 });
 
-test('a link to a peer that never says anything is broken after 3 s and opened again', async () => {
+test('a link to a peer that never answers is closed after 3 s and opened again', async () => {
   way.cut('commands');
   way.restore();
   way.mute('commands');
@@ -71,7 +71,7 @@ test('a link to a peer that never says anything is broken after 3 s and opened a
   expect(await link.call('ECHO', ['back'])).toBe('back');
 });
 
-test('a connection that breaks while it is checked is no complaint, and is opened and checked again', async () => {
+test('a connection that breaks during its check causes no complaint, and is opened and checked again', async () => {
   const complaints: Error[] = [];
   await expect.poll(() => redis.status).toBe('ready');
   const asked = isUsable(redis, (error) => void complaints.push(error));

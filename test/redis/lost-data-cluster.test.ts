@@ -158,7 +158,7 @@ test('a primary whose connections broke is served again at once while another pr
   await cluster.resume(hanging);
 }, 60_000);
 
-test('a slot that begins to move while a first start writes its marks is not taken for marked', async () => {
+test('a slot that begins to move while a first start writes its marks does not count as marked', async () => {
   cluster = await startCluster();
   const log = pino({ level: 'silent' });
   const connections = openConnections({ url: cluster.url }, 0, log);

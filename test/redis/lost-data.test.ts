@@ -200,7 +200,7 @@ test('a Redis that was restored to an older state is refused, and after a restar
   await expectServed(installId, 1);
 });
 
-test('a failover to a replica that lagged by seconds is served, and what it took back is told', async () => {
+test('data is served after a failover to a replica that lagged by seconds, and the lost writes are reported', async () => {
   await serve();
   await redis.save('lagging');
   await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(200);
@@ -213,7 +213,7 @@ test('a failover to a replica that lagged by seconds is served, and what it took
   expect(fatal()).toEqual([]);
 });
 
-test('with REDIS_WAIT_REPLICAS a replica that was cut off for long is served: what it lacks was not acknowledged', async () => {
+test('with REDIS_WAIT_REPLICAS a replica that was cut off for long is served: it lacks only unacknowledged writes', async () => {
   await serve({ settings: { REDIS_WAIT_REPLICAS: '1' } });
   await redis.save('cut off');
   await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(200);
@@ -382,7 +382,7 @@ test('a service starts where DATA_DIR cannot be written, and warns', async () =>
   expect(() => memory().write('A'.repeat(22))).not.toThrow();
 });
 
-test('an id succeeds those in whose place it was accepted, and no other', () => {
+test('an id succeeds only the ids in whose place it was accepted', () => {
   const first = 'AAAAAAAAAAAAAAAAAAAAAA';
   const third = successorOf(successorOf(first));
   expect([succeeds(third, first), succeeds(first, third), succeeds(first, first), succeeds('B'.repeat(22), first)]).toEqual([

@@ -105,7 +105,7 @@ test('a call that fails in Lua or in Redis fails alone, with the error that it w
   await expect(count('list')).rejects.toThrow(/^WRONGTYPE/);
 });
 
-test('a batch runs once where Redis has lost the script', async () => {
+test('a batch runs exactly once if Redis has lost the script', async () => {
   await count('a');
   await redis.script('FLUSH');
   const answers = await Promise.all(Array.from({ length: 5 }, () => count('a')));
@@ -280,7 +280,7 @@ describe('on a Cluster', () => {
     expect(map.refreshes).toBe(map.asked.length);
   });
 
-  test('a call fails at once where a primary has been away for long, or where the slot has had none', async () => {
+  test('a call fails at once if the primary has been away for long, or if the slot has had none for long', async () => {
     map.awaySince = performance.now() - 1000;
     expect(await took(counted())).toBeLessThan(1000);
     expect(map.asked).toHaveLength(1);
@@ -288,7 +288,7 @@ describe('on a Cluster', () => {
     expect(await took(counted())).toBeLessThan(1000);
   });
 
-  test('a primary that does not answer holds 500 calls, and no more after half a second', async () => {
+  test('once a primary has not answered for half a second, at most 500 calls wait for it', async () => {
     map.answer = () => new Promise(() => {});
     const runner = new ScriptRunner(map, { now: Date.now });
     const run = (key: string): Promise<string[]> => runner.run(counting, { count: key }, { by: 1, fault: '' });

@@ -18,7 +18,7 @@ const declared = { keys: ['seatCount'], args: ['playerId', 'at'], answers: ['don
 const HEADER = '-- KEYS seat_count\n-- ARGV player_id, at\n-- Answers done(count) room_full\n';
 const BODY = `return {'done'}`;
 
-describe('a script loads where its header says the same as its declaration', () => {
+describe('a script loads if its header matches its declaration', () => {
   test.each([
     ['in Lua’s spelling', HEADER],
     ['with colons', HEADER.replaceAll(/^(-- \w+)/gm, '$1:')],
@@ -30,7 +30,7 @@ describe('a script loads where its header says the same as its declaration', () 
   });
 });
 
-describe('a script does not load where its header', () => {
+describe('a script does not load if its header', () => {
   test.each([
     ['names another key', 'KEYS seat_count', 'KEYS seats', 'KEYS "seats", its declaration "seat_count"'],
     ['names a key too many', 'KEYS seat_count', 'KEYS seat_count players', 'KEYS "seat_count players", its declaration "seat_count"'],
@@ -54,7 +54,7 @@ test.each([
     `${HEADER}-- Prelude prelude.lua\n-- Library a.lua\n`,
     'names the library a.lua, its declaration none',
   ],
-])('a script with a prelude does not load where its header %s', (_, header, complaint) => {
+])('a script with a prelude does not load if its header %s', (_, header, complaint) => {
   const prelude = lua('prelude', '');
   expect(() => defineScript({ file: nextScript(header + BODY), ...declared, prelude })).toThrow(`its header ${complaint}`);
 });

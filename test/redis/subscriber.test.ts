@@ -83,7 +83,7 @@ test('a subscriber that breaks emits close, refuses commands, and emits ready wh
   await expect.poll(() => heard).toEqual(['a 2']);
 });
 
-test('a subscriber that is silent for 3 s is broken and opened again with a command under way, and kept without', async () => {
+test('a subscriber that is silent for 3 s is closed and opened again if a command is under way, and else kept', async () => {
   await subscriber.subscribe('a');
   // Longer than the silence that breaks a link with a command under way: nothing is to happen within it.
   await sleep(3500);
@@ -104,7 +104,7 @@ class Fed extends Subscriber {
   }
 }
 
-test('a slot that moves while a channel is left answers the command with a refusal, and confuses no later command', async () => {
+test('leaving a channel whose slot moves is refused, and confuses no later command', async () => {
   const fed = new Fed(redis);
   const ended: string[] = [];
   fed.on('sunsubscribed', (channel) => ended.push(channel));

@@ -86,7 +86,7 @@ describe('REDIS_WAIT_REPLICAS', () => {
     });
   });
 
-  test('what is queued for a purchase or a move is on the replica before the act', async () => {
+  test('the queue entry of a purchase or a move is on the replica before the act', async () => {
     const scripts = new ScriptRunner(service.service.link, { now: Date.now, replicas: 1 });
     await new Queue('waits', scripts, true).ahead('member', 1);
     await whileReplicaSleeps(async () => {

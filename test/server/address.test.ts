@@ -12,7 +12,7 @@ describe('addressText', () => {
   });
 });
 
-test('an IPv6 address is counted by its /64, an IPv4 address by itself', () => {
+test('an IPv6 address is counted by its /64, an IPv4 address on its own', () => {
   expect(addressGroup('2001:db8:0:1:0:0:0:2')).toBe('2001:db8:0:1');
   expect(addressGroup('192.0.2.7')).toBe('192.0.2.7');
 });

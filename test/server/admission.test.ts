@@ -39,7 +39,7 @@ describe('Admission', () => {
       monotonic: () => 0,
     });
 
-  test('as many requests are in flight as there are places', () => {
+  test('no more requests are in flight than there are places', () => {
     const admission = admissionOf(new FakeReservations());
     expect([admission.takePlace(), admission.takePlace(), admission.takePlace()]).toEqual([true, true, false]);
     expect(admission.inFlight).toBe(2);
@@ -85,7 +85,7 @@ describe('Held', () => {
       'a',
     );
 
-  test('gives back once what was reserved', () => {
+  test('gives each reservation back once', () => {
     const reservations = new FakeReservations();
     const held = heldOf(reservations);
     expect(held.reserve('misses')).toBe(0);
@@ -95,7 +95,7 @@ describe('Held', () => {
     expect(reservations.asked).toEqual(['take misses', 'give back misses']);
   });
 
-  test('gives nothing back where the reservation was refused', async () => {
+  test('gives nothing back if the reservation was refused', async () => {
     const reservations = new FakeReservations();
     const held = heldOf(reservations);
     reservations.answer = 500;
@@ -106,7 +106,7 @@ describe('Held', () => {
     expect(reservations.asked).toEqual(['take misses', 'take misses']);
   });
 
-  test('holds a reservation from when its answer comes', async () => {
+  test('holds a reservation once its answer has come', async () => {
     const reservations = new FakeReservations();
     const held = heldOf(reservations);
     reservations.answer = Promise.resolve(0);

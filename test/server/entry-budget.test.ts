@@ -59,7 +59,7 @@ describe('the budget of ledger entries', () => {
     expect(count(await statuses(Array.from({ length: 200 }, (_, index) => workers[index % 3]!.take('a'))), 200)).toBe(50);
   });
 
-  test('never lets more through over several workers, and refuses a thousandth a worker too early at most', async () => {
+  test('never lets more through over several workers, and refuses at most a thousandth per worker too early', async () => {
     const primary = new Primary(100_000);
     const workers = [primary.worker(100_000), primary.worker(100_000), primary.worker(100_000), primary.worker(100_000)];
     let passed = 0;
@@ -88,7 +88,7 @@ describe('the budget of ledger entries', () => {
     expect(primary.questions).toBe(10);
   });
 
-  test('a process that forgets addresses gives back what is left of their bundles, a few bundles at a time', async () => {
+  test('a process that forgets addresses gives the rest of their bundles back, a few bundles at a time', async () => {
     const primary = new Primary(2000);
     const worker = primary.worker(2000);
     await worker.take('a');
@@ -110,7 +110,7 @@ describe('the budget of ledger entries', () => {
     expect(budget.take('used up')).toBe(DAY_MS / 2000);
   });
 
-  test('names the addresses that used up a hundredth of it, those with the most first, once', async () => {
+  test('reports each address that used up a hundredth of it once, those with the most entries first', async () => {
     const budget = new EntryBudget(10_000, new Primary(10_000));
     const take = (group: string, times: number) => Array.from({ length: times }, () => budget.take(group));
     take('light', 90);

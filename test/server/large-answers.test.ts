@@ -33,7 +33,7 @@ describe('an answer of more than 16 KiB', () => {
     for (let count = 0; ; count++) if ((await get('/v1/session')).status === 429) return count;
   };
 
-  test('counts as one request each 16 KiB, and one of less as one request', async () => {
+  test('counts as one request for each 16 KiB, and a smaller one as one request', async () => {
     const get = client();
     const large = await get('/docs/errors', plain);
     const extra = Math.floor(bytesOf(large) / BUDGET_BYTES);

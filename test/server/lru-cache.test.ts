@@ -10,7 +10,7 @@ test('the value that was set last is found', () => {
   expect([recent.get('a'), recent.get('b')]).toEqual([2, undefined]);
 });
 
-test('the oldest half is dropped where the capacity is passed', () => {
+test('the oldest half is dropped when the capacity is exceeded', () => {
   const recent = new LruCache<string, number>(4);
   for (const key of ['a', 'b', 'c', 'd', 'e']) recent.set(key, 1);
   expect(keysIn(recent, ['e', 'd', 'c', 'b', 'a'])).toEqual(['e', 'd', 'c']);
@@ -27,7 +27,7 @@ test('an entry that is read stays, and an entry that is not read goes', () => {
   expect(keysIn(recent, ['idle', 'other-0'])).toEqual([]);
 });
 
-test('an entry that is dropped is told, once, with its last value, and a look at it does not keep it', () => {
+test('a dropped entry is reported once, with its last value, and a peek at an entry does not keep it', () => {
   const dropped: [string, number][] = [];
   const recent = new LruCache<string, number>(4, (entries) => dropped.push(...entries));
   for (const key of ['a', 'b', 'c']) recent.set(key, 1);

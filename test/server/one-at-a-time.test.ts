@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { keptFor, oneAtATime } from '../../src/server/one-at-a-time.ts';
 
 describe('oneAtATime', () => {
-  test('all that ask during a call get its result, and the next to ask makes another', async () => {
+  test('all callers during a call get its result, and the next caller starts another', async () => {
     let calls = 0;
     const call = oneAtATime(async () => ++calls);
     expect(await Promise.all([call(), call(), call()])).toEqual([1, 1, 1]);
     expect(await call()).toBe(2);
   });
 
-  test('all that ask during a call that fails get its error, and the next to ask makes another', async () => {
+  test('all callers during a failing call get its error, and the next caller starts another', async () => {
     let calls = 0;
     const call = oneAtATime(async () => {
       if (++calls === 1) throw new Error('away');

@@ -55,7 +55,7 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
     expect((await service.get('/health')).status).toBe(200);
   });
 
-  test('closed connections make room again, for their own address alone', async () => {
+  test('closed connections make room again, but only for their own address', async () => {
     await using service = await start({ settings });
     using lines = new Lines(service);
     const opened = await openFourteen(lines, '127.0.0.2');

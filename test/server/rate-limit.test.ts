@@ -19,7 +19,7 @@ test('each address is counted by itself', () => {
   expect(limit.take('a', 0)).toBe(1000);
 });
 
-test('a request that is given back can be taken again, by its own address alone', () => {
+test('a request that is given back can be taken again, but only by its own address', () => {
   const limit = new RateLimit(2, 1000, 2);
   expect([limit.take('a', 0), limit.take('a', 0), limit.take('a', 0)]).toEqual([0, 0, 500]);
   limit.giveBack('b');
@@ -46,7 +46,7 @@ test('a flood of addresses makes the limit forget idle addresses before those th
   expect(limit.take('busy', 150_000)).toBe(100_000);
 });
 
-test('past the bound ten thousand addresses are forgotten at once, because to find them takes time', () => {
+test('past the bound ten thousand addresses are forgotten at once, because finding them takes time', () => {
   const limit = new RateLimit(1, 1000, 1);
   for (let index = 0; index < 100_000; index++) limit.take(`a${index}`, 0);
   expect(limit.size).toBe(100_000);

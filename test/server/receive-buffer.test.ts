@@ -26,7 +26,7 @@ async function withService(settings: Record<string, string>, use: (service: Chil
   }
 }
 
-test('an endless message of empty fragments holds nobody up', () =>
+test('an endless message of empty fragments does not hold up other clients', () =>
   withService({}, async ({ url, port }) => {
     const { room } = await post(url, '/v1/rooms', { installId: freshId() });
     const socket = await RawSocket.open(port, `/v1/rooms/${room.code}/live`);
@@ -45,7 +45,7 @@ test('an endless message of empty fragments holds nobody up', () =>
     socket.destroy();
   }));
 
-test('a start where perl fails warns with the reason', async () => {
+test('a start warns with the reason if perl fails', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-perl-'));
   writeFileSync(join(folder, 'perl'), '#!/bin/sh\necho no sockets >&2\nexit 1\n', { mode: 0o755 });
   await withService({ PATH: `${folder}:${process.env['PATH']}` }, async (service) => {
@@ -78,7 +78,7 @@ test('connections that opened before the bound was set get it too', async () => 
   server.close();
 });
 
-test('connections that close while others get the bound make no trouble', async () => {
+test('connections that close while others get the bound cause no error', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-perl-'));
   // The second child has the first connections. It ends once the last ones are closed.
   const wait = 'while [ $(wc -l < calls) -eq 2 ] && [ ! -e closed ]; do sleep 0.05; done';
@@ -104,6 +104,6 @@ test('connections that close while others get the bound make no trouble', async 
   rmSync(folder, { recursive: true });
 });
 
-test('a port on which this process does not listen is told as the reason', async () => {
+test('the reason names a port on which this process does not listen', async () => {
   expect(await boundReceiveBuffer(1)).toBe('found no socket that listens on port 1');
 });

@@ -55,7 +55,7 @@ describe('OwnReservations', () => {
       return { guess, right, wrong, answered, turn: () => sleep(0) };
     }
 
-    test('a guess waits while all that is left is reserved for guesses under way', () => {
+    test('a guess waits while all remaining misses are reserved for guesses under way', () => {
       const { guess } = guesses(2);
       expect([guess('1'), guess('2'), guess('3')]).toEqual(['passes', 'passes', 'waits']);
     });
@@ -82,7 +82,7 @@ describe('OwnReservations', () => {
       expect(answered).toEqual(['3']);
     });
 
-    test('once every guess was wrong, all that wait are told when to come back', async () => {
+    test('once every guess was wrong, all waiting ones are told when to come back', async () => {
       const { guess, wrong, answered, turn } = guesses(2);
       expect([guess('1'), guess('2'), guess('3'), guess('4')]).toEqual(['passes', 'passes', 'waits', 'waits']);
       wrong();

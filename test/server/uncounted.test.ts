@@ -37,7 +37,7 @@ describe('RATE_LIMIT_UNCOUNTED_PER_SECOND', () => {
     expect((await service.get('/health')).status).toBe(200);
   });
 
-  test('an address that does too much of it opens no further connection, and can again later', async () => {
+  test('an address past the limit cannot open further connections, and can again later', async () => {
     await using service = await start({ settings });
     using lines = new Lines(service);
     await answeredOf(service, request('GET /health'));

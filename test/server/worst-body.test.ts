@@ -225,7 +225,7 @@ describe('a grant to many', { timeout: 300_000 }, () => {
   const accounts = Array.from({ length: 1000 }, (_, index) => `many-${index}`.padEnd(22, '-'));
   const bodyOf = (entries: string, key = 'many'): string => `{"key":"${key}","reason":"test","entries":[${entries}]}`;
 
-  test('has a longer body read, whose parts cost what they weigh', async () => {
+  test('may have a longer body, which costs in proportion to its size', async () => {
     const headers = { authorization: `Bearer ${await makeKey('admin')}` };
     const fields = Array.from({ length: 10_000 }, (_, index) => `"f${index}":1`).join(',');
     const bodies: [name: string, body: string][] = [
@@ -336,7 +336,7 @@ describe('an act in the fullest room costs a millisecond of CPU at most', { time
     expect(await over(/merge|private/.test(name) ? MERGES : 'the fullest room', cases)).toEqual([]);
   });
 
-  test('a merge that gives too much is refused', async () => {
+  test('a merge with too large a result is refused', async () => {
     const patch = Object.fromEntries(Array.from({ length: 1500 }, (_, index) => [`n${index}`, 1]));
     const refused = act('a merge that gives too much', 'state', { installId: host, merge: patch });
     expect(await client.ask(refused.request)).toBe(400);

@@ -84,7 +84,7 @@ describe('a banned account', () => {
     expect((await grant()).body.balanceAfterCoins).toBe(5);
   });
 
-  test('signs out with 200, and what it signed out has ended when the ban ends', async () => {
+  test('signs out with 200, and the signed-out sessions stay ended after the ban', async () => {
     const installId = freshId();
     const sessions = await Promise.all(Array.from({ length: 4 }, () => signIn(service, installId)));
     const isOpen = async (cookies: string) => (await service.get('/v1/session', { cookies })).body.authenticated;
@@ -142,7 +142,7 @@ describe('a banned account', () => {
     });
   });
 
-  test('as a guest cannot move into a store account, and a ban of a moved guest is one of its account', async () => {
+  test('cannot move into a store account as a guest, and a ban of a moved guest bans its account', async () => {
     const [subject, installId] = [freshId('subject'), freshId()];
     await credit(installId, 'a');
     await banned(accountIdOf(installId));
@@ -155,7 +155,7 @@ describe('a banned account', () => {
     expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(5);
   });
 
-  test('that was deleted is not banned, and a guest without a record can be', async () => {
+  test('may be a guest without a record, but a deleted account cannot be banned', async () => {
     const [gone, unseen] = [freshId(), freshId()];
     const { confirm } = (await service.post('/v1/account/delete', { installId: gone })).body;
     await service.post('/v1/account/delete', { installId: gone, confirm });

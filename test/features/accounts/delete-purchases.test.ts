@@ -103,7 +103,7 @@ test("a purchase that the account's list lacks is released at its next check, or
   expect((await shop.record(tokens[1]!)).owner).toBe(accountIdOf(next));
 });
 
-test('of a purchase that another one replaced a mark stays, without owner and token, and the token gives no access', async () => {
+test('a replaced purchase leaves a mark without owner and token, and its token gives no access', async () => {
   const [installId, next] = [freshId(), freshId()];
   const [old, unknown] = [shop.sold('ACTIVE', shop.service.now() + DAY), freshId('token')];
   await shop.buy(installId, old);

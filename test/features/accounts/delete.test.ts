@@ -52,7 +52,7 @@ async function settled(accountId: string): Promise<void> {
 }
 
 describe('POST /v1/account/delete by a guest', () => {
-  test('the first call deletes nothing, and tells what goes', async () => {
+  test('the first call deletes nothing, and answers what would be deleted', async () => {
     const installId = freshId();
     await credit(installId, 110, 'a');
     const { status, body } = await request({ installId });
@@ -71,7 +71,7 @@ describe('POST /v1/account/delete by a guest', () => {
     expect((await credit(installId, 1, 'b')).status).toBe(200);
   });
 
-  test('the second call closes the account for its installId, its sessions and its keys, and leaves a tombstone alone', async () => {
+  test('the second call closes the account for its installId, its sessions and its keys, and leaves only a tombstone', async () => {
     const installId = freshId();
     const accountId = accountIdOf(installId);
     const [cookies, bearer] = [await signIn(service, installId), await tokenFor(service, installId)];
@@ -371,7 +371,7 @@ describe('a deletion at the same time as other requests', () => {
   });
 });
 
-test('the entry in the queue is on as many replicas as the mark', async () => {
+test('the queue entry is on as many replicas as the mark', async () => {
   const scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
   const durable = new Map<string, boolean>();
   const { run } = scripts;

@@ -96,7 +96,7 @@ test('the audit names a member of the queue that is due too late', async () => {
   await redis.zrem(DELETIONS_DUE, 'nobody');
 });
 
-test('guests of a deleted account that go on for themselves are drift', async () => {
+test('guests of a deleted account that still act on their own are drift', async () => {
   const [subject, installId] = [freshId('subject'), freshId()];
   await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
   await signInToStore(service, subject, { installId });

@@ -160,7 +160,7 @@ describe('GET /v1/account/export', () => {
     expect(await shown()).toEqual([[5, undefined]]);
   });
 
-  test('has the seats of guests that moved in, and none that was left or whose room is gone', async () => {
+  test('has the seats of guests that moved in, but no seat that was left or whose room is gone', async () => {
     const [subject, ...guests] = [freshId('subject'), ...Array.from({ length: 7 }, () => freshId())];
     const rooms = await Promise.all(guests.map(() => open(service)));
     for (const [index, { act }] of rooms.entries()) await act('join', guests[index]!);
@@ -245,7 +245,7 @@ describe('GET /v1/account/export', () => {
     expect((await ask(installId)).status).toBe(200);
   });
 
-  test('a session that has ended keeps nobody from a page', async () => {
+  test('a session that has ended does not keep others from a page', async () => {
     const installId = freshId();
     const { sessionToken: bearer } = (await service.post('/v1/login', { installId, session: 'token' })).body;
     await service.post('/v1/logout', {}, { bearer });
@@ -337,7 +337,7 @@ describe('GET /v1/account/export', () => {
     expect([body.accountId, body.entries.map(({ key }: { key: string }) => key)]).toEqual([accountIdOf(other), ['other']]);
   });
 
-  test('nobody named is 401, and a guest that moved signs in with the store', async () => {
+  test('a request that names nobody is 401, and a guest that moved has to sign in with the store', async () => {
     const [subject, installId] = [freshId('subject'), freshId()];
     expect((await service.get('/v1/account/export')).body.error.code).toBe('identity_required');
     await credit(installId, 'a');

@@ -15,7 +15,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const balanceOf = async (installId: string): Promise<number> => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
 
 describe('adjustBalance', () => {
-  test('adds and removes coins, and tells the account whose ledger has the entry', async () => {
+  test('adds and removes coins, and returns the account whose ledger has the entry', async () => {
     const who = { installId: freshId() };
     const accountId = accountIdOf(who.installId);
     expect(await origin.adjust(who, 50, 'a')).toEqual({ accountId, balanceAfterCoins: 50 });

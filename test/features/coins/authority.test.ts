@@ -85,7 +85,7 @@ describe('with COIN_AUTHORITY=server', () => {
     }
   });
 
-  test('a guest’s grants are followed into its store account, and a client’s key stays its own', async () => {
+  test('grants to a moved guest reach its store account, and the key of a client’s credit is refused for a grant', async () => {
     const { token } = await makeServerKey(closed, ['coins']);
     const installId = freshId();
     await open.post('/v1/coins/credit', { installId, coins: 10, key: 'client' });
@@ -127,7 +127,7 @@ describe('with COIN_AUTHORITY=server', () => {
     expect(await origin.linesOf(banned)).toHaveLength(1);
   });
 
-  test('a refused credit asks Redis nothing', async () => {
+  test('a refused credit sends Redis nothing', async () => {
     await using redis = await startRedis();
     await using own = await start({ redis: redis.location, settings: { COIN_AUTHORITY: 'server' } });
     const cookies = await signIn(own, freshId());
@@ -139,7 +139,7 @@ describe('with COIN_AUTHORITY=server', () => {
 });
 
 describe('who can mint coins', () => {
-  test('stands in the answer of /ready and in one line of the log at the start', async () => {
+  test('is in the answer of /ready and in one line of the log at the start', async () => {
     const line = 'server: only server keys with the scope coins, and operators, can mint coins';
     expect((await closed.get('/ready')).body.coinAuthority).toBe(line);
     const said = logLines.map((text) => JSON.parse(text) as { msg: string }).filter(({ msg }) => msg.includes('mint'));

@@ -66,7 +66,7 @@ test('an account with 10^12 coins gets no more, and the key stays unused', async
 });
 
 describe('an account that may not act', () => {
-  test('is paid what it bought while it is banned, and no prize', async () => {
+  test('gets the coins that it bought while it is banned, but no prize', async () => {
     const installId = freshId();
     const accountId = accountIdOf(installId);
     await book(installId, prize(3, 'pebble-drop', 'before'));
@@ -77,7 +77,7 @@ describe('an account that may not act', () => {
     expect(await book(installId, prize(3, 'pebble-drop', 'before'))).toMatchObject({ word: 'replayed', coins: 3 });
   });
 
-  test('gets nothing and comes into being by nothing once it is deleted', async () => {
+  test('gets nothing and is not created again once it is deleted', async () => {
     const installId = freshId();
     const accountId = accountIdOf(installId);
     await book(installId, topup(5, 'google', 'a'));
@@ -102,7 +102,7 @@ describe('a guest that moved into a store account', () => {
     expect(await book(installId, topup(2, 'google', 'new'))).toMatchObject({ word: 'done', accountId, balanceAfter: entries + 2 });
   });
 
-  test('has each booking once where the bookings arrive twice while it moves', async () => {
+  test('has each booking once if the bookings arrive twice while it moves', async () => {
     const [installId, subject] = [freshId(), freshId('subject')];
     await book(installId, topup(1, 'google', 'first'));
     // A request of the frozen guest finishes its move.
@@ -123,7 +123,7 @@ describe('a guest that moved into a store account', () => {
     expect(first).toMatchObject({ word: 'replayed', balance: booked + 1 });
   });
 
-  test('is booked where it is once a move that died has been finished', async () => {
+  test('gets a booking in the right account once an interrupted move has been finished', async () => {
     const installId = freshId();
     await book(installId, topup(1, 'google', 'a'));
     const [guestId, { body }] = [accountIdOf(installId), await signInToStore(service, freshId('subject'))];
@@ -135,7 +135,7 @@ describe('a guest that moved into a store account', () => {
   });
 });
 
-test('no caller can send a key of the service, and keys that differ in the dot are others', async () => {
+test('no caller can send a key of the service, and keys that differ in the dot are different keys', async () => {
   const installId = freshId();
   for (const [key, status] of [
     ['prize·pebble-drop·a', 400],

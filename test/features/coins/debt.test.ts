@@ -57,7 +57,7 @@ test('a debit is refused for as long as there is a debt, and its key stays unuse
   expect(await debit(installId, 1, 'cap')).toEqual({ ok: true, balanceAfterCoins: 0 });
 });
 
-test('a replay tells the balance of then and what is owed now', async () => {
+test('a replay answers the balance after the operation and the present debt', async () => {
   const installId = await inDebt();
   expect(await debit(installId, 30, 'hat')).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 0, debtCoins: 30 });
   await credit(installId, 10, 'one');
@@ -66,7 +66,7 @@ test('a replay tells the balance of then and what is owed now', async () => {
   expect(await book(installId, 'refund', -50, 'a')).toMatchObject({ word: 'replayed', coins: -50, balanceAfter: -30, balance: 5 });
 });
 
-test('the history, the export and the offer of a deletion show it', async () => {
+test('the history, the export and the offer of a deletion show the debt', async () => {
   const installId = await inDebt();
   const cookies = await signIn(service, installId);
   const [newest, ...others] = await historyOf(service, cookies, 1);
@@ -86,7 +86,7 @@ test('50 refunds at once take each purchase back once', async () => {
   expect(await balanceOf(installId)).toEqual({ ok: true, balanceCoins: 0, debtCoins: 25 });
 });
 
-test('with REFUNDS=floor a refund takes what is there, and its key counts where it takes nothing', async () => {
+test('with REFUNDS=floor a refund takes the coins that are left, and uses its key up even if it takes none', async () => {
   const floor = await withOrigin(service, { REFUNDS: 'floor' });
   const installId = freshId();
   await book(installId, 'topup', 30, 'a', floor);
@@ -123,7 +123,7 @@ describe('a debt at a move', () => {
     expect(spent.body).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 0, debtCoins: 10 });
   });
 
-  test('of the account is paid by what a guest brings', async () => {
+  test('of the account is paid by the coins of a guest', async () => {
     const installId = await inDebt();
     const subject = freshId('subject');
     await signInToStore(service, subject, { installId });
@@ -136,7 +136,7 @@ describe('a debt at a move', () => {
   });
 });
 
-test('an operator forgives a debt by an adjustment, and makes none', async () => {
+test('an operator can forgive a debt by an adjustment, but cannot make one', async () => {
   const installId = await inDebt();
   const accountId = accountIdOf(installId);
   expect(await origin.adjust({ installId }, -1, 'less')).toMatchObject({ code: 'insufficient_coins', balanceCoins: 0, debtCoins: 30 });
@@ -155,7 +155,7 @@ test('retention deletes the entries of a debt with their keys, and the debt stay
   expect(await balanceOf(installId)).toMatchObject({ debtCoins: 28 });
 });
 
-test('the audit finds nothing wrong with debts, and tells their sum', async () => {
+test('the audit finds nothing wrong with debts, and reports their sum', async () => {
   await inDebt();
   const { findings, counts } = await audited(own.location);
   expect(findings).toEqual([]);

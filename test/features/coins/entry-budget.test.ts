@@ -57,7 +57,7 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
     expect((await player().operate('credit', 1, 'a')).status).toBe(200);
   });
 
-  test('a personal best counts as an entry, and a score that is none counts for nothing', async () => {
+  test('a personal best counts as an entry, and any other score does not', async () => {
     const { installId, from, operate } = player();
     const submit = (score: number) =>
       service.post(
@@ -72,7 +72,7 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
     expect([(await operate('credit', 1, 'c')).status, (await submit(4)).status]).toEqual([429, 429]);
   });
 
-  test('a refused operation uses nothing up, and passes after the time that it was told', async () => {
+  test('a refused operation uses nothing up, and passes after the time that the refusal names', async () => {
     const { operate } = player();
     const replies = await all(2 * BUDGET, (index) => operate('credit', 1, `k${index}`));
     expect([count(replies, 200), count(replies, 429)]).toEqual([BUDGET, BUDGET]);
@@ -84,7 +84,7 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
     expect((await operate('credit', 1, 'one more')).status).toBe(429);
   });
 
-  test('replays and refusals take nothing of it, and need an entry that is left while they run', async () => {
+  test('replays and refusals use nothing up, but need an unused entry while they run', async () => {
     const { operate } = player();
     expect((await operate('credit', 1, 'a')).status).toBe(200);
     for (let times = 0; times < BUDGET; times++) {
@@ -111,7 +111,7 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
     expect((await operate('credit', 1, 'late')).status).toBe(429);
   });
 
-  test('what an address wrote is in Redis once the service has drained', async () => {
+  test('the number of entries of an address is in Redis once the service has drained', async () => {
     const from = `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
     let day: string;
     {
@@ -133,7 +133,7 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
   test.each([
     ['LEDGER_ENTRIES_PER_DAY=0', { LEDGER_ENTRIES_PER_DAY: '0' }],
     ['RATE_LIMIT=off', { RATE_LIMIT: 'off' }],
-  ])('with %s there is none', async (_, more) => {
+  ])('with %s there is no budget', async (_, more) => {
     await using other = await start({ settings: { ...settings, ...more } });
     const installId = freshId();
     for (let index = 0; index < 3 * BUDGET; index++)

@@ -56,7 +56,7 @@ test('the service writes the same secret again when Redis has lost it', async ()
   await expect.poll(() => service.service.redis.get(KEY_SECRET)).toBe(secret);
 });
 
-test('a service makes no other secret for data that has lost its own', async () => {
+test('a service makes no new secret for data that has lost its secret', async () => {
   await using own = await startRedis();
   const installId = freshId();
   let secret: string | null;

@@ -29,7 +29,7 @@ describe('GET /v1/events', () => {
     expect(new Set(found.map(({ id }) => id)).size).toBe(3);
   });
 
-  test('reading on by cursors of one event each gives the same events, and types leave others out', async () => {
+  test('reading one event per cursor gives the same events, and `types` leaves others out', async () => {
     const { cursor } = events;
     const installId = freshId();
     const mine = [accountIdOf(installId)];

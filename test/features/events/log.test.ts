@@ -47,7 +47,7 @@ test('the events of a deleted account lose their data for readers at once, and t
   expect(log.filter((entry) => entry.includes(accountIdOf(installId))).map((entry) => entry.split(' ').length)).toEqual([4, 4, 4]);
 });
 
-test('a relay that died before its outbox lost what the log has appends nothing twice', async () => {
+test('a relay that died before it removed logged events from the outbox appends nothing twice', async () => {
   const installId = freshId();
   await credit(installId);
   await events.of([accountIdOf(installId)], 2);
@@ -59,7 +59,7 @@ test('a relay that died before its outbox lost what the log has appends nothing 
   expect(await own.redis.hget(eventKeys.state, 'next')).toBe(state['next']);
 });
 
-test('a long line of events is read by pages without a gap, across the chunks of the log', async () => {
+test('many events are read by pages without a gap, across the chunks of the log', async () => {
   const installId = freshId();
   const before = events.cursor;
   // The chunk is nearly full.
@@ -80,7 +80,7 @@ test('a long line of events is read by pages without a gap, across the chunks of
   expect(numbers).toEqual(whole.map(({ number }) => number));
 });
 
-test('where Redis’s data was restored, a cursor from before reads on with the first event after it', async () => {
+test('after a restore of Redis’s data an older cursor reads on with the first event after it', async () => {
   const { cursor } = events;
   // The log as a backup has it, with another id of the data: events that the cursor has passed are gone.
   const kept = Number.parseInt(cursor, 36) - 100;
@@ -95,7 +95,7 @@ test('where Redis’s data was restored, a cursor from before reads on with the 
   expect(Number.parseInt(events.cursor, 36)).toBeGreaterThan(MOST_AHEAD);
 });
 
-test('the log is read backwards over its gaps, a bounded part of it at a time, and events of deleted accounts have no words', async () => {
+test('the log is read backwards over its gaps, a bounded part of it at a time, and events of deleted accounts have no data', async () => {
   using operated = openParts(service);
   const { events: log } = operated.parts;
   const [accountId, other] = [accountIdOf(freshId()), accountIdOf(freshId())];

@@ -7,20 +7,20 @@ const filesWith = (pattern: RegExp): string[] => scripts.filter(([, text]) => pa
 
 // An event is written by the script of its change. A new script of such a change has to tell it too.
 
-test('each script that begins an account tells account.created', () => {
+test('each script that creates an account emits account.created', () => {
   const beginning = filesWith(/'HSET(?:NX)?', account, 'createdAt'/);
   expect(beginning).toContain('accounts/open-account-library.lua');
   expect(beginning.toSorted()).toEqual(filesWith(/tell_event\([^\n]*, 'n', ''\)/).toSorted());
 });
 
-test('one function appends to ledgers, and it tells coins.changed', () => {
+test('one function appends to ledgers, and it emits coins.changed', () => {
   expect(filesWith(/'[RL]PUSH', (?:ledger|guests|\w*\.\. ':ledger')/)).toEqual(['features/coins/ledger.lua']);
   const [, text] = scripts.find(([file]) => file === 'features/coins/ledger.lua')!;
   expect(text.match(/'RPUSH', ledger/g)).toHaveLength(1);
   expect(/\nlocal function append\([\s\S]*?\nend\n/.exec(text)![0]).toContain('if emits and not is_guests then tell_entry(');
 });
 
-test('each script that writes the purchase lines or the report of a subscription tells subscription.changed', () => {
+test('each script that writes the purchase lines or the report of a subscription emits subscription.changed', () => {
   const writing = filesWith(/write_lines\(|join_lines\(held|'reportedSubscribed', subscribed/).filter((file) => !/-lines\.lua$/.test(file));
   expect(writing.toSorted()).toEqual([
     'features/store/move/accept.lua',

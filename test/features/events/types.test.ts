@@ -21,7 +21,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const credit = (installId: string, coins: number, key = freshId()) => service.post('/v1/coins/credit', { installId, coins, key });
 
-test('an account begins with account.created, however its first write came', async () => {
+test('an account begins with account.created, whatever its first write is', async () => {
   const [byCoins, byName, byProof] = [freshId(), freshId(), freshId()];
   await credit(byCoins, 5);
   await service.post('/v1/account/resolve', { installId: byName });
@@ -35,7 +35,7 @@ test('an account begins with account.created, however its first write came', asy
   ]);
 });
 
-test('account.created comes once by each of the rarer ways into being', async () => {
+test('each of the rarer ways to create an account emits account.created once', async () => {
   const { token: grants } = await makeServerKey(service, ['coins']);
   const { token } = (await service.post('/v1/pair/new', {})).body;
   const subscribed = await issue(service, { kind: 'subscription' });
@@ -72,7 +72,7 @@ test('account.created comes once by each of the rarer ways into being', async ()
   expect(Object.fromEntries(counts)).toEqual(Object.fromEntries([...accounts.keys()].map((name) => [name, [1]])));
 });
 
-test('a purchase tells its grant and its refund beside the entries of the ledger', async () => {
+test('a purchase has events for its grant and its refund besides those of the ledger entries', async () => {
   const installId = freshId();
   const { purchaseToken } = (await service.post('/sandbox/issue', { kind: 'purchase' })).body;
   const { purchaseId } = (await service.post('/v1/purchases', { installId, store: 'google', purchaseToken })).body.purchase;
@@ -89,7 +89,7 @@ test('a purchase tells its grant and its refund beside the entries of the ledger
   ]);
 });
 
-test('a subscription tells its state when it changes, and nothing when it is the same', async () => {
+test('a subscription has an event when its state changes, and none when it stays the same', async () => {
   const installId = freshId();
   const { purchaseToken } = (await service.post('/sandbox/issue', { kind: 'subscription' })).body;
   const { body } = await service.post('/v1/subscription/purchase', { installId, purchaseToken });
@@ -103,7 +103,7 @@ test('a subscription tells its state when it changes, and nothing when it is the
   ]);
 });
 
-test('a report tells what it changes: nothing if it says what was so, or where the store has said something', async () => {
+test('a report has an event only if it changes the state: not if it repeats it, nor if the store has a purchase', async () => {
   const [installId, bought] = [freshId(), freshId()];
   const report = (of: string, subscribed: boolean) => service.post('/v1/subscription/report', { installId: of, subscribed });
   for (const subscribed of [false, true, true, false]) await report(installId, subscribed);
@@ -117,7 +117,7 @@ test('a report tells what it changes: nothing if it says what was so, or where t
   expect(of(bought)).toEqual(['account.created', 'active', 'coins.changed']);
 });
 
-test('events of both accounts tell of a subscription that a guest brings, and of one that an operator moves', async () => {
+test('both accounts have events for a subscription that a guest brings, and for one that an operator moves', async () => {
   const [guest, installId] = [freshId(), freshId()];
   const { purchaseToken } = await issue(service, { kind: 'subscription' });
   const { productId, expiresAt } = (await service.post('/v1/subscription/purchase', { installId: guest, purchaseToken })).body;
@@ -139,7 +139,7 @@ test('events of both accounts tell of a subscription that a guest brings, and of
   expect(of(to).at(-1)).toBe(`subscription.changed 3 ${active}`);
 });
 
-test('a move tells the guest’s arrival, and the merge of both ledgers; the guest’s entry may come later', async () => {
+test('a move has events for the guest’s arrival and the merge of both ledgers; the guest’s entry may come later', async () => {
   const installId = freshId();
   await credit(installId, 30);
   const { accountId } = (await signInToStore(service, freshId('user'), { installId })).body;
@@ -177,7 +177,7 @@ test('a claimed pairing names the pairing by the id that its website got, and no
   expect(JSON.stringify(found)).not.toContain(token);
 });
 
-test('a ban tells its end and not its reason, and a deletion is the last event', async () => {
+test('the event of a ban has its end and not its reason, and a deletion is the last event', async () => {
   const installId = freshId();
   const accountId = accountIdOf(installId);
   await credit(installId, 1);

@@ -178,7 +178,7 @@ describe('GET /metrics', () => {
     await expect.poll(deleted).toBe(3);
   });
 
-  test('tells the versions, the start and whether Redis is there', async () => {
+  test('shows the versions, the start and whether Redis can be reached', async () => {
     const found = await samples();
     const info = [...found].filter(([name]) => name.startsWith('coinop_build_info'));
     expect(info).toEqual([[expect.stringContaining(`node="${process.versions.node}"`), 1]]);

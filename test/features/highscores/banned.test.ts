@@ -201,7 +201,7 @@ test('a ban that ends while another process still hides its entries leaves none 
   expect(await top(game)).toEqual(['1 A 30']);
 });
 
-test('a guest that arrives in an account while that is banned brings no entry to see', async () => {
+test('a guest that moves into a banned account brings no visible entry', async () => {
   const { game, installs } = await board({ A: 30, B: 20 });
   const { accountId } = (await signInToStore(service, freshId('subject'))).body;
   const slow = pausing('highscores/move-entry');

@@ -104,7 +104,7 @@ test('a submission knows the version of the cached list, and shows that list if 
   expect(await found()).toBe(answerOf('newer'));
 });
 
-test('a submission knows no version in the other order', async () => {
+test('a submission knows no version of a list in the other order', async () => {
   await pendingRead().arrives(older);
   expect(boards.call('g', 'asc').known).toBe('');
 });
@@ -186,7 +186,7 @@ async function changedElsewhere(game: string, publisher = 'another-process'): Pr
   other.disconnect();
 }
 
-test('a change on another process removes the cached board, an own one does not', async () => {
+test('a change on another process removes the cached board, a change on this one does not', async () => {
   await pendingRead().arrives(older);
   await changedElsewhere('g', boards.publisher);
   expect(await found()).toBe(answerOf('older'));
@@ -255,7 +255,7 @@ test('a board that was used once is not subscribed to, and not cached', async ()
   expect([boards.hears(game), await listeners(game)]).toEqual([false, 0]);
 });
 
-test('what was asked for before the subscription was confirmed is neither joined nor cached', async () => {
+test('a read that began before the subscription was confirmed is neither joined nor cached', async () => {
   const game = `early-${Math.random()}`;
   boards.call(game, 'desc');
   const read = pendingRead(game);
@@ -269,7 +269,7 @@ test('what was asked for before the subscription was confirmed is neither joined
   expect(boards.find(game)).toBeDefined();
 });
 
-test('a board that others push out of the cache is subscribed to no longer, and is when it is used again', async () => {
+test('a board that others push out of the cache is unsubscribed from, and subscribed to when it is used again', async () => {
   const game = `pushed-${Math.random()}`;
   await listenTo(game);
   expect(await listeners(game)).toBe(1);

@@ -39,7 +39,7 @@ test.concurrent('a score below the top ten sends nothing, and a new name in it s
   await watcher.close();
 });
 
-test.concurrent('of changes that come faster, each watcher gets the latest, at most two a second', async () => {
+test.concurrent('of faster changes each watcher gets the latest, at most twice a second', async () => {
   const game = freshGame();
   const watchers = await Promise.all(Array.from({ length: 100 }, (_, index) => watch(game, index % 2 === 0 ? service : other)));
   const installId = freshId();
@@ -56,7 +56,7 @@ test.concurrent('of changes that come faster, each watcher gets the latest, at m
   await Promise.all(watchers.map((watcher) => watcher.close()));
 });
 
-test('a game that is no id is invalid_request', async () => {
+test('a game that is not a valid id is invalid_request', async () => {
   const reply = await fetch(`${service.url}/v1/highscores/${'x'.repeat(200)}/live`);
   expect(reply.status).toBe(400);
 });

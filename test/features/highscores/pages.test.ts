@@ -204,7 +204,7 @@ describe('GET /v1/highscores/{game}/around', () => {
     expect(body.entries).toHaveLength(21);
   });
 
-  test('without a score you is null, on a board of others and on none', async () => {
+  test('without a score `you` is null, on a board of others and on an empty one', async () => {
     const board = await new Board().fill(3);
     for (const game of [board.game, freshGame()])
       expect((await service.get(`/v1/highscores/${game}/around?installId=${freshId()}`)).body).toEqual({
@@ -277,14 +277,14 @@ describe('GET /v1/highscores/{game} with a caller', () => {
     expect((await service.get(`/v1/highscores/${board.game}`, { cookies })).body.you).toEqual(body.top[0]);
   });
 
-  test('has you null without a score, and no you without a caller', async () => {
+  test('has `you` null without a score, and no `you` without a caller', async () => {
     const board = await new Board().fill(2);
     expect((await service.get(`/v1/highscores/${board.game}?installId=${freshId()}`)).body.you).toBe(null);
     expect((await service.get(`/v1/highscores/${board.game}`)).body).not.toHaveProperty('you');
     expect((await service.get(`/v1/highscores/${freshGame()}?installId=${freshId()}`)).body).toMatchObject({ top: [], you: null });
   });
 
-  test('takes a bearer that is not valid for no caller', async () => {
+  test('treats an invalid bearer as no caller', async () => {
     const board = await new Board().fill(2);
     const { status, body } = await service.get(`/v1/highscores/${board.game}`, { bearer: 'not.a.token' });
     expect([status, body.top.length]).toEqual([200, 2]);

@@ -167,7 +167,7 @@ describe('the season of a score', () => {
     expect((await today.get(`/v1/highscores/daily-quiet?season=${dayIn(0)}`)).body).toMatchObject({ top: [], season: { id: dayIn(0) } });
   });
 
-  test('a game without seasons says nothing of one', async () => {
+  test('the answer of a game without seasons names none', async () => {
     const installId = freshId();
     expect(Object.keys((await submit(today, 'free', 3, installId)).body)).toEqual(['ok', 'rank', 'best', 'personalBest', 'top']);
     expect(Object.keys((await today.get('/v1/highscores/free')).body)).toEqual(['ok', 'game', 'top']);
@@ -272,7 +272,7 @@ describe('prizes', () => {
     expect([await balanceOf(today, low), await balanceOf(today, high)]).toEqual([50, 500]);
   });
 
-  test('wait for payAfterSeconds, in which an operator takes a cheater off', async () => {
+  test('wait for payAfterSeconds, in which an operator can remove a cheater', async () => {
     const game = 'late';
     const [cheater, honest] = [freshId(), freshId()];
     await submit(today, game, 1000, cheater);
@@ -294,7 +294,7 @@ describe('prizes', () => {
     expect(refused).toMatchObject({ code: 'entry_not_found' });
   });
 
-  test('stand, though an operator began to take the entry off before the season was closed', async () => {
+  test('stay, even if an operator began to remove the entry before the season was closed', async () => {
     const game = 'daily-asked';
     const winner = freshId();
     await submit(today, game, 9, winner);
@@ -329,7 +329,7 @@ describe('prizes', () => {
     expect(await redis.redis.keys(`{board:${game}}:season:${dayIn(0)}*`)).toEqual([]);
   });
 
-  test('stand as they were when the season was closed, whatever leaves the board while they are noted', async () => {
+  test('stay as they were when the season was closed, whatever leaves the board while they are recorded', async () => {
     const game = 'daily-noted';
     const [first, second, third, fourth] = [freshId(), freshId(), freshId(), freshId()];
     for (const [score, installId] of [
@@ -406,7 +406,7 @@ describe('prizes', () => {
 });
 
 describe('the queue of seasons', () => {
-  test('keeps one whose first score is on its way, though the clock of a process is past its end', async () => {
+  test('keeps a season whose first score is on its way, even if the clock of a process is past its end', async () => {
     const game = 'daily-queued';
     const scripts = new ScriptRunner(today.service.connections.scripts, { now: Date.now });
     // The process that submits has put the season into the queue. Another one, whose clock is ahead, takes it before the score arrives.

@@ -111,7 +111,7 @@ describe('a player who was renamed', () => {
     await eventually(async () => (await namesOn(game)).join() === 'Player 10');
   });
 
-  test('needs a name that may be one, and an account', async () => {
+  test('needs a valid name and an account', async () => {
     const { accountId } = { accountId: accountIdOf(freshId()) };
     for (const name of ['', 'x'.repeat(25), 'a\u202eb'])
       expect((await change(`${accountId}/rename`, { name })).body.error).toMatchObject({ code: 'invalid_request', field: 'name' });

@@ -22,7 +22,7 @@ const OWN = { ...CLAIMED, claimedBy: {} };
 const HANDED = { ...OWN, sessionToken: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]{43}$/) };
 
 describe('POST /v1/pair/new with session: token', () => {
-  test('answers with a secret of 192 bits beside what it answers otherwise, and sets no cookie', async () => {
+  test('answers with a secret of 192 bits besides the usual fields, and sets no cookie', async () => {
     const { status, body, setCookies, headers } = await open();
     expect([status, setCookies, headers.get('cache-control')]).toEqual([200, [], 'no-store']);
     expect(body).toEqual({
@@ -44,7 +44,7 @@ describe('POST /v1/pair/new with session: token', () => {
     expect((await open({ session: 'token' }, { cookies })).setCookies).toEqual([]);
   });
 
-  test('gives no secret where the cookie holds it', async () => {
+  test('gives no secret if the cookie holds it', async () => {
     for (const body of [{}, { session: 'cookie' }]) {
       const opened = await open(body);
       expect([opened.body.secret, opened.setCookies.length]).toEqual([undefined, 1]);
@@ -119,7 +119,7 @@ describe('GET /v1/pair/status with x-pair-secret', () => {
     expect([body, setCookies]).toEqual([HANDED, []]);
   });
 
-  test('counts as the cookie where the pairing was opened with one', async () => {
+  test('counts as the cookie if the pairing was opened with one', async () => {
     const opened = await open({});
     const secret = opened.cookies[0]!.slice('svc_pair='.length);
     await claim(opened.body.token);

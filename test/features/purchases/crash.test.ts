@@ -201,7 +201,7 @@ test('many processes that show, look and refund at once book what the books of t
   expect(sum(await coinsOf(installId))).toBe(books.keptCoins(token));
 });
 
-test('a store that refuses to be told of a grant is told again until it accepts', async () => {
+test('the service tells a store of a grant again until the store accepts that', async () => {
   const installId = freshId();
   const token = books.sell();
   books.takesFinish = false;
@@ -236,7 +236,7 @@ test('the record of a purchase of a deleted account keeps the token until the st
   expect(await process().purchases.look(purchaseId)).toBeUndefined();
 });
 
-test('looks that failed are forgotten once the store answers', async () => {
+test('failed checks are forgotten once the store answers', async () => {
   const token = books.sell({ state: 'pending' });
   await show(process().purchases, token, freshId());
   const purchaseId = purchaseIdOf('google', token);
@@ -250,7 +250,7 @@ test('looks that failed are forgotten once the store answers', async () => {
   expect(await faults()).toBeNull();
 });
 
-test('the list of the store decides a refund of all units, where its answers about the purchase count none', async () => {
+test('the list of the store decides a refund of all units if its answers about the purchase count none', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 2, refunded: undefined });
   const { purchases } = process();
@@ -261,7 +261,7 @@ test('the list of the store decides a refund of all units, where its answers abo
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
-test('a refund of the last unit is taken back by the list, where answers leave the count of 0 out', async () => {
+test('a refund of the last unit is taken back by the list if answers leave the count of 0 out', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 2, refunded: 0 });
   const { purchases } = process();
@@ -276,7 +276,7 @@ test('a refund of the last unit is taken back by the list, where answers leave t
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
-test('a purchase whose process died before it was listed is listed by the next look, whatever the store says by then', async () => {
+test('a purchase whose process died before it was listed is listed by the next check, whatever the store says by then', async () => {
   const installId = freshId();
   const token = books.sell({ state: 'pending' });
   const dying = process();
@@ -290,7 +290,7 @@ test('a purchase whose process died before it was listed is listed by the next l
   expect(await listed()).not.toBeNull();
 });
 
-test('a purchase with an entry left to book stays in the queue, though the store no longer knows it', async () => {
+test('a purchase with an entry left to book stays in the queue even if the store no longer knows it', async () => {
   const installId = freshId();
   const accountId = accountIdOf(installId);
   const token = books.sell();
@@ -302,7 +302,7 @@ test('a purchase with an entry left to book stays in the queue, though the store
   await own.redis.del(coinKeys.ledger(accountId));
 });
 
-test('the list tells of a refund that it dates long before a look that found none', async () => {
+test('the list reports a refund that it dates long before a check that found none', async () => {
   const token = books.sell();
   await show(process().purchases, token, freshId());
   books.sold.get(token)!.refunded = 1;
@@ -311,7 +311,7 @@ test('the list tells of a refund that it dates long before a look that found non
   expect(brought).toEqual([purchaseIdOf('google', token)]);
 });
 
-test('last units that were refunded some at a time are taken back by the list, where answers leave the count of 0 out', async () => {
+test('last units that were refunded some at a time are taken back by the list if answers leave the count of 0 out', async () => {
   const installId = freshId();
   const token = books.sell({ quantity: 3, refunded: 1 });
   const { purchases } = process();
@@ -341,7 +341,7 @@ test('a guest that moves while the store is asked gets its purchase booked for t
   await own.redis.del(standingKey(guest));
 });
 
-test('a claim does not take the notice of a refund out of the queue that came after its look', async () => {
+test('a claim does not remove the notice of a refund that came after its check from the queue', async () => {
   const installId = freshId();
   const token = books.sell();
   const { purchases } = process();
@@ -354,7 +354,7 @@ test('a claim does not take the notice of a refund out of the queue that came af
   expect(await coinsOf(installId)).toEqual([100, -100]);
 });
 
-test('a look by a clock that was far ahead does not hide the later ones', async () => {
+test('a check by a clock far ahead does not hide later checks', async () => {
   const installId = freshId();
   const token = books.sell();
   const { purchases } = process();
@@ -385,7 +385,7 @@ test('a purchase that was canceled before the store was told keeps no token of a
   }
 });
 
-test('the audit finds nothing wrong, and each of three damages', async () => {
+test('the audit finds nothing wrong, and then finds each of three kinds of damage', async () => {
   const installId = freshId();
   const token = books.sell();
   await show(process().purchases, token, installId);

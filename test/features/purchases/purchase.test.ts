@@ -99,7 +99,7 @@ describe('POST /v1/purchases', () => {
     expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ replayed: true, purchase: { state: 'granted', coins: 1000 } });
   });
 
-  test('what the request itself says of the purchase counts for nothing', async () => {
+  test('the facts that the request itself states about the purchase are ignored', async () => {
     const lies = { state: 'purchased', quantity: 1000, productId: 'coins-3000', coins: 1_000_000, refundedQuantity: 0 };
     const show = (installId: string, purchaseToken: string) =>
       shop.service.post('/v1/purchases', { installId, store: 'google', purchaseToken, ...lies });
@@ -239,7 +239,7 @@ describe('without the client', () => {
     expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ replayed: true, balanceAfterCoins: 500 });
   });
 
-  test('one that is bound to nobody waits for the account that shows it', async () => {
+  test('a purchase that is bound to nobody waits for the account that sends its token', async () => {
     const { purchaseToken, notified } = await shop.issue({ notify: true });
     expect([notified, await shop.isConsumed(purchaseToken)]).toEqual([true, false]);
     expect((await shop.buy(freshId(), purchaseToken)).body.replayed).toBeUndefined();
@@ -306,7 +306,7 @@ describe('refunds', () => {
     await until(async () => (await shop.balance(installId)) === 500);
   });
 
-  test('a question that a clock far ahead has dated does not keep the next ones from being asked', async () => {
+  test('a question to the store that is dated by a clock far ahead does not stop the next ones', async () => {
     const { installId, purchaseToken } = await bought();
     await shop.redis.hset(refundsAskedKey('google'), 'askedAt', shop.service.now() + 400 * 24 * 60 * MINUTE);
     await shop.issue({ purchaseToken, refundedQuantity: 1 });
@@ -325,7 +325,7 @@ describe('refunds', () => {
     });
   });
 
-  test('one before the grant grants the rest', async () => {
+  test('of a part before the grant leave the rest to be granted', async () => {
     const installId = freshId();
     const { purchaseToken } = await shop.issue({ quantity: 3 });
     await shop.issue({ purchaseToken, refundedQuantity: 2 });
@@ -359,7 +359,7 @@ describe('refunds', () => {
     await until(async () => (await shop.balance(installId)) === 700);
   });
 
-  test('with REFUNDS=floor take what is there, and a reversed one gives back what was taken', async () => {
+  test('with REFUNDS=floor take the coins that are left, and a reversed one gives those back', async () => {
     await using floor = await openCoinShop({ settings: { REFUNDS: 'floor' } });
     const installId = freshId();
     const { purchaseToken } = await floor.issue({ quantity: 2 });
@@ -377,7 +377,7 @@ describe('refunds', () => {
     ]);
   });
 
-  test('all of it before the grant leaves nothing to grant and nothing to consume', async () => {
+  test('of all units before the grant leave nothing to grant and nothing to consume', async () => {
     const installId = freshId();
     const { purchaseToken } = await shop.issue();
     await shop.issue({ purchaseToken, refundedQuantity: 1 });

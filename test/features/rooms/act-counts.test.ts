@@ -15,7 +15,7 @@ async function seated(service: TestService, room: TestRoom, installId: string): 
   return watcher;
 }
 
-test('acts count by action, by how they came and by what came of them', async () => {
+test('acts are counted by action, path and outcome', async () => {
   await using service = await start();
   expect(await figures(service, /^coinop_room_acts/)).toEqual([]);
   expect(

@@ -256,7 +256,7 @@ describe('join', () => {
 });
 
 describe('join with an order', () => {
-  test('takes a seat like any other: the seat that could remember the order is not there yet', async () => {
+  test('takes a seat like any other join: there is no seat yet that could remember the order', async () => {
     const room = await open(service);
     const { status, body } = await room.act('join', freshId(), { order: 1, tab: 'a' });
     expect([status, body.you]).toEqual([200, { playerId: 'p2', host: false }]);

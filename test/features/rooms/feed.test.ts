@@ -249,7 +249,7 @@ test('a room that got the code of an expired one is shown to none of its watcher
   expect([watcher.ended, topic.isKnown]).toEqual([4500, false]);
 });
 
-test('what a player alone sees is looked at again where a failover may have put another hand at the same seq', async () => {
+test('a private part is read again if a failover may have put another hand at the same seq', async () => {
   const { watcher } = await watched(seeded(3));
   const deal = (): string => {
     const [seq, before] = [String(Number(redis.fields.get('seq')) + 1), redis.fields.get('updatedAt')!];

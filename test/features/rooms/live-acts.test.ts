@@ -74,7 +74,7 @@ describe('an act over the channel', () => {
     await watcher.close();
   });
 
-  test('of a stale state brings the state as it is', async () => {
+  test('on a stale state gets the current state', async () => {
     const room = await open(service);
     const watcher = await seated(room, room.host);
     const { error } = await act(watcher, 1, 'state', { state: 1, ifStateSeq: 9 });

@@ -57,7 +57,7 @@ describe('a channel with patch=1', () => {
     for (const watcher of [patched, whole, joined]) await watcher.close();
   });
 
-  test('sends the whole room where the change is more than half of it', async () => {
+  test('sends the whole room if the change is more than half of it', async () => {
     const room = await open(service);
     const patched = await Watcher.open(service.url, `/v1/rooms/${room.code}/live?patch=1`);
     await room.act('state', room.host, { state: 'y'.repeat(4000) });

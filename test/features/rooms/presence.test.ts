@@ -95,7 +95,7 @@ test.each(Object.entries(lives))('a process that dies at any step of %s leaves n
   await expect.poll(() => service.service.redis.exists(roomKeys.due), { timeout: 10_000 }).toBe(0);
 });
 
-test('a look between the writing ahead and the hello does not lose the room', async () => {
+test('a look of the queue between the writing ahead and the hello does not lose the room', async () => {
   const room = await open(service);
   await using other = otherProcess();
   const { redis } = service.service;

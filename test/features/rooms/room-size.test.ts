@@ -46,7 +46,7 @@ test('the bound is below what a channel may push in a second, so that every watc
   await watcher.close();
 });
 
-test('no longer data, state, tags or name is taken, and no further player', async () => {
+test('longer data, states, tags and names are refused, and so is a further player', async () => {
   const refused = async (action: string, installId: string, body: object) => {
     const reply = await service.post(`/v1/rooms/${room.code}/${action}`, { installId, ...body });
     return reply.body.error?.code;

@@ -167,7 +167,7 @@ test('a key without the scope rooms is refused with forbidden', async () => {
 });
 
 describe('a room whose host has left', () => {
-  test('is hosted on for the next host', async () => {
+  test('lets the server act for the next host', async () => {
     const room = await openWithTwo();
     await room.act('leave', room.host);
     expect((await host(room, 'lock')).body).toMatchObject({ you: { playerId: 'p2', host: true }, room: { hostId: 'p2', locked: true } });
@@ -182,7 +182,7 @@ describe('a room whose host has left', () => {
     expect(await room.read()).toEqual(body.room);
   });
 
-  test('still answers with the code of a rematch from before', async () => {
+  test('still answers with the code of an earlier rematch', async () => {
     const room = await open(service);
     const { nextCode } = (await host(room, 'rematch')).body.room;
     await room.act('leave', room.host);

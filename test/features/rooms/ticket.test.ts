@@ -61,7 +61,7 @@ describe('a ticket', () => {
     expect(refusal(reply)).toEqual([401, 'bad_token']);
   });
 
-  test('is given to a seated caller alone', async () => {
+  test('is given only to a seated caller', async () => {
     const room = await open(service);
     expect(refusal(await ticketOf(room, freshId()))).toEqual([403, 'not_in_room']);
     expect(refusal(await service.post('/v1/rooms/BBBBB/ticket', { installId: freshId() }))).toEqual([404, 'room_not_found']);
@@ -70,7 +70,7 @@ describe('a ticket', () => {
     expect(refusal(await ticketOf(room, room.host))).toEqual([409, 'room_ended']);
   });
 
-  test('is verified for a key of the scope and the game alone', async () => {
+  test('is verified only for a key of the scope and the game', async () => {
     const room = await open(service, { game: 'chess' });
     const { ticket } = (await ticketOf(room, room.host)).body;
     const [unscoped, otherGame] = [await makeServerKey(service, ['coins']), await makeServerKey(service, ['rooms'], { game: 'go' })];

@@ -38,7 +38,7 @@ describe('data', () => {
     expect(dataOf(body.room, 'p1')).toEqual({ x: 1 });
   });
 
-  test('equal to the one that stands changes nothing', async () => {
+  test('equal to the current data changes nothing', async () => {
     const room = await open(service);
     await room.act('data', room.host, { data: [1] });
     const { body } = await room.act('data', room.host, { data: [1] });
@@ -104,7 +104,7 @@ describe('state', () => {
     });
   });
 
-  test('of a server room is written by no player, the host neither', async () => {
+  test('of a server room is written by no player, not even by the host', async () => {
     const room = await open(service, { writers: 'server' });
     const guest = await room.join();
     expect(refusal(await room.act('state', room.host, { state: 1 }))).toEqual([403, 'not_writer']);
@@ -113,7 +113,7 @@ describe('state', () => {
     expect((await room.read()).state).toEqual({});
   });
 
-  test('with an ifStateSeq that does not stand is stale_state, with the state as it is', async () => {
+  test('with an outdated ifStateSeq is stale_state, with the current state', async () => {
     const room = await open(service);
     const first = await room.act('state', room.host, { state: { n: 1 }, ifStateSeq: 1 });
     expect([first.status, first.body.room.stateSeq]).toEqual([200, 2]);
@@ -124,7 +124,7 @@ describe('state', () => {
     expect((await room.read()).stateSeq).toBe(3);
   });
 
-  test('forty merges of two tabs at once all stand', async () => {
+  test('forty merges of two tabs at once all take effect', async () => {
     const room = await open(service, { writers: 'players' });
     const guest = await room.join();
     const merges = Array.from({ length: 40 }, (_, index) =>
@@ -134,7 +134,7 @@ describe('state', () => {
     expect(Object.keys((await room.read()).state)).toHaveLength(40);
   });
 
-  test('twenty merges on each of two processes all stand', async () => {
+  test('twenty merges on each of two processes all take effect', async () => {
     await using other = await start();
     const room = await open(service);
     const merge = (at: TestService, name: string) =>
@@ -150,7 +150,7 @@ describe('state', () => {
     expect(refusal(await room.act('state', guest, { merge: { a: ofSize(9000) } }))).toEqual([403, 'not_host']);
   });
 
-  test('that was replaced since a merge is what the next merge begins from, however long the one before was', async () => {
+  test('that was replaced after a merge is the base of the next merge, however long the earlier state was', async () => {
     const room = await open(service);
     await room.act('state', room.host, { merge: { a: ofSize(8000) } });
     await room.act('state', room.host, { state: { b: 1 } });
@@ -158,7 +158,7 @@ describe('state', () => {
     expect([status, body.room?.state.b, body.error]).toEqual([200, 1, undefined]);
   });
 
-  test('by a merge that was done is replayed, and by a stranger is refused as such, also where it would give too much', async () => {
+  test('by a repeated merge is replayed, and by a stranger refused as such, even if the result would be too large', async () => {
     const room = await open(service);
     const act = { merge: { a: ofSize(4000) }, order: 1, tab: 'a' };
     await room.act('state', room.host, act);
@@ -240,7 +240,7 @@ describe('private', () => {
 });
 
 // Scripts get player ids on lines and between blanks.
-describe('what is no player id', () => {
+describe('a text that is no player id', () => {
   test.each(['p1\n"forged"\np2', 'p1 p2', '', 'server', 'p01'])('as the seat %j of private is refused', async (id) => {
     const room = await open(service);
     const guest = await room.join();
@@ -284,7 +284,7 @@ describe('settings', () => {
     expect(statusAndField(await room.act('settings', room.host, { maxPlayers: 64 }))).toEqual([400, 'invalid_request', 'maxPlayers']);
   });
 
-  test('are those of the lobby alone', async () => {
+  test('can be changed only in the lobby', async () => {
     const room = await open(service);
     await room.act('start', room.host);
     expect(refusal(await room.act('settings', room.host, { public: true }))).toEqual([409, 'room_started']);
@@ -292,7 +292,7 @@ describe('settings', () => {
 });
 
 describe('order', () => {
-  test('does an act once, and a late one not at all', async () => {
+  test('lets an act happen once, and a late one not at all', async () => {
     const room = await open(service);
     const act = (order: number, state: unknown, tab = 'tab-a') => room.act('state', room.host, { state, order, tab });
     expect((await act(1, 'one')).body.replayed).toBeUndefined();
@@ -305,7 +305,7 @@ describe('order', () => {
     expect((await room.act('state', room.host, { state: 'again', order: 1 })).body.replayed).toBe(true);
   });
 
-  test('is not used up by a refused act, and is by one that changes nothing', async () => {
+  test('is used up by an act that changes nothing, but not by a refused one', async () => {
     const room = await open(service);
     const stale = await room.act('state', room.host, { state: 1, ifStateSeq: 99, order: 1, tab: 't' });
     expect(stale.status).toBe(409);

@@ -30,7 +30,7 @@ describe('POST /v1/sessions/end', () => {
     expect([byInstall.status, await isSignedIn(here, second)]).toEqual([200, false]);
   });
 
-  test("the request's own session ends as by a logout, a login too", async () => {
+  test('the session of the request itself ends as by a logout, even one of a login', async () => {
     for (const cookies of [await signIn(here, freshId()), (await pair(here, { installId: freshId() })).cookies]) {
       const reply = await end(await ownId(cookies), cookies);
       expect([reply.status, reply.body]).toEqual([200, { ok: true, current: true }]);

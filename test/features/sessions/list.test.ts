@@ -35,7 +35,7 @@ describe('GET /v1/sessions', () => {
     expect((await service.get(`/v1/sessions?installId=${installId}`)).body).toEqual(byInstall.body);
   });
 
-  test('shows no token, and the id of a session opens nothing', async () => {
+  test('shows no token, and the id of a session gives no access', async () => {
     const { phone, first } = await phoneWithBrowsers(service);
     const sessions = await listOf(service, phone);
     expect(JSON.stringify(sessions)).not.toContain(first.slice('svc_session='.length));

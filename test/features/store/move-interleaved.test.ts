@@ -227,7 +227,7 @@ const begin = ({ moves }: Mover, guestId: string, targetId: string) =>
   moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' });
 
 describe('a late helper', () => {
-  test('of a refused move gets the same word although the account has room by now', async () => {
+  test('of a refused move gets the same answer although the account has room by now', async () => {
     const [guestId, targetId] = [await guestWith(3), await storeAccount(5)];
     const late = stoppingAt('move/accept');
     const moving = begin(late.mover, guestId, targetId);
@@ -300,7 +300,7 @@ test('a late helper of a guest that was closed and then deleted with its account
   expect(movers.errors).toEqual([]);
 });
 
-describe('what a failover may lose', () => {
+describe('a failover may lose', () => {
   test('the freeze, after the account accepted: the guest keeps what it did since, and the audit names the account', async () => {
     await using lossy = await startRedis();
     await using other = await start({ redis: lossy.location });
@@ -344,7 +344,7 @@ describe('what a failover may lose', () => {
     await drained();
   });
 
-  test('the account’s word about an open move: the move is void, and the guest thaws', async () => {
+  test('the record of an open move in the account: the move is void, and the guest thaws', async () => {
     const [guestId, targetId] = [await guestWith(130), await storeAccount(1e6)];
     const before = [await movers.contentOf(guestId), await movers.contentOf(targetId)];
     const failing = movers.mover(async (script, call) => {

@@ -51,7 +51,7 @@ describe('a pending purchase', () => {
 });
 
 describe('of two purchases that give no access', () => {
-  test.each(['never paid first', 'never paid last'])('one that was paid speaks for the account: %s', async (order) => {
+  test.each(['never paid first', 'never paid last'])('the paid one decides for the account: %s', async (order) => {
     const installId = freshId();
     const endedAt = shop.service.now() - DAY;
     const buys = [
@@ -62,7 +62,7 @@ describe('of two purchases that give no access', () => {
     expect(await shop.subscription(installId)).toMatchObject({ state: 'expired', productId: 'gold', expiresAt: iso(endedAt) });
   });
 
-  test.each(['never paid first', 'never paid last'])('a pending one speaks before one that was never paid: %s', async (order) => {
+  test.each(['never paid first', 'never paid last'])('a pending one counts before one that was never paid: %s', async (order) => {
     const installId = freshId();
     const buys = [
       () => unpaid('PENDING_PURCHASE_CANCELED', [{ productId: 'silver' }], installId),

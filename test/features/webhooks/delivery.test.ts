@@ -152,7 +152,7 @@ describe('events', () => {
     expect(receiver.received).toHaveLength(6);
   });
 
-  test('reach an endpoint that is slow 32 at a time, and no other hook waits for it', async () => {
+  test('reach a slow endpoint 32 at a time, and no other hook waits for it', async () => {
     await using slow = await startReceiver();
     await using quick = await startReceiver();
     const open: ServerResponse[] = [];
@@ -172,7 +172,7 @@ describe('events', () => {
 });
 
 describe('an event that fails', () => {
-  test('holds its account, and no other; it is sent again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, and then given up', async () => {
+  test('holds up its account, and no other; it is sent again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, and then given up', async () => {
     await using receiver = await startReceiver();
     receiver.answer = failing('ada');
     const log = new FakeLog();
@@ -233,7 +233,7 @@ describe('an event that fails', () => {
     ['301', 301, 'failed'],
     ['400', 400, 'failed'],
     ['503', 503, 'failed'],
-  ])('with %s is told by its status', async (_, status, outcome) => {
+  ])('with %s is reported by its status', async (_, status, outcome) => {
     await using receiver = await startReceiver();
     receiver.answer = (_request, response) => void response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end();
     const log = new FakeLog();
@@ -444,7 +444,7 @@ describe('a process', () => {
 });
 
 describe('an operator', () => {
-  test('has an event delivered again, beside the order of its account', async () => {
+  test('has an event delivered again, outside the order of its account', async () => {
     await using receiver = await startReceiver();
     const log = new FakeLog();
     const hook = await addHook(receiver);

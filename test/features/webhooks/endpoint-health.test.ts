@@ -22,7 +22,7 @@ describe('an endpoint that is down', () => {
     }
   });
 
-  test('is not put off by attempts that were under way when it went down', () => {
+  test('is not probed later because of attempts that were under way when it went down', () => {
     const health = downAt(NOW);
     const { probeAt } = health;
     for (let attempt = 0; attempt < 31; attempt++) health.failed(`account${attempt % 5}`, NOW, NOW + 15_000);

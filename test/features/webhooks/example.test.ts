@@ -5,7 +5,7 @@ import { newSecret } from '../../../src/features/webhooks/signature.ts';
 import { freePort } from '../../free-port.ts';
 import { eventually } from '../../realtime/watcher.ts';
 
-test('the example receives an event, once, and refuses a request that nobody signed', async () => {
+test('the example receives an event once, and refuses an unsigned request', async () => {
   const [port, secret] = [await freePort(), newSecret()];
   const file = new URL('../../../docs/examples/webhook-receiver.mjs', import.meta.url).pathname;
   const child = spawn(process.execPath, [file], { env: { COINOP_WEBHOOK_SECRET: secret, PORT: String(port) } });

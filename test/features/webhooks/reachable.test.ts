@@ -32,7 +32,7 @@ describe('an address', () => {
       expect([address, isReachable(address, false), isReachable(address, true)]).toEqual([address, false, false]);
   });
 
-  test('of IPv4 that is written as IPv6 is no way around', () => {
+  test('of IPv4 that is written as IPv6 follows the same rules', () => {
     for (const address of ['::ffff:127.0.0.1', '::ffff:10.0.0.1', '::ffff:8.8.8.8', '::127.0.0.1', '::ffff:a9fe:a9fe'])
       expect([address, isReachable(address, false)]).toEqual([address, false]);
     expect(isReachable('::ffff:169.254.169.254', true)).toBe(false);

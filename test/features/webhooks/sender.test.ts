@@ -72,7 +72,7 @@ describe('a request', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  test('takes the connection of the one before, also when the server has just closed it', async () => {
+  test('reuses the connection of the one before, and opens another if the server has just closed it', async () => {
     await using receiver = await startReceiver();
     const sender = open(receiver.url);
     for (let count = 0; count < 3; count++) await sender.send(message, [newSecret()]);
@@ -95,7 +95,7 @@ describe('an answer', () => {
     [400, false],
     [410, false],
     [500, false],
-  ])('of %i is told, and only 2xx is a delivery', async (status, delivered) => {
+  ])('of %i is reported, and only 2xx is a delivery', async (status, delivered) => {
     await using receiver = await startReceiver();
     receiver.answer = (_, response) => void response.writeHead(status).end('text');
     const attempt = await open(receiver.url).send(message, [newSecret()]);
@@ -119,7 +119,7 @@ describe('an answer', () => {
     ['Thu, 01 Jan 2026 00:01:00 GMT', 60_000],
     ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
     ['soon', undefined],
-  ])('tells its Retry-After: %s', async (header, expected) => {
+  ])('reports its Retry-After: %s', async (header, expected) => {
     await using receiver = await startReceiver();
     receiver.answer = (_, response) => void response.writeHead(503, { 'retry-after': header }).end();
     const sender = open(receiver.url, { now: () => Date.parse('2026-01-01T00:00:00Z') });
@@ -202,7 +202,7 @@ describe('an address', () => {
     expect([asked, receiver.connections()]).toEqual([3, 2]);
   });
 
-  test('of a name that does not exist', async () => {
+  test('of a name that does not exist is a failure of DNS', async () => {
     expect(await open('https://nobody.example/').send(message, [newSecret()])).toMatchObject({ error: 'dns' });
   });
 });

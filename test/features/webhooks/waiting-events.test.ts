@@ -28,7 +28,7 @@ test('an event that was read some seconds ago is read again', async () => {
   expect((await waiting.at(8))?.data).toEqual({});
 });
 
-test('what the log has dropped is not there, and a read that failed is repeated', async () => {
+test('events that the log has dropped are missing, and a failed read is repeated', async () => {
   log.drop(10);
   log.problem = new Error('Redis is away');
   await expect(waiting.at(10)).rejects.toThrow('Redis is away');

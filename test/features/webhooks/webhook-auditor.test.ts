@@ -6,7 +6,7 @@ import { audited } from '../../consistency/audited.ts';
 import { start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 
-test('an audit counts the webhooks, and finds those that cannot be read and what belongs to none', async () => {
+test('an audit counts the webhooks, and finds those that cannot be read and keys that belong to none', async () => {
   await using own = await startRedis();
   await using service = await start({ redis: own.location });
   const { redis } = own;

@@ -141,7 +141,7 @@ describe('AnswerLog', () => {
     expect(parsed(lines)[3]).toEqual({ ...failure, reason: 'Redis is away', msg: 'request failed' });
   });
 
-  test('of the failures with an unknown outcome ten a second have lines of their own, and the others are counted', () => {
+  test('ten failures a second with an unknown outcome have lines of their own, and the others are counted', () => {
     const { lines, answer, answers } = logWith(250);
     for (let count = 0; count < 500; count++) answer(503, { refusal: unknown, now: count });
     answers.sweep(2000);

@@ -89,14 +89,14 @@ describe('a client that goes away', () => {
   const installs = (): string[] => Array.from({ length: 50 }, () => freshId('framing'));
   const isIdle = async (): Promise<boolean> => (await service.get('/metrics')).body.includes('\ncoinop_http_requests_in_flight 0\n');
 
-  test('in the middle of its body has executed nothing', async () => {
+  test('in the middle of its body has nothing executed', async () => {
     const cutOff = installs();
     await Promise.all(cutOff.map((installId, index) => sendRaw(service.port, credit(installId).slice(0, -1 - index), 1)));
     await eventually(isIdle);
     for (const installId of cutOff) expect(await wasExecuted(service, installId)).toBe(false);
   });
 
-  test('before the answer has executed the whole of its credit or nothing: a retry gives the same balance', async () => {
+  test('before the answer has its whole credit executed or nothing: a retry gives the same balance', async () => {
     const gone = installs();
     await Promise.all(gone.map((installId) => sendRaw(service.port, credit(installId), 0)));
     await eventually(isIdle);

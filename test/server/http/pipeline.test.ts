@@ -87,7 +87,7 @@ describe('a JSON body', () => {
 });
 
 describe('the caller', () => {
-  test('is the session, though the body names another installId, or one that is not valid', async () => {
+  test('is the session, even if the body names another installId or an invalid one', async () => {
     const cookies = await signIn(service, freshId());
     for (const other of [null, '', 'short', 7, freshId()]) {
       const { body } = await service.post('/v1/coins/credit', { installId: other, coins: 1, key: `k-${String(other)}` }, { cookies });
@@ -96,12 +96,12 @@ describe('the caller', () => {
     expect((await service.get('/v1/balance?installId=short', { cookies })).body).toEqual({ ok: true, balanceCoins: 5 });
   });
 
-  test('is the installId where the session is not valid', async () => {
+  test('is the installId if the session is not valid', async () => {
     const { body } = await service.post('/v1/coins/credit', { installId: freshId(), coins: 3, key: 'a' }, { cookies: 'svc_session=a.b.c' });
     expect(body).toEqual({ ok: true, balanceAfterCoins: 3 });
   });
 
-  test('is not known where neither session nor installId is valid', async () => {
+  test('is not known if neither session nor installId is valid', async () => {
     const refused = await service.post('/v1/coins/credit', { installId: null, coins: 1, key: 'k' }, { cookies: 'svc_session=a.b.c' });
     expect([refused.status, refused.body.error.field]).toEqual([400, 'installId']);
     const nobody = await service.get('/v1/balance?installId=');
@@ -272,7 +272,7 @@ describe('a request whose reservation takes long', () => {
     expect([it.handled(), it.reservations.settled]).toEqual([0, settledBy]);
   });
 
-  test('is refused with the wait where nothing is left, and not handled', async () => {
+  test('is refused with a waiting time if nothing is left, and not handled', async () => {
     await using it = await slow({ creates: true, deadlineMs: 10_000 });
     const answer = ask(it.server, 'POST');
     await eventually(() => it.reservations.openCount === 1);
@@ -310,7 +310,7 @@ describe('an endpoint that writes an entry to a ledger', () => {
     expect(reservations.notes).toEqual(settled);
   });
 
-  test('keeps it where the answer comes too late to be known, and gives it back once nothing was written', async () => {
+  test('keeps it when the deadline passes, and gives it back if the late answer shows that nothing was written', async () => {
     const reservations = noted();
     const answers: PromiseWithResolvers<object>[] = [];
     const handler = (): Promise<object> => (answers.push(Promise.withResolvers()), answers.at(-1)!.promise);

@@ -35,7 +35,7 @@ describe('validation that remembers', () => {
     expect(target.params([long])).not.toBe(target.params([long]));
   });
 
-  test('takes a query for empty only where neither query nor header names an install', () => {
+  test('treats a query as empty only if neither query nor header names an install', () => {
     const target = new TargetValidation(shape);
     expect(target.query(asked(''), false)).toEqual({});
     expect(target.query(asked('', 'install-1'), false)).toEqual({ installId: 'install-1' });
@@ -63,7 +63,7 @@ describe('x-install-id', () => {
   const balance = async (query: string, installId: string) =>
     (await service.get(`/v1/balance${query}`, { headers: { 'x-install-id': installId } })).body.balanceCoins;
 
-  test('names the caller of a GET where the query does not', async () => {
+  test('names the caller of a GET if the query does not', async () => {
     expect(await balance('', await credited(3))).toBe(3);
     expect(await balance('?installId=', await credited(4))).toBe(4);
   });
@@ -85,7 +85,7 @@ describe('x-install-id', () => {
     }
   });
 
-  test('is not needed to refuse a query that names two installs, and one named twice is one', async () => {
+  test('is not needed to refuse a query with two installIds; the same installId twice counts as one', async () => {
     const [one, other] = [await credited(1), await credited(2)];
     const { status, body } = await service.get(`/v1/balance?installId=${one}&installId=${other}`);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
@@ -114,7 +114,7 @@ describe('x-install-id', () => {
     ]);
   });
 
-  test('names the caller beside an empty body where the endpoint takes one', async () => {
+  test('names the caller beside an empty body if the endpoint takes one', async () => {
     const { room } = (await service.post('/v1/rooms', { installId: freshId() })).body;
     const options = { method: 'POST', headers: { 'x-install-id': freshId() } };
     expect((await request(service.url, `/v1/rooms/${room.code}/join`, options)).body.you).toEqual({ playerId: 'p2', host: false });
@@ -125,17 +125,17 @@ describe('cookies in development', () => {
   const login = async (on: TestService, headers: Record<string, string> = {}) =>
     (await on.post('/v1/login', { installId: freshId() }, { headers })).setCookies[0]!;
 
-  test('are Secure where a trusted proxy says https', async () => {
+  test('are Secure if a trusted proxy says https', async () => {
     await using proxied = await start({ settings: { TRUSTED_PROXIES: '127.0.0.1' } });
     expect(await login(proxied)).not.toContain('Secure');
     expect(await login(proxied, { 'x-forwarded-proto': 'https' })).toMatch(/; Secure$/);
   });
 
-  test('are not Secure where a client that is no trusted proxy says https', async () => {
+  test('are not Secure if a client that is no trusted proxy says https', async () => {
     expect(await login(service, { 'x-forwarded-proto': 'https' })).not.toContain('Secure');
   });
 
-  test('are Secure where PUBLIC_URL says https', async () => {
+  test('are Secure if PUBLIC_URL says https', async () => {
     await using published = await start({ settings: { PUBLIC_URL: 'https://play.example' } });
     expect(await login(published)).toMatch(/; Secure$/);
   });

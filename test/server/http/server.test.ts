@@ -122,7 +122,7 @@ describe('unfinished bodies', () => {
     expect(elsewhere.map(({ isClosed }) => isClosed)).toEqual([false, false, false]);
   });
 
-  test('a body that comes to its end makes room for another', async () => {
+  test('a completed body makes room for another', async () => {
     await using bounded = await start({ settings });
     using lines = new Lines(bounded);
     const begun = await all(3, () => lines.beginBody());

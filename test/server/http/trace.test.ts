@@ -11,7 +11,7 @@ test.each([
   [`00-${id}-${parent}-ff`, `00-${id}-${parent}-03`],
   [`cc-${id}-${parent}-01`, `00-${id}-${parent}-01`],
   [`cc-${id}-${parent}-01-what-will-come`, `00-${id}-${parent}-01`],
-])('%s is given on as %s', (header, traceparent) => {
+])('%s is passed on as %s', (header, traceparent) => {
   expect(traceOf(header)).toEqual({ id, traceparent });
 });
 

@@ -43,7 +43,7 @@ test('several connections may send 64 requests ahead each in the same turn', asy
   expect(answers.map(({ text }) => statusesIn(text).length)).toEqual(Array<number>(20).fill(64));
 });
 
-test('a turn counts from one again once the event loop has gone round', async () => {
+test('the count starts again in the next turn of the event loop', async () => {
   const turn = new Turn();
   const isTooMuch = () => Array.from({ length: MOST_A_TURN + 1 }, () => turn.isTooMuch(1)).indexOf(true);
   expect(isTooMuch()).toBe(MOST_A_TURN);

@@ -82,7 +82,7 @@ describe('through the server', () => {
     expect([await balanceOf(one), await balanceOf(other), await balanceOf(third)]).toEqual([2, 0, 0]);
   });
 
-  test('a bearer is not asked where its page comes from, and cookies beside it do not matter', async () => {
+  test('the origin of a page with a bearer is not checked, and cookies beside the bearer do not matter', async () => {
     const bearer = await tokenFor(service, freshId());
     const cookies = await signIn(service, freshId());
     expect(codeOf(await credit({ bearer, cookies, headers: FOREIGN }))).toBe('200');
@@ -120,7 +120,7 @@ describe('through the server', () => {
     ['with a NUL behind the token', (token: string) => `Authorization: Bearer ${token}\0\r\n`],
     ['with a NUL for the blank', (token: string) => `Authorization: Bearer\0${token}\r\n`],
     ['folded', (token: string) => `Authorization: Bearer\r\n ${token}\r\n`],
-  ])('a header Authorization %s opens nothing, and no cookie takes its place', async (_, lines) => {
+  ])('a header Authorization %s is no valid session, and no cookie takes its place', async (_, lines) => {
     const installId = freshId();
     const cookie = await signIn(service, installId);
     const token = await tokenFor(service, installId);

@@ -103,18 +103,18 @@ describe('two session cookies in one request', () => {
 
   const authenticated = async (cookies: string[]): Promise<boolean> => (await service.get('/v1/session', { cookies })).body.authenticated;
 
-  test('are no session where they differ', async () => {
+  test('are no session if they differ', async () => {
     const [one, other] = [await signIn(service, freshId()), await signIn(service, freshId())];
     expect(await authenticated([one, other])).toBe(false);
     expect(await authenticated([other, one])).toBe(false);
   });
 
-  test('are a session where they are equal', async () => {
+  test('are a session if they are equal', async () => {
     const cookie = await signIn(service, freshId());
     expect(await authenticated([cookie, cookie])).toBe(true);
   });
 
-  test('are a session where the name of one only ends alike', async () => {
+  test('are a session if one only has a name that ends in the same way', async () => {
     const cookie = await signIn(service, freshId());
     expect(await authenticated([`x${await signIn(service, freshId())}`, cookie])).toBe(true);
     expect(await authenticated([`x${cookie}`])).toBe(false);

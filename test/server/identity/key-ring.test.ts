@@ -76,7 +76,7 @@ test('a ring that lost its subscription and the message learns of a revocation w
   expect(performance.now() - asked).toBeLessThan(2000);
 });
 
-test('a ring learns of a change that no message told within its next look', async () => {
+test('a ring learns of a change without a message at its next look', async () => {
   const { ring, changes } = await ringOn();
   const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
   await eventually(() => problemOf(ring, token) === 'valid');
@@ -123,7 +123,7 @@ describe('a key never comes back to life', () => {
     await eventually(async () => JSON.parse((await redis.hget(RECORDS, old.id))!).expiresAt === clock);
   });
 
-  test('when its record is damaged: it opens nothing then', async () => {
+  test('when its record is damaged: it is not valid then', async () => {
     const { ring, changes } = await ringOn();
     const { id, token } = await changes.create({ name: 'a', scopes: ['coins'], expiresAt: clock + 1000 });
     await eventually(() => problemOf(ring, token) === 'valid');
@@ -170,7 +170,7 @@ test('the last use of a key is noted once a minute, by whichever process saw it 
   await vi.waitFor(async () => expect(await usedAt()).toBe(second), 5000);
 });
 
-test('to tell a wrong key costs no more than to tell a right one, however the wrong one looks', async () => {
+test('checking a wrong key costs no more than checking a right one, whatever the wrong key looks like', async () => {
   const { ring, changes } = await ringOn();
   const { token } = await changes.create({ name: 'a', scopes: ['coins'] });
   await eventually(() => problemOf(ring, token) === 'valid');

@@ -106,12 +106,12 @@ describe('Origins', () => {
     expect(new Origins([]).corsHeaders('')).toBe(new Origins([]).corsHeaders('https://evil.example'));
   });
 
-  test('CORS headers are left out where no origin is listed', () => {
+  test('CORS headers are left out if no origin is listed', () => {
     expect(new Origins([]).corsHeaders('https://play.example')).toEqual([]);
     expect(new Origins([]).preflightHeaders('https://play.example')).toEqual([]);
   });
 
-  test('an origin that is not listed gets Vary alone, so that no cache serves it the answer of a listed one', () => {
+  test('an origin that is not listed gets only Vary, so that no cache serves it the answer to a listed one', () => {
     expect(origins.corsHeaders('https://evil.example')).toEqual([['vary', 'Origin']]);
     expect(origins.preflightHeaders('https://evil.example')).toEqual([['vary', 'Origin']]);
   });

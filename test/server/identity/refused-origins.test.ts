@@ -47,7 +47,7 @@ describe('RefusedOrigins', () => {
     expect(lines).toEqual([]);
   });
 
-  test('says what no setting allows', () => {
+  test('says so if no setting can allow an origin', () => {
     const { refused, lines } = logOf(new Origins([]));
     for (const origin of ['null', 'capacitor://localhost']) refused.answered({ origin, host });
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
@@ -100,7 +100,7 @@ describe('RefusedOrigins', () => {
     refused.answered({ origin: 'https://game-0.example', host });
   });
 
-  test('of more than a thousand origins it forgets the oldest, and logs those again', () => {
+  test('forgets the oldest of more than a thousand origins, and logs those again', () => {
     const { refused, lines, advance } = logOf(new Origins([]));
     const send = (count: number) => {
       refused.answered({ origin: `https://game-${count}.example`, host });

@@ -40,7 +40,7 @@ describe('the account of a keyed request', () => {
     expect(await balanceOf(accountId)).toBe(25);
   });
 
-  test('that never was is opened by the first write, and reads of it create nothing', async () => {
+  test('that does not exist yet is opened by the first write, and reads of it create nothing', async () => {
     const accountId = accountIdOf(freshId());
     expect(await balanceOf(accountId)).toBe(0);
     expect(await service.service.redis.exists(`{${accountId}}:account`)).toBe(0);
@@ -83,7 +83,7 @@ describe('the account of a keyed request', () => {
     expect([await balanceOf(accountIdOf(installId)), await balanceOf(other)]).toEqual([0, 5]);
   });
 
-  test('is read without a key from nowhere: an accountId is then a field that nobody knows', async () => {
+  test('is not read without a key: an accountId is then an unknown field', async () => {
     const [installId, accountId] = [freshId(), accountIdOf(freshId())];
     const body = { installId, accountId, coins: 5, key: 'a' };
     expect(codeOf(await service.post('/v1/coins/credit', body))).toBe('200');
@@ -95,7 +95,7 @@ describe('the account of a keyed request', () => {
 });
 
 describe('an account that moved', () => {
-  test('is followed, by its installId, its accountId, and both of different ages', async () => {
+  test('is followed by its installId, by its accountId, and by both, even if one is older than the move', async () => {
     const [installId, subject] = [freshId(), freshId('subject')];
     const guestId = accountIdOf(installId);
     expect(codeOf(await grant({ installId, key: 'before' }))).toBe('200');
@@ -181,7 +181,7 @@ describe('a bad key', () => {
     }
   });
 
-  test('that was revoked a moment ago, and one that has expired, are told so to who has the secret', async () => {
+  test('that was just revoked or has expired is reported as such to a client with the secret', async () => {
     const revoked = await makeServerKey(service, ['coins']);
     const expiring = await makeServerKey(service, ['coins'], { expiresAt: service.now() + 60_000 });
     await expectKnown(revoked.token);
@@ -269,7 +269,7 @@ describe('a bad key', () => {
 });
 
 describe('the scope of a key', () => {
-  test('decides what it opens: 403 names the missing scope', async () => {
+  test('decides which endpoints it may call: 403 names the missing scope', async () => {
     const lacking = await grant({ installId: freshId() }, { bearer: reader });
     expect([lacking.status, lacking.body.error]).toEqual([
       403,
@@ -280,7 +280,7 @@ describe('the scope of a key', () => {
     expect(codeOf(await service.post('/v1/sessions/verify', { sessionToken: 'a' }, { bearer: coins }))).toBe('403 forbidden');
   });
 
-  test('opens no endpoint that names none, and makes no difference to one that reads no credential', async () => {
+  test('gives no access to an endpoint without a scope, and makes no difference to one that reads no credential', async () => {
     for (const path of ['/v1/session', '/v1/entitlement', '/v1/subscription']) {
       const { status, body } = await service.get(path, { bearer: coins });
       expect([path, status, body.error]).toEqual([path, 403, { code: 'forbidden', message: 'No server key may do this.' }]);
@@ -291,7 +291,7 @@ describe('the scope of a key', () => {
       expect([path, codeOf(await service.get(path, { bearer: coins }))]).toEqual([path, '200']);
   });
 
-  test('is asked before the request is looked at', async () => {
+  test('is checked before the rest of the request', async () => {
     expect(codeOf(await service.post('/v1/coins/credit', { coins: 'many' }, { bearer: reader }))).toBe('403 forbidden');
     expect(codeOf(await service.post('/v1/coins/credit', { coins: 'many' }, { bearer: coins }))).toBe('400 invalid_request');
   });
@@ -377,7 +377,7 @@ describe('what a key with accounts:read sees', () => {
   });
 });
 
-test('a service that never read the keys answers requests with keys 503, where a key matters', async () => {
+test('a service that never read the keys answers requests with keys 503 if a key matters there', async () => {
   await using away = await start({ redis: { url: 'redis://127.0.0.1:1' } });
   const reply = await away.post('/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' }, { bearer: coins });
   expect([codeOf(reply), reply.body.error.retryAfterMs, reply.body.error.outcome]).toEqual(['503 store_unavailable', 1000, undefined]);
@@ -385,7 +385,7 @@ test('a service that never read the keys answers requests with keys 503, where a
   expect(codeOf(await away.get('/v1/catalogue', { bearer: coins }))).toBe('200');
 });
 
-test('a key in place of a session in a message, a cookie or a body opens nothing', async () => {
+test('a key in place of a session in a message, a cookie or a body gives no access', async () => {
   expect((await service.get('/v1/session', { cookies: `svc_session=${coins}` })).body).toEqual({ ok: true, authenticated: false });
   expect(codeOf(await service.get('/v1/coins/history', { headers: { 'x-install-id': coins } }))).toBe('401 session_required');
   expect(codeOf(await service.get(`/v1/coins/history?access_token=${coins}`))).toBe('401 session_required');

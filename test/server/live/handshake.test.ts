@@ -92,7 +92,7 @@ test.each([
   expect((await handshake(...lines)).slice(0, 2)).toEqual([400, field]);
 });
 
-test('an upgrade with two Origin headers is refused, whichever of them is the own one', async () => {
+test('an upgrade with two Origin headers is refused, even if one is that of the service', async () => {
   const own = `Origin: http://127.0.0.1:${service.port}`;
   expect((await handshake(...ASKS, VERSION, KEY, own))[0]).toBe(101);
   expect((await handshake(...ASKS, VERSION, KEY, 'Origin: https://evil.example', own)).slice(0, 2)).toEqual([400, 'origin']);

@@ -106,19 +106,19 @@ describe('watch', () => {
     expect([one === other, (await known('1')) === one, hub.topicCount, fetches]).toEqual([true, true, 1, 1]);
   });
 
-  test('finds nothing where there is no such thing, and keeps nothing of it', async () => {
+  test('finds nothing if the thing does not exist, and keeps nothing', async () => {
     standing = undefined;
     expect(await hub.watch(feed, '1')).toBeUndefined();
     expect([hub.topicCount, subscriber.subscribed.size]).toEqual([0, 0]);
   });
 
-  test('fails where Redis is away, and keeps nothing of it', async () => {
+  test('fails while Redis is away, and keeps nothing', async () => {
     standing = new Error('away');
     await expect(hub.watch(feed, '1')).rejects.toThrow('away');
     expect([hub.topicCount, subscriber.subscribed.size]).toEqual([0, 0]);
   });
 
-  test('reads a watched thing again while the subscription is down: its changes do not come', async () => {
+  test('reads a watched thing again while the subscription is down, because its changes do not arrive', async () => {
     await known();
     subscriber.isReady = false;
     standing = stateAt(2);
@@ -181,7 +181,7 @@ describe('comparison with Redis', () => {
     expect(published).toEqual(['state 4']);
   });
 
-  test('asks once for 200 things of a kind', async () => {
+  test('reads 200 things of a kind in one call', async () => {
     for (let id = 0; id < 250; id++) await known(String(id));
     fetches = 0;
     await pass(3000);
@@ -204,7 +204,7 @@ describe('comparison with Redis', () => {
   });
 });
 
-describe('where a part of Redis is away', () => {
+describe('while a part of Redis is away', () => {
   const away = new Set<string>();
   const partly: Feed = {
     ...feed,
@@ -214,7 +214,7 @@ describe('where a part of Redis is away', () => {
     },
   };
 
-  test('things on the other parts are compared all the same', async () => {
+  test('things on the other parts are still compared', async () => {
     away.clear();
     for (const id of ['1', '2', '3']) (await hub.watch(partly, id))!.add(new FakeWatcher((await hub.watch(partly, id))!));
     away.add('2');
@@ -227,7 +227,7 @@ describe('where a part of Redis is away', () => {
     expect(published).toEqual(['state 4', 'state 4', 'state 4']);
   });
 
-  test('a refused subscription keeps no other things from being subscribed to again', async () => {
+  test('a refused subscription does not keep other things from being subscribed to again', async () => {
     for (let id = 0; id <= 1000; id++) await known(String(id));
     subscriber.subscribed.clear();
     const subscribe = subscriber.subscribe.bind(subscriber);
@@ -238,7 +238,7 @@ describe('where a part of Redis is away', () => {
     expect([...subscriber.subscribed]).toEqual(['thing:1000']);
   });
 
-  test('a comparison that outlasts the interval is not joined by another', async () => {
+  test('no comparison begins while an earlier one outlasts the interval', async () => {
     const slow: Feed = { ...feed };
     await hub.watch(slow, '1');
     fetches = 0;
@@ -345,7 +345,7 @@ describe('a long-poll', () => {
 describe('a feed that is polled', () => {
   const polled: Feed = { ...feed, polledEveryMs: 500 };
 
-  test('is read so often, all its things together, as long as somebody watches', async () => {
+  test('is read at its interval, all its things together, as long as somebody watches', async () => {
     const topics = [(await hub.watch(polled, '1'))!, (await hub.watch(polled, '2'))!];
     const watchers = topics.map((topic) => new FakeWatcher(topic));
     topics.forEach((topic, index) => topic.add(watchers[index]!));

@@ -124,7 +124,7 @@ test('an upgrade to a wrong room code counts as a miss', async () => {
   expect(statuses).toEqual([404, 404, 429]);
 });
 
-test('a channel whose clients go away at once is unsubscribed from', async () => {
+test('a process unsubscribes from a channel whose clients go away at once', async () => {
   const quiet = await open(service);
   const subscribers = async (): Promise<unknown> => (await service.service.redis.pubsub('NUMSUB', `0:{room:${quiet.code}}`))[1];
   const staying = await watchRoom(service, quiet.code);

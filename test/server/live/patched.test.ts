@@ -72,14 +72,14 @@ test('a watcher that missed a patch gets the whole state, and the patches after 
   expect(published.slice(2)).toEqual(['3→4', '4→5']);
 });
 
-test('a watcher that missed its first state gets the state that stands', async () => {
+test('a watcher that missed its first state gets the current state', async () => {
   change();
   topic.catchUp(watcher, 0);
   await pass(100);
   expect([watcher.sent, watcher.isSubscribed]).toEqual([['the whole state 1', 'the whole state 2'], true]);
 });
 
-test('a watcher that missed a patch gets the latest state where no push is due', async () => {
+test('a watcher that missed a patch gets the latest state if no push is due', async () => {
   change();
   await pass(100);
   topic.catchUp(watcher, topic.pushCount);

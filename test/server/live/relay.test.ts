@@ -57,21 +57,21 @@ const turn = async (): Promise<void> => {};
 const missed = (from: number, to: number): string => JSON.stringify({ type: 'missed', from, to });
 
 describe('a message', () => {
-  test('that Redis lost on its way is told as missed before the next one', async () => {
+  test('that was lost on its way from Redis is reported as missed before the next one', async () => {
     watch();
     for (const number of [7, 8, 11]) topic.take(String(number));
     await turn();
     expect(sent).toEqual(['message 7', 'message 8', missed(9, 10), 'message 11']);
   });
 
-  test('is the first that the topic hears, whatever its number: those before are told to nobody', async () => {
+  test('may be the first that the topic hears, whatever its number: earlier ones are not reported as missed', async () => {
     watch();
     topic.take('41');
     await turn();
     expect(sent).toEqual(['message 41']);
   });
 
-  test('that was lost after the topic was opened is told as missed, also where none came before', async () => {
+  test('that was lost after the topic was opened is reported as missed, even if none came before', async () => {
     topic.openedAfter(40);
     watch();
     for (const number of [43, 44]) topic.take(String(number));
@@ -100,7 +100,7 @@ describe('beyond the bytes a second', () => {
     watch();
   });
 
-  test('messages are missed, and told as missed before a later one that is sent', async () => {
+  test('messages are missed, and reported as missed before the next one that is sent', async () => {
     for (const [number, size] of [
       [1, 600],
       [2, 600],
@@ -116,7 +116,7 @@ describe('beyond the bytes a second', () => {
     expect(sent.slice(3)).toEqual([missed(5, 5)]);
   });
 
-  test('no watcher is told any more once the thing has ended', async () => {
+  test('no watcher gets a notice once the thing has ended', async () => {
     topic.take('1  600');
     topic.take('2  600');
     topic.end(4500, 'gone');
@@ -126,10 +126,10 @@ describe('beyond the bytes a second', () => {
   });
 });
 
-describe('what only a name sees', () => {
+describe('the private part of a name', () => {
   const change = (position: number, privateAt: number, privateOf?: string[]) => ({ ...stateAt(position), privateAt, privateOf });
 
-  test('is looked at again by the watchers that a change names, and by no others', async () => {
+  test('is read again for the watchers that a change names, and for no others', async () => {
     const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
     topic.advance(change(2, 2, ['p2']));
     topic.advance(change(3, 2, []));
@@ -137,7 +137,7 @@ describe('what only a name sees', () => {
   });
 
   // After a failover the state that was read may have another change at the same position as the one that was lost.
-  test('is looked at again by all names after a state that was read', async () => {
+  test('is read again for all names after a state was read from Redis', async () => {
     const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
     topic.advance(change(2, 2, ['p2']));
     topic.advance(change(3, 2));

@@ -19,7 +19,7 @@ function open() {
   return { ...opened, looks: () => looks, failWith: (error: Error | undefined) => (failure = error) };
 }
 
-test('what only a player sees is looked at once for all changes that come before the look', async () => {
+test('a private part is read once for all changes that come before the read', async () => {
   const { live, socket } = open();
   for (let times = 0; times < 5; times++) live.privateChanged();
   await turn();
@@ -29,7 +29,7 @@ test('what only a player sees is looked at once for all changes that come before
 test.each([
   ['Redis does not answer', new Error('Connection is closed.')],
   ['the account is moving', refuse('store_unavailable')],
-])('while %s it is looked at again every second, and the player is told no error', async (_, error) => {
+])('while %s a private part is read again every second, and the player gets no error', async (_, error) => {
   const { live, socket, failWith } = open();
   failWith(error);
   live.privateChanged();
@@ -45,7 +45,7 @@ test.each([
   expect(socket.sent).toEqual(['a hand']);
 });
 
-test('of a player who may not see it any more it is not looked at again', async () => {
+test('a private part is not read again for a player who may no longer see it', async () => {
   const { live, looks, failWith } = open();
   failWith(refuse('account_banned'));
   live.privateChanged();
@@ -55,7 +55,7 @@ test('of a player who may not see it any more it is not looked at again', async 
   expect(looks()).toBe(1);
 });
 
-test('it waits until a socket that lags has drained', async () => {
+test('the read of a private part waits until a lagging socket has drained', async () => {
   const { live, socket } = open();
   socket.buffered = 1;
   live.privateChanged();

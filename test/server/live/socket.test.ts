@@ -87,7 +87,7 @@ describe('a frame', () => {
     expect(answers(raw).filter(({ type }) => type !== 'error')).toEqual([]);
   });
 
-  test('that closes is answered with its own code', async () => {
+  test('that closes the connection is answered with the same code', async () => {
     const raw = await socket();
     raw.write(frame(opcodes.close, Buffer.from([0x03, 0xe8])));
     expect(await raw.closed()).toBe(1000);

@@ -51,7 +51,7 @@ const turn = (): Promise<void> => vi.advanceTimersByTimeAsync(0).then(() => {});
 const pass = (milliseconds: number): Promise<void> => vi.advanceTimersByTimeAsync(milliseconds).then(() => {});
 
 describe('a push', () => {
-  test('brings several states of one turn as the last of them', async () => {
+  test('sends only the last of several states of one turn', async () => {
     const topic = topicOf();
     watch(topic);
     for (let position = 2; position <= 50; position++) topic.take(String(position));
@@ -105,7 +105,7 @@ describe('a push', () => {
     expect([published, watch(topic).sent]).toEqual([[], ['state 2']]);
   });
 
-  test('is paid for with time: bytes of the state times watchers, at bytesPerSecond', async () => {
+  test('delays the next one by the bytes of the state times the watchers, at bytesPerSecond', async () => {
     // "state 2" to 100 watchers is 700 bytes: 100 ms.
     const topic = topicOf({ bytesPerSecond: 7000 });
     for (let count = 0; count < 100; count++) watch(topic);
@@ -119,7 +119,7 @@ describe('a push', () => {
     expect(published).toEqual(['state 2', 'state 4']);
   });
 
-  test('to more than 1,024 watchers is paid for like one to 1,024', async () => {
+  test('to more than 1,024 watchers delays the next one like a push to 1,024', async () => {
     // "state 2" to 1,024 watchers is 7,168 bytes: 100 ms.
     const topic = topicOf({ bytesPerSecond: 71_680 });
     for (let count = 0; count < 20_480; count++) watch(topic);
@@ -134,7 +134,7 @@ describe('a push', () => {
 });
 
 describe('a watcher', () => {
-  test('is subscribed, and sent the state that stands', () => {
+  test('is subscribed, and sent the current state', () => {
     const watcher = watch(topicOf());
     expect([watcher.sentBefore, watcher.sent]).toEqual([[], ['state 1']]);
   });
@@ -175,7 +175,7 @@ describe('a watcher', () => {
     expect(watcher.sent).toEqual(['state 1', 'state 2']);
   });
 
-  test('that was full is sent nothing extra where a push is due', async () => {
+  test('that was full is sent nothing extra if a push is due', async () => {
     const topic = topicOf();
     const watcher = watch(topic);
     topic.take('2');
@@ -185,7 +185,7 @@ describe('a watcher', () => {
     expect(watcher.sent).toEqual(['state 1']);
   });
 
-  test('that was full is sent nothing extra where a push went out since it missed one', async () => {
+  test('that was full is sent nothing extra if a push went out since it missed one', async () => {
     const topic = topicOf();
     const watcher = watch(topic);
     topic.take('2');
@@ -210,7 +210,7 @@ describe('a watcher', () => {
     ]);
   });
 
-  test('of a thing that is gone by then is ended with 4500', () => {
+  test('of a thing that no longer exists is ended with 4500', () => {
     const topic = topicOf();
     topic.end(4500, 'gone');
     const watcher = watch(topic);
@@ -268,7 +268,7 @@ describe('a long-poll', () => {
     expect([ofOne.isOver, ofTwo.isOver]).toEqual([true, true]);
   });
 
-  test('ends after its wait where nothing happens', async () => {
+  test('ends after its wait if nothing happens', async () => {
     const wait = poll(topicOf(), 1, 20_000);
     await pass(19_999);
     expect(wait.isOver).toBe(false);
@@ -306,7 +306,7 @@ describe('a long-poll', () => {
 });
 
 describe('a state that changes by itself', () => {
-  test('is looked at again shortly after that time', async () => {
+  test('is read again shortly after the time of its change', async () => {
     const topic = topicOf();
     topic.advance(stateAt(2, { changesAt: Date.now() + 1000 }));
     await pass(1004);
@@ -315,7 +315,7 @@ describe('a state that changes by itself', () => {
     expect(refreshed).toBe(1);
   });
 
-  test('is looked at later where the next state changes later', async () => {
+  test('is read later if the next state changes later', async () => {
     const topic = topicOf();
     topic.advance(stateAt(2, { changesAt: Date.now() + 1000 }));
     topic.advance(stateAt(3, { changesAt: Date.now() + 3000 }));
@@ -325,7 +325,7 @@ describe('a state that changes by itself', () => {
     expect(refreshed).toBe(1);
   });
 
-  test('is not looked at early where its time is further away than a timer can wait', async () => {
+  test('is not read early if its time is further away than a timer can wait', async () => {
     const days = 86_400_000;
     const topic = topicOf();
     topic.advance(stateAt(2, { changesAt: Date.now() + 30 * days }));
@@ -335,7 +335,7 @@ describe('a state that changes by itself', () => {
     expect(refreshed).toBe(1);
   });
 
-  test('is not looked at any more once the topic has no holds', async () => {
+  test('is not read again once the topic has no holds', async () => {
     const topic = topicOf();
     topic.advance(stateAt(2, { changesAt: Date.now() + 1000 }));
     topic.release();
@@ -345,7 +345,7 @@ describe('a state that changes by itself', () => {
 });
 
 describe('a topic', () => {
-  test('is over when the last watcher and the last hold are gone', () => {
+  test('is closed when the last watcher and the last hold are gone', () => {
     const topic = topicOf();
     const watcher = watch(topic);
     topic.release();

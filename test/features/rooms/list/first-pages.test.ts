@@ -64,7 +64,7 @@ test('a request after the answer of a change by another process has the change, 
   }
 });
 
-test('a room whose time is past leaves a page that was kept, without a change of the list', async () => {
+test('an expired room leaves a cached page without a change of the list', async () => {
   const own = await start();
   const game = freshId('game').toLowerCase();
   await open(own, { game, public: true });

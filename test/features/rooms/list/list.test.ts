@@ -90,7 +90,7 @@ describe('GET /v1/rooms', () => {
       expect(await codes(game, `&tag.${none}`), none).toEqual([]);
   });
 
-  test('takes any text for a tag, the ends of lines of JavaScript too', async () => {
+  test('accepts any text as a tag, even the line ends of JavaScript', async () => {
     const game = freshGame();
     const [separators, controls, pair] = ['a\u2028b\u2029c', '\u0000\t\r\n\u0085', '😀"\\'];
     const room = await openPublic(game, { tags: { separators, controls, pair } });
@@ -139,7 +139,7 @@ describe('GET /v1/rooms', () => {
     expect(reply.body.error.field).toBe(field);
   });
 
-  test('takes a cursor of no room, and a tag that is named two hundred times', async () => {
+  test('accepts a cursor of no room, and a tag that is named two hundred times', async () => {
     const game = freshGame();
     const room = await openPublic(game, { tags: { a: '7' } });
     await listed(game, [room.code], `&cursor=9999999999999ZZZZZ${'&tag.a=1'.repeat(200)}&tag.a=7`);
@@ -214,7 +214,7 @@ describe('a room with nobody present', () => {
     await own[Symbol.asyncDispose]();
   });
 
-  test('that is a server’s counts its server, for 60 s after an act, and not its players', async () => {
+  test('that belongs to a server stays for 60 s after an act of the server, and its players do not count', async () => {
     const own = await start();
     const game = freshGame();
     const { token: key } = await makeServerKey(own, ['rooms']);

@@ -31,7 +31,7 @@ const nothingReserved = (game: string): Promise<void> =>
   });
 
 describe('POST /v1/rooms/match', () => {
-  test('opens a public room where there is none that fits, and seats the next ones in it', async () => {
+  test('opens a public room if none fits, and seats the next callers in it', async () => {
     const game = freshGame();
     const tags = { mode: 'duel', level: 3 };
     const { body } = await ask(game, { tags, name: 'Ann', maxPlayers: 3, minPlayers: 2 });
@@ -89,7 +89,7 @@ describe('POST /v1/rooms/match', () => {
     await nothingReserved(game);
   });
 
-  test('seats a caller who left elsewhere than in a room that refuses, and forgets after 10 s', async () => {
+  test('seats a caller who has left a room in another one', async () => {
     const game = freshGame();
     const installId = freshId();
     const first = await codeOf(ask(game, { installId }));
@@ -154,7 +154,7 @@ describe('POST /v1/rooms/match', () => {
     await nothingReserved(game);
   });
 
-  test('starts the room with its last seat where its creator wanted that, however it is taken', async () => {
+  test('starts the room when its last seat is taken, in whatever way, if its creator wanted that', async () => {
     const game = freshGame();
     const first = (await ask(game, { maxPlayers: 3, startWhenFull: true })).body.room;
     expect(await codeOf(ask(game))).toBe(first.code);
@@ -166,7 +166,7 @@ describe('POST /v1/rooms/match', () => {
     expect((await ask(game, { maxPlayers: 2, startWhenFull: true })).body.room).toMatchObject({ code: second.code, phase: 'lobby' });
   });
 
-  test('a rematch starts with its last seat too, where the match did', async () => {
+  test('a rematch starts when its last seat is taken too, if the match did', async () => {
     for (const startWhenFull of [true, false]) {
       const game = freshGame();
       const [host, guest] = [freshId(), freshId()];
