@@ -4,23 +4,23 @@ import { backoff, isTemporary } from './request.ts';
 import type { ActCode, ActError, ActResult } from './room-types.ts';
 import { randomText } from './store.ts';
 
-/** An act that has no answer yet, or whose effect has not come back yet. */
+/** An act without an answer, or whose effect is not in the page's room yet. */
 export interface Act {
   readonly action: string;
   fields: Fields;
   readonly tab: string;
   /** 0 before it is sent. */
   order: number;
-  /** The seat that it was made for, in one room of the code. Codes are given again. */
+  /** The seat that made the act. It also identifies the room, because codes are reused. */
   seat: string | undefined;
-  /** The room's `seq` after it. */
+  /** The room's `seq` after the act. */
   seq?: number;
-  /** The service may have done it. */
+  /** The service may have done the act. */
   isUnclear?: boolean;
   readonly done: ((result: ActResult) => void)[];
 }
 
-/** Carries acts to the service, and answers by `answered`. */
+/** Sends acts to the service, and calls `answered` with the answers. */
 export interface Line {
   readonly isHttp?: true;
   send(act: Act): void;
@@ -34,13 +34,13 @@ export interface Answer {
   error?: ActError;
 }
 
-/** Acts that wait or are unanswered. With states of 8 KiB they are 2 MiB. */
+/** The most acts that wait or are unanswered. With states of 8 KiB they take 2 MiB. */
 export const MOST_ACTS = 256;
 
-/** Acts that are under way at once. With messages of 1 KiB they are a quarter of what the service takes at once. */
+/** The most acts under way at once. With messages of 1 KiB they are a quarter of what the service accepts at once. */
 const MOST_SENT = 16;
 
-/** The service answers each act within 3 s. After a longer silence a new connection may work. */
+/** The service answers each act within 3 s. After a longer silence a new connection may help. */
 const SILENCE_MS = 8000;
 
 const wholeOf: Record<string, string> = { data: 'data', state: 'state' };
@@ -53,15 +53,15 @@ export const refusedAs = (code: ActCode, message: string = code): ActResult & { 
 export type ActQueue = ReturnType<typeof actQueue>;
 
 /**
- * The acts of one page in one room. They are done in the order of the calls, each once.
+ * The acts of one page in one room. The service does them in the order of the calls, each once.
  *
- * The service does an act whose order is above the last one of its tab, and takes every other one for a repetition. So an act travels
- * alone, and is sent again under its order until it is answered. Two kinds are not worth a round trip each: own data, and messages. While
- * they are unanswered, more of them follow. Own data then carries what the unanswered data before it changes: whichever of them is
- * done, the last one has it all. A message that was refused after a later one was done is sent after it.
+ * The service does an act if its order is above the last order of its tab, and takes any other act for a repetition. So only one act is
+ * under way, and is sent again under its order until it is answered. Acts of two kinds do not wait for each other: own data, and messages. Own
+ * data then contains the changes of unanswered data before it: whichever of these acts the service does, the last one has all changes. If
+ * the service refuses a message but has done a later act, the message is sent again under a new order.
  *
- * A page draws its tab when it loads. The acts that an earlier page left keep their tab and order, and travel alone: however many copies
- * of a tab send them, each is done once. No two pages ever draw orders of one tab.
+ * A page draws its tab at random when it loads, so no two pages give orders of one tab. The acts that an earlier page left keep their tab
+ * and order, and are sent alone: even if several copies of a tab send them, each is done once.
  * @param kept acts of an earlier page
  * @param changed called when the echo changes. @param stuck called when the service does not answer
  */
@@ -69,9 +69,9 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
   const tab = randomText().slice(0, 16);
   let waiting = kept;
   let sent: Act[] = [];
-  /** Refused for now, while later acts were under way. */
+  /** Refused temporarily, while later acts were under way. */
   let again: Act[] = [];
-  /** Done, and not yet in the room that the page has. */
+  /** Done, but not yet in the room that the page has. */
   let shown: Act[] = [];
   let nextOrder = 1;
   let lastDone = 0;
@@ -90,13 +90,13 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
     for (const done of act.done) done(result);
   };
 
-  /** The room without the player may come before the answer, and a seat that was left answers no repetition. */
+  /** The room may arrive without the player before the answer does, and a repeated `leave` is refused with `not_in_room`. */
   const hasLeft = (act: Act, { code }: ActError): boolean => act.action === 'leave' && code === 'not_in_room';
 
   const isLoose = (act: Act): boolean => act.tab === tab && (act.action === 'data' || act.action === 'message');
   const isData = (act: Act): boolean => act.tab === tab && act.action === 'data';
 
-  /** What an act is sent with while others are unanswered. Undefined: it waits for their answers. */
+  /** The fields to send an act with while others are unanswered. Undefined: the act waits for their answers. */
   const following = (act: Act): Fields | undefined => {
     if (line!.isHttp || ![act, ...sent].every(isLoose)) return undefined;
     const before = isData(act) && sent.filter(isData).pop();
@@ -133,11 +133,11 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
   const inOrder = (...acts: Act[]): Act[] => acts.sort((one, other) => byOrder(one) - byOrder(other));
   const unanswered = (): Act[] => inOrder(...sent, ...again, ...waiting);
 
-  /** Puts acts back to their places. Those that come too late for their order get a new one. */
+  /** Puts refused acts back into the queue. If their order is below the last one done, they get new orders. */
   const requeue = (): void => {
     const isLate = again.some((act) => act.tab === tab && act.order < lastDone);
     const staying = again.filter((act) => {
-      // It may have been said already, and nobody says it twice.
+      // The service may have sent the message, and must not send it twice.
       if (isLate && act.isUnclear && act.action === 'message') return void settle(act, refusedAs('store_unavailable'));
       if (isLate) act.order = 0;
       return true;
@@ -146,12 +146,12 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
     again = [];
   };
 
-  /** The service could not do it now. */
+  /** Handles a temporary refusal. */
   const postpone = (act: Act, error: ActError): void => {
     pausedUntil = performance.now() + backoff(tries++, error);
     act.isUnclear ||= error.outcome === 'unknown';
     const later = [...sent, ...again, ...waiting].find((each) => isData(each) && each.order > act.order);
-    // The later one carries it.
+    // The later act contains these changes.
     if (isData(act) && later) later.done.push(...act.done);
     else if (isData(act) && lastData > act.order) settle(act, { ok: true, seq: roomSeq });
     else again.push(act);
@@ -174,7 +174,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
     unanswered,
 
     /**
-     * Adds an act. An act of the same kind that waits to be sent takes it in.
+     * Adds an act, or merges it into an act of the same kind that waits to be sent.
      * @typeParam Code the codes with which the service may refuse this action
      */
     async add<Code extends ActCode>(action: string, given: Fields): Promise<ActResult<Code>> {
@@ -217,13 +217,13 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
 
     /** The page has the room of this `seq`. */
     seen(next: number): void {
-      // The service lost changes, and with them what it had done.
+      // The service has lost changes, and so the effects of acts that it had done.
       if (next < roomSeq) shown = [];
       roomSeq = next;
       shown = shown.filter((act) => act.seq! > next);
     },
 
-    /** A line is open for a seat. What is unanswered is sent again, before anything new. */
+    /** A line is open for a seat. Unanswered acts are sent again before new ones. */
     open(next: Line, of: string | undefined): void {
       if (line) lost();
       refusal = undefined;
@@ -239,7 +239,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
 
     lost,
 
-    /** The service does not take acts of this caller. */
+    /** The service refuses acts of this caller. */
     refuse(error: ActError | undefined): void {
       refusal = error;
       if (!error) return;
@@ -255,7 +255,7 @@ export function actQueue(pace: Pace, kept: Act[], changed: () => void, stuck: ()
       return unanswered();
     },
 
-    /** The seat of the acts that come before a line is open. */
+    /** Sets the seat of acts that are added before a line is open. */
     sitsIn: (of: string): void => void (seat = of),
   };
 }

@@ -4,11 +4,11 @@ import type { Wire } from './wire.ts';
 type CoinOperation = 'POST /v1/coins/credit' | 'POST /v1/coins/purchase' | 'POST /v1/coins/debit';
 type Optional<T, K extends PropertyKey> = Omit<T, K> & { [P in K & keyof T]?: T[P] };
 
-/** The client makes the key of a coin operation, unless the call names one. */
+/** The client makes the key of a coin operation if the call has none. */
 type InputOf<R extends keyof Wire> = R extends CoinOperation
   ? Optional<Wire[R]['input'], 'key'>
   : R extends 'GET /v1/pair/status'
-    ? Wire[R]['input'] & { /** Of `pairing.open`: the claimed status then gives the session. */ secret?: string }
+    ? Wire[R]['input'] & { /** From `pairing.open`. With it, the claimed status gives the session. */ secret?: string }
     : Wire[R]['input'];
 
 /** A call of this endpoint. */
@@ -18,24 +18,24 @@ export type Call<R extends keyof Wire> =
     : (input: InputOf<R>, options?: CallOptions) => Promise<Result<Wire[R]['reply'], Wire[R]['code']>>;
 
 /**
- * `client.coins.credit({ coins: 5 })`: every call by feature and name. They are written out, because not every editor shows the comments of a
- * property that a type computes.
+ * `client.coins.credit({ coins: 5 })`: every call by feature and name. The calls are written out, because some editors do not show the
+ * comments of computed properties.
  */
 export interface Calls {
   readonly accounts: {
     /** Finds the account of the install, and creates it the first time. */
     readonly resolve: Call<'POST /v1/account/resolve'>;
-    /** Reads all that the service keeps about the caller, in pages: send the `cursor` of each for the next. */
+    /** Reads all data of the caller, in pages: send the `cursor` of a page to get the next. */
     readonly export: Call<'GET /v1/account/export'>;
-    /** Deletes the caller's account for ever. The first call answers with a `confirm`, and the second call sends it. */
+    /** Deletes the caller's account permanently. The first call answers with a `confirm`, and the second call sends it. */
     readonly delete: Call<'POST /v1/account/delete'>;
-    /** The ids to give to an app store when its user buys, which bind the purchase to the account. */
+    /** The ids to pass to an app store at a purchase. They bind the purchase to the account. */
     readonly storeIds: Call<'GET /v1/account/store-ids'>;
   };
   readonly sessions: {
-    /** Signs the install in. The client keeps the session, and sends it from then on. */
+    /** Signs in the install. From then on the client sends the session. */
     readonly login: Call<'POST /v1/login'>;
-    /** Signs out: ends the session, and goes back to the install. */
+    /** Signs out: ends the session. The caller is the install again. */
     readonly logout: Call<'POST /v1/logout'>;
     /** Tells whether the session is valid, and for which account. */
     readonly current: Call<'GET /v1/session'>;
@@ -76,17 +76,17 @@ export interface Calls {
   };
   readonly purchases: {
     /**
-     * Books coins that were bought in an app store. The client keeps the purchase, and finishes it after an outage or a crash, as `coins.credit`
-     * is. Where the store is away or the product is not in the catalogue yet, `pending` says that it will be sent again.
+     * Books coins that were bought in an app store. Like `coins.credit`, the purchase is finished after an outage or a crash. `pending`: the
+     * client will send it again, because the store is down or the product is not in the catalogue yet.
      */
     readonly buy: Call<'POST /v1/purchases'>;
     /** The caller's purchases, newest first, in pages. */
     readonly list: Call<'GET /v1/purchases'>;
   };
   readonly pairing: {
-    /** Opens a pairing, for a screen that wants to be signed in: show its QR code, and follow it by `watchPairing`. */
+    /** Opens a pairing, to sign in this screen: show its QR code, and watch it with `watchPairing`. */
     readonly open: Call<'POST /v1/pair/new'>;
-    /** Signs another screen in as the caller, in the steps `scan`, and `confirm` or `deny`. */
+    /** Signs in another screen as the caller, in two steps: `scan`, then `confirm` or `deny`. */
     readonly claim: Call<'POST /v1/pair/claim'>;
     /** Reads the status of a pairing. With the `secret` of `open`, the claimed status gives the session. */
     readonly status: Call<'GET /v1/pair/status'>;
@@ -100,7 +100,7 @@ export interface Calls {
     readonly ticket: Call<'POST /v1/rooms/{code}/ticket'>;
     /** Takes a seat in the lobby. The same caller gets the same seat again, in any phase. */
     readonly join: Call<'POST /v1/rooms/{code}/join'>;
-    /** Gives up the seat. A host who leaves hands over to the longest-seated player; the last player who leaves ends the room. */
+    /** Gives up the seat. If the host leaves, the longest-seated player becomes the host; if the last player leaves, the room ends. */
     readonly leave: Call<'POST /v1/rooms/{code}/leave'>;
     /** Tells the other players that the caller is ready. */
     readonly ready: Call<'POST /v1/rooms/{code}/ready'>;
@@ -118,31 +118,31 @@ export interface Calls {
     readonly lock: Call<'POST /v1/rooms/{code}/lock'>;
     /** (Host) lets the room take new players again. */
     readonly unlock: Call<'POST /v1/rooms/{code}/unlock'>;
-    /** (Host) changes settings of the lobby. Those left out stay. */
+    /** (Host) changes settings of the lobby. Omitted settings stay. */
     readonly settings: Call<'POST /v1/rooms/{code}/settings'>;
-    /** Replaces the room's state by `state` (any JSON of 8 KiB), or merges `merge` into it. `writers` of the room says who may. */
+    /** Replaces the room's state by `state` (any JSON of 8 KiB), or merges `merge` into it. The room's `writers` says who may do so. */
     readonly state: Call<'POST /v1/rooms/{code}/state'>;
     /** Replaces the caller's own public data by `data` (any JSON of 1 KiB), or merges `merge` into it. */
     readonly data: Call<'POST /v1/rooms/{code}/data'>;
-    /** (Host) gives single players what only they see, by player id. */
+    /** (Host) sets the private parts of players, by player id. Only the player sees the own part. */
     readonly private: Call<'POST /v1/rooms/{code}/private'>;
     /** Sends a message of 1 KiB to all channels of the room, or to those of the players in `to`. */
     readonly message: Call<'POST /v1/rooms/{code}/message'>;
-    /** (Host) opens a lobby with the same game and settings, which `nextCode` of the room names. */
+    /** (Host) opens a lobby with the same game and settings. The old room's `nextCode` is its code. */
     readonly rematch: Call<'POST /v1/rooms/{code}/rematch'>;
   };
   readonly trial: {
-    /** Starts the trial of a device. Later calls only answer with its state. */
+    /** Starts the trial of a device. Later calls only read its state. */
     readonly touch: Call<'POST /v1/trial/touch'>;
-    /** The state of a trial. It starts none. */
+    /** The state of a trial. This does not start one. */
     readonly current: Call<'GET /v1/trial/status'>;
     /** Links the device's trial to the signed-in account. */
     readonly link: Call<'POST /v1/trial/link'>;
   };
   readonly subscription: {
-    /** Whether the caller's subscription gives access now, and where that is known from. */
+    /** Whether the caller's subscription gives access now, and the source of that. */
     readonly current: Call<'GET /v1/subscription'>;
-    /** Records the app's report that its user subscribes, or no longer does. */
+    /** Records the app's report that its user has subscribed, or no longer subscribes. */
     readonly report: Call<'POST /v1/subscription/report'>;
     /** Records a subscription that was bought in the app store, once the store confirms it. */
     readonly purchase: Call<'POST /v1/subscription/purchase'>;
@@ -154,7 +154,7 @@ export interface Calls {
     readonly firstRun: Call<'POST /v1/entitlement/first-run'>;
   };
   readonly store: {
-    /** Signs in with an account of the app store. The guest of this install moves into it where it can. */
+    /** Signs in with an account of the app store. If possible, the guest of this install moves into it. */
     readonly provision: Call<'POST /v1/account/store-provision'>;
     /** A nonce for one install proof. */
     readonly nonce: Call<'GET /v1/account/store-install/nonce'>;

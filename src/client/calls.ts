@@ -11,7 +11,7 @@ import type { Route, Wire } from './wire.ts';
 type Plain<R> = R extends `!${infer P extends keyof Wire}` ? P : R & keyof Wire;
 type Acts = { [A in (typeof acts)[number]]: `POST /v1/rooms/{code}/${A}` };
 type Routes = Omit<typeof routes, 'rooms'> & { rooms: (typeof routes)['rooms'] & Acts };
-/** What `Calls` has to say. */
+/** Implements `Calls`. */
 export type CallsByRoute = { [F in keyof Routes]: { [Name in keyof Routes[F]]: Call<Plain<Routes[F][Name]>> } };
 
 type AnyCall = (input?: Input, more?: CallOptions) => Promise<Result>;
@@ -38,8 +38,8 @@ export function callsOf(
   const tab = randomText().slice(0, 16);
   let order = 0;
   let before: Promise<unknown>;
-  // Acts go one after the other, each under its order. So the service does each once, and none that is repeated or late after a later one.
-  // Without the turns, an act that another one overtakes would be taken for one that was done.
+  // Acts are sent one after the other, each under its order. The service takes an act below the last order for a repetition. So without
+  // the turns it would drop an act that another one has overtaken.
   for (const act of acts)
     client['rooms']![act] = (input, more = {}) => {
       const others = before;

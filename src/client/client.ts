@@ -24,53 +24,53 @@ export type PurchaseResult = Awaited<ReturnType<Calls['purchases']['buy']>>;
 export interface Options {
   /** The address of the service: `https://coinop.example`. */
   url: string;
-  /** Begins the keys of the store. Two clients of one page with two names are two players. The default is `coinop`. */
+  /** The prefix of the keys in the store. Two clients of one page with two names are two players. The default is `coinop`. */
   name?: string;
   /** The install. By default the client makes one and keeps it in the store. It is a secret. */
   installId?: string;
   /**
-   * Where the install, the session and unfinished operations are kept. The default is the page's localStorage. `null`: in memory,
-   * so that they are lost with the page or process.
+   * Stores the install, the session and unfinished operations. The default is the page's localStorage. `null`: memory, which is lost
+   * with the page or process.
    */
   store?: Store | null;
-  /** Milliseconds that a call takes at most, with its repetitions. The default is 15,000, and the `wait` of a long-poll on top. */
+  /** The most milliseconds of a call with its repetitions. The default is 15,000, plus the `wait` of a long-poll. */
   timeoutMs?: number;
   /**
-   * Gets the result of every coin operation, also of those of an earlier start. `result.pending`: the operation waits for a
-   * sign-in, and its result comes later.
+   * Gets the result of every coin operation, including operations of an earlier start. `result.pending`: the operation waits for a sign-in,
+   * and its result comes later.
    */
   onOperation?: (operation: Operation, result: OperationResult) => void;
-  /** Gets the result of every `purchases.buy`, in the same way. It may also wait for the app store, or for the product in the catalogue. */
+  /** Gets the result of every `purchases.buy`, likewise. A purchase may also wait for the app store, or for its product in the catalogue. */
   onPurchase?: (purchase: Purchase, result: PurchaseResult) => void;
-  /** Gets a message, once, if the store does not keep anything. The default is console.warn. */
+  /** Gets a message, once, if the store fails. The default is console.warn. */
   onWarning?: (message: string) => void;
   /** The platform's own by default. */
   fetch?: Fetch;
-  /** The platform's own by default. `null`, or on a platform without: rooms and pairings are followed by long-poll. */
+  /** The platform's own by default. With `null`, or on a platform without WebSockets, rooms and pairings are watched by long-poll. */
   WebSocket?: SocketClass | null;
 }
 
 export interface Client extends Calls {
-  /** Removes the coin operations that wait for a sign-in. They will not happen, unless the service has them already. */
+  /** Removes the coin operations that wait for a sign-in. Unless the service already has them, they will not happen. */
   discardHeld(): Promise<void>;
   /** The caller: the account of the session, if it has one. */
   who(): Promise<Me>;
-  /** Calls `onRoom` with the whole room, at once and after every change. Not to be changed: later rooms share its parts. */
+  /** Calls `onRoom` with the whole room, at once and after every change. Do not change the room: later rooms share its parts. */
   watchRoom<State = unknown>(code: string, onRoom: (room: Room & { state: State }) => void, options?: RoomWatchOptions): Watch;
   /**
    * Calls `onStatus` with each status of the pairing. With `claimed` the client has the session, and `claimedBy` has the name that the
-   * claimant gave: show it before you go on, because whoever saw the code may have claimed it.
+   * claimant gave: show it before you go on, because anybody who saw the code may have claimed it.
    */
   watchPairing(pairing: Pairing, onStatus: OnPairStatus, options?: { onState?: (state: WatchState) => void }): Watch;
   /** For `coinop/client/rooms`. */
   readonly parts: ClientParts;
   /** The device woke up or has a network again: try everything now. Pages do it by themselves. */
   wake(): void;
-  /** Ends everything that runs. What is unfinished stays in the store. */
+  /** Ends all watches and calls. Unfinished operations stay in the store. */
   close(): void;
 }
 
-/** What `coinop/client/rooms` takes of a client. */
+/** The parts of a client that `coinop/client/rooms` uses. */
 export interface ClientParts {
   readonly name: string;
   readonly to: SendOnce;
@@ -86,10 +86,10 @@ export function coinop(options: Options): Client {
   const platform = globalThis as unknown as Platform;
   const { WebSocket = platform.WebSocket, fetch = platform.fetch.bind(platform) } = options;
   const store = safeStore(options.store === undefined ? pageStore() : options.store, onWarning);
-  // Two tabs that work at once do no harm, because both send the same operation under the same key. Taking turns saves requests.
-  // A browser has Web Locks in a secure context only: not on a page of http://192.168.0.2.
+  // Web Locks only save requests. Without them two tabs may send the same operation, under the same key, which does no harm.
+  // A browser has Web Locks only in a secure context: not on a page of http://192.168.0.2.
   const { locks } = platform.navigator ?? {};
-  // Where the browser forbids storage, it forbids locks too.
+  // A browser that forbids storage forbids locks too.
   const exclusive: Exclusive = (lock, work) => (locks && options.store === undefined ? locks.request(lock, work).catch(work) : work());
   const closing = new AbortController();
   const { signal: closed } = closing;
@@ -127,7 +127,7 @@ export function coinop(options: Options): Client {
   );
 
   const greet = (): void => watchers.forEach((watcher) => watcher.greet());
-  /** What depends on the caller goes on as the new one. */
+  /** The caller has changed: operations and watches continue as the new one. */
   const changed = (): void => {
     outbox.resume();
     greet();
@@ -183,7 +183,7 @@ export function coinop(options: Options): Client {
 function addressOf({ url: given, installId = '' }: Options): string {
   const url = given.replace(/\/+$/, '');
   if (!/^https?:\/\/[^/?#]+$/.test(url)) throw new TypeError(`Bad url: ${url}`);
-  // No header could carry it. An operation of it would never be sent.
+  // Such an installId fits into no header, so its operations could never be sent.
   if (/[^!-~]/.test(installId)) throw new TypeError('Bad installId');
   return url;
 }

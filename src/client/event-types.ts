@@ -12,7 +12,7 @@ interface PurchaseData {
   coins: number;
 }
 
-/** What an event tells, by its type. */
+/** The data of an event, by its type. */
 interface DataOf {
   'coins.changed': { entryId: string; type: NonNullable<Told['data']['type']>; coins: number; balanceAfterCoins: number };
   'purchase.granted': PurchaseData;
@@ -29,7 +29,7 @@ interface DataOf {
 
 export type EventType = keyof DataOf;
 
-/** Nothing is left of it once the account was deleted. */
+/** Empty once the account is deleted. */
 type Forgotten<Data> = { [Name in keyof Data]?: undefined };
 
 type Of<Type extends EventType> = Pick<Told, 'id' | 'at' | 'number'> & {
@@ -37,12 +37,12 @@ type Of<Type extends EventType> = Pick<Told, 'id' | 'at' | 'number'> & {
   data: DataOf[Type] | Forgotten<DataOf[Type]>;
 } & (Type extends 'board.season_ended' ? { accountId?: never } : { accountId: string });
 
-/** An event, as `events` gives it and a webhook posts it. Its `type` tells what its `data` has. */
+/** An event from `events` or a webhook. Its `type` determines the fields of `data`. */
 export type CoinopEvent<Type extends EventType = EventType> = { [T in Type]: Of<T> }[Type];
 
-/** Events of the wanted types, and where reading goes on. */
+/** Events of the wanted types, and the position at which to continue. */
 export interface EventPage<Type extends EventType = EventType> {
   events: CoinopEvent<Type>[];
-  /** Keep it with what you did of these events. */
+  /** Store it together with the effects of these events. */
   cursor: string;
 }

@@ -1,7 +1,7 @@
 import type { Result } from './routes.ts';
 import { randomText, type Exclusive, type SafeStore } from './store.ts';
 
-/** The caller, as the store keeps it. */
+/** The caller, as stored. */
 export interface Me {
   /** A secret of the player. */
   installId: string;
@@ -10,13 +10,13 @@ export interface Me {
   accountId?: string;
   /** The session is the install's own, from `sessions.login`: both name the same account. */
   isOwn?: boolean;
-  /** When the session was last asked for: milliseconds since 1970. */
+  /** When the client last asked about the session, in milliseconds since 1970. */
   askedAt?: number;
   /** The accounts that owners moved into, by `moved:true` of a sign-in. */
   moved?: Record<Owner, string>;
 }
 
-/** The owner of an operation: `i` and an installId, `a` and an account id, or `s` and a session token whose account is not known yet. */
+/** The owner of an operation: `i` and an installId, `a` and an account id, or `s` and a session token of an unknown account. */
 export type Owner = string;
 export type Credential = Record<string, string>;
 
@@ -27,7 +27,7 @@ export interface SessionReply {
 
 const HOUR_MS = 3_600_000;
 
-/** A session lives 30 days, and its token is renewed past the half of them. */
+/** A session lives 30 days, and the service renews its token after half of that. */
 const ASK_MS = 24 * HOUR_MS;
 
 const byToken = (token: string): Credential => ({ authorization: `Bearer ${token}` });
@@ -36,7 +36,7 @@ const byInstall = (installId: string): Credential => ({ 'x-install-id': installI
 export type Identity = ReturnType<typeof identityOf>;
 
 /**
- * Who calls: the install and its session, as the store keeps them. Every tab with the store sees a sign-in at its next call.
+ * The caller: the stored install and its session. Each tab that shares the store sees a sign-in at its next call.
  * @param given the installId of the options
  * @param ask calls `GET /v1/session`
  */
@@ -52,10 +52,10 @@ export function identityOf(
   const read = async (): Promise<Me | undefined> => {
     try {
       const me = JSON.parse((await store.get(name))!) as Me;
-      // Another installId is another player.
+      // Another installId belongs to another player.
       return me.installId === (given ?? me.installId) ? me : undefined;
     } catch {
-      // Nothing is kept, or not by this library.
+      // The store has nothing under this key, or a text of another program.
       return undefined;
     }
   };
@@ -69,7 +69,7 @@ export function identityOf(
   const load = async (): Promise<Me> =>
     (await read()) ?? exclusive(name, async () => (await read()) ?? save({ installId: given ?? randomText() }));
 
-  /** Asks for the session, and keeps its account and its new token. */
+  /** Asks about the session, and stores its account and its new token. */
   const renew = async (token: string): Promise<void> => {
     asked = performance.now();
     const { accountId, sessionToken = token } = (await ask(byToken(token))) as SessionReply;
@@ -94,7 +94,7 @@ export function identityOf(
     async credential(): Promise<Credential> {
       const { installId, sessionToken, askedAt = 0 } = await load();
       if (!sessionToken) return byInstall(installId);
-      // A clock that jumped, in either direction, costs one request and delays nothing.
+      // A clock that jumps, in either direction, costs one more request and no delay.
       if (Math.abs(Date.now() - askedAt) > ASK_MS && performance.now() - asked >= HOUR_MS) void renew(sessionToken);
       return byToken(sessionToken);
     },
@@ -132,7 +132,7 @@ export function identityOf(
     },
 
     /**
-     * Forgets the session. An install that moved opens nothing any more, so that another one takes its place.
+     * Forgets the session. An install whose account moved gives no access any more, so a new install replaces it.
      * @param isDeleted the install's own account was deleted
      */
     async signedOut(isDeleted?: boolean): Promise<void> {

@@ -10,7 +10,7 @@ type List = Wire['GET /v1/rooms'];
 /** An open room: public, in the lobby, with a free seat, not locked, and with somebody present. */
 export type ListedRoom = List['reply']['rooms'][number];
 
-/** Which open rooms. The default is all of them. */
+/** Filters of the open rooms. The default is all open rooms. */
 export interface LobbyFilter {
   /** Only rooms of this game. */
   game?: string;
@@ -18,7 +18,7 @@ export interface LobbyFilter {
   tags?: ListedRoom['tags'];
 }
 
-/** Which page of the open rooms. */
+/** Selects a page of the open rooms. */
 export interface ListFilter extends LobbyFilter {
   /** 1 to 100. The default is 20. */
   limit?: number;
@@ -28,16 +28,16 @@ export interface ListFilter extends LobbyFilter {
 
 const LIST = 'GET /v1/rooms';
 
-/** As many rooms as the live list has. */
+/** The number of rooms in the live list. */
 const MOST_ROOMS = 50;
 
-/** The parameters of the list, as HTTP and the channel take them. */
+/** The parameters of the list, for HTTP and for the channel. */
 function queryOf({ tags, ...query }: LobbyFilter): Input {
   for (const tag in tags) (query as Input)[`tag.${tag}`] = tags[tag];
   return query;
 }
 
-/** Reads a page of the open rooms, newest first. It may be short, or empty, while its `nextCursor` says that there are more. */
+/** Reads a page of the open rooms, newest first. Even a short or empty page may have a `nextCursor`, which leads to more rooms. */
 export function listRooms(
   client: Client,
   filter: ListFilter = {},
@@ -58,7 +58,7 @@ export function watchLobby(client: Client, filter: LobbyFilter, onRooms: (rooms:
     (signal) => client.parts.to(LIST, { ...query, limit: MOST_ROOMS }, {}, signal),
     onRooms,
     options,
-    // The channel looks at more rooms.
+    // The channel searches more rooms than one read does.
     ({ rooms, nextCursor }) => nextCursor && (rooms as ListedRoom[]).length < MOST_ROOMS,
   );
 }

@@ -2,7 +2,7 @@ export type Fields = Record<string, unknown>;
 
 const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Applies a JSON merge patch (RFC 7396), deeply, as the service does. It changes neither of both. */
+/** Applies a JSON merge patch (RFC 7396), deeply, as the service does. It changes neither argument. */
 export function merged(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const members = new Map(isObject(target) ? Object.entries(target) : []);
@@ -14,8 +14,8 @@ export function merged(target: unknown, patch: unknown): unknown {
 }
 
 /**
- * One patch that does what two do, one after the other. Undefined: there is none. After `{a: null}` the patch `{a: {b: 1}}` begins `a` anew,
- * and no single patch can say so.
+ * One patch with the effect of two patches. Undefined if no single patch has it: `{a: null}` and then `{a: {b: 1}}` replace `a` whole, and
+ * a merge patch cannot do that.
  */
 export function composed(first: unknown, second: unknown): unknown {
   if (!isObject(second)) return second;
@@ -29,7 +29,7 @@ export function composed(first: unknown, second: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** The fields of one act in place of two that follow each other: `data` or `state` replaces, `merge` merges. */
+/** The fields of one act that replaces two consecutive acts: `data` or `state` replaces, `merge` merges. */
 export function combined(first: Fields, second: Fields, whole: string): Fields | undefined {
   if (whole in second) return second;
   if (whole in first) return { [whole]: merged(first[whole], second['merge']) };

@@ -6,9 +6,9 @@ import { randomText } from './store.ts';
 
 export type Operate = (type: Kept['type'], input: Input, more: CallOptions) => Promise<Result>;
 
-/** Makes the coin operations, which go through the outbox. */
+/** Makes the coin operations. They go through the outbox. */
 export function operateBy(outbox: Outbox, identity: Identity, callMs: number, closed: AbortSignal): Operate {
-  /** Operations are kept in the order of the calls, however long the store takes. */
+  /** Operations are stored in the order of the calls, even if the store is slow. */
   let owner: Promise<unknown> = Promise.resolve();
   return async (type, input, { signal, timeoutMs = callMs }) => {
     const by = await (owner = owner.then(identity.owner));

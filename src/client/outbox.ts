@@ -20,7 +20,7 @@ export interface Purchase {
 
 export type Kept = Operation | Purchase;
 
-/** An entry of the outbox, as the store keeps it. */
+/** The stored form of an entry of the outbox. */
 type Entry = [operation: Kept, owner: Owner];
 
 /** Statuses of a final refusal: nothing was applied, and the same operation would be refused again. */
@@ -29,9 +29,9 @@ const DEFINITE = [400, 403, 409, 410, 413, 422];
 export type Outbox = ReturnType<typeof outboxOf>;
 
 /**
- * The operations that are not finished. Each operation goes into the store before it is sent. Operations are sent one after the other, in
- * the order of the calls, each under one idempotency key until the service has answered.
- * @param prefix the keys of the entries begin with it
+ * The unfinished operations. Each operation is stored before it is sent. Operations are sent one after the other, in the order of the calls,
+ * each under the same idempotency key until the service has answered.
+ * @param prefix of the keys of the entries
  */
 export function outboxOf(
   store: SafeStore,
@@ -42,22 +42,22 @@ export function outboxOf(
   send: (operation: Kept, credential: Credential) => Promise<Result>,
   onResult?: (operation: Kept, result: Result) => void,
 ) {
-  /** Entries of this client, which are finished even if the store loses them. */
+  /** Entries of this client. It finishes them even if the store loses them. */
   const own = new Map<string, { entry: Entry; isKept: Promise<void>; done: (result: Result) => void }>();
   /** Keys of entries in their order. */
   let queue: string[] = [];
-  /** Keys of entries that come into the queue at their place. */
+  /** Keys of entries that are still to be sorted into the queue. */
   let late: string[] = [];
   /** Operations that wait until their owner signs in. */
   let held: string[] = [];
   let heldOwners: Owner[] = [];
   let hasAdopted = false;
   let isRunning = false;
-  /** Since the last operation that was finished. */
+  /** Failures since the last finished operation. */
   let tries = 0;
   let lastStamp = 0;
   let lastFailure: Failure | undefined;
-  /** Of purchases that wait for the app store or the catalogue. */
+  /** The wait of purchases for the app store or the catalogue. */
   let retry: Promise<void> | undefined;
   /** Ends a wait early. */
   let waking = new AbortController();
@@ -67,13 +67,13 @@ export function outboxOf(
     return store.put(id);
   };
 
-  /** Adds the entries of the store that this client does not know: those of an earlier start or of another tab. */
+  /** Adds unknown entries of the store: those of an earlier start or of another tab. */
   const adopt = async (): Promise<void> => {
     hasAdopted = true;
     const known = new Set([...queue, ...late, ...held, ...own.keys()]);
     for (const id of await store.keys(prefix)) {
       if (!known.has(id)) late.push(id);
-      // New entries come after those of a clock that was ahead.
+      // If the clock was ahead, stored entries have later times. New entries must still follow them.
       lastStamp = Math.max(lastStamp, parseInt(id.slice(prefix.length, -24), 36) || 0);
     }
   };
@@ -85,7 +85,7 @@ export function outboxOf(
     let entry = mine?.entry;
     if (!entry) {
       const text = await store.get(id);
-      // Another tab has finished it, or the store cannot be read just now.
+      // Another tab has finished the operation, or the store cannot be read at the moment.
       if (text === undefined) return undefined;
       try {
         entry = JSON.parse(text) as Entry;
@@ -102,17 +102,17 @@ export function outboxOf(
     // Another server answered.
     if (result.ok && !('balanceAfterCoins' in result)) return failure('not_coinop');
     const { status } = result as Failure;
-    // A token that the store does not know names no other caller.
+    // `bad_token`: the app store does not know the token, and another caller would not change that.
     if (result.ok || DEFINITE.includes(status!) || result.error.code === 'bad_token') await remove(id);
     else if (status === 401) {
       heldOwners.push(owner);
       held.push(id);
       result.pending = true;
     } else if (operation.type === 'buy' && status) {
-      // The app store is away, or the catalogue lacks the product: coin operations must not wait for them.
+      // The app store is down, or the catalogue lacks the product: coin operations must not wait for that.
       own.delete(id);
       result.pending = true;
-      // One wait for all of them, because a wake sends them all.
+      // One timer is enough for all purchases, because a wake sends all.
       retry ??= sleep(60_000, closed).then(() => {
         retry = undefined;
         wake();
@@ -123,7 +123,7 @@ export function outboxOf(
     return undefined;
   };
 
-  /** Finishes one operation after the other. Returns the failure that stops it for now. */
+  /** Finishes one operation after the other. Returns the failure that interrupts it. */
   const turn = async (): Promise<Failure | undefined> => {
     if (!hasAdopted) await adopt();
     for (; !closed.aborted; queue.shift(), tries = 0) {
@@ -146,11 +146,11 @@ export function outboxOf(
         await sleep(backoff(tries++, failed.error, 15_000), waking.signal, closed);
       } else if (!queue.length && hasAdopted) break;
     }
-    // In the same turn as the check above, so that no operation is left behind.
+    // In the same turn as the check above: an operation added in between would stay unsent.
     isRunning = false;
   };
 
-  /** Tries again now, and takes over what other tabs left behind. */
+  /** Tries again now, and takes over the operations that closed tabs left. */
   const wake = (): void => {
     hasAdopted = false;
     waking.abort();
@@ -175,7 +175,7 @@ export function outboxOf(
 
     /** Keeps an operation and starts to send it. `done` gets its result. */
     add(operation: Kept, owner: Owner, done: (result: Result) => void): void {
-      // Rising even if the clock goes back, so that the order stays.
+      // The time rises even if the clock is set back, to keep the order.
       lastStamp = Math.max(lastStamp + 1, Date.now());
       // 9 digits of base 36 last until the year 5188. After them come the 24 characters of a random text.
       const id = prefix + lastStamp.toString(36).padStart(9, '0') + randomText();

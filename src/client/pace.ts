@@ -1,7 +1,7 @@
-/** Counts acts. Milliseconds to wait, or 0 for an act that may go now and is counted. */
+/** Returns the milliseconds to wait before an act, or 0 if it may be sent now; then it is counted. */
 export type Pace = (action: string) => number;
 
-/** So many a second, and so many at once: the generic cell rate algorithm, as the service counts. */
+/** Allows a rate and a burst by the generic cell rate algorithm, as the service does. */
 function bucket(perSecond: number, atOnce: number) {
   const intervalMs = 1000 / perSecond;
   let paidUntil = 0;
@@ -11,7 +11,7 @@ function bucket(perSecond: number, atOnce: number) {
   };
 }
 
-/** Below the budgets of a seat, which a second tab of the player shares: 30 acts a second and 60 at once, of them 20 and 40 messages. */
+/** Below the budgets of a seat, 30 acts a second and 60 at once, of them 20 and 40 messages: a second tab of the player shares them. */
 export function paceOfSeat(): Pace {
   const acts = bucket(25, 30);
   const messages = bucket(16, 20);

@@ -2,7 +2,7 @@ import type { Message } from './watched.ts';
 
 type Members = Record<string, unknown>;
 
-/** An operation of a JSON Patch (RFC 6902), as the service makes them. Its place in a list is always a number. */
+/** An operation of a JSON Patch (RFC 6902) from the service. A place in a list is always a number. */
 export interface Operation {
   op: 'add' | 'replace' | 'remove';
   path: string;
@@ -10,8 +10,8 @@ export interface Operation {
 }
 
 /**
- * The room after a patch. The room before stays as it is: lists and objects on the way to a change are copied, the others are shared.
- * @throws Error for a patch that does not fit
+ * The room after a patch. The given room is not changed: lists and objects on the path to a change are copied, the others are shared.
+ * @throws Error if the patch does not fit
  */
 export function patched(room: unknown, { from, ops }: Message): unknown {
   if (from !== (room as Members)['seq']) throw new Error();
@@ -19,7 +19,7 @@ export function patched(room: unknown, { from, ops }: Message): unknown {
   return room;
 }
 
-/** @param given what is set. Undefined: the member is removed */
+/** @param given the new value. Undefined: the member is removed */
 function changed(value: unknown, [part, ...path]: string[], op: string, given: unknown): unknown {
   const name = part!.replace(/~1/g, '/').replace(/~0/g, '~');
   const isNew = op === 'add' && !path.length;
@@ -30,14 +30,14 @@ function changed(value: unknown, [part, ...path]: string[], op: string, given: u
     list.splice(+name, isNew ? 0 : 1, ...(given === undefined ? [] : [given]));
     return list;
   }
-  // A computed name and a rest take `__proto__` for a member, where an assignment would set the prototype.
+  // With a computed name or a rest, `__proto__` is a member. An assignment would set the prototype.
   if (given !== undefined) return { ...(value as Members), [name]: given };
   const { [name]: _, ...rest } = value as Members;
   return rest;
 }
 
-/** A listener must not change a room: the next patch is made for the room that the service has. */
+/** Keeps a listener from changing a room: the next patch applies to the room that the service has. */
 export function freeze(value: unknown): void {
-  // The parts of what is frozen are frozen too.
+  // The parts of a frozen value are frozen already.
   if (!Object.isFrozen(value)) Object.values(Object.freeze(value) as Members).forEach(freeze);
 }

@@ -10,7 +10,7 @@ import type { Watch } from './watch.ts';
 import type { Followed, Message, WatchState } from './watched.ts';
 import type { ActionName } from './wire.ts';
 
-/** Where a played room comes from: a client of a player, or one of a server. */
+/** The origin of a played room: a player's client, or a server's. */
 export interface RoomParts {
   readonly code: string;
   readonly to: SendOnce;
@@ -18,10 +18,10 @@ export interface RoomParts {
   readonly credential: () => Promise<Credential>;
   readonly follow: (followed: Followed, onState: (state: WatchState) => void) => Watch;
   readonly pace: Pace;
-  /** Acts of an earlier page, and its seat. */
+  /** The acts and the seat of an earlier page. */
   readonly kept?: Act[];
   readonly seat?: string | undefined;
-  /** Called with each seat that the service confirms; without one when the seat is lost, or the room has ended. */
+  /** Called with each seat that the service confirms, and without a seat when it is lost or the room has ended. */
   readonly onSeat?: (seat?: string) => void;
 }
 
@@ -39,12 +39,12 @@ export interface OpenedRoom {
   left(): Act[];
 }
 
-/** Plays in one room: follows it, and sends acts. */
+/** Plays in one room: watches it, and sends acts. */
 export function playedRoom(parts: RoomParts): OpenedRoom {
   const { code, to, credential } = parts;
   const listeners = new Map<string, Set<(...values: never[]) => void>>();
   let confirmed: Room | undefined;
-  /** The confirmed room with the echo of own acts. Undefined: to be made. */
+  /** The confirmed room with the echo of own acts. Undefined: it has to be computed. */
   let shown: GameRoom<Game> | undefined;
   let playerId: string | undefined = parts.seat?.split(' ')[1];
   let own: unknown;
@@ -59,7 +59,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
     for (const listener of [...(listeners.get(event) ?? [])]) guarded(listener)(...(values as never[]));
   };
 
-  /** Several changes of one turn are told once. */
+  /** Several changes in one turn cause one call of the listeners. */
   const changed = (): void => {
     shown = undefined;
     if (isTelling) return;
@@ -112,7 +112,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
     send: ({ order, action, tab, fields }) => sendText(JSON.stringify({ type: 'act', order, action, tab, ...fields })),
   };
 
-  /** For a room that has ended, whose socket is closed, and where no WebSocket comes through. */
+  /** For a room that has ended, whose socket is closed, and for networks that block WebSockets. */
   const overHttp: Line = {
     isHttp: true,
     async send({ order, action, tab, fields }) {
@@ -177,7 +177,7 @@ export function playedRoom(parts: RoomParts): OpenedRoom {
         const by = token?.startsWith('coinop_sk_') ? { serverKey: token } : { sessionToken: token, installId };
         const hello = JSON.stringify({ type: 'hello', ...by, tab: queue.tab });
         if (greeting && greeting !== hello) {
-          // A socket belongs to one caller. Acts that are under way on it must not become those of another.
+          // A socket belongs to one caller. The acts under way on it must not count as acts of another caller.
           drop();
           return '';
         }

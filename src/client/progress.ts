@@ -2,7 +2,7 @@ import { freeze } from './patch.ts';
 import type { Result } from './routes.ts';
 import type { Message, Watched } from './watched.ts';
 
-/** How far a watch has come. */
+/** The progress of a watch. */
 export interface Progress {
   /** The position of the newest state that was passed on. */
   readonly position: number;
@@ -34,7 +34,7 @@ export function progressOf(watched: Watched, signal: AbortSignal): Progress {
       const known = progress.position;
       const reply = await watched.poll(waitSeconds, known, signal);
       if (reply.ok) {
-        // A state that was read after the known one, and is older: the service lost changes.
+        // This state was read after the known one, but is older: the service has lost changes.
         if (progress.position === known && watched.positionOf(reply as never)! < known) progress.position = 0;
         await progress.take(reply as never);
       }

@@ -10,19 +10,19 @@ export type Fetch = (
 export type Input = Record<string, unknown>;
 type Signals = readonly (AbortSignal | undefined)[];
 
-/** For one try. The service answers within 2 s. After a longer silence a new connection may work. */
+/** The time of one try. The service answers within 2 s; after a longer silence a new connection may help. */
 export const TRY_MS = 5000;
 
 const isAborted = (signals: Signals): boolean => signals.some((signal) => signal?.aborted);
 
 /**
- * Runs work with a signal that aborts after the time, or with one of the signals. React Native has neither AbortSignal.any nor
- * AbortSignal.timeout.
+ * Runs work with a signal that aborts after the time, or when one of the signals does. React Native has neither AbortSignal.any
+ * nor AbortSignal.timeout.
  */
 export async function within<T>(ms: number, signals: Signals, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
-  // A longer time than 2^31 ms would end at once.
+  // A timer of more than 2^31 ms would fire at once.
   const timer = setTimeout(abort, Math.min(ms, 2e9));
   for (const signal of signals) signal?.addEventListener('abort', abort);
   if (isAborted(signals)) abort();
@@ -40,12 +40,12 @@ export const sleep = (ms: number, ...signals: AbortSignal[]): Promise<void> =>
 
 export const failure = (code: ClientCode, message: string = code): Failure<ClientCode> => ({ ok: false, error: { code, message } });
 
-/** The failure of a call that one of the signals stopped, or else the time. */
+/** The failure of a call that a signal stopped, else of one whose time was up. */
 export const stopped = (signals: Signals): Failure<ClientCode> => failure(isAborted(signals) ? 'aborted' : 'timeout');
 
 /**
- * Sends a request once. It never throws: every way to fail is a result.
- * @param route `{name}` is filled from the input, and the rest of the input is the query or the body
+ * Sends a request once. It never throws: every failure is a result.
+ * @param route `{name}` is replaced from the input; the rest of the input is the query or the body
  */
 export const sendOnce = (
   fetch: Fetch,
@@ -87,20 +87,20 @@ export const sendOnce = (
 /** As `sendOnce`, to one service. */
 export type SendOnce = Parameters<typeof sendOnce> extends [Fetch, string, ...infer Rest] ? (...request: Rest) => Promise<Result> : never;
 
-/** An answer counts as the service's if it has its form. A proxy, a captive portal or another server may have sent it. */
+/** Accepts an answer only in the form of the service's answers: a proxy, a captive portal or another server may have sent it. */
 function answerOf(status: number, retryAfterMs: number, text: string): Result {
   let reply: Result = failure(status >= 500 || status === 429 ? 'network' : 'not_coinop', `Status ${status}`);
   try {
     const body = JSON.parse(text) as Result;
     if (body.ok === (status === 200) && (body.ok || body.error.code)) reply = body.ok ? body : { ...body, status };
   } catch {
-    // No JSON, or no error in it.
+    // The answer is no JSON, or has no error.
   }
   if (!reply.ok && retryAfterMs > 0) reply.error.retryAfterMs ??= retryAfterMs;
   return reply;
 }
 
-/** After these errors the service may have done what the request asked for. */
+/** After these errors the service may have carried out the request. */
 const UNCLEAR = ['network', 'timeout', 'internal'];
 const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable'];
 
@@ -108,15 +108,15 @@ const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable'
 export const isTemporary = ({ code }: { code: string }): boolean => TEMPORARY.includes(code);
 
 /**
- * Milliseconds before the next try: exponential backoff with full jitter, on top of the time that the service asked for. The
- * bound on that time keeps a wrong Retry-After from stopping the client.
+ * Milliseconds before the next try: exponential backoff with full jitter, on top of the time that the service asked for. That time
+ * is bounded, so that a wrong Retry-After cannot stop the client.
  */
 export const backoff = (tries: number, { retryAfterMs = 0 }: { retryAfterMs?: number } = {}, mostMs = 5000, firstMs = 300): number =>
   Math.min(retryAfterMs, 60_000) + Math.random() * Math.min(mostMs, firstMs * 2 ** tries);
 
 /**
  * Repeats a request until it has an answer, the time is up, or a signal aborts.
- * @param mayRepeat the request may be sent again after an answer that was lost
+ * @param mayRepeat the request may be sent again after a lost answer
  */
 export const repeat = (mayRepeat: boolean, ms: number, signals: Signals, send: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
   within(ms, signals, async (whole) => {
@@ -124,7 +124,7 @@ export const repeat = (mayRepeat: boolean, ms: number, signals: Signals, send: (
     for (let tries = 0; ; tries++) {
       const result = await send(whole);
       if (result.ok) return result;
-      // At the end of the time the last real failure says more than `timeout`.
+      // When the time is up, the last real failure tells more than `timeout`.
       if (whole.aborted) return (!isAborted(signals) && (last as typeof result)) || stopped(signals);
       const { error } = (last = result);
       if (!isTemporary(error) || (!mayRepeat && (error.outcome || UNCLEAR.includes(error.code)))) return result;

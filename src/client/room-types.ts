@@ -2,13 +2,13 @@ import type { ClientCode, CoinopError, Room } from './routes.ts';
 import type { WatchState } from './watched.ts';
 import type { ActionName, Wire } from './wire.ts';
 
-/** What a game keeps in its rooms, as its own types: `{ state: Board; data: Cursor; private: Card[]; message: string }`. */
+/** The types of a game's data in its rooms: `{ state: Board; data: Cursor; private: Card[]; message: string }`. */
 export interface Game {
   /** The room's public state. */
   state?: unknown;
   /** Each player's own public data. */
   data?: unknown;
-  /** What only one player sees. */
+  /** The private part: data that only one player sees. */
   private?: unknown;
   message?: unknown;
 }
@@ -27,7 +27,7 @@ type Player = Room['players'][number];
 /** A player of the room. `data` is null before the player sets it. */
 export type GamePlayer<G extends Game> = Omit<Player, 'data'> & { data: DataOf<G> | null };
 /** The player of this page. */
-export type OwnPlayer<G extends Game> = GamePlayer<G> & { /** What only this player sees. */ private?: PrivateOf<G> };
+export type OwnPlayer<G extends Game> = GamePlayer<G> & { /** Data that only this player sees. */ private?: PrivateOf<G> };
 /** A room. `state` is `{}` before the game sets it. */
 export type GameRoom<G extends Game> = Omit<Room, 'players' | 'state'> & { state: StateOf<G>; players: GamePlayer<G>[] };
 
@@ -42,7 +42,7 @@ export interface RoomMessage<G extends Game> {
 
 type FieldsOf<A extends ActionName> = Omit<Wire[`POST /v1/rooms/{code}/${A}`]['input'], 'code'>;
 
-/** The fields of lobby actions: those of the body of the same action over HTTP. */
+/** The fields of lobby actions, as in the body of the same action over HTTP. */
 export interface LobbyActions {
   leave: object;
   ready: object;
@@ -57,7 +57,7 @@ export interface LobbyActions {
   settings: FieldsOf<'settings'>;
 }
 
-/** The codes of an action, or of all. `queue_full`: 256 acts wait already. */
+/** The error codes of an action, or of all actions. `queue_full`: 256 acts already wait. */
 export type ActCode<A extends Exclude<ActionName, 'join'> = Exclude<ActionName, 'join'>> =
   | Wire[`POST /v1/rooms/{code}/${A}`]['code']
   | ClientCode
@@ -65,37 +65,37 @@ export type ActCode<A extends Exclude<ActionName, 'join'> = Exclude<ActionName, 
   | 'forbidden'
   | 'queue_full';
 export type ActError<Code extends ActCode = ActCode> = CoinopError<Code>;
-/** `seq`: the room has the act's effect from this `seq` on. */
+/** `seq`: the first `seq` of the room with the act's effect. */
 export type ActResult<Code extends ActCode = ActCode> = { ok: true; seq: number; replayed?: true } | { ok: false; error: ActError<Code> };
 type Done<A extends Exclude<ActionName, 'join'>> = Promise<ActResult<ActCode<A>>>;
 
 export interface RoomEvents<G extends Game> {
-  /** The room has changed, by anybody, or by an own act before the service has it. */
+  /** Somebody changed the room, or an own act did before the service has it. */
   change: (room: GameRoom<G>) => void;
   message: (message: RoomMessage<G>) => void;
-  /** Messages that this connection was too slow for: the first and the last number. */
+  /** Messages that were dropped because this connection was too slow: the first and the last number. */
   missed: (missed: { from: number; to: number }) => void;
-  /** How the connection is. */
+  /** The state of the connection. */
   connection: (state: WatchState) => void;
-  /** An act was refused, and its echo is taken back. Each act's own result tells the same. */
+  /** An act was refused, and its echo is removed. The act's result has the same error. */
   refused: (error: ActError, act: { action: string }) => void;
   /** The caller has no seat: `not_in_room`, or a session that ended. */
   error: (error: CoinopError) => void;
 }
 
 export interface StateOptions {
-  /** Only if `room.stateSeq` is still this one, else the act is refused as `stale_state`, with the state as it is. */
+  /** If `room.stateSeq` is another one by then, the act is refused as `stale_state`, with the present state. */
   ifStateSeq?: number;
 }
 
-/** A room that this page plays in. What it shows has the own acts already that the service has not answered yet. */
+/** A room that this page plays in. It already shows the effect of own acts that the service has not answered yet. */
 export interface PlayedRoom<G extends Game = Game> {
   readonly code: string;
-  /** The whole room. Undefined before the first news. Not to be changed. */
+  /** The whole room. Undefined before the first news. Do not change it. */
   readonly room: GameRoom<G> | undefined;
   readonly state: StateOf<G> | undefined;
   readonly players: readonly GamePlayer<G>[];
-  /** The own player. Undefined without a seat, and before the service has said which one it is. */
+  /** The own player. Undefined without a seat, and until the service has named the player. */
   readonly me: OwnPlayer<G> | undefined;
   readonly connection: WatchState;
   /** The acts that have no answer yet. */
@@ -111,17 +111,17 @@ export interface PlayedRoom<G extends Game = Game> {
   setState(state: StateOf<G>, options?: StateOptions): Done<'state'>;
   /** Merges into the room's state. */
   mergeState(patch: Patch<StateOf<G>>, options?: StateOptions): Done<'state'>;
-  /** (Host) gives players what only they see, by player id, and changes the state in the same step. */
+  /** (Host) sets the private parts of players, by player id, and changes the state in the same step. */
   deal(
     seats: Record<string, PrivateOf<G>>,
     more?: StateOptions & ({ state?: StateOf<G>; merge?: never } | { merge?: Patch<StateOf<G>>; state?: never }),
   ): Done<'private'>;
-  /** Sends a message of 1 KiB to everybody, or to these player ids, or `server`. Who is offline misses it. */
+  /** Sends a message of 1 KiB to everybody, or to these player ids, or `server`. Offline players miss it. */
   send(data: MessageOf<G>, to?: readonly string[]): Done<'message'>;
   /** A lobby action: `act('start')`, `act('kick', { playerId })`. */
   act<A extends keyof LobbyActions>(action: A, ...fields: object extends LobbyActions[A] ? [LobbyActions[A]?] : [LobbyActions[A]]): Done<A>;
-  /** Calls back until the returned function is called. */
+  /** Adds a listener. The returned function removes it. */
   on<E extends keyof RoomEvents<G>>(event: E, listener: RoomEvents<G>[E]): () => void;
-  /** Ends it on this page. The seat stays. Unanswered acts are `aborted`: the service may have done them. */
+  /** Stops playing on this page. The seat stays. Unanswered acts are `aborted`: the service may have done them. */
   close(): void;
 }

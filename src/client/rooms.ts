@@ -12,12 +12,12 @@ export type * from './room-types.ts';
 
 type Match = Wire['POST /v1/rooms/match'];
 
-/** The service gives the same caller the same seat for so long. A repetition that comes later could take a second one. */
+/** For this time the service gives the same caller the same seat. A later repetition could take a second seat. */
 const SAME_SEAT_MS = 10_000;
 
 /**
- * Plays in a room that the client's player has joined. The page may be loaded again at any time: what it had not finished is finished by the
- * next one.
+ * Plays in a room that the client's player has joined. The page may be reloaded at any time: the new page finishes the acts of the
+ * old one.
  */
 export function playRoom<G extends Game = Game>(client: Client, code: string): PlayedRoom<G> {
   const { name, follow, to, credential } = client.parts;
@@ -48,17 +48,17 @@ export function playRoom<G extends Game = Game>(client: Client, code: string): P
 }
 
 export interface QuickMatch<G extends Game = Game> {
-  /** As `playRoom` gives it. */
+  /** The room, as from `playRoom`. */
   room: PlayedRoom<G>;
-  /** The player opened the room, and is its host at first. */
+  /** The player opened the room, and is its first host. */
   created: boolean;
 }
 
 /**
- * Takes a seat in the oldest open room of the game with exactly these tags, or in a new one, and plays there. After an error the player may
- * have a seat all the same: asking again within 10 seconds gives the same one.
- * @param wanted `game`, and what else the room must have: all `tags`, and `maxPlayers` if it is given. A new room gets these, and `minPlayers` and
- * `startWhenFull` as well. `name` is the player's.
+ * Takes a seat in the oldest open room of the game with exactly these tags, or in a new room, and plays there. Even after an error the
+ * player may have a seat: a call within 10 seconds gives the same one.
+ * @param wanted the `game`, the `tags`, and `maxPlayers` if the number matters. A new room gets these, `minPlayers` and `startWhenFull`.
+ * `name` is the player's.
  * @param options `timeoutMs` is 10,000 at most
  */
 export async function quickMatch<G extends Game = Game>(
@@ -75,7 +75,7 @@ export async function quickMatch<G extends Game = Game>(
   return { ok: true, room: playRoom<G>(client, room.code), created };
 }
 
-/** The seat that this tab of the browser had before its page was loaded again. It may be lost by now. */
+/** The seat that this tab of the browser had before its page was reloaded. It may be lost by now. */
 export function lastSeat(client: Client): { code: string; playerId: string } | undefined {
   return keptSeat(client.parts.name);
 }
@@ -101,7 +101,7 @@ function actsIn(text: string | null): Act[] {
   }
 }
 
-/** The page's sessionStorage: it belongs to one tab, and outlives its pages. A browser may forbid it, and be out of space. */
+/** The page's sessionStorage: it belongs to one tab, and survives reloads. A browser may forbid it or run out of space. */
 function pageStorage() {
   const safely = <T>(work: (storage: Storage) => T): T | null => {
     try {

@@ -9,9 +9,8 @@ export const operations = {
 } as const satisfies Record<string, Route>;
 
 /**
- * The calls of the client: method and path. `Calls` has their types. `!` marks a call that must not be repeated after an answer that was
- * lost: it would make a second room, say a
- * message twice, or use a nonce up.
+ * The calls of the client: method and path. `Calls` has their types. `!` marks a call that must not be repeated after a lost answer: it
+ * would open a second room, send a message twice, or use up a nonce.
  */
 export const routes = {
   accounts: {
@@ -61,13 +60,13 @@ export const routes = {
   },
 } as const satisfies Record<string, Record<string, Route>>;
 
-/** What a player does in a room, once and in order: `client.rooms.ready({ code })`. */
+/** The acts of a player in a room, each done once and in order: `client.rooms.ready({ code })`. */
 type ActName = Exclude<ActionName, 'join' | 'message'>;
 
-/** In one text, which is shorter. */
+/** One text is shorter than a list. */
 export const acts = 'leave ready state kick unready lock unlock rematch start settings data private transfer end'.split(' ') as ActName[];
 
-/** Why a call has no answer of the service. `network`: no answer came, or a proxy answered that the service is away. */
+/** Why a call has no answer of the service. `network`: no answer came, or a proxy answered that the service is down. */
 export type ClientCode = 'network' | 'timeout' | 'aborted' | 'not_coinop';
 
 /** An error with its code. The fields of a code are those of the service's answer. */
@@ -79,19 +78,19 @@ export interface Failure<Code extends string = string> {
   ok: false;
   error: CoinopError<Code>;
   requestId?: string;
-  /** Of the answer, if the service has answered. */
+  /** The HTTP status, if the service has answered. */
   status?: number;
-  /** The operation waits in the outbox and will be finished. Only coin operations and purchases have it. */
+  /** The operation waits in the outbox and will be finished. Only for coin operations and purchases. */
   pending?: true;
 }
 
-/** The reply, or the error. `ok` tells them apart, and `error.code` tells the errors apart. */
+/** The reply, or an error. `ok` distinguishes them, and `error.code` distinguishes the errors. */
 export type Result<Reply = object, Code extends string = string> = ({ ok: true } & Reply) | Failure<Code | ClientCode>;
 
 export interface CallOptions {
   /** Aborts the call. A coin operation stays in the outbox. */
   signal?: AbortSignal;
-  /** Milliseconds for the call with all its repetitions. The default is 15,000, and the `wait` of a long-poll on top. */
+  /** Milliseconds for the call with all its repetitions. The default is 15,000, plus the `wait` of a long-poll. */
   timeoutMs?: number;
 }
 

@@ -19,25 +19,25 @@ export interface ServerOptions {
   url: string;
   /** The server key: `coinop_sk_…`. It is a secret: keep it out of your repository, your logs and every app. */
   key: string;
-  /** Milliseconds that a call takes at most, with its repetitions. The default is 15,000. */
+  /** The most milliseconds of a call with its repetitions. The default is 15,000. */
   timeoutMs?: number;
   /** The platform's own by default. */
   fetch?: Fetch;
-  /** For `playRoom`. The platform's own by default: Node has one from 22 on. Before, pass that of `ws`. */
+  /** For `playRoom`. The platform's own by default. Node has one since version 22; with an older Node pass the class of `ws`. */
   WebSocket?: SocketClass;
 }
 
 export interface ServerCallOptions {
-  /** Aborts the call. What it asked for may have happened. */
+  /** Aborts the call. The service may already have carried it out. */
   signal?: AbortSignal;
   /** Milliseconds for this call with all its repetitions. */
   timeoutMs?: number;
 }
 
-/** The account that a call is about. `verifySession` tells the account id of a player, and an account that moved is followed. */
+/** The account of a call. `verifySession` gives the account id of a player. If the account moved, its target is used. */
 export type Account = { accountId: string; installId?: never } | { installId: string; accountId?: never };
 
-/** The codes that every call with a server key may give. */
+/** The error codes that every call with a server key may have. */
 type KeyCode = 'bad_key' | 'forbidden';
 /** `Omit` would merge the two forms of `state`, and let both through at once. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
@@ -61,9 +61,9 @@ export interface HostedRoom {
   start: PlainAction<'start'>;
   /** Ends the room, in any phase. Repeating it is no error. */
   end: PlainAction<'end'>;
-  /** Removes a player, also the host. The player cannot join again. */
+  /** Removes a player, even the host. The player cannot join again. */
   kick: Action<'kick'>;
-  /** Makes another player the host. The server stays able to act. */
+  /** Makes another player the host. The server can still act. */
   transfer: Action<'transfer'>;
   /** Lets the room refuse new players. */
   lock: PlainAction<'lock'>;
@@ -74,8 +74,8 @@ export interface HostedRoom {
   /** Replaces the game's public state (any JSON of at most 8 KiB), or merges into it. */
   state: Action<'state'>;
   /**
-   * Tells whose seat a ticket is, once. Players get tickets from `client.rooms.ticket({ code })` and send them to their server. After a lost
-   * answer the ticket is used (`bad_token`): ask the player for another.
+   * Gives the owner of a ticket's seat, once per ticket. Players get tickets from `client.rooms.ticket({ code })` and send them to their
+   * server. After a lost answer the ticket is used up (`bad_token`): ask the player for another.
    */
   verifyTicket: (input: { ticket: string }, options?: ServerCallOptions) => RoomResult<'POST /v1/rooms/{code}/ticket/verify'>;
   /** Ends the room and opens a lobby, with the host as its first player. */
@@ -84,17 +84,17 @@ export interface HostedRoom {
 
 /** Which events to read. */
 export interface EventsWanted<Type extends EventType = EventType> {
-  /** The `cursor` of an earlier page. Without one it begins with the oldest event that is kept. */
+  /** The `cursor` of an earlier page. Without one, reading begins with the oldest stored event. */
   after?: string | undefined;
   /** Events of these types only. */
   types?: readonly Type[];
-  /** Events of a page, 1 to 1,000. The default is 100. */
+  /** The most events of a page, 1 to 1,000. The default is 100. */
   limit?: number;
 }
 
 type EventsResult<Type extends EventType> = Result<EventPage<Type>, Wire['GET /v1/events']['code'] | KeyCode>;
 
-/** What happens to accounts, in one order. The key needs the scope `events`, and the service EVENTS=on. */
+/** The events of all accounts, in one order. The key needs the scope `events`, and the service EVENTS=on. */
 export interface Events {
   /** One page. With `wait` it waits for the first event, 25 seconds at most. */
   read<Type extends EventType = EventType>(
@@ -102,8 +102,8 @@ export interface Events {
     options?: ServerCallOptions,
   ): Promise<EventsResult<Type>>;
   /**
-   * All pages with events, and those that come: `for await (const page of coinop.events.follow({ after }))`. It goes on through outages, and
-   * ends with the signal. A failure that lasts, such as `bad_key`, is its last page.
+   * All pages with events, and new ones as they come: `for await (const page of coinop.events.follow({ after }))`. It continues after
+   * outages, and ends with the signal. After a permanent failure, such as `bad_key`, the failure is the last page.
    */
   follow<Type extends EventType = EventType>(
     wanted?: EventsWanted<Type>,
@@ -114,7 +114,7 @@ export interface Events {
 export interface ServerClient {
   events: Events;
   /**
-   * Gives coins, once per key: `match-17-won`. After a failure whose outcome is not known (`network`, `timeout`, `outcome: 'unknown'`)
+   * Gives coins, once per key: `match-17-won`. After a failure with an unknown outcome (`network`, `timeout`, `outcome: 'unknown'`)
    * call again with the same key, from another process or tomorrow too. Needs the scope `coins`, like `purchase` and `debit`.
    */
   grant: AccountCall<'POST /v1/coins/credit'>;
@@ -128,15 +128,15 @@ export interface ServerClient {
   /** Submits a score. The board keeps the best one of each account. Needs the scope `scores`. */
   submitScore: AccountCall<'POST /v1/highscores/{game}'>;
   /**
-   * Tells whose session a player holds. `authenticated: false` stands for every token that opens nothing. Needs the scope
-   * `accounts:read`. The token is a secret of the player.
+   * Gives the account of a player's session. `authenticated: false`: the token is not valid. Needs the scope `accounts:read`. The token is a
+   * secret of the player.
    */
   verifySession(sessionToken: string, options?: ServerCallOptions): RoomResult<'POST /v1/sessions/verify'>;
   /** Single requests to a room. */
   room(code: string): HostedRoom;
-  /** Opens a room without a host: the server has the say in it, and players join it. Needs the scope `rooms`, like `playRoom`. */
+  /** Opens a room without a host: the server controls it, and players join it. Needs the scope `rooms`, like `playRoom`. */
   createRoom: Call<Without<InputOf<'POST /v1/rooms'>, 'name' | 'seatless'>, 'POST /v1/rooms'>;
-  /** Plays in a room over one socket, as its server: it acts as the host, and it alone gets messages to `server`. */
+  /** Plays in a room over one socket, as its server: it acts as the host, and only it gets messages to `server`. */
   playRoom<G extends Game = Game>(code: string): ServedRoom<G>;
 }
 
@@ -146,7 +146,7 @@ export type ServedRoom<G extends Game = Game> = Omit<PlayedRoom<G>, 'me' | 'set'
 /** The longest wait for news that the service allows. */
 const FOLLOW_SECONDS = 25;
 
-/** While the service is away, `follow` asks this often. */
+/** While the service is down, `follow` asks this often. */
 const FOLLOW_AGAIN_MS = 30_000;
 
 /** `coinop_sk_`, the id, the secret. */
@@ -173,7 +173,7 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
   if (!/^https?:\/\/[^/?#@]+$/.test(base)) throw new TypeError('Bad url: it must look like https://coinop.example');
   const secret = KEY.exec(key)?.[1];
   if (secret === undefined) throw new TypeError('Bad key: it must look like coinop_sk_<id>_<secret>');
-  // Looked up at each call, so that an instrumented fetch counts.
+  // Looked up at each call, so that a fetch that was instrumented later is used.
   const fetch: Fetch = (...request) => (givenFetch ?? platform.fetch)(...request);
 
   // The message of a proxy, or of a fetch of your own, may repeat the headers of the request.
@@ -203,7 +203,7 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
   let order = 0;
   /** The last act under way in each room, by its code. */
   const before = new Map<string, Promise<unknown>>();
-  /** Sends the acts in a room one after the other, each under its order, as those of a client are sent. */
+  /** Sends the acts in a room one after the other, each under its order, as a player's client does. */
   const act = (code: string, action: ActionName, input: object, options?: ServerCallOptions): Promise<Result> => {
     const others = before.get(code);
     const numbered = { ...input, code, order: ++order, tab };
@@ -291,7 +291,7 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
     submitScore: calls('POST /v1/highscores/{game}'),
     verifySession: (sessionToken: string, options?: ServerCallOptions) => call('POST /v1/sessions/verify', { sessionToken }, options),
     room,
-    // A repeated one after a lost answer would open a second room.
+    // Repeated after a lost answer, the call would open a second room.
     createRoom: (input: Input, options?: ServerCallOptions) => call('POST /v1/rooms', { ...input, seatless: true }, options, false),
     playRoom,
   } as ServerClient;

@@ -5,8 +5,8 @@ import type { Route } from './wire.ts';
 
 /**
  * Sends a call, with repetitions.
- * @param credential awaited before each try. Gets a signal that aborts at the end of the call
- * @param tryMs for one try
+ * @param credential awaited before each try. Its signal aborts at the end of the call
+ * @param tryMs milliseconds of one try
  */
 export type Send = (
   route: Route,
@@ -20,8 +20,8 @@ export type Send = (
 export type SpecialCall = (route: Route, input: Input, more: CallOptions) => Promise<Result>;
 
 /**
- * The calls that change who the caller is, by their names.
- * @param changed called when the caller is another one
+ * The calls that change the caller, by name.
+ * @param changed called when the caller has changed
  */
 export function signIns(call: Send, identity: Identity, changed: () => void): Record<string, SpecialCall> {
   const { credential, install } = identity;
@@ -51,11 +51,11 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
     login: async (route, input, more) => signIn(await call(route, { ...input, session: 'token' }, more, install), true),
     logout: leave(credential),
     delete: leave(install),
-    // A room ends by this name too, and has no `current`.
+    // `rooms.end` has this name too. Its reply has no `current`.
     async end(route, input, more) {
       let tries = 0;
       const reply = await call(route, input, more, () => (tries++, credential()));
-      // After a lost answer the session that ended itself is refused.
+      // A session that ends itself is refused at a repetition after a lost answer.
       if (reply.ok ? (reply as { current?: boolean }).current : tries > 1 && reply.error.code === 'session_required') {
         await identity.signedOut();
         changed();
@@ -69,7 +69,7 @@ export function signIns(call: Send, identity: Identity, changed: () => void): Re
       // The service may take 10 s, because it asks the app store.
       const reply = await call(route, { ...input, session: 'token' }, more, by, 12_000);
       const { moved, notMoved, accountId } = reply as { moved?: boolean; notMoved?: string; accountId?: string };
-      // After a lost answer the guest may have moved already. The next answer says neither that it moved nor why not.
+      // After a lost answer the guest may already have moved. The repetition then answers with neither `moved` nor `notMoved`.
       return signIn(reply, false, moved || (tries > 1 && !notMoved && owner !== `a${accountId}`) ? owner : undefined);
     },
     open: (route, input, more) => call(route, { ...input, session: 'token' }, more, async () => ({})),

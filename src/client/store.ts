@@ -1,34 +1,34 @@
 /**
- * Keeps texts by key, like localStorage and React Native's AsyncStorage, which both fit as they are. Each function may return a
- * promise. Other programs may use other keys of the same store.
+ * Stores texts by key. localStorage and React Native's AsyncStorage fit unchanged. Each function may return a promise. Other programs may
+ * use other keys of the same store.
  */
 export interface Store {
   getItem(key: string): string | null | undefined | Promise<string | null | undefined>;
   setItem(key: string, value: string): unknown;
   removeItem(key: string): unknown;
-  /** Without it, the keys are the store's own properties, as those of localStorage are. */
+  /** Without it, the keys are the store's own properties, as in localStorage. */
   getAllKeys?(): readonly string[] | Promise<readonly string[]>;
 }
 
-/** The page's localStorage. Undefined where there is none, or where the browser forbids it. */
+/** The page's localStorage. Undefined if there is none, or if the browser forbids it. */
 export function pageStore(): Store | undefined {
   try {
-    // Node has a localStorage too, which warns when it is touched.
+    // Node has a localStorage too, but any access to it prints a warning.
     return 'document' in globalThis ? localStorage : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** A store that cannot fail: what the given one does not take is kept in memory. */
+/** A store that cannot fail: it keeps in memory what the given store does not accept. */
 export type SafeStore = ReturnType<typeof safeStore>;
 
-/** @param warn called once, when something could only be kept in memory */
+/** @param warn called once, at the first failure of the store */
 export function safeStore(store: Store | null | undefined, warn: (message: string) => void) {
-  /** Values that the store has not taken. Undefined: the store has not removed the key. */
+  /** Values that the store has not accepted. Undefined: the store has not removed the key. */
   const memory = new Map<string, string | undefined>();
   let hasWarned = store === null;
-  /** Keys that could not be read. To write one would destroy a value that the store may have. */
+  /** Keys that could not be read. Writing one could destroy a value in the store. */
   const unread = new Set<unknown>();
   const safely = async <T>(work: (from: Store) => T | Promise<T>, key?: string): Promise<T | undefined> => {
     try {
@@ -62,7 +62,7 @@ export function safeStore(store: Store | null | undefined, warn: (message: strin
   };
 }
 
-/** Runs work while no other tab with the same store runs any under the same name. */
+/** Runs work while no other tab with the same store runs work under the same name. */
 export type Exclusive = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
 /** 24 random characters of 36: 124 bits. */

@@ -5,13 +5,13 @@ import type { Message, Socket, SocketClass, Watched } from './watched.ts';
 
 const OPEN_MS = 10_000;
 
-/** An idle connection is checked this often: a connection whose network went away looks like a silent one. */
+/** An idle connection is checked this often: a connection whose network has failed looks like a silent one. */
 const CHECK_MS = 30_000;
 
-/** The socket has this long to bring a state that a read has found already. */
+/** The time that the socket has to bring a state that a read has already found. */
 const BEHIND_MS = 2000;
 
-/** What the device and the caller ask of the open socket. */
+/** Requests of the device and the caller to the open socket. */
 export interface Asks {
   check?: (() => void) | undefined;
   greet?: (() => void) | undefined;
@@ -23,7 +23,7 @@ export interface Asks {
 export type Live = (by: 'socket' | 'poll') => void;
 
 /**
- * Follows over one WebSocket until it closes. Returns its close code, and for how long it was open: below 0 if never.
+ * Watches over one WebSocket until it closes. Returns its close code, and how long it was open: below 0 if it never opened.
  * @param asks filled while the socket is open
  */
 export const overSocket = (
@@ -38,7 +38,7 @@ export const overSocket = (
     let openedAt = Infinity;
     /** The position of the newest state that this socket brought. */
     let brought = 0;
-    /** The last room that this socket brought: the next patch changes it, whatever a read has found meanwhile. */
+    /** The last room that this socket brought. The next patch applies to it, even if a read has found a newer room. */
     let room: unknown;
     let timer: ReturnType<typeof setTimeout>;
     const after = (ms: number, run: () => void): void => {
@@ -51,7 +51,7 @@ export const overSocket = (
       asks.check = asks.greet = undefined;
       if (socket) {
         socket.onopen = socket.onmessage = socket.onclose = null;
-        // To close one that never opened is an error too.
+        // Closing a socket that never opened is an error too.
         socket.onerror = () => {};
         socket.close();
       }
@@ -63,7 +63,7 @@ export const overSocket = (
       idle();
       const reply = await progress.poll(0);
       if (asks.check !== check) return;
-      // No answer of the service, or one that refuses: to connect again ends the watch of a room that is gone.
+      // The service did not answer, or refused. A new connection ends the watch if the room no longer exists.
       if (!reply.ok && !(reply.status! >= 429)) stop();
       else if (progress.position > brought) after(BEHIND_MS, stop);
     };
@@ -72,9 +72,9 @@ export const overSocket = (
       if (hello && asks.greet === greet) socket!.send(hello);
     };
     const receive = async (message: Message): Promise<void> => {
-      // A message may come to its turn after the socket was closed. Another one may be open by then.
+      // A message may get its turn after the socket was closed. Another socket may be open by then.
       if (asks.check !== check) return;
-      // Where a patch does not fit, this ends the socket.
+      // A patch that does not fit throws, which ends the socket. The next one then asks for whole rooms.
       asks.whole = true;
       if (message['ops']) message = { room: patched(room, message) };
       asks.whole = false;
@@ -82,10 +82,10 @@ export const overSocket = (
       const known = progress.position;
       idle();
       live('socket');
-      // The service could not process the hello just now.
+      // The service could not process the hello at the moment.
       if (message.error && isTemporary(message.error)) void sleep(backoff(2, message.error), signal).then(greet);
       const found = await progress.take(message);
-      // A new connection brings an older state: the service lost changes, or this process of it is behind.
+      // A new connection brings an older state: the service has lost changes, or this process of the service is behind.
       if (found && !brought && found < known) after(BEHIND_MS, check);
       brought = Math.max(brought, found);
       if (progress.isFinal) stop();
@@ -103,15 +103,15 @@ export const overSocket = (
     try {
       const query = watched.patches && !asks.whole ? '?patch=1' : '';
       socket = connect(watched.WebSocket!, watched.socketUrl + query, opened, receive, done);
-      // Node's own WebSocket fires no close where it could not open.
+      // Node's own WebSocket fires no close event if it could not open.
       socket.onerror = () => openedAt === Infinity && stop();
     } catch {
-      // A page of https cannot open an address of ws:.
+      // An https page cannot open a ws: address.
       stop();
     }
   });
 
-/** @param receive gets one message after the other. @param done is called after them, with the close code; 0 after a message that fails */
+/** @param receive gets one message after the other. @param done is called at the end with the close code, or with 0 if `receive` failed */
 function connect(
   WebSocket: SocketClass,
   url: string,

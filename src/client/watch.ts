@@ -12,7 +12,7 @@ export interface Watch {
 }
 
 export interface Watcher extends Watch {
-  /** The device woke up, or has a network again. */
+  /** To be called when the device wakes up or has a network again. */
   wake(): void;
   /** Sends `hello` again on the open socket. */
   greet(): void;
@@ -20,7 +20,7 @@ export interface Watcher extends Watch {
 
 const POLL_SECONDS = 20;
 
-/** After this many polls the client tries a WebSocket again. It doubles each time. */
+/** After this many polls the client tries a WebSocket again. The number doubles each time. */
 const POLLS = 6;
 
 const MOST_WAIT_MS = 30_000;
@@ -61,7 +61,7 @@ export function watch(watched: Watched): Watcher {
       if (openMs > MOST_WAIT_MS) tries = 0;
       let problem: Failure | undefined;
       if (openMs < 0) {
-        // A WebSocket does not tell why it could not be opened. A read tells, or shows that only WebSockets do not come through.
+        // A WebSocket does not tell why it could not open. A read gives the reason, or shows that the network blocks WebSockets only.
         problem = await overPolls(progress, polls, signal, live);
         if (progress.isFinal) return finish('finished');
         if (problem?.status && !isTemporary(problem.error)) return finish(problem.error.code);
@@ -77,7 +77,7 @@ export function watch(watched: Watched): Watcher {
     }
   };
 
-  // The caller has the watch in hand before the first news come.
+  // Deferred, so that the caller has the watch before the first news arrive.
   void Promise.resolve().then(run);
 
   return {
@@ -94,7 +94,7 @@ export function watch(watched: Watched): Watcher {
   };
 }
 
-/** Long-polls so many times. Returns the failure that stopped it. */
+/** Long-polls the given number of times. Returns the failure that stopped it. */
 async function overPolls(progress: Progress, times: number, signal: AbortSignal, live: Live): Promise<Failure | undefined> {
   // The first poll answers at once.
   for (let polls = 0; polls < times && !signal.aborted && !progress.isFinal; polls++) {

@@ -4,14 +4,14 @@ import type { Result } from './routes.ts';
 import type { Watch } from './watch.ts';
 import type { Message, WatchState } from './watched.ts';
 
-/** Between two reads of a list where no WebSocket comes through. */
+/** Milliseconds between two reads of a list if the network blocks WebSockets. */
 const POLL_MS = 4000;
 
 export interface ListWatchOptions {
   onState?: (state: WatchState) => void;
 }
 
-/** As `sleep`, in fewer bytes: nobody else listens by `onabort`. */
+/** Like `sleep`, in fewer bytes: nothing else uses `onabort` of this signal. */
 const pause = (signal: AbortSignal): Promise<unknown> =>
   new Promise<unknown>((done) => {
     const timer = setTimeout(done, POLL_MS);
@@ -19,10 +19,10 @@ const pause = (signal: AbortSignal): Promise<unknown> =>
   });
 
 /**
- * Follows a list that the service sends whole. It has no position of its own: each one that differs from the last takes the next.
+ * Watches a list that the service sends whole. Lists have no positions, so each list that differs from the last gets the next number.
  * @param field of the messages of the channel, and of the replies of `read`
  * @param read reads the list
- * @param isShort whether the channel may know more than this reply
+ * @param isShort whether the channel may have more items than this reply
  */
 export const watchList = <Item>(
   client: Client,
@@ -44,8 +44,8 @@ export const watchList = <Item>(
         if (wait) await pause(signal);
         const before = position;
         const reply = await read(signal);
-        // A read while the socket is open shows whether the socket is silent for want of a connection. Two reads say nothing: an older one, where
-        // the socket has brought news meanwhile, and a short one.
+        // A read while the socket is open shows whether the socket is silent because its connection is lost. A read shows nothing if the
+        // socket has brought news meanwhile, or if the reply is short.
         return position > before || (!wait && before && isShort?.(reply as never)) ? { ok: true } : reply;
       },
       positionOf: (message) => (message[field] ? position + +(textOf(message) !== last) : undefined),

@@ -14,7 +14,7 @@ const positions: Record<string, number> = { pending: 1, scanned: 2 };
 const positionOf = ({ status }: Message): number | undefined => positions[status as string] ?? (status ? 3 : undefined);
 
 /**
- * @param status the client's call, which signs in
+ * @param status the client's call. It signs in when the pairing is claimed
  * @param closed aborts when the client closes
  */
 export const watchedPairing = (
@@ -32,7 +32,7 @@ export const watchedPairing = (
     positionOf,
     async deliver(message) {
       since = message['status'];
-      // The channel carries the status only: the session comes with a read. The service keeps it for 10 minutes.
+      // The channel carries the status only: a read gives the session, which the service keeps for 10 minutes.
       const { claimedBy } = (message['type'] && since === 'claimed' ? await read({}, closed, 6e5) : message) as Message;
       guarded(onStatus)(since as PairStatus, claimedBy as { name?: string });
       return positionOf(message) === 3;

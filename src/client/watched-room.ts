@@ -6,7 +6,7 @@ import type { Followed, WatchState } from './watched.ts';
 
 export interface RoomWatchOptions {
   onState?: (state: WatchState) => void;
-  /** Gets the caller's seat, when the service counts the player as connected. */
+  /** Gets the caller's seat once the service counts the player as connected. */
   onYou?: (you: { playerId: string; host: boolean }) => void;
   /** Gets errors of the channel: `not_in_room` while the caller only watches. */
   onError?: (error: CoinopError) => void;

@@ -13,7 +13,7 @@ export type WatchState =
   | { status: 'waiting'; ms: number; error?: CoinopError }
   | { status: 'ended'; code: string };
 
-/** The parts of a WebSocket that the client uses. Loose, so that the class of the platform and that of `ws` fit. */
+/** The parts of a WebSocket that the client uses. The types are loose, so that the platform's class and the class of `ws` both fit. */
 export interface Socket {
   onopen: ((event: any) => unknown) | null;
   onmessage: ((event: any) => unknown) | null;
@@ -26,15 +26,15 @@ export type SocketClass = new (url: string) => Socket;
 
 export type Message = Record<string, unknown> & { error?: CoinopError };
 
-/** What is watched. */
+/** The watched object. */
 export interface Watched {
   readonly socketUrl: string;
   readonly WebSocket: SocketClass | null | undefined;
-  /** The channel may send what has changed of a room in place of the whole one. */
+  /** The channel may send patches of a room instead of the whole room. */
   readonly patches?: true;
-  /** Reads the present state, or, given seconds to wait, the first one past the position. */
+  /** Reads the present state or, given seconds to wait, the first state after the position. */
   poll(waitSeconds: number, position: number, signal: AbortSignal): Promise<Result>;
-  /** The position of the state in a message or a reply of `poll`. Undefined: it holds no state. */
+  /** The position of the state in a message or a reply of `poll`. Undefined: it contains no state. */
   positionOf(message: Message): number | undefined;
   /** Passes a state on. Returns whether it is final. */
   deliver(message: Message): boolean | Promise<boolean>;
@@ -42,10 +42,10 @@ export interface Watched {
   other?(message: Message): void;
   /** The message to send on a new connection. */
   hello?(): Promise<string>;
-  /** A connection is open: `send` sends on it, and `close` ends it, so that the next one follows. */
+  /** A connection is open: `send` sends on it; `close` ends it, and a new connection follows. */
   opened?(send: (text: string) => void, close: () => void): void;
   onState?: (state: WatchState) => void;
 }
 
-/** What is watched, and its path below the service's address. */
+/** The watched object and its path below the service's address. */
 export type Followed = Omit<Watched, 'socketUrl' | 'WebSocket' | 'onState'> & { readonly path: string };

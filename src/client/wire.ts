@@ -1,5 +1,5 @@
-// Types only: what the service declares, as the client uses it. The package of the client carries these types written out
-// (scripts/pack-client.mjs), because the declarations need zod and the service's other files.
+// Types only: the service's declarations in the client's form. The client's package has these types written out
+// (scripts/pack-client.mjs), because the declarations need zod and other files of the service.
 import type { features } from '../api.ts';
 import type { RefusalDetails, RequiredDetails } from '../errors.ts';
 import type { actions } from '../features/rooms/actions.ts';
@@ -12,7 +12,7 @@ type Declared = WireOf<Endpoints>;
 /** Path parameters and values of the query may be numbers: the client writes them into the address. */
 type Loose<T> = { [K in keyof T]: string extends T[K] ? T[K] | number : T[K] };
 
-/** Credentials, which the client adds itself. */
+/** Credentials. The client adds them itself. */
 type Credential = 'installId' | 'session';
 
 type Input<W> = W extends { route: `GET ${string}`; input: infer I }
@@ -29,19 +29,19 @@ type CodeOf<W extends { route: string; code: string }> = W['route'] extends 'POS
   ? W['code']
   : Exclude<W['code'], OfKeys>;
 
-/** Every endpoint as it is declared. */
+/** The declarations of all endpoints. */
 export type DeclaredWire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: CodeOf<W> } };
 
 type Actions = typeof actions;
 type Act = DeclaredWire['POST /v1/rooms/{code}/{action}'];
 type Listed<A, List extends string> = A extends { [L in List]: readonly (infer Item)[] } ? Item : never;
 
-/** One of the fields, and none of the others. */
+/** Exactly one of the fields. */
 type OneOf<Fields extends keyof Body, Body> = {
   [F in Fields]: Required<Pick<Body, F>> & { [Other in Exclude<Fields, F>]?: never };
 }[Fields];
 
-/** The fields that the action takes beside the room's code, as `checkAct` wants them. The client adds `order` and `tab` itself. */
+/** The fields of the action besides the room's code, as `checkAct` demands. The client adds `order` and `tab` itself. */
 type FieldsOf<A, Body = Act['input'], Needed = Listed<A, 'required'>, Either = Listed<A, 'oneOf'>> = Partial<
   Pick<Body, Exclude<Listed<A, 'fields'>, Needed | Either> & keyof Body>
 > &
@@ -60,13 +60,13 @@ type Acts = {
 /** An action of a room. */
 export type ActionName = keyof Actions;
 
-/** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. Each action of a room counts as an endpoint. */
+/** Every endpoint by method and path: its input, its reply without `ok`, and its error codes. Each action of a room counts as an endpoint. */
 export type Wire = DeclaredWire & Acts;
 
-/** The method and the path of an endpoint. `!` marks a call that must not be repeated after an answer that was lost. */
+/** The method and the path of an endpoint. `!` marks a call that must not be repeated after a lost answer. */
 export type Route = keyof Wire | `!${keyof Wire}`;
 
-/** The fields of errors beside `code` and `message`: the fields of every error, and the fields of the error's code. */
+/** The fields of errors besides `code` and `message`: those of every error, and those of its code. */
 export interface Details {
   any: Pick<RefusalDetails, 'field' | 'issues' | 'retryAfterMs'> & { outcome?: 'unknown' };
   of: RequiredDetails;
