@@ -11,7 +11,7 @@ export interface LoadRecord {
   readonly unanswered: Iterable<number>;
   /** A second load on the same accounts, of which only the counts are known. */
   readonly counted?: CountedLoad;
-  /** Audit only the first callers, this many. Left out: all. */
+  /** How many callers the audit reads, from the first on. Left out: all. */
   readonly sample?: number;
 }
 

@@ -7,8 +7,8 @@ const COMMAND = fileURLToPath(new URL('../src/commands/audit.ts', import.meta.ur
 const MAX_FINDINGS = 5;
 
 /**
- * Audits all data of a private Redis with the command of `npm run audit`, at full speed. It sees what `auditLedgers` does not:
- * key buckets, boards, queues.
+ * Audits all data of a private Redis with the command of `npm run audit`, at full speed. It also checks the data that `auditLedgers` does
+ * not read: key buckets, boards, queues.
  * @param dataDir of a service that runs
  * @returns a sentence for each of the first findings, or the reason why the audit could not end
  */

@@ -81,7 +81,7 @@ function valuesOf(figure: FigureName, side: string, rounds: RoundsBySide): reado
   return (rounds.get(side) ?? []).map((found) => found[figure]);
 }
 
-/** A value that was counted rather than timed has no interval, so it is judged by itself. */
+/** A value that was counted rather than timed has no interval, so only the value is compared with the bound. */
 function verdictOn({ value, low, high }: Estimate, most: number, isCounted: boolean): Verdict {
   if (isCounted) return value <= most ? 'reached' : 'missed';
   return high <= most ? 'reached' : low > most ? 'missed' : 'not decided';

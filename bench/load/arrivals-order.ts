@@ -6,13 +6,15 @@ import type { LoadOrder } from './order.ts';
  */
 export type ArrivalsOrder = Pick<LoadOrder, 'url' | 'connections' | 'requests' | 'callers' | 'keyPrefix' | 'from'>;
 
-/** Requests a second. With `burst` so many are due at the same time. */
+/** Requests a second. With `burst`, this many of them are due at the same time. */
 export interface Pace {
   readonly rate: number;
   readonly burst?: number;
 }
 
-/** What became of the requests that were due since `start`, one position of each list a request, in the order of their ends. */
+/**
+ * The outcomes of the requests that were due since `start`, in the order in which they ended. Each request has one position in all lists.
+ */
 export interface Arrivals {
   /** Number of each request; 0 for one that was not sent. */
   readonly numbers: Uint32Array;
@@ -20,7 +22,7 @@ export interface Arrivals {
   readonly kindOf: Uint32Array;
   /** When each request was due, on the clock of `monotonicMs`. */
   readonly due: Float64Array;
-  /** From when a request was due until it was answered, in ms. */
+  /** Time from the due time of a request until its answer, in ms. */
   readonly latencies: Float64Array;
   /** How long after its due time the sender sent each request that it sent, in ms. Large values: the sender is too slow. */
   readonly lags: Float64Array;
@@ -32,7 +34,7 @@ export interface Arrivals {
 export const SERVED = 'served';
 export const LOST = 'lost';
 
-/** All connections were waiting for an answer when the request was due. It is not sent later: a client has no such queue. */
+/** All connections were waiting for an answer when the request was due. It is not sent later, because clients have no such queue. */
 export const UNSENT = 'unsent';
 
 /** No answer by the end of the load. */

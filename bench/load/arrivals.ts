@@ -25,7 +25,7 @@ const shared = Buffer.allocUnsafe(64 * 1024);
 /** Sleep between two looks at the schedule. Node's timers have a resolution of 1 ms, which is too coarse. */
 const STEP_MS = 0.1;
 
-/** More at a time would keep answers that have arrived waiting. Those that are due then go with the next look. */
+/** Most requests sent at a time: more would keep arrived answers waiting. Further due requests are sent at the next look. */
 const MOST_AT_ONCE = 256;
 
 /** More connections at a time would wait in the server's accept queue and time out there. */
@@ -104,7 +104,7 @@ class Sender {
   readonly #lags = new Numbers(Float64Array);
   #next: number;
   #pace: Pace = { rate: 0 };
-  /** Since when the pace holds, and the number of requests since then. */
+  /** When the present pace began, and the number of requests since then. */
   #since = 0;
   #count = 0;
   #busy = 0;

@@ -35,7 +35,7 @@ export class Audience {
   }
 
   /**
-   * Closes all watchers but those whose own port is kept. Only for plain sockets.
+   * Closes all watchers except those whose own port is to be kept. Only for plain sockets.
    * @returns the number of watchers that stay
    */
   async keep(isKept: (port: number) => boolean): Promise<number> {

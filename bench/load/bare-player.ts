@@ -11,8 +11,8 @@ import type { FullRoom } from './full-rooms.ts';
 import { playerId, standingText, type Move, type PlayerEvents, type Playing } from './player-moves.ts';
 
 /**
- * A floor without a server: the script of an act, run by EVALSHA with ready-made words, and a subscriber of the room's channel of Redis. The
- * first player acts, the last one hears.
+ * A floor without a server: the script of an act, run by EVALSHA with ready-made words, and a subscriber of the room's channel in Redis.
+ * The first player acts, the last one receives.
  */
 class BareRoom {
   readonly players: readonly Playing[];
@@ -59,7 +59,7 @@ class BareRoom {
   }
 }
 
-/** The words of a command that runs the script, with places for what differs from act to act. */
+/** The words of a command that runs the script, with places for the words that differ between acts. */
 class Template {
   readonly #words: (string | number)[];
   readonly #orderAt: number;
@@ -98,7 +98,7 @@ export async function joinBare(path: string, rooms: readonly FullRoom[], events:
   return [...joined.values()].map(({ players }) => [...players]);
 }
 
-/** Has the service's own code make an act over a channel, and keeps the words of its command. The script itself is loaded by one act. */
+/** Lets the service's own code make an act over a channel, and keeps the words of its command. One act loads the script itself. */
 async function wordsOf(code: string, installId: string, redis: Redis): Promise<(string | number)[]> {
   const act = (connection: ScriptConnection, data: string, order: number) => {
     const scripts = new CallerScripts(connection, { now: Date.now });

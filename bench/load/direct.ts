@@ -29,7 +29,7 @@ export interface DirectCall {
   readonly query?: object;
   readonly body?: object;
   readonly meta?: object;
-  /** The call is one of a server with this key. */
+  /** The call comes from a server with this key. */
   readonly key?: ServerKey;
 }
 
@@ -59,7 +59,7 @@ export async function directCaller(
   const versions = new Map<string, string>();
   const scripts = new CallerScripts(connection, { now, observe, ...(emits ? { emitted() {} } : {}) });
   const budgets = new SeatBudgets(() => 0);
-  // No call is over the budget of its seat.
+  // The budget of a seat refuses no call.
   budgets.chargeMessage = () => 0;
   const roomList = { changed() {}, touched() {} };
   const services = {

@@ -8,7 +8,7 @@ const ENTRIES_PER_COMMAND = 100;
 const CHUNK_LENGTH = 256 * 1024;
 
 /**
- * Fills a board with `size` entries as submissions would leave them, without running any: ten million take half a minute. The
+ * Fills a board with `size` entries as submissions would leave them, but without submissions: ten million entries take half a minute. The
  * accounts themselves stay empty.
  * @param redis that has the board's slot
  * @param installOf the install of a player. Without one the account's id is made up, and has the same length.

@@ -8,14 +8,14 @@ import { encodeCommand } from '../../src/redis/resp.ts';
 import type { Measured } from '../measure/measured.ts';
 import { directCaller, type DirectCaller } from './direct.ts';
 
-/** What is filled: one Redis, or a Cluster. */
+/** The target of a fill: one Redis, or a Cluster. */
 export type Filled = Pick<Measured, 'redis' | 'cluster' | 'primaries'>;
 
 /**
- * Fills a Redis with the data of `count` handler calls, about ten times as fast as over HTTP. It records the commands of the
- * handlers and sends them in one stream with CLIENT REPLY OFF, so Redis sends no replies. It therefore sees no errors: the
- * caller has to check that all data arrived. On a Cluster only handlers can fill whose scripts run in the caller's slot: others wait
- * for an answer of the caller's look.
+ * Fills a Redis with the data of `count` handler calls, about ten times as fast as over HTTP. It records the commands of the handlers and
+ * sends them in one stream with CLIENT REPLY OFF, so Redis sends no replies. It therefore sees no errors: the caller has to check that all
+ * data arrived. On a Cluster only handlers whose scripts run in the caller's slot can fill: others wait for an answer of the look at the
+ * caller.
  */
 export async function fill(
   { redis, cluster, primaries }: Filled,
@@ -55,7 +55,7 @@ export async function withoutAppending(
   await Promise.all(primaries.map((redis) => appendAgain(redis, signal)));
 }
 
-/** So many that those of different accounts meet each of three primaries. */
+/** Enough that the calls of different accounts reach each of three primaries. */
 const FIRST_CALLS_OF_CLUSTER = 64;
 
 /** Commands to one Redis that sends no replies. */
@@ -85,7 +85,7 @@ export class Stream implements ScriptConnection {
     return new Promise(() => {});
   }
 
-  /** Sends what was recorded, if it is at least this long. */
+  /** Sends the recorded commands, if they are at least this long. */
   async flush(least: number): Promise<void> {
     if (this.#text.length < least) return;
     const isFull = !this.#socket.write(this.#text);

@@ -23,7 +23,7 @@ await once(server, 'listening');
 ready(
   { port: (server.address() as AddressInfo).port },
   {
-    /** What arrived since the last question. */
+    /** The changes that arrived since the last question. */
     arrived: () => arrived.splice(0),
   },
 );

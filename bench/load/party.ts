@@ -30,7 +30,7 @@ export class Party {
   }
 
   /**
-   * Leaves all rooms but those that are kept.
+   * Leaves all rooms except those that `isKept` accepts.
    * @param isKept called with the ports of a room's players. Only for plain sockets
    */
   async keep(isKept: (ports: readonly number[]) => boolean): Promise<void> {

@@ -1,4 +1,4 @@
-/** What a player says about itself with each of its changes. */
+/** The data that a player sets with each of its changes. */
 export interface Move {
   readonly x: number;
   readonly y: number;
@@ -25,7 +25,7 @@ export interface Playing {
   /** States that were not newer than the one before. */
   readonly faults: number;
   readonly isClosed: boolean;
-  /** Acts that the server has answered. Of a server that answers none: those sent. */
+  /** Acts that the server has answered. For a server that does not answer acts: the sent ones. */
   readonly answered: number;
   /** The errors that the server answered acts with. */
   readonly refusals: readonly string[];
@@ -44,7 +44,7 @@ export interface PlayerEvents {
   answered(): void;
 }
 
-/** What all clients of a room must have at the end: the last change of each player. `last` holds the numbers, 0 for none. */
+/** The data that all clients of a room must have at the end: the last change of each player. `last` holds the numbers, 0 for none. */
 export function standingOf(last: readonly number[]): string {
   return standingText(last.map((n, place) => [playerId(place), n === 0 ? null : moveOf(place, n)]));
 }

@@ -14,7 +14,7 @@ export interface SeatsToTake {
   /** The server's address, or for `bare` the path of Redis's socket. */
   readonly url: string;
   /**
-   * `patched`: players of the service who ask for patches in place of whole rooms. `http`: those who act over HTTP and watch over their
+   * `patched`: players of the service who ask for patches in place of whole rooms. `http`: players who act over HTTP and watch over their
    * channels. `bare`: no server, only the service's script.
    */
   readonly dialect: 'plain' | 'patched' | 'http' | 'colyseus' | 'bare';
@@ -24,12 +24,12 @@ export interface SeatsToTake {
 }
 
 export interface Game {
-  /** The players of each room who change their data: those of the first places. */
+  /** How many players of each room change their data, from the first place on. */
   readonly movers: number;
   readonly seconds: number;
-  /** Changes of all of them in this process, a second. Left out: so many as are answered. */
+  /** Changes a second of all of them in this process. Left out: each answer triggers the next change. */
   readonly rate?: number;
-  /** Changes that are under way at a time, where there is no rate. */
+  /** Changes that are under way at a time, if there is no rate. */
   readonly inFlight?: number;
 }
 

@@ -8,11 +8,11 @@ interface Patch {
 }
 
 /**
- * A client's copy of a room whose channel sends patches. Parsing each message would cost more than the service does, so that they are
- * kept, and applied only when somebody asks.
+ * A client's copy of a room whose channel sends patches. Parsing each message would cost more CPU than the service uses, so messages are
+ * kept, and applied only when the copy is asked for.
  */
 export class RoomCopy<Room extends { readonly seq: number }> {
-  /** Patches of another state than the one that the copy had. */
+  /** Patches that start from another state than the copy had. */
   faults = 0;
   #state = Buffer.alloc(0);
   #length = 0;
@@ -42,7 +42,7 @@ export class RoomCopy<Room extends { readonly seq: number }> {
       const parts = path.slice(1).split('/');
       const last = parts.pop()!;
       const target = parts.reduce<Record<string, unknown>>((part, name) => part[name] as Record<string, unknown>, room as never);
-      // Nobody leaves these rooms, so that no element of a list is removed or put between others.
+      // Nobody leaves these rooms, so patches neither remove elements of lists nor insert any.
       if (op === 'remove') delete target[last];
       else target[last] = value;
     }

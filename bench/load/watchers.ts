@@ -122,7 +122,7 @@ async function open({ url, dialect, paths, each }: WatchersToOpen): Promise<void
   }
 }
 
-/** The paths whose first watcher keeps a copy of the room. That the patches of the others follow each other shows by their `from`. */
+/** The paths whose first watcher keeps a copy of the room. For the other watchers, `from` shows that the patches follow each other. */
 const copied = new Set<string>();
 
 class PatchedWatcher extends Watcher {
@@ -170,7 +170,7 @@ async function lastStateAt({ seq = 0, messages = 0 }: { seq?: number; messages?:
   return Float64Array.from(counts.watchers, (watcher) => (isBehind(watcher) ? Infinity : watcher.at));
 }
 
-/** Closes all watchers but those on these ports. Afterwards the order of the watchers no longer tells their paths. */
+/** Closes all watchers except those on these ports. Afterwards the order of the watchers no longer matches that of the paths. */
 function keep(ports: readonly number[]): number {
   const kept = new Set<number | undefined>(ports);
   for (const watcher of counts.watchers.splice(0)) {

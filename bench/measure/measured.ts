@@ -27,7 +27,7 @@ export interface Measured {
   preemptions(): number;
   /** Resident memory of the process, in bytes; NaN when unknown. */
   residentBytes(): Promise<number>;
-  /** To be called for a server that was started with `fresh`. The shared servers end with the run. */
+  /** Only for a server that was started with `fresh`. The shared servers end with the run. */
   stop(): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ const WINDOW_MS = 100;
 /** A window is normal when its p99 is at most this many times the usual one: between windows it varies by as much. */
 const NORMAL_FACTOR = 3;
 
-/** Below this a latency is normal, however short the usual one is: a collection of garbage or a scheduler's turn takes as long. */
+/** A latency below this is always normal, because a garbage collection or a turn of the scheduler can take this long. */
 const ALWAYS_NORMAL_MS = 20;
 
 /**

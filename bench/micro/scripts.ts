@@ -164,7 +164,10 @@ export interface ScriptCosts {
   readonly missing: readonly string[];
 }
 
-/** @param repetitions calls of each case, several times MOST_CALLS: else a case that sends a part of them would not show */
+/**
+ * @param repetitions calls of each case, several times MOST_CALLS: with fewer, a case that sends only a part of its calls would not be
+ * noticed
+ */
 export async function measureScripts(
   redis: Redis,
   signal: AbortSignal,
@@ -198,7 +201,7 @@ export async function measureScripts(
       costs.push(await measure(what, one));
     } catch (error) {
       signal.throwIfAborted();
-      // Most often a handler needs a part that directCaller does not stand in for.
+      // Usually the handler needs a part of the service that directCaller does not provide.
       throw new Error(`${what}: ${(error as Error).message}`, { cause: error });
     }
   }

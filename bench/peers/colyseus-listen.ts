@@ -6,7 +6,7 @@ import { transports, type TransportName } from './colyseus-transports.ts';
 /** A seat in a room. Options go to the room's `onJoin`. */
 type WantedSeat = string | { readonly code: string };
 
-/** Reserves a seat for each room in the body. One request for many seats is faster, as clients join by the thousand. */
+/** Reserves a seat for each room in the body. One request for many seats is faster when thousands of clients join. */
 const seats = createEndpoint('/seats', { method: 'POST' }, async ({ body }) => {
   const reserved = [];
   for (const seat of body as WantedSeat[]) {

@@ -6,7 +6,7 @@ import { LocalCluster } from '../../src/process/local-cluster.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { Cluster } from '../../src/redis/cluster-client.ts';
 
-/** What a service keeps its data in, where a run with --cluster compares several. */
+/** The Redis or Cluster of a service, in a run with --cluster, which compares several. */
 export interface Engine {
   /** 1: one Redis, which is no Cluster. */
   readonly primaries: number;
@@ -17,7 +17,7 @@ export interface Engine {
 export interface RunningEngine {
   /** REDIS_URL of the service. */
   readonly url: string;
-  /** Of one Redis. */
+  /** A connection, if the engine is one Redis. */
   readonly redis: Redis | undefined;
   readonly primaries: readonly Redis[];
   readonly cluster: Cluster | undefined;
@@ -84,7 +84,7 @@ const LAST_PORT = 32_000;
 
 const MOST_ATTEMPTS = 5;
 
-/** Another program may have a port of those chosen. */
+/** Another program may already use one of the chosen ports. */
 async function retried<Result>(start: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {

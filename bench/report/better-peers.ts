@@ -1,7 +1,7 @@
 import { figures, type FigureName } from '../figures.ts';
 import type { Figure, ScenarioResult, SideResult } from '../result.ts';
 
-/** Figures of which less is better. Rates are left out, because CPU and latency show the same. */
+/** Figures of which a lower value is better. Rates are left out, because CPU and latency show the same. */
 const COSTS = [
   'serverCpu',
   'redisCpu',

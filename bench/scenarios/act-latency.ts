@@ -13,8 +13,8 @@ import { holders } from '../processes/family.ts';
 import type { Bench, Contestant, OwnRedis, Scenario } from '../scenario.ts';
 
 /**
- * From an act of one player until another player, on another process of the service, has seen it: at half of the load that the slower
- * side takes. The floor is the act's script alone, run by EVALSHA with ready-made words, until a subscriber of Redis has its message.
+ * The time from an act of one player until another player, on another process of the service, has seen it, at half the load that the slower
+ * side can take. The floor is the act's script alone, run by EVALSHA with ready-made words, until a subscriber of Redis has its message.
  */
 
 const full = { rooms: 400 };

@@ -6,9 +6,9 @@ import { percentile } from '../measure/statistics.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
- * The same acts over a room's channel and over HTTP. On both sides both players of a room watch over their channels, so the pushes are as
- * many, and the rooms change so seldom that each change is pushed. Acts over HTTP are answered with the whole room, those over the channel
- * with `acted`, as clients use them.
+ * The same acts over a room's channel and over HTTP. On both sides both players of a room watch over their channels, so both sides push
+ * equally often. The rooms change so rarely that each change is pushed. An act over HTTP is answered with the whole room, and an act over
+ * the channel with `acted`, as in real use.
  */
 
 const full = { rooms: 300 };

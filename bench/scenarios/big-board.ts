@@ -174,7 +174,7 @@ class BigBoard implements Contestant {
     return outcome;
   }
 
-  /** The callers had entries already. So the board has as many as before, and each player one. */
+  /** The callers already had entries, so the board must still have as many entries as before, one for each player. */
   async audit(): Promise<string[]> {
     const redis = this.#service.redis!;
     const game = gameOf(this.#size);
@@ -193,7 +193,7 @@ function gameOf(size: number): string {
   return `bench-${size}`;
 }
 
-/** @throws when the machine has less memory to spare: Redis copies pages while it writes the append-only file again */
+/** @throws if the machine has less memory to spare: Redis copies pages while it rewrites the append-only file */
 function refuseWithout(bytes: number): void {
   const available = 1024 * Number(/^MemAvailable:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1] ?? Infinity);
   if (available < bytes)

@@ -9,10 +9,9 @@ import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
- * A room that changes more often than its watchers can follow. States in between may be skipped, the last one never. A server
- * that sends every change would need a million deliveries a second, so Colyseus is the only peer: it coalesces changes too. Its
- * patch rate is set to the service's 60 a second (its default is 20). Colyseus keeps the room in memory, so a change that it
- * acknowledged is not on disk.
+ * A room that changes more often than its watchers can follow. A server may skip states in between, but never the last one. A server that
+ * sends every change would need a million deliveries a second, so Colyseus is the only peer: it coalesces changes too. Its patch rate is
+ * set to the service's 60 a second (its default is 20). Colyseus keeps the room in memory, so a change that it acknowledged is not on disk.
  */
 
 const fullSize = { watchers: 1000, changesPerSecond: 1000 };

@@ -53,7 +53,7 @@ async function open(bench: Bench, fsync: Fsync): Promise<Contestant> {
       await meter.begin();
       const seconds = bench.settings.quick ? bench.settings.seconds : SECONDS;
       await onSchedule({ rate: RATE, seconds, signal: bench.signal }, (dueMs) => {
-        // The coins tell which change an event is of.
+        // The coins identify the change of an event.
         const coins = ++made;
         due.set(coins, dueMs);
         const change = { installId: `bench-hook-${coins % CALLERS}`, coins, key: `bench-${coins}` };

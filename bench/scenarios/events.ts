@@ -7,7 +7,7 @@ import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 import { creditBySession } from './coins.ts';
 import { CALLERS, httpSide } from './http.ts';
 
-/** What EVENTS=on costs a credit: its script alone, and a service with the relay. */
+/** The cost of EVENTS=on for a credit: for its script alone, and for a service with the relay. */
 
 /** `always` is the private Redis's setting. With `everysec` Redis answers before the write is on disk, and a script is the larger part. */
 export type Fsync = 'always' | 'everysec';
@@ -65,7 +65,7 @@ function scriptSide(size: number, events: Switch, fsync: Fsync): Side {
             await Promise.all(batch);
           }
           const redisCpu = ((await redisMainThreadCpu(redis)) - cpuBefore) / (made - madeBefore);
-          // No relay takes the events away.
+          // Without a relay the events stay in the outbox.
           const emitted = await redis.llen(OUTBOX);
           if (emitted > 0 !== (events === 'on')) throw new Error(`there are ${emitted} batches of events with EVENTS=${events}`);
           await redis.del(OUTBOX);

@@ -46,7 +46,7 @@ export const growthBoard: Scenario = {
   ],
 };
 
-/** Entries in all ledgers of a size together. Being the same for each size, the rounds lengthen every ledger by the same part. */
+/** Entries in all ledgers of a size together. It is the same for each size, so that the rounds lengthen all ledgers by the same part. */
 const LEDGER_ENTRIES = 100_000;
 
 export const growthLedger: Scenario = {

@@ -18,7 +18,7 @@ export interface HttpSide {
   readonly requests: readonly RequestPlan[];
   /** Identity of the requests: none, an installId, the session cookie of an install that signed in, or that and the cookie of a device. */
   readonly callers: 'anonymous' | 'installs' | 'sessions' | 'devices';
-  /** Connections of the load, in place of the run's. With them the side is loaded without pause only, not at half load. */
+  /** Connections of the load, in place of the run's. Such a side is loaded only without pause, not at half load. */
   readonly connections?: number;
   /** Requests before the first round, which create the data that the scenario reads. */
   readonly prepare?: readonly RequestPlan[];

@@ -24,15 +24,15 @@ const quick = { connections: 300, inFlight: 100, levelSeconds: 0.3, recoverySeco
 /** Connections of the closed loop that measures the capacity. */
 const CAPACITY_CONNECTIONS = 256;
 
-/** More than any server serves here, so that all connections of the closed loop are always busy. */
+/** More than any server can serve here, so that all connections of the closed loop are always busy. */
 const SATURATING_RATE = 60_000;
 
 /** A client gives up after this time. An answer that comes later is no goodput. */
 const DEADLINE_MS = 1000;
 
 /**
- * Served and refused requests are compared at this pace. An overloaded server finds many requests whenever it looks, so they come
- * in bursts. In no 100 ms there are more than 200, of which the service would hold refusals back.
+ * Served and refused requests are compared at this pace. An overloaded server finds many requests whenever it looks, so they come in
+ * bursts. No 100 ms have more than 200 requests: the service would hold further refusals back.
  */
 const COST_PACE: Pace = { rate: 1500, burst: 50 };
 
@@ -41,7 +41,7 @@ const REDIS_PAUSE_MS = 2600;
 
 const FILL_SECONDS = 0.1;
 
-/** One request, and the next in years. */
+/** A single request: the next one would come in years. */
 const NOTHING: Pace = { rate: 1e-9 };
 
 const MIB = 2 ** 20;
@@ -114,7 +114,7 @@ export class OverloadRamp {
     return (this.#rounds[number] ??= this.#run());
   }
 
-  /** Each acknowledged credit must be in its ledger once, and no refused one. */
+  /** Each acknowledged credit must be in its ledger once, and no refused credit may be there. */
   async audit(): Promise<string[]> {
     const { url } = this.#service;
     return auditLedgers(url, { ...this.#load, acknowledged: this.#served, unanswered: this.#unknown });
@@ -140,7 +140,7 @@ export class OverloadRamp {
     return found;
   }
 
-  /** @param normalP99 of the lowest level, to recognise the recovery by; undefined for a level without one */
+  /** @param normalP99 the p99 of the lowest level, by which the recovery is recognised; undefined for a level without recovery */
   async #loaded(level: Level, normalP99: number | undefined): Promise<Figures> {
     const { levelSeconds, recoverySeconds: afterSeconds } = sizeOf(this.#bench);
     const rate = level * this.#capacity;
@@ -178,8 +178,8 @@ export class OverloadRamp {
   }
 
   /**
-   * Measures a refusal directly: while Redis answers nothing, requests take all places, and all further ones are refused. Served
-   * requests at the same pace are measured before. What the server uses while nothing arrives is taken off both.
+   * Measures a refusal directly: while Redis answers nothing, requests take all places, and all further requests are refused. Before that,
+   * served requests are measured at the same pace. The CPU that the server uses while nothing arrives is subtracted from both.
    */
   async #refusalCost(): Promise<Figures> {
     const { inFlight } = sizeOf(this.#bench);
@@ -192,7 +192,7 @@ export class OverloadRamp {
     await this.#sender.ask('start', { rate: (1.05 * inFlight) / FILL_SECONDS } satisfies Pace);
     await this.#wait(FILL_SECONDS);
     await this.#sender.ask('pace', NOTHING);
-    // Redis does not answer a question for its CPU time either, and uses none.
+    // Redis does not answer the question for its CPU time either, but it uses none.
     const idleWhileFull = await this.#idlePerSecond({ redis: false });
     await this.#sender.ask('pace', COST_PACE);
     const refusalCpu = await this.#costOf('overloaded', idleWhileFull, { redis: false });

@@ -93,7 +93,7 @@ async function fillList({ redis }: Measured, game: string, size: number, signal:
   await stream.end();
 }
 
-/** With a cursor ahead of all rooms: a process keeps the page without one, and asks Redis for its version only. */
+/** With a cursor ahead of all rooms, because a process caches the page without a cursor, and asks Redis only for its version. */
 function pathOf(size: number): string {
   return `/v1/rooms?game=${gameOf(size)}&limit=20&cursor=9999999999999ZZZZZ`;
 }

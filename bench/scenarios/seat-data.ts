@@ -25,7 +25,7 @@ const quick = { rooms: 6, changesPerSecond: 20 };
 const SECONDS = 1;
 const QUICK_SECONDS = 0.3;
 
-/** A room of the service pushes at most as often (PUSH_INTERVAL_MS in topic.ts). */
+/** The interval at which a room of the service pushes at most (PUSH_INTERVAL_MS in topic.ts). */
 const PATCH_MILLISECONDS = 17;
 
 export const seatData: Scenario = {

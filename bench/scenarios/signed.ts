@@ -3,8 +3,8 @@ import type { Scenario } from '../scenario.ts';
 import { coinop } from './sides.ts';
 
 /**
- * The requests whose answers or cookies are signed, and those that cost about as much. There is nothing to compare them with in a run: they
- * are for `--compare`, beside `balance`.
+ * The requests whose answers or cookies are signed, and those that cost about as much. A run has no other side to compare them with: they
+ * are for `--compare`, together with `balance`.
  */
 interface Signed {
   readonly name: string;
@@ -61,7 +61,7 @@ const requests: readonly Signed[] = [
   },
 ];
 
-/** A load of a single kind of requests needs no more than the six rounds of an interval. */
+/** A load with a single kind of request needs only the six rounds of an interval. */
 const APART = { minutes: 0.5 };
 
 export const signed: readonly Scenario[] = requests.map(({ name, title, summary, callers, request }) => ({

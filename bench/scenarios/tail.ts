@@ -5,8 +5,8 @@ import { balance, creditInstall, creditReplay, creditSession, mixedDay } from '.
 import { health } from './health.ts';
 
 /**
- * The long latencies of the HTTP scenarios: the service beside its floor at half load, for so long that p99.9 means something.
- * Where requests write, both run with each way of syncing Redis's append-only file.
+ * The long latencies of the HTTP scenarios: the service beside its floor at half load, for long enough that p99.9 is meaningful. If
+ * requests write, both run with each setting of `appendfsync`.
  */
 
 /** Twelve rounds add up to 24 s of load for each figure. Fewer and longer ones gave wider intervals. */
@@ -89,7 +89,7 @@ function longer(side: Side, fsync: Fsync, isWriting: boolean): Side {
   };
 }
 
-/** A bench that notes the servers it gives. Floors are fresh: their audits count all entries of their Redis. */
+/** A bench that keeps a list of the servers that it returns. Floors are fresh, because their audits count all entries of their Redis. */
 function noting(bench: Bench, servers: Measured[]): Bench {
   const noted = async (starting: Promise<Measured>): Promise<Measured> => {
     const server = await starting;

@@ -13,8 +13,8 @@ import { creditBySession } from './coins.ts';
 import { httpSide } from './http.ts';
 
 /**
- * A service of two processes (WORKERS=2) beside one of one. CPU is that of all processes of the service together, the primary
- * included.
+ * A service of two processes (WORKERS=2) beside a service of one process. CPU is that of all processes of the service together, including
+ * the primary.
  */
 
 const APART = { minutes: 2 };
@@ -129,7 +129,7 @@ async function openRoomsOf(bench: Bench, workers: number, place: 'same' | 'other
   };
 }
 
-/** Opens one connection that a certain process of the service holds, so that this process gets all that is posted. */
+/** Opens one connection that a certain process of the service holds, so that this process gets all POSTs. */
 async function postsTo(service: Measured, pid: number | undefined): Promise<Posts> {
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     const posts = await Posts.open(service.url, 1);
@@ -149,7 +149,10 @@ async function holderOf(service: Measured, port: number, untilMs: number): Promi
 
 const MOST_ACCEPT_MS = 1_000;
 
-/** The kernel gives each of two processes about half of the connections: one run in 10^15 finds no other. */
+/**
+ * The kernel gives each of two processes about half of the connections: the chance that a run of attempts never reaches a process is 1 in
+ * 10^15.
+ */
 const MOST_ATTEMPTS = 50;
 
 /** The current `seq` of each room on the server. */
