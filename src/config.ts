@@ -173,7 +173,8 @@ const Environment = z.object({
     )
     .optional(),
   /**
-   * Replicas that must have coin operations, moves, purchases and sign-outs before they are acknowledged. 0: Redis acknowledges alone.
+   * Replicas that must have coin operations, moves, purchases and sign-outs before they are acknowledged. 0: Redis acknowledges without
+   * replicas.
    */
   REDIS_WAIT_REPLICAS: wholeNumber(0, 5).default(0),
   /** Folder of the private Redis's data and of the session key of development, relative to the working directory. */
@@ -190,7 +191,7 @@ const Environment = z.object({
   WORKERS: wholeNumber(1, 64).default(1),
   /** Keys that sign cookies and session tokens. Default: one key, generated once and kept in DATA_DIR. Required in production. */
   SESSION_KEYS: SessionKeys.optional(),
-  /** `on`: anybody who reaches the service may ask whose session a token is, by `POST /v1/sessions/verify`. */
+  /** `on`: any client may ask for the account of a session's token, by `POST /v1/sessions/verify`. */
   SESSION_VERIFY: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /**
    * Origins besides the service's own that may send cookies and read answers (CORS). In development on a loopback address, origins of this

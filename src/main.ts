@@ -163,8 +163,8 @@ function onStop(log: Logger, stop: () => Promise<void>): void {
 const STOP_LIMIT_MS = 25_000;
 
 /**
- * V8 then collects young objects in the main thread alone. Hardly any survive, so its helper threads save no work, but the main
- * thread waits until each of them has had its turn on a core: on two busy cores 5 to 10 ms in the median instead of 1 to 2
+ * With this flag V8 collects young objects only in the main thread. Hardly any of them survive, so helper threads save no work, but the
+ * main thread waits until each helper has had its turn on a core: on two busy cores 5 to 10 ms in the median instead of 1 to 2
  * (docs/bench.md, the tail).
  */
 setFlagsFromString('--no-parallel-scavenge');

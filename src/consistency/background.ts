@@ -47,7 +47,7 @@ const LOOK_INTERVAL_MS = 30_000;
 /** The first look comes sooner, so that `/metrics` shows the last audit soon after a start. */
 const FIRST_LOOK_PART = 6;
 
-/** A process that does not renew its lease for so many looks is dead, and another may audit. */
+/** A process that has not renewed its lease for this many looks counts as dead, and another may audit. */
 const LEASE_LOOKS = 5;
 
 /** When an audit that was not complete is tried again, in looks. */

@@ -44,7 +44,7 @@ export function openNode(address: NodeAddress, options: NodeOptions, share: numb
   return new Reader(new Redis({ ...OPTIONS, ...options, ...address, lazyConnect: true }), share);
 }
 
-/** What a node tells about itself and the other nodes. */
+/** A node's report about itself and the other nodes. */
 export interface NodeState {
   readonly id: string;
   readonly isPrimary: boolean;

@@ -45,7 +45,7 @@ async function checkQueue(queue: string, look: Look, wrongOf: (entry: string) =>
 }
 
 /**
- * Commands whose replies tell when a member is due, in data of one Redis or of a Cluster.
+ * Commands whose replies show when a member is due, in data of one Redis or of a Cluster.
  * @param acts names of acts whose entries, written ahead, count as well
  */
 export function dueCommands(name: string, member: string, acts: readonly string[] = []): Command[] {

@@ -22,7 +22,7 @@ export type FlagsOf<Options extends ParseArgsOptionsConfig> = ReturnType<typeof 
 
 interface Command<Options extends ParseArgsOptionsConfig> {
   readonly name: string;
-  /** What `--help` prints. */
+  /** The text of `--help`. */
   readonly help: string;
   /** All flags but `--help`. */
   readonly flags: Options;

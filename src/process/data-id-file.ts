@@ -71,7 +71,7 @@ interface Heartbeats {
   readonly heartbeats: Readonly<Record<string, number>>;
 }
 
-/** @returns undefined if there is no such file, or none that holds an id */
+/** @returns undefined if there is no such file, or if it holds no id */
 export function readDataId(dataDir: string): string | undefined {
   try {
     const id = readFileSync(join(dataDir, DATA_ID_FILE), 'utf8').trim();

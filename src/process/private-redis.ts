@@ -57,7 +57,7 @@ export class PrivateRedis {
       ['no-appendfsync-on-rewrite', 'no'],
       ['save', ''],
       ['maxmemory-policy', 'noeviction'],
-      // A backup begins at once. Redis would wait 5 s for further replicas, of which there are none.
+      // A backup begins at once. By default Redis would wait 5 s for further replicas, but there are none.
       ['repl-diskless-sync', 'yes'],
       ['repl-diskless-sync-delay', '0'],
       ['loglevel', 'warning'],

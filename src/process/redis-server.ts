@@ -59,7 +59,7 @@ export class RedisServer {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const place = ['--unixsocket', this.socketPath, '--unixsocketperm', '700', '--dir', folder, '--daemonize', 'no'];
     const command = [...diesWithParent(), server, ...place, ...settings];
-    // detached: a process group of its own. Ctrl-C then signals the parent alone, which drains before it stops Redis.
+    // detached: a process group of its own, so that Ctrl-C signals only the parent, which drains before it stops Redis.
     const child = spawn(command[0]!, command.slice(1), {
       stdio: ['ignore', said === undefined ? 'ignore' : 'pipe', 'pipe'],
       detached: true,

@@ -129,7 +129,7 @@ export class Admission {
   }
 }
 
-/** What a request reserves for its address. `entries`: one entry of a ledger, of the address's daily budget. */
+/** The kinds of reservations for an address. `entries`: one ledger entry of the address's daily budget. */
 export type Reservable = Reserved | 'entries';
 
 /** The reservations of one request for its address. */

@@ -46,7 +46,7 @@ export class Connections {
 
   /**
    * Counts a connection that opens.
-   * @returns false if its address has as many as it may have; the caller then closes the connection
+   * @returns false if its address is at the bound: the caller then closes the connection
    */
   opened(address: string): boolean {
     if (this.#options.isTrusted(address)) return true;

@@ -45,7 +45,7 @@ export interface WebSocket<Data> {
   getBufferedAmount(): number;
   subscribe(topic: string): boolean;
   unsubscribe(topic: string): boolean;
-  /** What is sent within the callback goes out in one write. */
+  /** All that is sent within the callback goes out in one write. */
   cork(callback: () => void): void;
 }
 
@@ -139,5 +139,5 @@ export const uws = library;
 /** The version of the build that has loaded: `20.69.0`. */
 export const uwsVersion = version;
 
-// The header would tell attackers which software and version runs here (RFC 9110, section 17.12).
+// The header would reveal the software and its version to attackers (RFC 9110, section 17.12).
 uws._cfg('silent');

@@ -5,7 +5,7 @@ export interface PageParts {
   readonly description: string;
   /** The path of its style sheet. Default: the one of the pages outside /docs. */
   readonly style?: string;
-  /** The browser module that the page runs, of src/web/browser. Default: none. */
+  /** The module of src/web/browser that the page runs. Default: none. */
   readonly module?: string;
   /** The modules of src/web/browser that it imports: the browser fetches them side by side. */
   readonly imported: readonly string[];

@@ -26,10 +26,10 @@ export interface AnswerLogSettings {
 }
 
 /**
- * Writes the log lines of answers: one for each answer of status 500 and above, and one for each slow one. Answers of status 503
- * are the only ones that say `outcome: "unknown"`. Refusals by limits and failures of an outage come in thousands, so they are
- * sampled. Any other answer writes no line, because a line takes 3 µs, half of the time of a request. LOG_REQUESTS asks for
- * more: then each answer that it names has one line, and none is sampled.
+ * Writes the log lines of answers: one for each answer of status 500 and above, and one for each slow one. Answers of status 503 are the
+ * only ones that say `outcome: "unknown"`. Refusals by limits and failures of an outage come in thousands, so they are sampled. Any other
+ * answer writes no line, because a line takes 3 µs, half of the time of a request. With LOG_REQUESTS each answer that the setting names has
+ * one line, and no answer is sampled.
  *
  * A line never holds what the client sent, except its x-request-id of at most 128 letters, digits, dots and dashes, and the trace id
  * of its traceparent.

@@ -97,12 +97,12 @@ function encode(body: object | Encoded): string | Buffer {
 }
 
 /**
- * A request pays for so many bytes of its answer. The rest of a large answer counts as further requests: at 50 a second an address
- * draws 800 KiB a second, and not 25 MB.
+ * A request pays for this many bytes of its answer. The rest of a large answer counts as further requests: at 50 a second an address gets
+ * 800 KiB a second, and not 25 MB.
  */
 const BYTES_PER_REQUEST = 16 * 1024;
 
-/** A text of so many UTF-16 units has no more than BYTES_PER_REQUEST bytes. */
+/** A text of up to this many UTF-16 units has at most BYTES_PER_REQUEST bytes. */
 const SMALL_LENGTH = BYTES_PER_REQUEST / 3;
 
 /** For pages of any origin, those with `Cross-Origin-Embedder-Policy` too. */

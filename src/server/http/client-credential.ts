@@ -96,7 +96,7 @@ class ClientCredential implements Credential {
   callerOf(call: PlainCall): Identified {
     const { rule, countsCreation } = this.#endpoint;
     if (rule === 'none') return undefined;
-    // Validation has dropped the installId where a session comes first.
+    // If a session comes first, validation has dropped the installId.
     const installId = call.body?.['installId'] ?? call.query?.['installId'];
     if (typeof installId === 'string') return callerFrom(call.meta, accountIdOf(installId), undefined, countsCreation);
     const { session } = this;

@@ -132,14 +132,16 @@ export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 
   readonly errors: readonly ErrorCode[];
 }
 
-/** What a handler receives: plain data, validated. */
+/** The data that a handler receives: plain and validated. */
 export interface Call<Params, Query, Body, Who> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
   /** With a server key: the account that the request names, or the one that it moved into. */
   readonly caller: Who;
-  /** The session that the request brought, also where an installId names the caller. Then no script has checked whether it ended. */
+  /**
+   * The session that the request brought, even if an installId names the caller: then no script has checked whether the session has ended.
+   */
   readonly session: Session | undefined;
   /** The server key of the request, with the endpoint's `keyScope`. */
   readonly key: ServerKey | undefined;
@@ -220,7 +222,10 @@ export class Encoded {
     return new Encoded(okBody(body));
   }
 
-  /** The text at first, then its bytes: uWS measures and converts a text with each answer, which costs 1 µs for a top ten. */
+  /**
+   * The text for the first answer, its bytes for later ones: uWS measures and converts a text for each answer, which costs 1 µs for a top
+   * ten.
+   */
   get wire(): string | Buffer {
     if (this.#wasSent) return (this.#bytes ??= Buffer.from(this.text));
     this.#wasSent = true;
@@ -304,7 +309,7 @@ type Plain<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded
 
 export type Answered<Body, Code extends ErrorCode> = Plain<Body, Code> | Unchecked<Plain<Body, Code>>;
 
-/** What the client library sees of a declaration. Types only: no value of an endpoint holds it. */
+/** The part of a declaration that the client library uses. A type only: no endpoint has a value of it. */
 export interface Wire<Route extends string, Input, ReplyBody, Code extends ErrorCode> {
   /** `POST /v1/coins/credit` */
   readonly route: Route;

@@ -121,7 +121,7 @@ export class Exchange {
     return this.#refusal;
   }
 
-  /** The account that the request's credentials name, for the log. Undefined if there are none, or if they were not read yet. */
+  /** The account that the request's credentials name, for the log. Undefined without credentials, or before they are read. */
   get accountId(): string | undefined {
     return this.#accountId;
   }
@@ -154,7 +154,7 @@ export class Exchange {
     return this.#workedMs + Math.max(0, now - this.#phaseStartedAt - this.#waitsMs);
   }
 
-  /** The place in the server's list of unanswered exchanges (unanswered.ts). Undefined: in none. */
+  /** The place in the server's list of unanswered exchanges (unanswered.ts). Undefined: not in the list. */
   get unansweredPlace(): number | undefined {
     return this.#unansweredPlace;
   }
@@ -271,7 +271,7 @@ export class Exchange {
   /**
    * Answers, in one write. Does nothing after an abort or an earlier answer.
    * @param headers as `headerLines` makes them
-   * @param refusal the refusal that the answer tells, for the log
+   * @param refusal the refusal in the answer, for the log
    */
   send(status: number, body: string | Buffer, headers: string, refusal?: Refusal): void {
     if (this.#isFinished || this.#isWriting) return;

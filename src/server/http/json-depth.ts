@@ -13,7 +13,7 @@ export const MAX_JSON_CONTAINERS = 4096;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** `[` and `{`, `]` and `}` differ in this bit alone. */
+/** `[` and `{`, and also `]` and `}`, differ only in this bit. */
 const CASE_BIT = 0x20;
 const OPENING = 0x5b | CASE_BIT;
 const CLOSING = 0x5d | CASE_BIT;

@@ -139,7 +139,7 @@ export class Pipeline<Services> {
     };
   }
 
-  /** The body with the installId of the header, where the endpoint takes one in its body. */
+  /** The body with the installId of the header, if the endpoint takes one in its body. */
   #named(body: unknown, { headers: { installId } }: Exchange): unknown {
     return installId !== '' && this.#takesInstallId ? withInstallId(body, installId) : body;
   }
@@ -203,7 +203,8 @@ export class Pipeline<Services> {
   /** Replies, with the renewed session cookie if the session is past half its life. */
   #settleRenewed(exchange: Exchange, answer: unknown, { caller, session, meta }: PlainCall): void {
     const renewal = caller === undefined ? undefined : session?.renewal;
-    // `lenient` and `any` endpoints start or end a session themselves: the old one is not renewed beside it. A `public` one renews none.
+    // `lenient` and `any` endpoints start or end sessions themselves, so the old session is not renewed. `public` endpoints renew no
+    // session.
     if (renewal === undefined || meta.hasBearer || this.#clients.isLenient) return this.#answers.settle(exchange, answer);
     // The request may have ended its own session.
     if (this.#parts.sessions.isKnownToHaveEnded(session!.token)) return this.#answers.settle(exchange, answer);
@@ -217,7 +218,7 @@ export class Pipeline<Services> {
   }
 }
 
-/** What all attempts to answer one request share. */
+/** The data that all attempts to answer one request share. */
 interface Request {
   readonly exchange: Exchange;
   readonly params: readonly string[];

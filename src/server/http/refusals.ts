@@ -7,7 +7,7 @@ import { errorForLog } from './answer-log.ts';
 import type { Exchange } from './exchange.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
-/** What people see in place of the error body at a path that does not exist. */
+/** The page that people see instead of the error body at a path that does not exist. */
 export interface NotFoundPage {
   readonly mediaType: string;
   readonly headers: Headers;

@@ -35,7 +35,7 @@ export function serverKeyCredential(request: KeyedRequest, parts: ServerKeyParts
   return refuseKey(request.key, request.endpoint) ?? new ServerKeyCredential(request, parts, undefined, 0);
 }
 
-/** A server key, and the account that the request names. A key stands for no session. */
+/** A server key, and the account that the request names. A key never has a session. */
 class ServerKeyCredential implements Credential {
   readonly key: ServerKey;
   readonly session = undefined;

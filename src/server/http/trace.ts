@@ -9,7 +9,7 @@ export interface Trace {
   readonly traceparent: string;
 }
 
-/** The trace that a header names. Undefined for a malformed one, which counts as none (section 4.3 of the specification). */
+/** The trace that a header names. Undefined for a malformed header, which counts as not sent (section 4.3 of the specification). */
 export function traceOf(header: string): Trace | undefined {
   const [, version, id, parent, flags, rest] = TRACEPARENT.exec(header) ?? [];
   if (version === undefined || version === 'ff' || (version === '00' && rest !== '')) return undefined;

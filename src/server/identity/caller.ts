@@ -20,7 +20,7 @@ export function callerFrom(
   return new AccountCaller(accountId, session, client, admission);
 }
 
-/** An operator who acts for an account, without its session. No limit counts what an operator creates. */
+/** An operator who acts for an account, without its session. The accounts that an operator creates count for no limit. */
 export function operatorFor(accountId: string): Caller {
   return callerFrom({ address: '' }, accountId, undefined, undefined);
 }

@@ -1,4 +1,4 @@
--- Makes, changes and removes server keys, all or none, and tells every process.
+-- Makes, changes and removes server keys, all of them or none, and publishes that to every process.
 -- KEYS records, used
 -- ARGV changes, most
 -- Answers changed conflict full

@@ -172,7 +172,7 @@ function refuseEnded(): Refusal<'bad_key'> {
   return refuse('bad_key', { message: 'This session of the console has ended: sign in again.' });
 }
 
-/** A cookie with the prefix cannot be set by a sibling domain, nor over plain http (RFC 6265bis, section 4.1.3.2). */
+/** The prefix keeps a sibling domain, or a page over plain http, from setting the cookie (RFC 6265bis, section 4.1.3.2). */
 const cookieName = (secure: boolean): string => (secure ? '__Host-svc_console' : 'svc_console');
 
 /** The Set-Cookie value that carries a session's token. Without a token it deletes the cookie. */

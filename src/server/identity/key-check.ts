@@ -48,7 +48,8 @@ export class KeyCheck {
     const isBad = found instanceof BadKey;
     if (isBad) this.#log.refused(found, address, performance.now());
     // Browsers send Origin with each POST and each request to another site, but not with a GET to the page's own: that one has
-    // Sec-Fetch-Site. Servers send neither; Node's fetch sends Sec-Fetch-Mode alone. The answer says nothing about the key.
+    // Sec-Fetch-Site. Servers send neither header: Node's fetch sends only Sec-Fetch-Mode. The answer does not tell whether the key is
+    // valid.
     if (!isTyped && (origin !== '' || fetchSite !== '')) {
       if (!isBad) this.#log.cameFromBrowser(found.id, performance.now());
       return refuse('bad_key', { message: 'A server key does not belong in a browser: keep it on your server.' });

@@ -97,7 +97,7 @@ export class KeyRing {
     }, LOOK_INTERVAL_MS);
   }
 
-  /** Whether the keys were ever read. Until then no key can be told from a wrong one. */
+  /** Whether the keys were ever read. Before that, no key can be checked. */
   get isKnown(): boolean {
     return this.#keys !== undefined;
   }

@@ -3,8 +3,8 @@ import { LruCache } from '../lru-cache.ts';
 import type { Origins } from './origin.ts';
 
 /**
- * Logs the web origins whose pages are refused: each once, with the setting that would let them call. The browser tells such a
- * page neither why its preflight, its request with cookies or its upgrade failed, nor what the service answered.
+ * Logs the web origins whose pages are refused: each once, with the setting that would let them call. The browser hides from such a page
+ * why its preflight, its request with cookies or its upgrade failed, and what the service answered.
  */
 export class RefusedOrigins {
   readonly #origins: Origins;

@@ -1,6 +1,6 @@
 import type { Role } from './roles.ts';
 
-/** What a server key may do. */
+/** The scopes of server keys: each allows a group of calls. */
 export const scopes = ['coins', 'scores', 'rooms', 'accounts:read', 'events', 'admin'] as const;
 
 export type Scope = (typeof scopes)[number];
@@ -15,7 +15,7 @@ export interface ServerKey {
   readonly role: Role | undefined;
   /** The only game whose rooms and boards the key reaches. Undefined: all games. */
   readonly game: string | undefined;
-  /** Set where a session of the console stands for the key. */
+  /** Set if a session of the console stands for the key. */
   readonly console?: ConsoleSession;
 }
 

@@ -7,7 +7,7 @@ import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
 export const SESSION_COOKIE = 'svc_session';
 
-/** A session as its token describes it. Only a script can tell whether it was signed out since. */
+/** A session as its token describes it. Only a script can check whether it has been signed out since. */
 export interface Session {
   readonly token: string;
   readonly accountId: string;

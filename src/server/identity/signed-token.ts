@@ -96,7 +96,7 @@ function decoded(payload: string): unknown {
   }
 }
 
-/** Tokens of this service have some 250 characters. A longer text costs neither a pattern nor a signature check. */
+/** Tokens of this service have some 250 characters. A longer text is refused before the pattern and the signature are checked. */
 export const MAX_TOKEN_LENGTH = 1024;
 
 /**

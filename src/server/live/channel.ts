@@ -68,7 +68,7 @@ export interface ChannelSocket<Memory = unknown> {
    * @throws Refusal `session_required` if the token does not verify
    */
   callerOf(credentials: MessageCredentials): Promise<Caller>;
-  /** What the channel remembers of this connection, as `memory` of its declaration made it. */
+  /** The channel's own data about this connection, made by `memory` of its declaration. */
   readonly memory: Memory;
   /** The latest state. Undefined once the thing no longer exists. */
   readonly state: State | undefined;

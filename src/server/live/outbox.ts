@@ -36,7 +36,7 @@ const ACTED = '{"type":"acted"';
 export interface OutboxParts {
   readonly topic: Topic;
   readonly takesPatches: boolean;
-  /** The topic of uWS that this socket alone is subscribed to, once it is named. */
+  /** The uWS topic to which only this socket is subscribed, once it is named. */
   readonly ownTopic: string;
   /** The private part has changed. */
   readonly privateChanged: () => void;
@@ -47,8 +47,8 @@ export interface OutboxParts {
 }
 
 /**
- * What goes out on one socket. A client that reads slowly gets the latest state once it has read all that was sent before. A socket that
- * has not drained for 30 s is closed (TOO_SLOW_MS).
+ * The outgoing side of one socket. A client that reads slowly gets the latest state once it has read all that was sent before. A socket
+ * that has not drained for 30 s is closed (TOO_SLOW_MS).
  */
 export class Outbox implements Watcher {
   readonly #parts: OutboxParts;
@@ -64,7 +64,7 @@ export class Outbox implements Watcher {
   /** The relayed messages that were not sent because the socket lagged: ranges, each with its first and last. */
   readonly #missed: { from: number; to: number }[] = [];
   readonly #published: Published[] = [];
-  /** A state goes to this socket alone: no answer is dropped with it. */
+  /** A state is being sent to only this socket: if uWS drops it, no answer is dropped with it. */
   #isSendingState = false;
   #isNamed = false;
 
@@ -146,7 +146,7 @@ export class Outbox implements Watcher {
     else this.#queueAnswer(text);
   }
 
-  /** Sends an answer to an act, in one write with the next push of the topic where one is due. */
+  /** Sends an answer to an act, in one write with the next push of the topic if one is due. */
   sendWithPush(text: string): void {
     if (this.#socket === undefined) return;
     const isAlone = !this.#isNamed || this.#answers.length > 0 || this.isFull || this.isEnding;

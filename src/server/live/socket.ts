@@ -303,7 +303,7 @@ export class LiveSocket<Services> implements ChannelSocket {
 
   /**
    * Runs one piece of work after the other, so that messages take effect in their order.
-   * @param tellsEnd whether the client is told that the session has ended
+   * @param tellsEnd whether the client gets an error if the session has ended
    */
   #enqueue(work: () => Promise<unknown>, tellsEnd = true): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {

@@ -263,7 +263,7 @@ function finished(claimant: Claimant): void {
   byId('actions').replaceChildren(button);
 }
 
-/** The pairing was claimed: in another tab of this browser, or by somebody else who scanned the code. */
+/** The pairing was claimed in another tab of this browser, or by somebody else who scanned the code. */
 async function claimed(): Promise<void> {
   if (asking === undefined) return fail({ code: 'already_claimed', message: '' });
   const found = await asking.take('scan');

@@ -28,7 +28,7 @@ class Screen {
   readonly #opened: (code: string) => void;
   readonly #play: Play;
   #socket: WebSocket | undefined;
-  /** Whether the connection was dropped by hand, and the client has not been told yet. */
+  /** Whether the connection was dropped by hand and the client does not know that yet. */
   #isDown = false;
   #played: PlayedRoom | undefined;
   #room: Room | undefined;

@@ -180,8 +180,8 @@ function describeLiteral(schema: Record<string, unknown>): void {
 }
 
 /**
- * A whole number in a query is a text with a pattern to zod, and its own description says `type: 'integer'`. zod bounds other
- * integers by those that a double holds, which tells a reader nothing.
+ * A whole number in a query is a text with a pattern to zod, and its own description says `type: 'integer'`. zod bounds other integers by
+ * the range of exact integers in a double, which is of no use to a reader.
  */
 function describeInteger(schema: Record<string, unknown>, dialect: Dialect): void {
   delete schema['pattern'];

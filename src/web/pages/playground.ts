@@ -168,9 +168,9 @@ const pane = (id: string, name: string): Html =>
   </section>`;
 
 const room: Demo = {
-  about: html`Each screen plays in the room over one WebSocket. What a player does goes out as an <code>act</code>, and what it changed
-    comes to both screens as a <code>patch</code>. A screen that was away gets the whole room, so that it needs no history. The host writes
-    the state, every player data of its own, and messages go to all who listen. Drop a connection, move on both screens, and see. The rooms
+  about: html`Each screen plays in the room over one WebSocket. An action of a player goes out as an <code>act</code>, and its change comes
+    to both screens as a <code>patch</code>. A screen that was away gets the whole room, so that it needs no history. The host writes the
+    state, each player its own data, and messages go to everybody in the room. Drop a connection, move on both screens, and see. The rooms
     are public: open this page in another window, and join from the list.`,
   demo: html`<div class="panes">${pane('ada', 'Ada')}${pane('bob', 'Bob')}</div>
     <h4 id="room-open-title">Open rooms, of other windows too</h4>
