@@ -1,7 +1,7 @@
 FROM node:24.21.0-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-# npm warns about the uWebSockets.js builds for Node 22. They stay unused in this image.
+# npm warns about the uWebSockets.js builds for Node 22. This image does not use them.
 RUN npm ci --omit=dev --no-audit --no-fund
 
 FROM node:24.21.0-trixie-slim
@@ -22,5 +22,5 @@ USER node
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-# Node is started without a shell and without npm, so that SIGTERM reaches the service.
+# Starts Node without a shell and without npm, so that SIGTERM reaches the service.
 CMD ["node", "src/main.ts"]

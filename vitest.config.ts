@@ -3,13 +3,13 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 
-// Where test files note the errors they provoked. Made here, once for the run: both projects have to find it.
+// Test files note provoked errors in this folder. It is made once for the run, because all projects share it.
 const notesDir = mkdtempSync(join(tmpdir(), 'coinop-notes-'));
 
 /**
- * Test files that `npm test` runs on a Redis Cluster too: one for each way in which a script meets slots. `live-acts` is none of them: all
- * files share the Cluster's one database, and a service of another file whose clock was moved ends the leases of its channels. It runs
- * there with `npm run test:cluster`.
+ * Test files that `npm test` also runs on a Redis Cluster: one for each way in which scripts depend on slots. `live-acts` is left out: all
+ * files share the Cluster's one database, so a service of another file that moves its clock would end the leases of its channels.
+ * `npm run test:cluster` runs it.
  */
 const ON_CLUSTER = [
   'test/interface.test.ts',
@@ -28,14 +28,14 @@ const ON_CLUSTER = [
   'test/server/identity/server-keys.test.ts',
 ];
 
-/** Files that mock modules, and so need the modules for themselves. */
+/** Files that mock modules. They must not share loaded modules with other files. */
 const MOCKING = ['test/features/pairing/qr.test.ts', 'test/features/rooms/create.test.ts'];
 
 const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 
 /**
- * Files that take long: they start, kill, audit, upgrade, back up, restore or watch whole services and clusters, let a process die at
- * each step of its work, or run the bench. Only `npm run test:long` runs them.
+ * Slow files: they start, kill, audit, upgrade, back up, restore or watch whole services and clusters, let a process die at each step of
+ * its work, or run the bench. Only `npm run test:long` runs them.
  */
 const LONG = [
   'test/commands/cluster.test.ts',
@@ -59,7 +59,7 @@ const LONG = [
   'test/bench/compare/compare.test.ts',
 ];
 
-// A file that was renamed would run in the wrong project from then on.
+// Without this check a renamed file would silently run in another project.
 for (const pattern of [...ON_CLUSTER, ...MOCKING, ...LONG]) {
   const [, before, names = '', after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? [undefined, pattern];
   const paths = after === undefined ? [pattern] : names.split(',').map((name) => `${before}${name}${after}`);
@@ -70,24 +70,24 @@ for (const pattern of [...ON_CLUSTER, ...MOCKING, ...LONG]) {
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Files mostly wait, for Redis, sockets and processes; vitest's own choice for two cores is one file at a time.
+    // Files mostly wait for Redis, sockets and processes. On two cores vitest's default would be one file at a time.
     maxWorkers: Math.max(5, availableParallelism()),
-    // A process runs many files, and loads the modules of the service once: that saves 30 % of the CPU time of `npm test`. A file ends
-    // its spies, stubs and fake timers, and a module of `test/` that several files use registers no hook.
+    // A process runs many files but loads the modules of the service once, which saves 30 % of the CPU time of `npm test`. So each file
+    // must restore its spies, stubs and fake timers, and shared modules of `test/` must not register hooks.
     isolate: false,
     testTimeout: 20_000,
     hookTimeout: 30_000,
-    // CI runs once, on two shared cores: a test that a pause of the machine fails is run once more there, and the report says so. On other
-    // machines each failure shows.
+    // CI runs on two shared cores, where a pause of the machine may fail a test: CI runs a failed test once more, and reports that. On
+    // other machines each failure shows.
     retry: process.env['CI'] === 'true' ? 1 : 0,
-    // A loaded machine takes longer than vitest's own second to finish what a test waits for.
+    // On a loaded machine a condition may take longer than vitest's default of one second.
     expect: { poll: { timeout: 5000 } },
     provide: { notesDir },
-    // No import leads to a Lua script, so `npm run test:watch` does not know which tests use it.
+    // Lua scripts are not imported, so `npm run test:watch` cannot know which tests use them.
     forceRerunTriggers: [...configDefaults.forceRerunTriggers, '**/src/**/*.lua'],
     coverage: {
-      // V8 counts only inside the test processes. main.ts and process/ mostly run in child processes, and the Lua scripts
-      // in Redis: their figures (main.ts: 0 %) say nothing about their tests.
+      // V8 counts only inside the test processes. main.ts and process/ mostly run in child processes, so their figures (main.ts: 0 %) say
+      // nothing about their tests. Lua scripts run in Redis.
       provider: 'v8',
       include: ['src/**/*.ts'],
       reporter: ['text-summary', 'html'],
@@ -125,9 +125,9 @@ export default defineConfig({
               ]
             : ON_CLUSTER,
           globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
-          // The machine has three Redis more than in `npm test`, and four files at once.
+          // Three more Redis run on the machine than in `npm test`, and four files at once.
           ...(isWholeCluster ? { testTimeout: 60_000 } : {}),
-          // All files are those that mock modules too.
+          // The whole set includes files that mock modules.
           isolate: isWholeCluster,
           sequence: { groupOrder: 1 },
         },
@@ -149,7 +149,7 @@ export default defineConfig({
             },
           ]
         : []),
-      // Looks back on what the others provoked, so it runs when they are through.
+      // Checks which errors the other projects provoked, so it runs last.
       { extends: true, test: { name: 'closing', include: ['test/closing/**/*.test.ts'], sequence: { groupOrder: 2 } } },
     ],
   },

@@ -9,10 +9,10 @@ import { SetupProblem, diskIsFull } from './problem.mjs';
 const unreachable =
   /^\s*(?:E: |W: |Err:\d+ )?(.*(?:Could not connect|Unable to connect|Cannot initiate|Could not resolve|Temporary failure|timed out).*)$/m;
 
-// A problem that would be the same under all apt settings, so the next ones are not tried.
+// A problem that would occur under all apt settings, so the other settings are not tried.
 class FinalProblem extends SetupProblem {}
 
-// Calls `use` with one set of settings for apt after the other, until it throws no SetupProblem:
+// Calls `use` with these settings for apt, one after the other, until a call throws no SetupProblem:
 //
 //   - the system's package lists. They are empty on a fresh machine and may name files that the archive no longer has;
 //   - package lists of the project, because an ordinary user cannot update the system's;
@@ -52,7 +52,7 @@ function writeSettings(apt) {
   writeFileSync(
     file,
     [
-      // Containers and desktops hook work into `apt-get update`. It is meant for the system's lists, not for the project's.
+      // Containers and desktops add hooks to `apt-get update`, meant for the system's lists and not for the project's.
       '#clear APT::Update::Pre-Invoke;',
       '#clear APT::Update::Post-Invoke;',
       '#clear APT::Update::Post-Invoke-Success;',
@@ -87,9 +87,9 @@ export function download(settings, names, into) {
 
 // `apt-get install --print-uris` prints what an installation would download, one line a package: 'address' file-name size
 // hash. apt-get leaves out packages that its archive folder already holds, so `settings` point to an empty folder.
-// Two options are needed for packages on hold: --ignore-hold for the solver of apt 2.6, and
-// --allow-change-held-packages because --yes refuses to change held packages without it.
-// The named packages are always downloaded: an installed one may be too old or off the PATH.
+// Held packages need two options: --ignore-hold for the solver of apt 2.6, and --allow-change-held-packages because
+// otherwise --yes refuses to change them.
+// The named packages are always downloaded: an installed package may be too old or off the PATH.
 function missingPackages(settings, names) {
   const despiteHolds = ['--ignore-hold', '--allow-change-held-packages'];
   const install = ['install', '--print-uris', '--yes', '--no-install-recommends', ...despiteHolds, ...names];

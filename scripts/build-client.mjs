@@ -1,13 +1,13 @@
 // `npm run build:client` bundles src/client into src/web/client/bundle: client.js and rooms.js for pages, minified, and server.js for
 // game servers.
-// The bundles are committed, because the service runs without a build step and has no bundler among its packages.
-// With `--check` it writes nothing, and ends with exit code 1 where a bundle is not that of the sources.
+// The bundles are committed, because the service runs without a build step and without a bundler among its packages.
+// With `--check` it writes nothing, and ends with exit code 1 if a bundle differs from the sources.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { project } from './problem.mjs';
 
-// No page downloads the half for servers, so its names stay.
+// Pages never download server.js, so it is not minified.
 const bundles = [
   { name: 'client', minify: true },
   { name: 'rooms', minify: true },

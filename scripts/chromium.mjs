@@ -12,7 +12,7 @@ import { download, unpack, withApt } from './apt.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 
 const home = join(cache, 'chromium');
-// Holds the reason why there is none. It spares the next runs a download that would fail again.
+// Contains the reason why there is no Chromium. It keeps later runs from a download that would fail again.
 const refusal = join(cache, 'no-chromium');
 const RETRY_MS = 86_400_000;
 
@@ -50,7 +50,7 @@ function unpackAndCheck(staging, settings) {
   download(settings, ['chromium', 'chromium-common'], join(staging, 'packages'));
   unpack(join(staging, 'packages'), root);
   writeLauncher(staging, libraryFolders(root));
-  // A picture of a text needs a font, without which pages crash.
+  // Without a font pages crash when they render text as an image.
   const picture = join(staging, 'check.png');
   const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', `--screenshot=${picture}`];
   const run = spawnSync(join(staging, 'chromium'), [...flags, 'data:text/html,<p>coinop'], { encoding: 'utf8', timeout: 60_000 });
@@ -59,7 +59,7 @@ function unpackAndCheck(staging, settings) {
   throw new SetupProblem(`the distribution's Chromium does not run here: "${reason}"`);
 }
 
-// Some packages keep libraries in a folder of their own, such as pulseaudio, and name it by its absolute path.
+// Some packages, such as pulseaudio, keep libraries in a separate folder, and refer to it by its absolute path.
 function libraryFolders(root) {
   const folders = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'].filter((folder) => existsSync(join(root, folder)));
   const inner = folders.flatMap((folder) => {
@@ -88,7 +88,7 @@ exec "$here/root/usr/lib/chromium/chromium" "$@"
 </fontconfig>
 `,
   );
-  // Without root rights Chromium's sandbox program cannot work, and the tests run without it.
+  // Chromium's sandbox program needs root rights, so the tests run without it.
   const sandbox = join(folder, 'root/usr/lib/chromium/chrome-sandbox');
   if (existsSync(sandbox)) chmodSync(sandbox, 0o755);
 }

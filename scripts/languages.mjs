@@ -1,6 +1,6 @@
-// Provides what `npm run prove:openapi` compiles and runs generated clients with: Java, Mono, PHP, Ruby and Python, and the libraries that
-// the clients import. Programs on the PATH are used as they are. The others, and all libraries, come from the distribution's packages,
-// without root, in <project>/.cache/languages. Nothing else needs them. test/web/documents/languages.ts looks in the same places.
+// Provides the programs with which `npm run prove:openapi` compiles and runs generated clients: Java, Mono, PHP, Ruby and Python, and the
+// libraries that the clients import. Programs on the PATH are used unchanged. Others, and all libraries, come from the distribution's
+// packages, without root, in <project>/.cache/languages. Nothing else needs them. test/web/documents/languages.ts looks in the same places.
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
@@ -13,7 +13,7 @@ const libraries = ['libnewtonsoft-json5.0-cil', 'php-guzzlehttp-guzzle', 'php-gu
   'python3-six',
   'python3-dateutil',
 ]);
-// `start` is the command line of a launcher, after the folder `$root`; a name with a version is found by the shell.
+// `programs` has the shell line of each launcher. `$root` is the folder of the packages; patterns find names with a version.
 const languages = [
   {
     packages: ['default-jdk-headless'],
@@ -24,7 +24,7 @@ const languages = [
     version: '--version',
   },
   {
-    // The assemblies are those that the generated client names.
+    // The assemblies that the generated client refers to.
     packages: ['mono-runtime', 'mono-mcs'].concat(
       ['net-http', 'web', 'runtime-serialization', 'componentmodel-dataannotations'].map((name) => `libmono-system-${name}4.0-cil`),
     ),
@@ -109,7 +109,7 @@ ${start} "$@"
 `;
 }
 
-// Java's settings are links into /etc. In the unpacked tree that is <root>/etc.
+// Java's settings are links into /etc. In the unpacked tree they have to point into <root>/etc.
 function relink(root, folder) {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {

@@ -1,4 +1,4 @@
-// Provides a Node that runs the service: the machine's own when it is supported, else one that npm installs into
+// Provides a Node that runs the service: the machine's own if it is supported, else a Node that npm installs into
 // .cache/node-<line>, linked as node_modules/.bin/node. npm puts node_modules/.bin first on the PATH of its scripts.
 //
 // Each release line has its own package.json and package-lock.json in scripts/node/<line>. If they were dependencies of
@@ -77,7 +77,7 @@ function hasGlibcFor({ glibc }) {
 let glibcFound;
 function glibcVersion() {
   if (glibcFound === undefined) {
-    // The network section makes the report slow: it looks up the addresses of sockets.
+    // The report's network section is slow: it looks up the addresses of sockets.
     process.report.excludeNetwork = true;
     glibcFound = process.report.getReport().header.glibcVersionRuntime ?? null;
   }

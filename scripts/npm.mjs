@@ -8,10 +8,10 @@ import { SetupProblem, cache, diskIsFull, project } from './problem.mjs';
 // npm's default retries take minutes. Without a network the error should come within seconds.
 const shortRetries = ['--fetch-retries=2', '--fetch-retry-mintimeout=500', '--fetch-retry-maxtimeout=3000', '--fetch-timeout=60000'];
 const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-// npm also installs the uWebSockets.js builds for the other Node lines. They stay unused, and engine-strict would refuse them.
+// npm also installs the uWebSockets.js builds for the other Node lines. They are not used, but engine-strict would refuse them.
 const lenient = ['--engine-strict=false'];
 
-// Runs, under the given Node, the npm that runs this script. Without one (a run by hand) it runs the npm on the PATH.
+// Runs, under the given Node, the npm that runs this script, or the npm on the PATH if the script was started by hand.
 export function npm(node, args, { cwd = project } = {}) {
   const path = process.env.npm_execpath ?? '';
   const [command, ...first] = basename(path) === 'npm-cli.js' ? [node, path] : ['npm'];
@@ -35,7 +35,7 @@ export function npm(node, args, { cwd = project } = {}) {
   }
 }
 
-// The home folder is read-only in many containers, and after `sudo npm` root owns the cache folder in it.
+// The cache folder in the home folder may not be writable: many containers have a read-only home, and after `sudo npm` root owns it.
 function npmCacheIsWritable() {
   const folder = process.env.npm_config_cache ?? join(homedir(), '.npm');
   try {
@@ -49,7 +49,7 @@ function npmCacheIsWritable() {
   }
 }
 
-// npm looks for the global npmrc beside the Node that runs it. A fetched Node has none there, so the machine's is passed on.
+// npm looks for the global npmrc next to the Node that runs it. A fetched Node has none there, so the machine's npmrc is passed on.
 function globalConfig() {
   if (process.env.npm_config_globalconfig) return process.env.npm_config_globalconfig;
   return spawnSync('npm', ['config', 'get', 'globalconfig'], { encoding: 'utf8' }).stdout?.trim();

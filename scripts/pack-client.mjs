@@ -1,10 +1,9 @@
 // `npm run pack:client` makes coinop-VERSION.tgz: the client as a package for games, without dependencies.
 //
-// The repository itself is no package for games: its dependencies are the service's, for Linux only, and Node does not strip the
-// types of files in node_modules. So the package is a folder of its own, dist/, with plain JavaScript and declarations that need no
-// other file. `coinop/client` and `coinop/client/rooms` are the texts that the service serves at /client.js and /rooms.js, `coinop/client/server` is
-// for game servers.
-// The declarations are written from the types that the service infers from its endpoints.
+// Games cannot use the repository as a package: it has the service's dependencies, for Linux only, and Node does not strip the types of
+// files in node_modules. So the package is a separate folder, dist/, with plain JavaScript and declarations that need no other file.
+// `coinop/client` and `coinop/client/rooms` are the files that the service serves at /client.js and /rooms.js; `coinop/client/server` is
+// for game servers. The declarations come from the types that the service infers from its endpoints.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +47,7 @@ writeFileSync(
 const packed = spawnSync('npm', ['pack', dist, '--silent'], { cwd: project, encoding: 'utf8', stdio: ['ignore', 'inherit', 'inherit'] });
 process.exitCode = packed.status ?? 1;
 
-// TypeScript writes an inferred type out in full. So `written` turns the types of wire.ts into ones that refer to nothing.
+// TypeScript writes out inferred types in full. So `written` turns the types of wire.ts into types without references.
 function writeDeclarations() {
   writeFileSync(
     join(work, 'written.ts'),
@@ -66,7 +65,7 @@ export const actionName = written<ActionName>();
       extends: '../../tsconfig.json',
       compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'out', rootDir: '../..' },
       files: ['written.ts', '../../src/client/client.ts', '../../src/client/rooms.ts', '../../src/client/server.ts'],
-      // Else the project's: its tests have types that no declaration can name.
+      // Without this the project's tests would be included, which have types that no declaration can name.
       include: [],
     }),
   );

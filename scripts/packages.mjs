@@ -18,8 +18,8 @@ export function packagesAreThere({ forStart }) {
   });
 }
 
-// npm installs an optional package that names no platform only as a dependency of one that does. It counts as foreign
-// here, so its absence is no reason to install again.
+// An optional package without a platform is installed only as a dependency of a package with a platform. Here it counts
+// as foreign, so its absence does not cause a new installation.
 function isForThisPlatform({ os, cpu, libc }) {
   return [os].flat().includes('linux') && [cpu].flat().includes('x64') && ![libc].flat().includes('musl');
 }
@@ -33,7 +33,7 @@ function readPackages(path) {
   }
 }
 
-// npm runs under the Node that will run the service: under an older one it would skip optional packages.
+// npm runs under the Node that will run the service: under an older Node it would skip optional packages.
 export function installPackages(node, { forStart }) {
   say('installing packages (npm ci) …');
   // Only `npm start` in production leaves out the dev dependencies. NODE_ENV=production alone must not: tests need them.

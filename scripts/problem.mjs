@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 export const project = dirname(dirname(fileURLToPath(import.meta.url)));
 
-// Holds what set-up downloads for itself. It lies outside node_modules, because `npm ci` empties that.
+// The folder of set-up's own downloads. It is outside node_modules, because `npm ci` empties node_modules.
 export const cache = join(project, '.cache');
 
 // A problem that the user can solve. Set-up prints its message without a stack and ends with exit code 1.
@@ -14,5 +14,5 @@ export function say(line) {
   process.stderr.write(`coinop: ${line}\n`);
 }
 
-// Names both folders, because npm's cache folder may lie on another disk.
+// Names both folders, because npm's cache folder may be on another disk.
 export const diskIsFull = `a disk is full: set-up needs 500 MB in ${project}, for the tests 1500 MB, and some space in npm's cache folder. Free the space, then try again`;

@@ -5,7 +5,7 @@
 //   3. <project>/.cache/redis/redis-server, which unpackRedis makes from the distribution's packages
 //
 // src/process/redis-server.ts looks in the same places. The third is a shell script that sets LD_LIBRARY_PATH and
-// replaces itself with the real binary (exec), so its process id and signals are the server's. redis-cli lies beside it.
+// replaces itself with the real binary (exec), so the server has its process id and gets its signals. redis-cli is next to it.
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

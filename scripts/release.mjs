@@ -1,12 +1,12 @@
 // `npm run release -- VERSION` makes a release: it checks the tree, runs all tests and proofs one after the other, and only then writes the
 // version into package.json, CHANGELOG.md and docs/upgrading.md, commits and tags. It pushes nothing.
-// It stops at the first failure. Run again on the same commit, it goes on with the step that failed.
-// `--dry-run` prints the steps, and what would stop the release, and changes nothing.
+// It stops at the first failure. If it is run again on the same commit, it continues with the failed step.
+// `--dry-run` prints the steps and the obstacles to the release, and changes nothing.
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// Short ones first. The bench is last: it writes bench/results, which becomes part of the release.
+// Short steps first. The bench is last: it writes bench/results, which becomes part of the release.
 const steps = [
   'test',
   'prove:openapi',
@@ -56,7 +56,7 @@ function unreleased() {
   return textOf('CHANGELOG.md').split('\n## Unreleased\n')[1]?.split('\n## ')[0] ?? '';
 }
 
-// What stops a release before anything runs, a sentence each.
+// The obstacles to a release, checked before anything runs, one sentence each.
 function problems() {
   const found = [];
   const present = JSON.parse(textOf('package.json')).version;
@@ -64,7 +64,7 @@ function problems() {
   else if (!isNewer(version, present)) found.push(`${version} is not newer than ${present} of package.json.`);
   else if (run('git', ['tag', '--list', `v${version}`]) !== '') found.push(`The tag v${version} exists already.`);
   const changed = run('git', ['status', '--porcelain']).split('\n');
-  // The bench of an earlier try may have written its results.
+  // The bench of an earlier try may have changed its results.
   const foreign = changed.filter((line) => line !== '' && !line.slice(3).startsWith('bench/results/'));
   if (foreign.length > 0) found.push(`Commit these first: ${foreign.map((line) => line.slice(3)).join(', ')}.`);
   if (!/^- /m.test(unreleased())) found.push('CHANGELOG.md has no entry below "## Unreleased": say what users and operators will notice.');

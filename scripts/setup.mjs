@@ -22,11 +22,11 @@ import { installPackages, packagesAreThere } from './packages.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 import { redisIsThere, unpackRedis } from './redis.mjs';
 
-// Run by hand, it provides all that the tests need.
+// A run by hand provides everything that the tests need.
 const takesUrl = ['prestart', 'predev', 'preaudit', 'predoctor', 'prebackup', 'prerestore'].includes(process.env.npm_lifecycle_event);
 const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
-// Only `npm test` and its kind: a service and a bench need no browser.
+// Only `npm test` and similar scripts need a browser; a service and a bench do not.
 const needsChromium = /^pre(test|prove:pages)/.test(process.env.npm_lifecycle_event ?? '');
 const needsLanguages = process.env.npm_lifecycle_event === 'preprove:openapi';
 const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
@@ -59,7 +59,7 @@ function provideWhatIsMissing() {
 // wait checks again what is missing. Returns false when the machine has no flock.
 function runUnderLock() {
   mkdirSync(cache, { recursive: true });
-  // The folder ignores itself in git, even in a repository that lacks the project's .gitignore.
+  // The folder has its own .gitignore, so git ignores it even without the project's .gitignore.
   writeFileSync(join(cache, '.gitignore'), '*\n');
   const again = [join(cache, 'setup.lock'), process.execPath, fileURLToPath(import.meta.url), '--locked'];
   const busy = 75;
@@ -78,7 +78,7 @@ try {
   const locked = process.argv.includes('--locked');
   if (!everythingIsThere() && (locked || !runUnderLock())) provideWhatIsMissing();
 } catch (problem) {
-  // Only a defect of this script is thrown on, with its stack. System errors print their message.
+  // System errors print their message. Any other error is a defect of this script, and is rethrown with its stack.
   if (!(problem instanceof SetupProblem) && !problem.syscall) throw problem;
   say(['ENOSPC', 'EDQUOT'].includes(problem.code) ? diskIsFull : problem.message);
   process.exitCode = 1;

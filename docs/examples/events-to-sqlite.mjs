@@ -16,7 +16,7 @@ for (let cursor = db.prepare('SELECT cursor FROM place').get()?.cursor; ; ) {
     continue;
   }
   const page = await reply.json();
-  // The events and the cursor in one transaction: a crash neither repeats nor loses an event.
+  // One transaction for the events and the cursor: a crash neither repeats nor loses an event.
   db.exec('BEGIN');
   for (const { id, type, at, accountId = null, number = null, data } of page.events) {
     insert.run(id, type, at, accountId, number, JSON.stringify(data));

@@ -8,7 +8,7 @@ import { coinopServer } from 'coinop/client/server';
 const { COINOP_URL, COINOP_KEY } = process.env;
 const coinop = coinopServer({ url: COINOP_URL, key: COINOP_KEY });
 
-/** Repeats a call until the service has decided. A refusal is a decision, an outage is none. */
+/** Repeats a call until the service has decided. A refusal is a decision, an outage is not. */
 async function decided(call) {
   for (;;) {
     const reply = await call();
@@ -17,7 +17,7 @@ async function decided(call) {
   }
 }
 
-/** One prize a day for each account: the key pays once, however often this is called, in this room or in others. */
+/** One prize a day for each account: the key pays once, however often this is called, in any room. */
 async function pay(accountId) {
   const key = `guess ${new Date().toISOString().slice(0, 10)}`;
   return decided(() => coinop.grant({ accountId, coins: 25, key }));
@@ -28,7 +28,7 @@ async function host() {
   if (!opened.ok) throw new Error(opened.error.code);
   const room = coinop.playRoom(opened.room.code);
   const number = randomInt(1, 101);
-  /** Whose seats these are. A ticket proves it, once: coins do not go by what a player says. */
+  /** The account of each seat. A ticket proves it, once: who gets coins must not depend on the claim of a player. */
   const accounts = new Map();
   let guesses = 0;
   let winner;
@@ -55,5 +55,5 @@ async function host() {
   await room.ended;
 }
 
-// One room after the other. Only this process knows the number: after a restart a new room begins, and the old one expires.
+// One room after the other. Only this process knows the number: after a restart it opens a new room, and the old one expires.
 for (;;) await host();

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 
 const webhook = new Webhook(process.env.COINOP_WEBHOOK_SECRET);
-const seen = new Set(); // of ids. In production: a table of your database, written in the transaction that the event causes
+const seen = new Set(); // Ids. In production: a table of your database, written in the same transaction as the event's effects
 
 createServer(async (request, response) => {
   const body = Buffer.concat(await request.toArray()).toString();
