@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { memberOf, parsePlayer, placeText, playerIdOf, playerText } from '../src/features/highscores/entry.ts';
 import { boardKeys } from '../src/features/highscores/model.ts';
 
-/** Entries of boards in Redis, for tests that look behind the service. */
+/** Entries of boards in Redis, for tests that read them without the service. */
 type Commands = Pick<Redis, 'get' | 'set' | 'hget' | 'hset' | 'hvals' | 'zadd' | 'zscore'>;
 
 export interface RawEntry {
@@ -39,7 +39,7 @@ export async function addEntry(redis: Commands, game: string, accountId: string,
   return { playerId, member, text };
 }
 
-/** Damages an account's entry on a board: its place is no number any more. */
+/** Damages an account's entry on a board: its place becomes a text that is no number. */
 export async function damageEntry(redis: Redis, game: string, accountId: string): Promise<void> {
   const { playerId, member } = (await entryOn(redis, game, accountId))!;
   const [scores, players] = [boardKeys.scores(game), boardKeys.players(game)];

@@ -1,6 +1,6 @@
 /**
- * The environment of a process that a test starts: these settings and no other. Node keeps what it made of the source files, so that a start
- * costs half of the CPU time.
+ * The environment of a process that a test starts: only these settings. Node caches the compiled source files, which halves the CPU time of
+ * a start.
  */
 export function childEnvironment(settings: Readonly<Record<string, string>>): Record<string, string> {
   return {

@@ -50,7 +50,7 @@ export async function retried<T>(start: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A node, with what it was when the cluster was last looked at: `look`, and every method that changes it, look. */
+/** A node, with its role and slots as of the last `look`. Every method that changes the cluster calls `look`. */
 export interface TestNode {
   readonly index: number;
   /** Port for clients, past any proxy. */
@@ -67,7 +67,7 @@ export interface TestNode {
 }
 
 export interface MoveOptions {
-  /** Keys that one MIGRATE takes. Default: 10, as `redis-cli --cluster reshard` has it. */
+  /** Keys of one MIGRATE. Default: 10, as in `redis-cli --cluster reshard`. */
   readonly pipeline?: number;
   /**
    * Is called, and awaited, after each step: once the target imports the slot, once the source migrates it, after each MIGRATE with
@@ -132,7 +132,7 @@ export class TestCluster implements AsyncDisposable {
     return this.#own.filter((node) => node.node.isRunning && !this.#asleep.has(node));
   }
 
-  /** Asks the nodes for their roles and slots. Where two claim a slot, the one with the higher epoch has it. */
+  /** Asks the nodes for their roles and slots. If two nodes claim a slot, the node with the higher epoch has it. */
   async look(): Promise<void> {
     const claims: { node: MutableNode; own: KnownNode }[] = [];
     for (const node of this.#awake) {
@@ -140,7 +140,7 @@ export class TestCluster implements AsyncDisposable {
       claims.push({ node, own });
       node.id = own.id;
     }
-    // A node that does not answer keeps its role, and the slots that no other claims.
+    // A node that does not answer keeps its role, and the slots that no other node claims.
     const owners: (MutableNode | undefined)[] = [];
     for (const node of this.#own) for (const slot of slotsIn(node.slots)) owners[slot] = node;
     for (const { node } of claims) for (const slot of slotsIn(node.slots)) if (owners[slot] === node) owners[slot] = undefined;
@@ -170,7 +170,7 @@ export class TestCluster implements AsyncDisposable {
     await this.look();
   }
 
-  /** SIGKILL. Resolves when the process has ended. What it has not sent to its replicas by then is lost. */
+  /** SIGKILL. Resolves when the process has ended. Writes that it has not sent to its replicas by then are lost. */
   async kill(node: TestNode): Promise<void> {
     const own = this.#find(node);
     own.lost = own.slots;
@@ -178,7 +178,7 @@ export class TestCluster implements AsyncDisposable {
     this.#asleep.delete(node);
   }
 
-  /** SIGSTOP: connections stay open, and nothing answers. */
+  /** SIGSTOP: connections stay open, but get no answers. */
   async pause(node: TestNode): Promise<void> {
     const own = this.#find(node);
     own.lost = own.slots;
@@ -192,12 +192,12 @@ export class TestCluster implements AsyncDisposable {
     this.#asleep.delete(node);
   }
 
-  /** Starts a killed node again, on its data. `untilAgreed` waits until the others have it back. */
+  /** Starts a killed node again, on its data. `untilAgreed` waits until the other nodes know it again. */
   async start(node: TestNode): Promise<void> {
     await this.#find(node).node.start();
   }
 
-  /** Resolves with the node that serves the slots which a node had when it was killed or paused, or else has now. */
+  /** Resolves with the node that now serves the slots of a node: the slots when it was killed or paused, else its present slots. */
   async untilFailedOver(lost: TestNode, timeoutMs = 40_000): Promise<TestNode> {
     const [[slot]] = (this.#find(lost).lost ?? lost.slots) as [[number, number]];
     for (const giveUpAt = performance.now() + timeoutMs; performance.now() < giveUpAt; await pause(50)) {
@@ -211,8 +211,8 @@ export class TestCluster implements AsyncDisposable {
   /**
    * Moves a slot with its keys to another primary, the classic way:
    * https://redis.io/docs/latest/commands/cluster-setslot/#redis-cluster-live-resharding-explained
-   * A node that a busy machine keeps from answering is asked again: each of these commands may be repeated, and a move that ends half-way
-   * leaves keys that no script can reach.
+   * A node that does not answer on a busy machine is asked again: each of these commands may be repeated, and a half-finished move leaves
+   * keys that no script can reach.
    */
   async moveSlot(slot: number, to: TestNode, { pipeline = 10, onStep = () => {} }: MoveOptions = {}): Promise<void> {
     const from = await this.primaryOf(slot);
@@ -230,7 +230,7 @@ export class TestCluster implements AsyncDisposable {
       await answer(from, 'MIGRATE', '127.0.0.1', to.port, '', 0, MIGRATE_TIMEOUT_MS, ...auth, 'KEYS', ...keys);
       await onStep('keys', (moved += keys.length));
     }
-    // The target first: if the source gave the slot up before, a failure in between would leave the slot without an owner.
+    // The target first: if the source gave up the slot before, a failure in between would leave the slot without an owner.
     await answer(to, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
     await onStep('owned', moved);
     await answer(from, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
@@ -242,9 +242,9 @@ export class TestCluster implements AsyncDisposable {
   }
 
   /**
-   * Moves a slot from primary to primary until some work has ended, one key at a time, so that calls find a part of the slot's keys at
-   * each of two primaries. Where moves take long, the work gets time between them.
-   * @returns how often it was moved
+   * Moves a slot from primary to primary until some work has ended, one key at a time, so that calls meet a slot whose keys are on two
+   * primaries. If moves take long, the work gets time between them.
+   * @returns the number of moves
    */
   async moveWhile(work: Promise<unknown>, slot: number, leastPauseMs: number): Promise<number> {
     let [isOver, moves] = [false, 0];
@@ -276,7 +276,7 @@ export class TestCluster implements AsyncDisposable {
 
 const MIGRATE_TIMEOUT_MS = 60_000;
 
-/** Calls a node again where it does not answer in time, a minute at most. */
+/** Repeats a call to a node that does not answer in time, for a minute at most. */
 async function answer(node: TestNode, command: string, ...words: (string | number)[]): Promise<unknown> {
   for (const giveUpAt = performance.now() + 60_000; ;) {
     try {
@@ -295,7 +295,7 @@ class MutableNode implements TestNode {
   role: 'primary' | 'replica' = 'primary';
   primary: MutableNode | undefined;
   slots: readonly (readonly [number, number])[] = [];
-  /** Its slots when it was killed or paused. */
+  /** The node's slots when it was killed or paused. */
   lost: readonly (readonly [number, number])[] | undefined;
 
   constructor(node: ClusterNode, index: number) {
@@ -351,7 +351,7 @@ export function slotOf(key: string): number {
   return crc % SLOTS;
 }
 
-/** Resolves once a service has every primary of its cluster. On a loaded machine it may listen before. */
+/** Resolves once a service is connected to every primary of its cluster. On a loaded machine it may listen before that. */
 export async function isWhole(service: Pick<TestService, 'get'>): Promise<void> {
   for (const giveUpAt = performance.now() + 15_000; ; await pause(50)) {
     const { status, body } = await service.get('/ready');

@@ -3,8 +3,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 
 /**
- * The proxies of `cluster-proxy.ts`, in a thread of their own: a busy test must not hold up what the nodes tell each other. Each
- * message of the test is answered once it is done.
+ * The proxies of `cluster-proxy.ts`, in a separate thread: a busy test must not delay the messages between nodes. Each message of the
+ * test is answered once it is carried out.
  */
 
 export interface ProxyPort {
@@ -15,15 +15,15 @@ export interface ProxyPort {
   readonly kind: 'client' | 'bus';
 }
 
-/** What the proxies do, by the index of a node. */
+/** The faults that the proxies simulate, by the index of a node. */
 export interface Rules {
   /** Nodes of different groups do not reach each other. */
   readonly groupOf: readonly number[];
-  /** How much later replicas get what this node sends. */
+  /** The delay of data from this node to its replicas. */
   readonly lagMs: readonly number[];
-  /** No client gets an answer of this node. */
+  /** Clients get no answers of this node. */
   readonly isDeaf: readonly boolean[];
-  /** The machine of the node is gone: what it sent and no other node has received is destroyed. */
+  /** The node's machine has failed: data that no other node has received yet is destroyed. */
   readonly isDead: readonly boolean[];
 }
 
@@ -35,7 +35,7 @@ export interface Ends {
   readonly kind: ProxyPort['kind'];
 }
 
-/** The addresses of the nodes, as `cluster-proxy.ts` gives them out. */
+/** The addresses of the nodes, from `cluster-proxy.ts`. */
 const SOURCE = /^(?:::ffff:)?127\.0\.1\.(\d+)$/;
 
 let rules: Rules = { groupOf: [], lagMs: [], isDeaf: [], isDead: [] };
@@ -57,11 +57,11 @@ class Wire implements Ends {
     const outgoing = connect({ port: target, host: '127.0.0.1', noDelay: true });
     incoming.setNoDelay(true);
     this.#there = new Direction(incoming, outgoing, () => 0);
-    // Replicas fetch from the port for clients, so what comes back to a node there is replication.
+    // Replicas fetch from the port for clients, so data from this port to another node is replication.
     const isReplication = kind === 'client' && from !== undefined;
     this.#back = new Direction(outgoing, incoming, () => (isReplication ? (rules.lagMs[to] ?? 0) : 0));
     for (const socket of [incoming, outgoing]) {
-      // 'close' follows, and ends the other side.
+      // The 'close' event follows, and ends the other side.
       socket.on('error', () => {});
       socket.on('close', () => {
         if (incoming.destroyed && outgoing.destroyed) wires.delete(this);
@@ -72,7 +72,7 @@ class Wire implements Ends {
   }
 
   apply(): void {
-    // Clients of a dead machine find out by themselves.
+    // Clients of a failed machine get no notice.
     const isDead = this.from !== undefined && [this.from, this.to].some((index) => rules.isDead[index] === true);
     if (isDead) return this.#destroy();
     if (this.#isCut !== this.#shouldBeCut()) this.#setCut(!this.#isCut);
@@ -100,7 +100,7 @@ interface Pending {
   readonly chunk: Buffer | undefined;
 }
 
-/** One direction of a connection. It keeps the order, and delivers what it has when it is no longer cut. */
+/** One direction of a connection. It keeps the order, and delivers pending data once it is no longer cut. */
 class Direction {
   readonly #source: Socket;
   readonly #target: Socket;
@@ -121,7 +121,7 @@ class Direction {
     this.#deliver();
   }
 
-  /** Ends the connection at once. What is pending never arrives. */
+  /** Ends the connection at once. Pending data never arrives. */
   destroy(): void {
     clearTimeout(this.#timer);
     this.#pending.length = 0;

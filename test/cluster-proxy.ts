@@ -5,9 +5,9 @@ import type { Ends, ProxyPort, Rules } from './cluster-proxy-thread.ts';
 import { freePorts } from './free-port.ts';
 
 /**
- * Starts a cluster like `startCluster`, with a TCP proxy in front of each port of each node. Clients and nodes learn the ports of
- * the proxies only. The methods of the cluster then do what a network does: cut nodes off from each other, delay what
- * replicas get, and swallow what clients send.
+ * Starts a cluster like `startCluster`, with a TCP proxy in front of each port of each node. Clients and nodes know only the ports of
+ * the proxies. The methods of the cluster simulate faults of a network: they separate nodes, delay replication, and drop the data of
+ * clients.
  */
 export async function startProxiedCluster(options: ClusterOptions = {}): Promise<ProxiedCluster> {
   const count = (options.primaries ?? 3) * (1 + (options.replicas ?? 0));
@@ -24,7 +24,7 @@ export async function startProxiedCluster(options: ClusterOptions = {}): Promise
   });
 }
 
-/** Each node connects from an address of its own, by which a proxy knows it. */
+/** Each node connects from its own address, by which the proxies recognize it. */
 const addressOf = (index: number): string => `127.0.1.${index + 1}`;
 
 export class ProxiedCluster extends TestCluster {
@@ -58,8 +58,8 @@ export class ProxiedCluster extends TestCluster {
   }
 
   /**
-   * Cuts these nodes off from the others: both sides keep their connections, and nothing arrives. Clients reach both sides.
-   * Once `heal` is called, what was sent arrives.
+   * Separates these nodes from the others: both sides keep their connections, but nothing arrives. Clients reach both sides. After `heal`
+   * the pending data arrives.
    */
   async partition(nodes: readonly TestNode[]): Promise<void> {
     for (const { index } of this.nodes) this.#rules.groupOf[index] = 0;
@@ -79,13 +79,13 @@ export class ProxiedCluster extends TestCluster {
     await this.#apply();
   }
 
-  /** What the node sends its replicas arrives so much later. `kill` destroys what is on its way. 0 ends it. */
+  /** Delays data from the node to its replicas. `kill` destroys data that is under way. 0 ends the delay. */
   async lag(node: TestNode, milliseconds: number): Promise<void> {
     this.#rules.lagMs[node.index] = milliseconds;
     await this.#apply();
   }
 
-  /** SIGKILL, together with what the node has sent and no other node has received: the end of a machine. */
+  /** Simulates the failure of a machine: SIGKILL, and data that no other node has received yet is destroyed. */
   override async kill(node: TestNode): Promise<void> {
     this.#rules.isDead[node.index] = true;
     await this.#apply();

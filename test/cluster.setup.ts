@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
 import { startCluster } from './cluster-nodes.ts';
 
-/** Fewer keys than this on a primary, beside those that every slot has, would mean that the tests did not use it. */
+/** A primary with fewer keys than this, besides the keys of every slot, was not used by the tests. */
 const LEAST_KEYS = 100;
 
 /** Marks of a slot: the version of the data, its id and the secret of the ledgers (features/coins/secret-of-cluster.ts). */

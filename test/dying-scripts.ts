@@ -2,9 +2,9 @@ import { CallerScripts } from '../src/accounts/caller-scripts.ts';
 import type { Script } from '../src/redis/script.ts';
 import type { Answer, PrologueCall, ScriptConnection } from '../src/redis/script-runner.ts';
 
-/** The scripts of a process that dies: all calls from one on fail, and the answer of the call before may be lost. */
+/** The scripts of a process that dies: from a given call on all calls fail, and the answer of the call before may be lost. */
 export class DyingScripts extends CallerScripts {
-  /** The calls that were made, by the names of their scripts. */
+  /** The script names of the calls so far. */
   readonly calls: string[] = [];
   #diesBefore = Infinity;
   #losesAnswer = false;

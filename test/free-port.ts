@@ -6,8 +6,8 @@ export async function freePort(): Promise<string> {
 }
 
 /**
- * The first of `count` ports in a row that are free, together with those `offset` above them, if any. They lie below the ports that
- * Linux gives to outgoing connections, so that no connection takes one before the program does.
+ * The first of `count` consecutive free ports. With `offset`, the ports that much above are free as well. All are below the ports of
+ * Linux's outgoing connections, so that no connection takes one before the program does.
  */
 export async function freePorts(count: number, offset = 0): Promise<number> {
   for (;;) {

@@ -32,7 +32,7 @@ export interface TestService extends AsyncDisposable {
   readonly service: Service;
   /** Moves the service's clock forwards. Redis keeps its own clock, so TTLs do not move. */
   advance(milliseconds: number): void;
-  /** Sets the clock of dates forwards, or back with a negative number, as an operator does. Intervals do not change. */
+  /** Moves the wall clock forwards, or back with a negative number, as an operator may. The monotonic clock does not change. */
   setClock(milliseconds: number): void;
   now(): number;
   get(path: string, options?: RequestOptions): Promise<TestReply>;
@@ -51,7 +51,7 @@ export interface RequestOptions {
 export interface TestReply {
   readonly status: number;
   readonly headers: Headers;
-  // `any`, because each test compares the body with a value of its own.
+  // `any`, because each test compares the body with its own value.
   // oxlint-disable-next-line no-explicit-any
   readonly body: any;
   /** `name=value` of each Set-Cookie header. */
@@ -72,13 +72,13 @@ export interface StartOptions {
   storeSettings?: GoogleSettings;
   /** Replaces the sandbox by the test's own app store. */
   store?: (parts: StoreParts) => AppStore;
-  /** Holdings in place of those that `holdings.ts` lists. */
+  /** Replaces the holdings of `holdings.ts`. */
   holdings?: readonly Holding[];
   /** Default: the service forgets the id of its data when it ends. */
   dataMemory?: DataMemory;
-  /** What the service looks at of a private Redis. */
+  /** The process of a private Redis, as the service watches it. */
   privateRedis?: PrivateRedisWatch;
-  /** Milliseconds by which Redis's clock is ahead, as the scripts of this service see it. */
+  /** Milliseconds by which Redis's clock is ahead for the scripts of this service. */
   redisAheadMs?: number;
   /** The clock moves only by `advance`. Otherwise a slow machine would refill rate limits during a test. */
   stoppedClock?: boolean;
@@ -147,7 +147,7 @@ export function sharedClient(): Redis {
   return url === undefined ? new Redis(ownDatabase()) : clusterClient(url);
 }
 
-/** Has the commands of a connection to one Redis. */
+/** A client with the commands of a connection to one Redis. */
 function clusterClient(url: string): Redis {
   const { seeds, options } = clusterSeedsOf(url);
   const client = new Cluster([...seeds], { redisOptions: options });
@@ -156,15 +156,15 @@ function clusterClient(url: string): Redis {
   return Object.assign(client, { keys }) as unknown as Redis;
 }
 
-/** The Redis that all test files share; in the project `cluster` the cluster. */
+/** The Redis that all test files share. In the project `cluster` it is the Cluster. */
 function sharedRedis(): RedisLocation {
   const url = inject('redisCluster');
   return { url: url ?? ownDatabase() };
 }
 
 /**
- * The database of this test process, in the Redis that all test files share. Files that run at once do not share queues: a service
- * whose clock a test moved forwards would find the leases of other files' rooms over.
+ * The database of this test process, in the Redis that all test files share. Files that run at the same time must not share queues: for
+ * a service whose clock is ahead, the leases of other files' rooms would have ended.
  */
 export function ownDatabase(): string {
   return `${inject('redisSocket')}?db=${databaseNumber()}`;
@@ -199,10 +199,10 @@ export async function request(url: string, path: string, options: RequestOptions
   return reply;
 }
 
-/** Closes a connection before the service does, which closes one that idles for 10 s. */
+/** Closes an idle connection before the service does so after 10 s. */
 const agent = new Agent({ keepAlive: true, timeout: 4000 });
 
-/** What `fetch` of Node.js sends. */
+/** The headers that `fetch` of Node.js sends. */
 const OF_FETCH = {
   accept: '*/*',
   'accept-language': '*',
@@ -212,8 +212,8 @@ const OF_FETCH = {
 };
 
 /**
- * Takes half the CPU time of `fetch`: the tests send some hundred thousand requests.
- * @throws TypeError for a connection that breaks, as `fetch` does
+ * Uses half the CPU time of `fetch`: the tests send some hundred thousand requests.
+ * @throws TypeError if the connection breaks, as `fetch` does
  */
 async function send(
   address: string,
@@ -270,7 +270,7 @@ function checkAgainstDeclaration({ method = 'GET', bearer = '' }: RequestOptions
   }
 }
 
-/** Made once for each endpoint: zod compiles a shape at its first use, which takes longer than the request. */
+/** Cached for each endpoint: zod compiles a shape at its first use, which takes longer than the request. */
 const successBodies = new WeakMap<Endpoint<Services>, z.ZodType>();
 
 function successBodyOf(endpoint: Endpoint<Services>): z.ZodType {
@@ -281,7 +281,7 @@ function successBodyOf(endpoint: Endpoint<Services>): z.ZodType {
   return made;
 }
 
-/** All endpoints, each path with its pattern. As in uWS, a segment that is written out comes before a parameter. */
+/** All endpoints, each path with its pattern. As in uWS, a fixed segment has priority over a parameter. */
 const routes = [...api, ...operatorApi, ...consoleApi]
   .flatMap((endpoint: Endpoint<Services>) =>
     [endpoint.path, ...(endpoint.aliases ?? [])].map((template) => ({

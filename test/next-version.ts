@@ -5,13 +5,13 @@ import { DATA_VERSION } from '../src/redis/data-version.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
-/** While this key exists, the made-up upgrade stands still before its second ledger. */
+/** While this key exists, the invented upgrade waits before its second ledger. */
 export const HOLD = 'test:hold';
 
-/** A counter: the ledgers that the made-up upgrade changed. */
+/** A counter of the ledgers that the invented upgrade changed. */
 export const CHANGED = 'test:changed';
 
-/** Gives each ledger a key beside it, once. */
+/** Adds a second key to each ledger, once. */
 const UPGRADES = `
 import type { Upgrade } from './redis/upgrade.ts';
 
@@ -34,8 +34,8 @@ export const upgrades: readonly Upgrade[] = [
 `;
 
 /**
- * A copy of the tree as a release would be that changes the layout of the data: with the next version, and an upgrade to it.
- * @returns the folder of its commands, and what removes the copy
+ * A copy of the tree that simulates a release with a new layout of the data: it has the next version, and an upgrade to it.
+ * @returns the folder of its commands, and a function that removes the copy
  */
 export function makeNextVersion(): { readonly src: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-next-'));

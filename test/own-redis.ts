@@ -7,13 +7,13 @@ import { PrivateRedis } from '../src/process/private-redis.ts';
 
 export interface OwnRedis extends AsyncDisposable {
   readonly location: { readonly socketPath: string };
-  /** A client. It connects when a test first asks for it. */
+  /** A client. It connects at its first use. */
   readonly redis: Redis;
 }
 
 /**
- * A Redis for one test: for tests that change Redis's settings or observe every command with MONITOR.
- * @param settings further ones of redis-server: `'--port', '7000'`
+ * A Redis for one test that changes Redis's settings or observes every command with MONITOR.
+ * @param settings further settings of redis-server: `'--port', '7000'`
  */
 export async function startRedis(...settings: string[]): Promise<OwnRedis> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-own-redis-'));

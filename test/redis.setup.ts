@@ -7,9 +7,9 @@ import { PrivateRedis } from '../src/process/private-redis.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Unix socket of the Redis that all test files share. A file uses only ids that it made itself. */
+    /** Unix socket of the Redis that all test files share. Each file may use only its own ids. */
     redisSocket: string;
-    /** URL of the cluster that all files of the project `cluster` share. A file moves no slots of it and stops no nodes. */
+    /** URL of the cluster that all files of the project `cluster` share. Files must not move its slots or stop its nodes. */
     redisCluster?: string;
     /** Folder of the run. Test files record there which errors they provoked, for test/closing. */
     notesDir: string;

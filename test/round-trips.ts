@@ -8,7 +8,7 @@ export type Ask = [ask: () => Promise<TestReply>, commands: string[]];
 
 /**
  * Makes the requests one after the other, and compares the commands that Redis receives.
- * @param service has a Redis that only this test uses
+ * @param service on a Redis that only this test uses
  */
 export async function expectCommands(service: TestService, asks: readonly Ask[]): Promise<void> {
   const { redis } = service.service;
@@ -28,7 +28,7 @@ export async function expectCommands(service: TestService, asks: readonly Ask[])
     // MONITOR reports on another connection, so the report may arrive after the reply.
     await expect.poll(() => commands).toEqual(expected);
   }
-  // No command follows after the last reply.
+  // No command may follow the last reply.
   await redis.ping();
   await expect.poll(() => commands).toEqual([...expected, 'ping']);
   monitor.disconnect();

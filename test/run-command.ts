@@ -5,14 +5,14 @@ export interface EndedCommand {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly out: string;
-  /** Standard error without the lines of progress, which a busy machine may need. */
+  /** Standard error without the lines of progress, which appear on a busy machine. */
   readonly error: string;
 }
 
 /**
- * Runs a command of `src/commands` with no other settings than these.
- * @param program the file: `backup.ts`, or the path of another tree's file
- * @param started is called with the process once it runs
+ * Runs a command of `src/commands` with only these settings.
+ * @param program the file: `backup.ts`, or the path of a file in another tree
+ * @param started called with the process once it runs
  */
 export function runCommand(
   program: string,

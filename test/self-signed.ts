@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 /**
- * A certificate for 127.0.0.1 that signs itself, valid for a day, and its key: both as PEM. Node makes no certificates, and a
- * bare Debian has no openssl. The structure is that of RFC 5280, section 4.1, in DER.
+ * A self-signed certificate for 127.0.0.1, valid for a day, and its key: both as PEM. Node cannot make certificates, and a minimal
+ * Debian has no openssl. The structure is that of RFC 5280, section 4.1, in DER.
  */
 export function selfSignedCertificate(): { cert: string; key: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
@@ -10,7 +10,7 @@ export function selfSignedCertificate(): { cert: string; key: string } {
   const name = sequence(der(0x31, sequence(objectId(0x55, 0x04, 0x03), der(0x0c, Buffer.from('coinop test')))));
   const now = Date.now();
   const serial = Buffer.concat([Buffer.from([1]), randomBytes(8)]);
-  // 2.5.29.19 basicConstraints: an authority, so that clients may name the certificate as the one they trust.
+  // 2.5.29.19 basicConstraints: an authority, so that clients can trust the certificate as a root.
   const isAuthority = sequence(objectId(0x55, 0x1d, 0x13), der(0x04, sequence(der(0x01, Buffer.from([0xff])))));
   // 2.5.29.17 subjectAltName with iPAddress 127.0.0.1.
   const address = sequence(objectId(0x55, 0x1d, 0x11), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))));

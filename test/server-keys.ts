@@ -4,12 +4,12 @@ import type { Scope } from '../src/server/identity/server-keys.ts';
 import { request, type TestService } from './harness.ts';
 import { eventually } from './realtime/watcher.ts';
 
-/** What the operator's tool does with server keys, on the Redis of a service. */
+/** The server keys of the operator's tool, on the Redis of a service. */
 export function keyChangesOf({ service, now }: TestService): ServerKeyChanges {
   return new ServerKeyChanges(new ScriptRunner(service.connections.scripts, { now }), now);
 }
 
-/** Makes a server key. The service knows it when this resolves. All test files share one Redis, which holds 200 keys. */
+/** Makes a server key. The service knows it when this resolves. All test files share one Redis, which keeps at most 200 keys. */
 export async function makeServerKey(service: TestService, scopes: readonly Scope[], more: Partial<NewKey> = {}): Promise<MadeKey> {
   const made = await keyChangesOf(service).create({ name: 'test', scopes, ...more });
   await eventually(async () => (await statusWith(service.url, made.token)) === 200);

@@ -9,18 +9,18 @@ function shellLines(page: string, heading: string): string {
 /** The tour of coins, scores, rooms, pairing and trials. */
 export const firstTour = shellLines('README.md', '## A tour with curl');
 
-/** The tour of the stores, which goes on with the settings of the first. */
+/** The tour of the stores. It continues with the settings of the first tour. */
 export const storeTour = shellLines('docs/stores.md', '## Try it');
 
-/** The line that names the service's address and the content type, which every other line of the tour uses. */
+/** The line that sets the service's address and the content type. Every other line of the tour uses them. */
 export const tourSettings = firstTour.split('\n')[0]!;
 
-/** The lines against another address, each answer on a line of its own. */
+/** The lines with another address, and each answer on a separate line. */
 export function tourScript(lines: string, url: string): string {
   return lines.replace('http://127.0.0.1:3000', url).replaceAll(/^(curl .*)$/gm, '$1; echo');
 }
 
-/** How many answers the lines print. */
+/** The number of answers that the lines print. */
 export function countAnswers(lines: string): number {
   return lines.match(/^curl /gm)!.length;
 }

@@ -6,8 +6,8 @@ import type { Endpoint } from '../src/server/http/endpoint.ts';
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * A valid request of each endpoint, without credentials. Tests that send something to every endpoint begin with it. An endpoint that
- * is missing here does not compile; one that the client's types leave out fails in valid-requests.test.ts.
+ * A valid request of each endpoint, without credentials, for tests that call every endpoint. If an endpoint is missing here, the file
+ * does not compile; if it is missing in the client's types, valid-requests.test.ts fails.
  */
 export const validRequests: { readonly [Route in keyof DeclaredWire]: DeclaredWire[Route]['input'] } & Readonly<Record<string, Fields>> = {
   'GET /': {},
@@ -106,13 +106,13 @@ export const takesInstallId = ({ body, query }: Endpoint<Services>): boolean =>
   'installId' in (body?.shape ?? {}) || 'installId' in (query?.shape ?? {});
 
 export interface Sendable {
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   /** Undefined for GET. */
   readonly body: Fields | undefined;
 }
 
-/** The valid request of an endpoint. @param more fields in place of those of the table, or beside them. Undefined ones are left out */
+/** The valid request of an endpoint. @param more fields that replace fields of the table or are added. Undefined fields are left out */
 export function validRequest(endpoint: Endpoint<Services>, more: Fields = {}): Sendable {
   const fields = Object.entries({ ...validRequests[nameOf(endpoint)], ...more }).filter(([, value]) => value !== undefined);
   const isOf =

@@ -7,7 +7,7 @@ import { test } from 'vitest';
 
 const project = new URL('../..', import.meta.url).pathname;
 
-/** The places of scripts/chromium.mjs, in their order. */
+/** The same places as in scripts/chromium.mjs, in the same order. */
 const places = [
   ...(process.env['PATH'] ?? '')
     .split(delimiter)
@@ -35,12 +35,12 @@ function reason(): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : 'install it with "apt-get install chromium"';
 }
 
-/** `npm run prove:pages` runs every test of the pages. `npm test` leaves the `extra` ones out, because a browser takes much CPU time. */
+/** `npm run prove:pages` runs all tests of the pages. `npm test` leaves out the `extra` tests, because a browser takes much CPU time. */
 const isWhole = process.env['PAGES'] === 'all';
 
 export const extra = isWhole ? test : test.skip;
 
-/** Widths and colour schemes in which the pages are looked at. */
+/** Widths and colour schemes in which the pages are checked. */
 export const looks: readonly (readonly [width: number, colorScheme: 'light' | 'dark'])[] = isWhole
   ? [
       [1280, 'light'],
@@ -54,7 +54,7 @@ export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: executablePath ?? 'chromium',
     args: [
-      // Root has no sandbox. The tests load pages of this project only.
+      // As root Chromium has no sandbox. The tests load pages of this project only.
       '--no-sandbox',
       '--disable-gpu',
       '--disable-quic',
@@ -66,7 +66,7 @@ export function launch(): Promise<Browser> {
   });
 }
 
-/** Serves pages on an origin of their own, on another site than the service: localhost instead of 127.0.0.1. */
+/** Serves pages on another origin and another site than the service: localhost instead of 127.0.0.1. */
 export async function servePages(pages: () => Record<string, string>): Promise<AsyncDisposable & { readonly origin: string }> {
   const server = createServer((request, response) => {
     const text = pages()[request.url!.split('?')[0]!];
@@ -90,7 +90,7 @@ export function example(name: string, url: string): string {
   return readFileSync(join(project, 'docs/examples', name), 'utf8').replaceAll('http://127.0.0.1:3000', url);
 }
 
-/** Collects what the page's console complains of, without the lines that tell of failed requests on purpose. */
+/** Collects errors in the page's console, except lines about requests that fail on purpose. */
 export function complaints(page: Page, expected: RegExp = /^$/): string[] {
   const lines: string[] = [];
   page.on('console', (message) => {
@@ -101,5 +101,5 @@ export function complaints(page: Page, expected: RegExp = /^$/): string[] {
   return lines;
 }
 
-/** Presses a button. A click by the mouse takes Chromium 2 s in a page behind another one. */
+/** Presses a button. In a page behind another page a mouse click takes Chromium 2 s. */
 export const press = (page: Page, selector: string): Promise<void> => page.dispatchEvent(selector, 'click');

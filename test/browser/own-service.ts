@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { sleep } from '../harness.ts';
 import { childEnvironment } from '../child-environment.ts';
 
-/** A port outside of those that the system gives out, so that nobody takes it while the service is down. */
+/** A port outside of the system's range of ephemeral ports, so that nobody takes it while the service is down. */
 export const fixedPort = (): string => String(20_000 + Math.floor(Math.random() * 10_000));
 
 export interface OwnService {
@@ -13,7 +13,7 @@ export interface OwnService {
   killRedis(): Promise<void>;
 }
 
-/** The service as `npm start` runs it, with a Redis of its own. */
+/** The service as `npm start` runs it, with its own Redis. */
 export async function startMain(dataDir: string, port: string): Promise<OwnService> {
   const child: ChildProcess = spawn(process.execPath, [new URL('../../src/main.ts', import.meta.url).pathname], {
     env: childEnvironment({ DATA_DIR: dataDir, PORT: port, NODE_ENV: 'development' }),
@@ -35,7 +35,7 @@ export async function startMain(dataDir: string, port: string): Promise<OwnServi
   };
 }
 
-/** The process of Redis, once it answers. */
+/** The process of Redis. Resolves once Redis answers. */
 async function redisPid(dataDir: string): Promise<number> {
   for (;;) {
     const redis = new Redis({ path: join(dataDir, 'redis.sock'), lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 });

@@ -5,7 +5,7 @@ import { complaints } from './chromium.ts';
 const axeSource = readFileSync(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 const folder = new URL('screenshots/', import.meta.url).pathname;
 
-/** Notes layout shifts that no person caused. In the logs of the playground new entries push older ones down, as in any log. */
+/** Notes layout shifts that were not caused by input. The logs of the playground are left out: there new entries push older ones down. */
 const OBSERVE = `
   window.observed = { shift: 0 };
   new PerformanceObserver((list) => {
@@ -15,8 +15,8 @@ const OBSERVE = `
 `;
 
 /**
- * Opens a page of the service and notes what must not happen on it: lines in the console, requests to other hosts, violations of
- * the Content-Security-Policy.
+ * Opens a page of the service and notes forbidden events: lines in the console, requests to other hosts, violations of the
+ * Content-Security-Policy.
  * @param expected lines of the console that the test provokes
  */
 export async function openChecked(context: BrowserContext, address: string, expected?: RegExp): Promise<{ page: Page; faults: string[] }> {
@@ -44,12 +44,12 @@ export async function playgroundReady(page: Page): Promise<void> {
   await page.locator('#playground:not([aria-busy])').waitFor();
 }
 
-/** The cumulative layout shift of the page so far, without what a person's input caused. */
+/** The cumulative layout shift of the page so far, without shifts caused by input. */
 export function layoutShift(page: Page): Promise<number> {
   return page.evaluate('window.observed.shift');
 }
 
-/** What axe finds: the rule and the element of each problem. */
+/** The findings of axe: the rule and the element of each problem. */
 export async function axeProblems(page: Page): Promise<string[]> {
   await page.evaluate(axeSource);
   const violations = (await page.evaluate(
@@ -58,7 +58,7 @@ export async function axeProblems(page: Page): Promise<string[]> {
   return violations;
 }
 
-/** Keeps a picture of the page, for a person to look at. The folder is not in the repository. */
+/** Saves a screenshot of the page, for a person to look at. The folder is not in the repository. */
 export async function keepPicture(page: Page, name: string, fullPage = false): Promise<void> {
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: `${folder}${name}.png`, fullPage, animations: 'disabled' });

@@ -14,8 +14,8 @@ const SHIFTS: readonly Change[] = [
 ];
 
 /**
- * Copies the service with the clocks of its processes, and Redis's as scripts see it, ahead by the setting CLOCK_AHEAD_MS. So a season ends
- * while a proof watches.
+ * Copies the service with clocks that are ahead by the setting CLOCK_AHEAD_MS: the clocks of its processes, and Redis's clock in scripts. So
+ * a season ends during a proof.
  * @returns the copy's main.ts
  */
 export function copyAhead(folder: string): string {

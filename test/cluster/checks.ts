@@ -3,26 +3,26 @@ import { coinKeys } from '../../src/features/coins/model.ts';
 import type { Operation } from './history.ts';
 import type { Load } from './load.ts';
 
-/** What the data says about a history. */
+/** The result of comparing a history with the data. */
 export interface Verdict {
   readonly acknowledged: number;
   /** Acknowledged credits that are in no ledger. */
   readonly lost: number;
-  /** Further entries of a key that has one. */
+  /** Entries of a key beyond its first. */
   readonly doubled: number;
-  /** Acknowledged credits that are in the ledger, and whose key gives another answer than at first. */
+  /** Acknowledged credits in the ledger whose key no longer gives the original answer. */
   readonly forgotten: number;
   /** Accounts whose entries do not follow each other, or whose sum is not their balance. */
   readonly wrongSums: number;
 }
 
-/** What the checks ask of the service. */
+/** The calls of the service that the checks need. */
 type Service = Pick<Load, 'credit' | 'balance'>;
 
-/** Replays sent at a time. */
+/** Replays under way at a time. */
 const REPLAYS_AT_ONCE = 64;
 
-/** @param command asks the primary of the key, which is the command's first word */
+/** @param command sends a command to the primary of its key, the first word */
 export async function check(
   operations: readonly Operation[],
   load: Service,
@@ -59,7 +59,7 @@ function areInOrder(entries: readonly LedgerEntry[]): boolean {
   return entries.every((entry, index) => entry.seq === index + 1 && entry.balance === (balance += entry.coins));
 }
 
-/** Sends each credit again. @returns how many were not answered as replays with the original balance */
+/** Sends each credit again. @returns the number of answers that were no replays with the original balance */
 async function replay(operations: readonly Operation[], load: Service): Promise<number> {
   const rest = operations.values();
   let forgotten = 0;

@@ -24,10 +24,10 @@ const TIMEOUT_MS = 5000;
 export class Client {
   readonly #url: () => string;
   readonly #timeoutMs: number;
-  /** Requests that wait 2 s for a lost shard, a third of all, must not hold up those for others. */
+  /** A third of the requests may wait 2 s for a lost shard. They must not block requests to other shards. */
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 3000 });
 
-  /** @param url is asked for each request */
+  /** @param url called for each request */
   constructor(url: () => string, timeoutMs = TIMEOUT_MS) {
     [this.#url, this.#timeoutMs] = [url, timeoutMs];
   }
@@ -40,7 +40,7 @@ export class Client {
     return this.ask(path, { ...asking, method: 'POST', body });
   }
 
-  /** A request without an answer is answered with status 0, and with the error's code in place of the service's. */
+  /** A request without an answer resolves with status 0, and with the code of the connection's error. */
   ask(path: string, { method = 'GET', body, bearer, installId }: Asking = {}): Promise<Answer> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     return new Promise((resolve) => {

@@ -12,27 +12,27 @@ import { Load } from './load.ts';
 import type { Bounds, Scenario, SingleScenario } from './scenarios.ts';
 import { copyUnguarded } from './unguarded.ts';
 
-/** On a busier machine the load is late itself. */
+/** If the machine is busier than this, the load itself is late. */
 const QUIET_MS = 500;
 
-/** How long credits may still wait for an acknowledgement once no more are sent. */
+/** How long credits may wait for an acknowledgement after the last one was sent. */
 const LAST_WAIT_MS = 30_000;
 
-/** Without the guard some credits fail for ever. */
+/** Without the guard some credits never succeed. */
 const UNGUARDED_WAIT_MS = 5000;
 
-/** Where a scenario runs, and where its figures go. */
+/** The surroundings of a scenario, and the target of its figures. */
 export interface Stand {
   readonly folder: string;
   /** Counts from 0. */
   readonly run: number;
-  /** Credits a second, or the measure of another load. */
+  /** Credits a second, or the corresponding rate of another load. */
   readonly rate: number;
-  /** After which a long load ends. */
+  /** The length of a long load. */
   readonly minutes: number;
   readonly history: History;
   readonly figures: Figures;
-  /** What is to be closed at the end or at a signal, the last one first. */
+  /** Called at the end or at a signal, the last one first. */
   readonly closing: (() => unknown)[];
 }
 
@@ -122,7 +122,7 @@ function isAmong(slot: number, ranges: TestNode['slots']): boolean {
   return ranges.some(([first, last]) => first <= slot && slot <= last);
 }
 
-/** Sends credits to a service, does something to its Redis meanwhile, and compares every answer with the ledgers. */
+/** Sends credits to a service, injects a fault into its Redis meanwhile, and compares every answer with the ledgers. */
 export async function proveCoins(scenario: Scenario | SingleScenario, stand: Stand): Promise<void> {
   const { rate, history, figures, closing } = stand;
   const isUnguarded = scenario.isUnguarded === true;
@@ -158,7 +158,7 @@ export function reportAudit(figures: Figures, audit: Awaited<ReturnType<typeof r
   if (audit.code !== 0) console.log(`${audit.out}${audit.error}`.trim().replaceAll(/^/gm, '  '));
 }
 
-/** The figures of a service without its guard. Each alone may be 0. */
+/** The figures of a service without its guard. Any single one may be 0. */
 function reportBroken(
   figures: Figures,
   { acknowledged, lost, doubled, forgotten, wrongSums }: Verdict,

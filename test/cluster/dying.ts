@@ -9,22 +9,22 @@ import { Processes } from './processes.ts';
 
 const READ_TRIES = 10;
 
-/** A service whose processes, and whose Redis, are killed while it serves. */
+/** A service whose processes and Redis are killed while it serves. */
 export interface Dying {
   url(): string;
   /** Settings that lead an audit to the same Redis. */
   readonly settings: Record<string, string>;
-  /** Reads from the primary of the key, which is the command's first word. A read that fails is repeated. */
+  /** Reads from the primary of the key, the command's first word. A failed read is repeated. */
   command(name: string, key: string, ...words: (string | number)[]): Promise<unknown>;
   /** The keys that match a pattern. */
   keys(pattern: string): Promise<string[]>;
-  /** SIGKILL for a process that serves: on one Redis a worker, which the service replaces. */
+  /** SIGKILL for a serving process: on a single Redis for a worker, which the service replaces. */
   killProcess(): Promise<void>;
-  /** SIGKILL for a whole service and whatever it started, and another in its place. On a Cluster the same as `killProcess`. */
+  /** SIGKILL for a whole service and all its processes, and a new service in its place. On a Cluster the same as `killProcess`. */
   killService(): Promise<void>;
-  /** SIGKILL for the private Redis, or for a primary of the Cluster. Resolves on a Cluster once a replica took over. */
+  /** SIGKILL for the private Redis, or for a primary of the Cluster. On a Cluster it resolves once a replica has taken over. */
   killRedis(): Promise<void>;
-  /** Moves the slot of a key to another primary of the Cluster. One Redis has none. */
+  /** Moves the slot of a key to another primary of the Cluster. A single Redis does not have this method. */
   moveSlot(key: string): Promise<void>;
   /** Stops the service, and starts it on the same data with other settings. */
   restart(settings: Record<string, string>): Promise<void>;
@@ -34,11 +34,11 @@ export interface DyingOptions {
   /** The service's main.ts. */
   readonly program: string;
   readonly settings: Record<string, string>;
-  /** A key: on a Cluster its primary is the one that dies. */
+  /** A key. On a Cluster its primary is killed. */
   readonly hit: string;
 }
 
-/** A service of two workers with a private Redis. More would only take longer to start: a process takes a second of CPU time. */
+/** A service of two workers with a private Redis. More workers would only slow down the start: each takes a second of CPU time. */
 export async function openSingle({ program, settings }: DyingOptions, { folder, history, closing }: Stand): Promise<Dying> {
   const data = join(folder, 'data');
   let output = '';
@@ -120,7 +120,7 @@ export async function openCluster({ program, settings, hit }: DyingOptions, { fo
     },
     async moveSlot(key) {
       const slot = cluster.slotOf(key);
-      // For a moment after a move no node may say that it has the slot.
+      // For a moment after a move it is possible that no node claims the slot.
       const from = await repeated(() => cluster.primaryOf(slot));
       await cluster.moveSlot(
         slot,
@@ -164,7 +164,7 @@ function childrenOf(parent: number): { pid: number; command: string }[] {
       if (!/^\d+$/.test(name) || !readFileSync(`/proc/${name}/status`, 'utf8').includes(`\nPPid:\t${parent}\n`)) return [];
       return [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ') }];
     } catch {
-      // It has just ended.
+      // The process has just ended.
       return [];
     }
   });

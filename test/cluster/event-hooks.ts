@@ -7,22 +7,22 @@ import { freePort } from '../free-port.ts';
 import { now } from './history.ts';
 import { operate } from './operator-tool.ts';
 
-/** How long the slow endpoint takes for an answer: with 32 requests at a time it takes 1,600 events a second. */
+/** The response time of the slow endpoint: with 32 requests at a time it accepts 1,600 events a second. */
 const SLOW_MS = 20;
 
 /**
- * The failing endpoint refuses everything for so long, then takes everything for as long: 5 s on the average, and never the same twice. In
- * the copy of the service an attempt follows after 5 s.
+ * The failing endpoint refuses everything for a random time, then accepts everything for a random time: 5 s on average. In the copy of
+ * the service the next attempt follows after 5 s.
  */
 const FAILING_MS = { least: 2000, most: 8000 };
 
-/** One signature in so many is verified: the library takes 50 µs for each. */
+/** One signature in this many is verified: the library takes 50 µs for each. */
 const VERIFIED = 10;
 
-/** After the last change. An account goes on only while the endpoint takes its events, which on a slow machine are many by then. */
+/** Time after the last change. An account's events wait for each other, and on a slow machine many are still waiting. */
 const DELIVERED_WITHIN_MS = 400_000;
 
-/** What endpoints got that the events do not explain. */
+/** Differences between the events and the deliveries to endpoints. */
 export interface Undelivered {
   /** By endpoint: the slow one, and the one that fails half of the time. */
   readonly missing: readonly number[];
@@ -66,11 +66,11 @@ export class EventHooks {
     return this.#endpoints.reduce((sum, { unsigned }) => sum + unsigned, 0);
   }
 
-  /** Waits until both endpoints that live have all events, and compares. */
+  /** Waits until both live endpoints have all events, and compares. */
   async settled(events: readonly EventRecord[]): Promise<Undelivered> {
     for (const giveUpAt = now() + DELIVERED_WITHIN_MS; ; await pause(500)) {
       const isLate = now() > giveUpAt;
-      // To compare 200,000 events takes a second, in which the endpoints of this process answer nobody.
+      // Comparing 200,000 events takes a second, during which the endpoints of this process cannot answer.
       if (!isLate && this.#endpoints.some(({ taken }) => taken < events.length)) continue;
       const found = this.#endpoints.map((endpoint) => endpoint.compare(events));
       if (found.every(({ missing }) => missing === 0) || isLate)
@@ -91,7 +91,7 @@ class Endpoint {
   secret = '';
   requests = 0;
   unsigned = 0;
-  /** Ids of events that were taken, with number and account, in the order in which they came first. */
+  /** Ids of accepted events, with number and account, in the order of their first arrival. */
   readonly #taken = new Map<string, EventRecord>();
   readonly #server: Server;
 
@@ -118,7 +118,7 @@ class Endpoint {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** How many events were taken. */
+  /** The number of accepted events. */
   get taken(): number {
     return this.#taken.size;
   }

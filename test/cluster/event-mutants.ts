@@ -1,6 +1,6 @@
 import { copyService, type Change } from './unguarded.ts';
 
-/** The event is written after the script, by a command of its own: a process that dies in between loses it. */
+/** The event is written by a separate command after the script: if the process dies in between, the event is lost. */
 const AFTER_THE_SCRIPT: readonly Change[] = [
   {
     file: 'src/redis/outbox.ts',
@@ -12,7 +12,7 @@ const AFTER_THE_SCRIPT: readonly Change[] = [
     from: '      (answers) => this.#settle(batch.script, batch.calls, answers),',
     to: `      async (answers) => {
         const late = (answers as unknown[])[batch.calls.length];
-        // What else the process does in between.
+        // Stands for other work of the process in between.
         await new Promise((resolve) => setTimeout(resolve, 2));
         if (typeof late === 'string') await this.#parts.connection.call('EVAL', ["return redis.call('RPUSH', 'outbox', ARGV[1])", 0, late]);
         this.#settle(batch.script, batch.calls, answers);
@@ -20,7 +20,7 @@ const AFTER_THE_SCRIPT: readonly Change[] = [
   },
 ];
 
-/** A cursor is the time of the last event: it splits events of one millisecond. */
+/** The cursor is the time of the last event, so it may fall between events of one millisecond. */
 const CURSOR_BY_TIME: readonly Change[] = [
   {
     file: 'src/features/events/events.ts',

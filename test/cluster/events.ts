@@ -16,20 +16,20 @@ import { killWhile } from './kills.ts';
 import { operate } from './operator-tool.ts';
 
 /**
- * Credits of many accounts while processes and Redis die, and a reader that goes on by cursor all the time. At the end each ledger entry must
- * have its event, in order, and no event may be without its entry.
+ * Credits of many accounts while processes and Redis are killed, and a reader that continues by cursor. At the end each ledger entry must
+ * have its event, in order, and each event its entry.
  */
 export interface EventScenario {
   readonly name: string;
   readonly about: string;
   readonly isOnCluster: boolean;
-  /** How long coins change, at least. */
+  /** The least time for which coins change. */
   readonly seconds: number;
-  /** Kills after which they stop to change. Default: none. */
+  /** The least number of kills before coins stop changing. Default: 0. */
   readonly kills?: number;
-  /** Slots of the log, the webhooks and accounts move from primary to primary, and nothing is killed. */
+  /** Instead of kills, slots of the log, the webhooks and accounts move from primary to primary. */
   readonly reshards?: true;
-  /** A copy of the service with a mistake, which the checks have to find. */
+  /** A copy of the service with a bug that the checks have to find. */
   readonly mutant?: (folder: string) => string;
 }
 
@@ -78,7 +78,7 @@ const BETWEEN_KILLS_MS = 1500;
 const CHANGED_BETWEEN_KILLS = 200;
 /** Accounts whose slots move. */
 const MOVED_ACCOUNTS = 20;
-/** After the last change: a relay that died has its lease for 4 s more, and an outbox of a Cluster is found within 13 s. */
+/** Time after the last change: a killed relay keeps its lease for 4 s, and the outbox of a Cluster is found within 13 s. */
 const READ_WITHIN_MS = 60_000;
 
 export async function proveEvents(scenario: EventScenario, stand: Stand): Promise<void> {
@@ -95,7 +95,7 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   const { token } = operate(['keys', 'create', '--name', 'prove', '--scopes', 'events'], running.settings) as { token: string };
   const reader = new Reader(client, token);
   closing.push(() => reader.close());
-  // The mutants are about the log alone.
+  // The mutants concern the log only.
   const hooks = scenario.mutant === undefined ? await EventHooks.open(running.settings) : undefined;
   closing.push(() => hooks?.close());
   const load = new Credits(client, rate, `prove-${randomBytes(4).toString('hex')}`);
@@ -143,7 +143,7 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   figures.exactly('events out of the order of their account at a webhook', delivered.disordered, 0);
   figures.exactly('events at a webhook that the reader did not get', delivered.strange, 0);
   figures.exactly('requests whose signature does not verify', hooks!.unsigned, 0);
-  // A second reader, from the begin and by other pages.
+  // A second reader, from the beginning and with other page sizes.
   const again = new Reader(client, token, 377);
   closing.push(() => again.close());
   for (const giveUpAt = now() + READ_WITHIN_MS; again.events.length < reader.events.length && now() < giveUpAt;) await pause(50);
@@ -151,7 +151,7 @@ export async function proveEvents(scenario: EventScenario, stand: Stand): Promis
   figures.report('another reader gets the same ids in the same order', isSame ? 'yes' : 'no', 'yes', isSame);
 }
 
-/** Moves slots from primary to primary until the load has ended. @returns how many moves there were */
+/** Moves slots from primary to primary until the load has ended. @returns the number of moves */
 async function reshardWhile(sending: Promise<void>, accounts: readonly string[], running: Dying, history: History): Promise<number> {
   let [isOver, moves] = [false, 0];
   const ended = sending.finally(() => (isOver = true));
@@ -163,7 +163,7 @@ async function reshardWhile(sending: Promise<void>, accounts: readonly string[],
   return moves;
 }
 
-/** Credits over some connections, each sent again until it is acknowledged. */
+/** Credits over some connections. Each is sent again until it is acknowledged. */
 class Credits {
   acknowledged = 0;
   readonly accounts: readonly string[];
@@ -207,7 +207,7 @@ class Credits {
   }
 }
 
-/** Reads all events by cursor, for as long as it is not closed. A call without an answer is repeated with the same cursor. */
+/** Reads all events by cursor until it is closed. A call without an answer is repeated with the same cursor. */
 class Reader {
   readonly events: EventRecord[] = [];
   readonly #client: Client;

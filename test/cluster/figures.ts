@@ -5,7 +5,7 @@ export interface Figure {
   readonly isHeld: boolean;
 }
 
-/** The figures of one run of a scenario, printed as they come. */
+/** The figures of one run of a scenario. Each is printed at once. */
 export class Figures {
   readonly all: Figure[] = [];
 
@@ -14,7 +14,7 @@ export class Figures {
     return this.all.length > 0 && this.all.every(({ isHeld }) => isHeld);
   }
 
-  /** @param bound what the figure has to be, for the reader. Empty: the figure is not judged. */
+  /** @param bound the bound of the figure, as text. Empty: the figure is not judged. */
   report(what: string, figure: number | string, bound = '', isHeld = true): void {
     this.all.push({ what, figure, bound, isHeld });
     console.log(`${isHeld ? ' ' : '!'} ${what.padEnd(70)} ${shown(figure).padStart(10)}   ${bound}`);
@@ -44,7 +44,7 @@ export interface Proved {
   readonly runs: readonly Figures[];
 }
 
-/** The figures that the table of coin scenarios shows: a column's title, the figure's name, and how runs become one figure. */
+/** The figures in the table of coin scenarios: a column's title, the figure's name, and how the runs are combined. */
 const columns = [
   ['acknowledged', 'acknowledged', sum],
   ['lost', 'lost', sum],
@@ -55,7 +55,7 @@ const columns = [
   ['longest wait, ms', 'longest wait for an acknowledgement, ms', range],
 ] as const;
 
-/** Tables for docs/scale-out.md: one of the scenarios that send credits, and one of the figures of each other scenario. */
+/** Tables for docs/scale-out.md: one for the scenarios that send credits, and one for the figures of each other scenario. */
 export function markdown(proved: readonly Proved[]): string {
   const isOfCoins = ({ runs }: Proved): boolean => runs.some(({ all }) => all.some(({ what }) => what === 'doubled'));
   const done = proved.filter(({ runs }) => runs.length > 0);
@@ -88,7 +88,7 @@ function figuresOf({ runs }: Proved, what: string): number[] {
   return runs.flatMap(({ all }) => all.filter((figure) => figure.what === what).map(({ figure }) => Number(figure)));
 }
 
-/** Empty without a figure: a run that did not measure a loss did not prove that there was none. */
+/** Empty without a figure: if no run measured a loss, a 0 would claim that there was none. */
 export function sum(figures: readonly number[]): string {
   if (figures.length === 0) return '';
   return figures.reduce((total, figure) => total + figure, 0).toLocaleString('en-GB');
@@ -100,7 +100,7 @@ function range(figures: readonly number[]): string {
   return least === most ? least : `${least}–${most}`;
 }
 
-/** @param texts number of columns that hold text; the others are numbers */
+/** @param texts number of text columns. The others are numbers */
 function table(titles: readonly string[], rows: readonly (readonly string[])[], texts: number): string {
   const marks = titles.map((_, index) => (index < texts ? '---' : '--:'));
   const escaped = rows.map((row) => row.map((cell) => cell.replaceAll('|', '\\|')));

@@ -1,22 +1,22 @@
 import { copyService, type Change } from './unguarded.ts';
 
-/** Waits of purchases, and what stands for them in a copy. */
+/** Waits of purchases, and their replacements in the copy. */
 const WAITS: readonly Change[] = [
   wait('src/stores/sandbox/settings.ts', 'ASK_FOR_VOIDED_EVERY_MS', '60_000', '6_000'),
-  // A service that read a store's refunds of a day every few seconds would do little else.
+  // The copy asks every few seconds. Reading the refunds of a whole day each time would take most of its time.
   wait('src/features/purchases/refund-questions.ts', 'OVERLAP_MS', '24 * 3_600_000', '20_000'),
   wait('src/features/purchases/refund-questions.ts', 'LEASE_MS', '120_000', '12_000'),
   wait('src/features/purchases/refund-questions.ts', 'RETRY_MS', '60_000', '6_000'),
-  // Each question looks again at purchases of so long before.
+  // Each request also covers this time before the last one.
   wait('src/features/purchases/refund-questions.ts', 'CLOCKS_DIFFER_MS', '10 * 60_000', '10_000'),
   wait('src/features/purchases/purchases.ts', 'PENDING_WAIT_MS', '10 * 60_000', '10_000'),
-  // The store dies with the service and its Redis: the circuit opens at each of their deaths.
+  // The store runs inside the service, so each kill of the service or its Redis opens the circuit.
   wait('src/stores/google/circuit.ts', 'OPEN_MS', '10_000', '1_000'),
   wait('src/journal/backoff.ts', 'FIRST_BACKOFF_MS', '60_000', '3_000'),
   wait('src/journal/backoff.ts', 'LONGEST_BACKOFF_MS', '30 * 60_000', '12_000'),
 ];
 
-/** Attempts of webhooks: every few seconds, without end, so that an event comes through that an endpoint refused many times. */
+/** Attempts of webhooks: every few seconds, without end, so that an event arrives even after many refusals. */
 const HOOK_WAITS: readonly Change[] = [
   {
     file: 'src/features/webhooks/schedule.ts',
@@ -26,7 +26,7 @@ const HOOK_WAITS: readonly Change[] = [
   wait('src/features/webhooks/backlog.ts', 'PROBE_AGAIN_MS', '300_000', '10_000'),
 ];
 
-/** How often the copy asks the store for refunds. */
+/** The interval at which the copy asks the store for refunds. */
 export const POLL_MS = 6000;
 
 function wait(file: string, name: string, from: string, to: string): Change {
@@ -34,15 +34,15 @@ function wait(file: string, name: string, from: string, to: string): Change {
 }
 
 /**
- * Copies the service with short waits between its looks at purchases, so that a proof sees in minutes what takes a service an hour.
- * How long a process may work on a purchase stays.
+ * Copies the service with short waits between its checks of purchases, so that a proof needs minutes instead of hours. The lease of a
+ * purchase stays as long as in the service.
  * @returns the copy's main.ts
  */
 export function copyHasty(folder: string): string {
   return copyService(folder, WAITS);
 }
 
-/** Copies the service with short waits between attempts to deliver to a webhook: those of the service take hours. @returns the copy's main.ts */
+/** Copies the service with short waits between attempts of webhooks. The service waits up to hours. @returns the copy's main.ts */
 export function copyHastyHooks(folder: string): string {
   return copyService(folder, HOOK_WAITS);
 }

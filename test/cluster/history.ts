@@ -8,7 +8,7 @@ export interface Operation {
   readonly key: string;
   readonly coins: number;
   readonly sentAt: number;
-  /** Undefined as long as no try was answered with 200. */
+  /** Undefined until a try is answered with 200. */
   acknowledgedAt?: number;
   /** Requests sent, all with the same key. */
   tries: number;
@@ -17,9 +17,9 @@ export interface Operation {
 }
 
 /**
- * Writes what happened in a scenario, one JSON document a line, so that others can check it: `{"operation":…}` for each credit
- * when it is acknowledged, or at the end if it never was, and `{"event":…}` for what was done to Redis. Scenarios that send more than
- * credits write further lines, each with the name of what happened.
+ * Writes the history of a scenario as JSON lines, so that others can check it: `{"operation":…}` for each credit when it is
+ * acknowledged, or at the end if it never was, and `{"event":…}` for each fault. Scenarios that send more than credits write further
+ * lines with other names.
  */
 export class History {
   readonly file: string;
@@ -59,10 +59,10 @@ export class History {
   }
 
   #write(line: object): void {
-    // What a scenario that failed had sent may still be answered.
+    // After a failed scenario, answers to its requests may still arrive.
     if (!this.#stream.writableEnded) this.#stream.write(`${JSON.stringify(line)}\n`);
   }
 }
 
-/** Milliseconds since 1970, with fractions, and never going back. */
+/** Milliseconds since 1970, with fractions. It never goes back. */
 export const now = (): number => performance.timeOrigin + performance.now();

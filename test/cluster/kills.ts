@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Dying } from './dying.ts';
 import { now, type History } from './history.ts';
 
-/** Of the kills: one in so many is for the Redis, one for the whole service. */
+/** One in this many kills hits Redis, and one the whole service. */
 const REDIS_EVERY = 4;
 const SERVICE_EVERY = 10;
-/** On a Cluster its primary dies once, after so many kills. */
+/** On a Cluster a primary is killed once, after this many kills. */
 const FAILOVER_AFTER = 2;
 const LONGEST_BETWEEN_MS = 30_000;
 
@@ -17,13 +17,13 @@ export interface Kills {
 
 export interface KillOptions {
   readonly isOnCluster: boolean;
-  /** Milliseconds between two kills, give or take a half. */
+  /** Milliseconds between two kills, plus or minus half of it. */
   readonly betweenMs: number;
-  /** How much was done so far. */
+  /** The amount of work done so far. */
   readonly done: () => number;
   /**
-   * On a busy machine a service takes long to start, and would hardly serve: the next kill waits until so much was done since the one
-   * before, or for 30 s.
+   * The least work between two kills: a kill waits for it, but 30 s at most. Otherwise a service on a busy machine, which starts slowly,
+   * would hardly serve.
    */
   readonly leastBetween: number;
   /** Is called after each kill. */

@@ -7,7 +7,7 @@ import { now, type History, type Operation } from './history.ts';
 
 const ACCOUNTS = 600;
 
-/** So many may wait for an acknowledgement. An outage of one shard of three for 10 s reaches two thirds of it. */
+/** The most credits that may wait for an acknowledgement. An outage of one shard of three for 10 s reaches two thirds of it. */
 const MOST_WAITING = 8000;
 
 const BALANCE_TRIES = 20;
@@ -15,7 +15,7 @@ const BALANCE_TRIES = 20;
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 800;
 
-/** Credits at a fixed rate over HTTP, fewer on a machine that is too busy, each tried again with its key until it is acknowledged. */
+/** Credits at a fixed rate over HTTP, fewer if the machine is too busy. Each is tried again with its key until it is acknowledged. */
 export class Load {
   readonly #history: History;
   readonly #client: Client;
@@ -36,8 +36,8 @@ export class Load {
   }
 
   /**
-   * Ends all sessions of each account, which gives it a record of its standing. Without one a script that acts for the account begins
-   * with a question for a missing key, and a node refuses that question itself while the slot is moving.
+   * Ends all sessions of each account, which gives it a record of its standing. Without the record a script that acts for the account
+   * first reads a missing key, and during a move of the slot the node refuses that read by itself.
    */
   async giveRecords(): Promise<void> {
     for (let index = 0; index < this.#accounts; index++) {
@@ -53,7 +53,7 @@ export class Load {
     this.#sending = this.#send();
   }
 
-  /** Stops sending, and waits until all credits are acknowledged, or for `timeoutMs`. @returns how many never were */
+  /** Stops sending, and waits until all credits are acknowledged, or for `timeoutMs`. @returns the number of unacknowledged credits */
   async stop(timeoutMs: number): Promise<number> {
     this.#isSending = false;
     await this.#sending;
@@ -64,7 +64,7 @@ export class Load {
     return left;
   }
 
-  /** The longest time for which this process did nothing, in milliseconds. It bounds what the times of the history say. */
+  /** The longest pause of this process, in milliseconds. The times of the history are no more exact than this. */
   get longestDelayMs(): number {
     return this.#delays.max / 1e6;
   }
@@ -96,7 +96,7 @@ export class Load {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS)) {
       operation.tries++;
       const answer = await this.credit(operation);
-      // Late ones are too late: `stop` has counted the operation as not acknowledged.
+      // The answer is too late: `stop` has already counted the operation as not acknowledged.
       if (!this.#waiting.has(operation)) return;
       if (answer !== undefined) {
         operation.acknowledgedAt = now();

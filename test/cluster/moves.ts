@@ -14,12 +14,12 @@ import { Processes } from './processes.ts';
 const GUESTS = 150;
 const ACCOUNTS = 50;
 
-/** Ledgers of guests before they move: none, a part of a bucket, several buckets, and one too long to be filed with the account. */
+/** Ledger lengths of guests before they move: none, part of a bucket, several buckets, and too long to be joined to the account's. */
 const LENGTHS = [0, 1, 7, 40, 130];
 
 const TRAFFIC_MS = 20_000;
 
-/** So many guests begin to move at once, so that a kill mostly hits some of them. */
+/** This many guests begin to move at the same time, so that a kill usually hits some moves. */
 const MOVES_AT_ONCE = 10;
 
 /** The moves are spread over this part of the traffic, and the primary is killed in the middle of it. */
@@ -29,7 +29,7 @@ const BETWEEN_KILLS_MS = 700;
 const SETUP_AT_ONCE = 32;
 const LAST_WAIT_MS = 30_000;
 
-/** The queue takes a move over after 10 s, and a process that dies with it leaves it for 10 s more. */
+/** The queue takes over a move after 10 s, or 10 s later if the process that takes it over dies. */
 const QUEUE_MS = 40_000;
 
 /** A sign-in takes up to 10 s. */
@@ -52,12 +52,12 @@ interface Guest {
   hasMoved: boolean;
 }
 
-/** Guests and store accounts under coin traffic. A credit keeps its key when its guest moves, and is then the account's. */
+/** Guests and store accounts under coin traffic. When a guest moves, its credits keep their keys and belong to the account. */
 class Traffic {
   readonly client: Client;
   readonly accounts: StoreAccount[] = [];
   readonly guests: Guest[] = [];
-  /** The store account that has the coins of an operation in the end. */
+  /** The store account that finally has the coins of an operation. */
   readonly owners = new Map<Operation, StoreAccount>();
   readonly waiting = new Set<Operation>();
   readonly refusals = new Map<string, number>();
@@ -91,7 +91,7 @@ class Traffic {
       const installId = `${this.#prefix}-guest-${index}`;
       const target = this.accounts[index % ACCOUNTS]!;
       const guest: Guest = { installId, accountId: accountIdOf(installId), target, hasMoved: false };
-      // Without a ledger a guest needs something else to move.
+      // A guest without a ledger needs other data to move.
       await this.#until('/v1/entitlement/first-run', { installId });
       for (let count = LENGTHS[index % LENGTHS.length]!; count > 0; count--) await this.credit(guest);
       this.guests.push(guest);
@@ -128,7 +128,7 @@ class Traffic {
     }
   }
 
-  /** Signs a guest in to its account, again until it has moved. @returns how often */
+  /** Signs a guest in to its account until it has moved. @returns the number of tries */
   async move(guest: Guest): Promise<number> {
     for (let tries = 1; !this.#isClosed; tries++) {
       const body = { token: guest.target.token, installId: guest.installId, session: 'token' };
@@ -148,7 +148,7 @@ class Traffic {
     return 0;
   }
 
-  /** Sends an acknowledged credit again, as the account. @returns whether it is answered as it was at first */
+  /** Sends an acknowledged credit again, as the account. @returns whether the answer is the original one */
   async replays({ key, coins, answer }: Operation, { session }: StoreAccount): Promise<boolean> {
     for (let attempt = 0; attempt < 20; attempt++) {
       const { status, body } = await this.client.post('/v1/coins/credit', { key, coins }, { bearer: session });
@@ -175,7 +175,7 @@ class Traffic {
     this.refusals.set(refusal, (this.refusals.get(refusal) ?? 0) + 1);
   }
 
-  /** A request that has to succeed, before anything is done to the cluster. */
+  /** A request before the first fault. It has to succeed. */
   // oxlint-disable-next-line no-explicit-any
   async #until(path: string, body: object): Promise<any> {
     for (let attempt = 1; ; attempt++) {
@@ -241,14 +241,14 @@ async function send(traffic: Traffic, perSecond: number, endAt: number): Promise
   }
 }
 
-/** Kills processes without waiting for those that take their place: on a busy machine one takes seconds to start. */
+/** Kills processes without waiting for their replacements, which take seconds to start on a busy machine. */
 async function killProcesses(processes: Processes, history: History, endAt: number): Promise<void> {
   const replacing: Promise<void>[] = [];
   while (now() < endAt) {
     await pause(BETWEEN_KILLS_MS * (0.5 + Math.random()));
     const { kills } = processes;
     const replaced = processes.replaceOne();
-    // `Promise.all` below reports it. Until then it must not end this process, which has the cluster to close.
+    // `Promise.all` below reports the error. It must not end this process before the cluster is closed.
     replaced.catch(() => {});
     replacing.push(replaced);
     if (processes.kills > kills) history.event('SIGKILL for a service process');
@@ -265,7 +265,7 @@ async function killPrimary(cluster: ProxiedCluster, run: number, history: Histor
   history.event(`the node of port ${heir.port} took over`);
 }
 
-/** Waits for the queue. @returns guests whose standing does not lead into their account: frozen or thawed ones */
+/** Waits for the queue. @returns the guests whose standing does not lead into their account, because they are frozen or thawed */
 async function untilMoved(guests: readonly Guest[], cluster: ProxiedCluster): Promise<number> {
   for (const giveUpAt = now() + QUEUE_MS; ; await pause(500)) {
     let left = 0;

@@ -14,10 +14,10 @@ import { proveSignOut } from './sign-out.ts';
 import { proveSubscriptions } from './subscriptions.ts';
 
 /**
- * Proves what survives when a Redis or a node of a cluster fails, or a slot moves: `npm run prove:cluster`. Each scenario of
- * `scenarios.ts` sends credits to a service, does something to its Redis meanwhile, and then compares every answer with the ledgers.
- * The other scenarios have a file each. The histories are written to `.cache/prove-cluster/<scenario>.jsonl`, the errors of the
- * service's log beside them. Prints its figures and tables of them in Markdown, and exits with 1 where a bound is not held.
+ * Proves which data survives when a Redis or a node of a cluster fails, or a slot moves: `npm run prove:cluster`. Each scenario of
+ * `scenarios.ts` sends credits to a service, injects a fault into its Redis meanwhile, and then compares every answer with the ledgers.
+ * Each other scenario has its own file. The histories go to `.cache/prove-cluster/<scenario>.jsonl`, next to the errors of the service's
+ * log. Prints its figures, also as tables in Markdown, and exits with 1 if a bound is not held.
  */
 
 const HELP = `npm run prove:cluster -- [flags]
@@ -42,7 +42,7 @@ const { values } = parseArgs({
 });
 const histories = new URL('../../.cache/prove-cluster', import.meta.url).pathname;
 
-/** Figures that are summed up over several runs. */
+/** Figures that are added up over several runs. */
 const SUMMED = ['acknowledged', 'never acknowledged', 'lost', 'doubled', 'keys that no longer replay', 'accounts with a wrong sum'];
 
 interface Listed {
@@ -89,7 +89,7 @@ const all: readonly Listed[] = [
   })),
 ];
 
-/** Closes what runs: at the end of a scenario, at a signal, or at an error that nothing caught. */
+/** Closes the running scenario: at its end, at a signal, or at an uncaught error. */
 let close: (() => Promise<void>) | undefined;
 const closeAndExit = (): void => void (close?.() ?? Promise.resolve()).finally(() => process.exit(1));
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, closeAndExit);

@@ -16,8 +16,8 @@ export interface Sold {
 const AT_ONCE = 256;
 
 /**
- * The books of the sandbox, which are in the service's Redis. The service wrote them as the store, and does not read them as itself.
- * @param tokens of these purchases. Default: of all
+ * The books of the sandbox, in the service's Redis. In the service, only the sandbox reads and writes them.
+ * @param tokens of the wanted purchases. Default: all purchases
  */
 export async function readBooks(running: Dying, tokens?: readonly string[]): Promise<Map<string, Sold>> {
   const books = new Map<string, Sold>();
@@ -40,7 +40,7 @@ export function keptCoins({ state, quantity, refundedQuantity }: IssuedPurchase)
   return state === 'purchased' ? UNIT_COINS * (quantity - refundedQuantity) : 0;
 }
 
-/** The entries that an account has of purchases, by `purchaseIdOf`. */
+/** The purchase entries of an account, by `purchaseIdOf`. */
 export async function entriesOf(accountId: string, running: Dying): Promise<Map<string, LedgerEntry[]>> {
   const texts = (await running.command('LRANGE', coinKeys.ledger(accountId), 0, -1)) as string[];
   const entries = texts
@@ -49,17 +49,17 @@ export async function entriesOf(accountId: string, running: Dying): Promise<Map<
   return Map.groupBy(entries, ({ key }) => key.split('·')[2]!);
 }
 
-/** Where ledgers and books differ. */
+/** Differences between ledgers and books. */
 export interface Differences {
-  /** Purchases of which a ledger has less, or more, than the books. */
+  /** Purchases with fewer or more coins in a ledger than in the books. */
   readonly lost: number;
   readonly doubled: number;
   /** Entries of purchases that the account does not own. */
   readonly strange: number;
   readonly wrongAccounts: number;
-  /** Accounts of which any of these is not as it should be. */
+  /** Accounts with any of these differences. */
   readonly accounts: readonly string[];
-  /** Purchases that were granted, and that the store was not told of. */
+  /** Purchases that were granted but not acknowledged to the store. */
   readonly unconsumed: number;
   readonly grantedCoins: number;
   readonly refundedCoins: number;

@@ -4,7 +4,7 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import type { Answer, Client } from './client.ts';
 import { now, type History } from './history.ts';
 
-/** The store is slow for one call in ten, and a purchase takes several. */
+/** The store is slow in one call of ten, and a purchase takes several calls. */
 const CONNECTIONS = 128;
 
 export const UNIT_COINS = 100;
@@ -17,7 +17,7 @@ const LONGEST_RETRY_MS = 1000;
 /** Longer than any outage of a scenario. */
 const GIVE_UP_MS = 180_000;
 
-/** What happens to a purchase. `unseen`: the app crashes before it shows its purchase. */
+/** The courses of a purchase. `unseen`: the app crashes before it sends its purchase to the service. */
 const lives = [
   ...Array.from({ length: 9 }, () => 'plain' as const),
   ...(['pending', 'unseen', 'twice', 'stolen', 'refunded', 'refunded', 'reversed', 'canceled', 'refunded_early'] as const),
@@ -28,11 +28,11 @@ export interface Bought {
   readonly token: string;
   readonly installId: string;
   readonly accountId: string;
-  /** A reply has granted it, or recorded it. */
+  /** A reply has granted or recorded the purchase. */
   isShown: boolean;
-  /** A request that had to succeed never did. */
+  /** A request that has to succeed never succeeded. */
   isStuck: boolean;
-  /** Refunds with a notification: when the store took it back. */
+  /** Times of refunds with a notification. */
   readonly refundedAt: number[];
 }
 
@@ -42,7 +42,7 @@ export class PurchaseLoad {
   readonly installs: readonly string[];
   /** Answers other than 200, by status and error code. */
   readonly refusals = new Map<string, number>();
-  /** Purchases that another account than the buyer's got. */
+  /** Purchases that were granted to another account than the buyer's. */
   stolen = 0;
   readonly #client: Client;
   readonly #history: History;
@@ -59,7 +59,7 @@ export class PurchaseLoad {
     this.#isClosed = true;
   }
 
-  /** Sells until all is sold, or until a time. */
+  /** Sells until everything is sold, or until a time. */
   async run(endAt: number): Promise<void> {
     const numbers = Array.from({ length: this.#purchases }).keys();
     const one = async (): Promise<void> => {
@@ -68,7 +68,7 @@ export class PurchaseLoad {
     await Promise.all(Array.from({ length: CONNECTIONS }, one));
   }
 
-  /** Shows purchases that no client has shown, as an app does at its start: the store tells an app what its user has not consumed. */
+  /** Sends purchases that no client has sent yet, as an app does at its start: the store lists its user's unconsumed purchases. */
   async restore(purchases: Iterable<Bought>): Promise<void> {
     const rest = [...purchases].values();
     const one = async (): Promise<void> => {
@@ -77,7 +77,7 @@ export class PurchaseLoad {
     await Promise.all(Array.from({ length: CONNECTIONS }, one));
   }
 
-  /** Has the store refund, pay or cancel. @returns whether it answered that it did */
+  /** Has the store refund, pay or cancel a purchase. @returns whether the store confirmed it */
   async change({ token }: Pick<Bought, 'token'>, change: object): Promise<boolean> {
     return (await this.#until('/sandbox/issue', { kind: 'purchase', purchaseToken: token, ...change })) !== undefined;
   }
@@ -87,14 +87,14 @@ export class PurchaseLoad {
     const installId = this.installs[Math.floor(Math.random() * this.installs.length)]!;
     const accountId = accountIdOf(installId);
     const quantity = 1 + Math.floor(Math.random() * MOST_UNITS);
-    // What a notification is to book without the client has to name its buyer.
+    // A purchase that only a notification reports has to name its buyer.
     const isBound = life === 'unseen' || Math.random() < 0.5;
     const sold = await this.#until('/sandbox/issue', {
       ...{ kind: 'purchase', productId: SKU, quantity, notify: true },
       state: life === 'pending' ? 'pending' : 'purchased',
       ...(isBound ? { obfuscatedAccountId: accountId } : {}),
     });
-    // What an answer that never came has sold is in the store's books.
+    // Without an answer the purchase may still be in the store's books.
     if (sold === undefined) return;
     const bought: Bought = { token: sold.purchaseToken, installId, accountId, isShown: false, isStuck: false, refundedAt: [] };
     this.bought.push(bought);
@@ -111,13 +111,13 @@ export class PurchaseLoad {
     }
     if (life === 'reversed') {
       bought.isStuck ||= !(await this.change(bought, { refundedQuantity: 0, notify: true }));
-      // Its notification may get lost, and no list of a store tells of it. The user who asks where the coins are opens the app.
+      // The notification may get lost, and no list of the store has reversed refunds. A user who misses the coins opens the app.
       await this.#show(bought);
     }
     this.#history.note({ life, bought });
   }
 
-  /** The client says more than it knows. Only the token counts. */
+  /** The client makes false claims. Only the token counts. */
   async #show(bought: Bought): Promise<void> {
     const lies = { state: 'purchased', productId: 'coins-100', quantity: 1000, refundedQuantity: 0, coins: 1_000_000 };
     const body = { installId: bought.installId, store: 'google', purchaseToken: bought.token, ...lies };
@@ -141,7 +141,7 @@ export class PurchaseLoad {
     return (await this.#answered(path, body))?.body;
   }
 
-  /** Sends a request until it is answered with 200, or as it should be refused. */
+  /** Sends a request until it is answered with 200 or with the expected refusal. */
   async #answered(path: string, body: object, isRefusal: (answer: Answer) => boolean = () => false): Promise<Answer | undefined> {
     const giveUpAt = now() + GIVE_UP_MS;
     let refusal = '';

@@ -16,15 +16,15 @@ import { compare, entriesOf, inParallel, keptCoins, readBooks, type Sold } from 
 import { PurchaseLoad, SKU, UNIT_COINS, type Bought } from './purchase-load.ts';
 
 /**
- * Purchases of many accounts at the sandbox in chaos, while processes and Redis die. At the end the ledgers are compared with the books of
- * the store. The sandbox lives in the service and dies with it, with the notifications that it was about to send: they are lost. Its books
- * are in Redis, and with REDIS_WAIT_REPLICAS on a replica before it answers, as those of a store are.
+ * Purchases of many accounts at the sandbox with faults, while processes and Redis are killed. At the end the ledgers are compared with the
+ * books of the store. The sandbox runs in the service, so its pending notifications are lost with it. Its books are in Redis. With
+ * REDIS_WAIT_REPLICAS they are on a replica before the sandbox answers, because a real store does not lose its books either.
  */
 export interface PurchaseScenario {
   readonly name: string;
   readonly about: string;
   readonly isOnCluster: boolean;
-  /** At a rate of 1,500. An account buys ten times. */
+  /** The number at a rate of 1,500. An account buys ten times. */
   readonly purchases: number;
 }
 
@@ -53,13 +53,13 @@ const BETWEEN_KILLS_MS = 3000;
 const SOLD_BETWEEN_KILLS = 500;
 
 /**
- * A process that dies may leave a look at a purchase under its lease, 30 s, after it was taken over, 30 s. The rest is a poll, and the
- * store's failures.
+ * A killed process may leave a check of a purchase under its lease of 30 s, and the process that takes it over may be killed too: another
+ * 30 s. The rest is for a poll and the store's failures.
  */
 const AGREED_WITHIN_MS = 90_000;
 
 const NOTICED_WITHIN_MS = 5000;
-/** Purchases that are refunded once everything is quiet. */
+/** Purchases that are refunded after the kills. */
 const MOST_TIMED = 200;
 const TIMED_AT_ONCE = 4;
 
@@ -102,7 +102,7 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
 }
 
 /**
- * Shows what was never shown, and waits until ledgers and books agree. Random refunds go on meanwhile, with each look at the store.
+ * Sends purchases that were never sent, and waits until ledgers and books agree. Meanwhile each call of the store may cause random refunds.
  * @returns the purchases of each account
  */
 async function agreed(load: PurchaseLoad, running: Dying, { history, figures }: Stand): Promise<Map<string, Sold[]>> {
@@ -149,7 +149,7 @@ async function agreed(load: PurchaseLoad, running: Dying, { history, figures }: 
   }
 }
 
-/** Waits until these accounts agree with the books, or for so long. To read all books takes a minute. */
+/** Waits until these accounts agree with the books, or until the time is up. Reading all books takes a minute. */
 async function untilAgreed(accounts: readonly string[], known: ReadonlyMap<string, Bought>, running: Dying): Promise<void> {
   const those = new Set(accounts);
   const some = new Map([...known].filter(([, { accountId }]) => those.has(accountId)));
@@ -170,13 +170,13 @@ function ownedOf(known: ReadonlyMap<string, Bought>, books: ReadonlyMap<string, 
   return owned;
 }
 
-/** How long the refunds took that were made while everything died, in milliseconds. */
+/** The durations of refunds during the kills, in milliseconds. */
 async function booked({ bought }: PurchaseLoad, running: Dying): Promise<number[]> {
   const times: number[] = [];
   const refunded = bought.filter(({ refundedAt }) => refundedAt.length > 0);
   await inParallel(refunded, async ({ token, accountId, refundedAt: [at] }) => {
     const own = (await entriesOf(accountId, running)).get(purchaseIdOf('google', token)) ?? [];
-    // A random refund before it may have taken all.
+    // An earlier random refund may have taken everything.
     const entry = own.find(({ letter, at: bookedAt }) => letter === entryLetters.refund && bookedAt >= Math.floor(at!));
     if (entry !== undefined) times.push(entry.at - at!);
   });
@@ -189,7 +189,7 @@ function reportChaos(load: PurchaseLoad, times: readonly number[], figures: Stan
   figures.report('  median, p99 and longest, s', [at(0.5), at(0.99), at(1)].map((ms) => (ms / 1000).toFixed(1)).join('; '));
 }
 
-/** Refunds a unit of each purchase, with a notification and without, at a store that does as it should. */
+/** Refunds a unit of each purchase, with and without a notification, at a store without faults. */
 async function timeRefunds(sold: readonly Sold[], load: PurchaseLoad, running: Dying, figures: Stand['figures']): Promise<void> {
   const owners = new Map(load.bought.map(({ token, accountId }) => [token, accountId]));
   const some = sold.filter(({ token, issued }) => keptCoins(issued) > 0 && owners.has(token)).slice(0, MOST_TIMED);

@@ -3,14 +3,14 @@ import type { ClusterOptions, TestNode } from '../cluster-nodes.ts';
 import type { ProxiedCluster } from '../cluster-proxy.ts';
 import { now } from './history.ts';
 
-/** What a fault may do. */
+/** The means of a fault. */
 export interface Stage {
   /** The cluster, and the primary that the fault hits. */
   readonly cluster: ProxiedCluster;
   readonly target: TestNode;
-  /** The slots of the target in which the accounts of the load lie. */
+  /** The slots of the target with accounts of the load. */
   readonly slots: readonly number[];
-  /** The time, as `now` has it, at which the load ends. */
+  /** The time at which the load ends, on the clock of `now`. */
   readonly endAt: number;
   /** Writes an event into the history. The first one is the time of the fault. */
   event(event: string): void;
@@ -22,25 +22,25 @@ export interface Scenario {
   readonly cluster: ClusterOptions;
   /** Settings of coinop. */
   readonly settings?: Record<string, string>;
-  /** Milliseconds by which what a primary sends reaches its replicas late, and is destroyed with it. */
+  /** The delay of replication in milliseconds. Delayed data is lost with its primary. */
   readonly lagMs?: number;
   /** Number of accounts that get the credits. Default: 600. */
   readonly accounts?: number;
   /** The accounts have a standing on record (`Load.giveRecords`). */
   readonly haveRecords?: boolean;
-  /** The fault hits the primary that got most of the credits, and not each primary in turn. */
+  /** The fault hits the primary with the most credits, instead of each primary in turn. */
   readonly hitsBusiest?: boolean;
-  /** The service runs without the guard of moving slots (`unguarded.ts`), and the checks have to find what that breaks. */
+  /** The service runs without the guard of moving slots (`unguarded.ts`), and the checks have to find the damage. */
   readonly isUnguarded?: boolean;
-  /** How long credits are sent. The fault begins after a quarter of it. */
+  /** The duration of the load. The fault begins after a quarter of it. */
   readonly seconds: number;
   fault(stage: Stage): Promise<void>;
   readonly bounds: Bounds;
 }
 
-/** What is neither doubled, nor forgotten, nor has a wrong sum is not bounded here: there must be none of it. */
+/** Doubled credits, forgotten credits and wrong sums have no bounds here: none are allowed. */
 export interface Bounds {
-  /** Acknowledged credits that may be lost: at most so many. `some`: replication is asynchronous, and the scenario shows it. */
+  /** The most acknowledged credits that may be lost. `some`: asynchronous replication has to lose some in this scenario. */
   readonly lost: number | 'some' | 'any';
   /** The longest time without an acknowledged credit of the accounts that the fault hits. */
   readonly downSeconds?: number;
@@ -48,12 +48,12 @@ export interface Bounds {
   readonly longestMs?: number;
 }
 
-/** The one Redis of the service, which has no cluster around it. */
+/** A scenario on a single Redis. */
 export interface SingleScenario extends Omit<Scenario, 'cluster' | 'fault' | 'lagMs' | 'hitsBusiest'> {
   fault(stage: { readonly pid: number; event(event: string): void }): Promise<void>;
 }
 
-/** At 1,500 credits a second an account has a thousand entries in the end, in an index of 30 keys, of which one is split each 0.6 s. */
+/** At 1,500 credits a second each account ends with a thousand entries, in an index of 30 keys. A key is split every 0.6 s. */
 const MANY_KEYS_ACCOUNTS = 30;
 
 const kill: Scenario['fault'] = async ({ cluster, target, event }) => {

@@ -14,16 +14,16 @@ import { reportAudit, type Stand } from './coins.ts';
 import { openCluster, openSingle, type Dying } from './dying.ts';
 
 /**
- * A day's season that ends under load. Players submit over 64 connections before and after its end, while processes and Redis die; then
- * every acknowledged score has to be in one season, and every prize in one ledger entry, by the final board.
+ * A day's season that ends under load. Players submit over 64 connections before and after its end, while processes and Redis are killed.
+ * Then every acknowledged score has to be in exactly one season, and every prize of the final board in exactly one ledger entry.
  */
 export interface SeasonScenario {
   readonly name: string;
   readonly about: string;
   readonly isOnCluster: boolean;
-  /** Milliseconds around the end of the season within which processes and Redis are killed. 0: none. */
+  /** Processes and Redis are killed within this many milliseconds around the end of the season. 0: no kills. */
   readonly killsMs: number;
-  /** Players at a rate of 1,500. */
+  /** The number of players at a rate of 1,500. */
   readonly players: number;
 }
 
@@ -54,7 +54,7 @@ export const seasonScenarios: readonly SeasonScenario[] = [
 const GAME = 'cups';
 const DAY_MS = 86_400_000;
 const CONNECTIONS = 64;
-/** Submissions that the machine is given a second, to choose when the season ends. */
+/** The expected submissions a second. They determine when the season has to end. */
 const PLAYERS_A_SECOND = 1500;
 /** The service is copied and started within this time. */
 const STARTING_MS = 15_000;
@@ -64,7 +64,7 @@ const BETWEEN_KILLS_MS = 700;
 const CREDITS_A_SECOND = 50;
 const LAST_RETRY_MS = 30_000;
 
-/** Up to which rank, and the coins of each. The last one is for everybody of a small run. */
+/** The last rank and the coins of each prize. In a small run the last prize is for everybody. */
 const PRIZES = [
   { upTo: 1, coins: 500 },
   { upTo: 100, coins: 50 },
@@ -76,7 +76,7 @@ interface Submission {
   readonly score: number;
   /** Undefined: no answer acknowledged it. */
   season?: string;
-  /** An earlier try may have been done: then the score may be in the season of that try too. */
+  /** An earlier try may have been applied. Then the score may be in the season of that try. */
   isRepeated?: boolean;
 }
 
@@ -133,7 +133,7 @@ export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promi
   reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
 }
 
-/** Submits scores over 64 connections: one of each player first, then of players at random. No two scores are equal. */
+/** Submits scores over 64 connections: first one score of each player, then scores of random players. No two scores are equal. */
 class SeasonLoad {
   readonly submissions: Submission[] = [];
   readonly #client: Client;
@@ -153,7 +153,7 @@ class SeasonLoad {
     while (this.#goesOn()) {
       const number = this.submissions.length;
       const player = number < this.#players ? number : Math.floor(Math.random() * this.#players);
-      // A random part, and a part that no other score has.
+      // A random part, and a unique part.
       const score = Math.floor(Math.random() * 1_000_000) * 1_000_000 + number;
       const submission: Submission = { installId: `${this.#prefix}-${player}`, score };
       this.submissions.push(submission);
@@ -169,7 +169,7 @@ class SeasonLoad {
   }
 }
 
-/** Credits beside the load, and how long each took. */
+/** Credits beside the load, with their latencies. */
 class CreditTimes {
   readonly #client: Client;
   readonly #clock: () => number;
@@ -200,7 +200,7 @@ class CreditTimes {
       const times = this.#times.filter(({ at }) => isIn(at)).map(({ ms }) => ms);
       return times.toSorted((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? Number.NaN;
     };
-    // Submissions go on for AFTER_MS on both sides, so the prizes are all that differs.
+    // Submissions continue on both sides for AFTER_MS, so only the prizes differ.
     const [before, during] = [
       p99((at) => at > from - AFTER_MS && at < from),
       p99((at) => at >= from && at < Math.min(to, from + AFTER_MS)),
@@ -210,7 +210,7 @@ class CreditTimes {
   }
 }
 
-/** The final boards and the ledgers against what was acknowledged. */
+/** Compares the final boards and the ledgers with the acknowledged scores. */
 async function compare(season: string, submissions: readonly Submission[], running: Dying, figures: Stand['figures']): Promise<void> {
   const secret = (await running.command('GET', boardKeys.secret(GAME))) as string;
   const seasons = ((await running.command('ZRANGE', seasonKeys.seasons(GAME), 0, -1)) as string[]).toSorted();
@@ -260,7 +260,7 @@ async function boardOf(key: string, running: Dying): Promise<Map<string, number>
   }
 }
 
-/** What a score wins, by counting the better ones. No two scores are equal. */
+/** The prize of a score, by the number of better scores. No two scores are equal. */
 function prizesOf(scores: readonly number[]): (score: number | undefined) => number {
   const ranks = new Map(scores.toSorted((one, other) => other - one).map((score, index) => [score, index + 1]));
   return (score) => {

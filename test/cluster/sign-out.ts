@@ -16,13 +16,13 @@ import { Processes } from './processes.ts';
 const ROUNDS = 200;
 const CALLERS = 8;
 
-/** How long a session calls before it is signed out, at most. */
+/** The longest time for which a session makes calls before it is signed out. */
 const CALLING_MS = 60;
 
 /** Calls of each kind that begin after the sign-out was answered. */
 const LATER_CALLS = 5;
 
-/** A player whose room, board and pairing lie on other primaries than its account. */
+/** A player whose room, board and pairing are on other primaries than its account. */
 interface Caller {
   readonly installId: string;
   readonly account: TestNode;
@@ -37,7 +37,7 @@ interface Counts {
   odd: number;
 }
 
-/** Sessions that call without pause are signed out, every second one everywhere. Each call looks at the caller first, and then acts. */
+/** Sessions that make calls without pause are signed out, every second one `everywhere`. Each call first checks the caller, then acts. */
 export async function proveSignOut({ folder, history, figures, closing }: Stand): Promise<void> {
   const cluster = await startProxiedCluster();
   closing.push(() => cluster[Symbol.asyncDispose]());

@@ -21,7 +21,7 @@ const RESHARD_AFTER_MS = 3000;
 const RESHARDING_MS = 7000;
 const KILL_AFTER_MS = 12_000;
 
-/** What the primary sends its replica this much later dies with it, so that some rooms go back. */
+/** The delay of replication. Delayed changes are lost with the primary, so some rooms go back. */
 const LAG_MS = 20;
 
 /** A hub compares what it sent with Redis every 3 s. */
@@ -32,7 +32,7 @@ const WENT_BACK = 4009;
 
 const SEQ = /^\{"type":"room","seq":(\d+)/;
 
-/** One watcher of a room, which opens its channel again when it was closed. */
+/** A watcher of a room. It opens its channel again after a close. */
 class RoomWatcher {
   readonly closeCodes: number[] = [];
   /** Messages of one connection whose `seq` did not rise. */
@@ -83,7 +83,7 @@ class RoomWatcher {
   async #reopen(): Promise<void> {
     while (!this.#isClosed) {
       await pause(200);
-      // The upgrade is refused while the room's primary is away.
+      // The upgrade is refused while the room's primary is down.
       if (
         await this.open().then(
           () => true,
@@ -101,7 +101,7 @@ interface WatchedRoom {
   readonly watchers: readonly RoomWatcher[];
 }
 
-/** Rooms change under watchers of two processes, while their slots move and a primary dies. */
+/** Rooms with watchers on two processes change, while their slots move and a primary is killed. */
 export async function proveSubscriptions({ folder, run, rate, history, figures, closing }: Stand): Promise<void> {
   const cluster = await startProxiedCluster({ replicas: 1 });
   closing.push(() => cluster[Symbol.asyncDispose]());
@@ -193,7 +193,7 @@ async function change(
   return { done, refused };
 }
 
-/** Moves the slots of the target's rooms to another primary and back. @returns how many moves there were */
+/** Moves the slots of the target's rooms to another primary and back. @returns the number of moves */
 async function reshard(
   cluster: ProxiedCluster,
   targetIndex: number,
@@ -221,7 +221,7 @@ async function reshard(
   return moves;
 }
 
-/** Sets a state that no other change has. @returns its `seq` and its text */
+/** Sets a unique state. @returns its `seq` and its text */
 async function setLast(client: Client, { code, installId }: WatchedRoom): Promise<{ seq: number; state: string }> {
   const state = `last of ${code}`;
   for (let attempt = 1; ; attempt++) {
@@ -235,6 +235,6 @@ async function setLast(client: Client, { code, installId }: WatchedRoom): Promis
 function isAt({ last }: RoomWatcher, { seq, state }: { seq: number; state: string }): boolean {
   if (last === '') return false;
   const message = JSON.parse(last) as { seq: number; room: { state: unknown } };
-  // A connection of a player may have ended since: the room's seq can be higher.
+  // The end of a player's connection may have changed the room since, so its seq can be higher.
   return message.seq >= seq && message.room.state === state;
 }

@@ -6,8 +6,8 @@ const root = new URL('../../', import.meta.url).pathname;
 const GUARD = /^const IS_HERE = `local function is_here\(key\)$[\s\S]*?^end`;$/m;
 
 /**
- * Copies the service without its guard of moving slots: every slot counts as served here. The proof of the guard is that the
- * checks find what this copy breaks.
+ * Copies the service without its guard of moving slots: every slot counts as served by the node. The guard is proved if the checks find
+ * the damage of this copy.
  * @returns the copy's main.ts
  */
 export function copyUnguarded(folder: string): string {
@@ -20,14 +20,14 @@ export function copyUnguarded(folder: string): string {
   return main;
 }
 
-/** A place in the service, and what stands there in a copy. */
+/** A text in a file of the service, and its replacement in a copy. */
 export interface Change {
   readonly file: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** Copies the service, for a proof that changes a part of it. @returns the copy's main.ts */
+/** Copies the service with changes, for a proof. @returns the copy's main.ts */
 export function copyService(folder: string, changes: readonly Change[] = []): string {
   mkdirSync(folder, { recursive: true });
   cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });

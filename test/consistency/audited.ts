@@ -17,13 +17,13 @@ import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import type { NodeAddress } from '../../src/redis/shard.ts';
 
 export interface AuditedOptions {
-  /** The part of the time in which Redis may work for the audit. */
+  /** The share of its time that Redis may spend on the audit. */
   share?: number;
   /** Runs before each read of the audit. */
   before?: () => Promise<unknown>;
-  /** Also checks the marks of a Cluster's 16,384 slots, which takes most of the time of an audit of a test's data. */
+  /** Also checks the marks of a Cluster's 16,384 slots, which takes most of the time of an audit of a small test. */
   marks?: boolean;
-  /** Holdings in place of those that `holdings.ts` lists. */
+  /** Replaces the holdings of `holdings.ts`. */
   holdings?: readonly Holding[];
 }
 

@@ -6,14 +6,14 @@ const command = new URL('../../src/commands/audit.ts', import.meta.url).pathname
 export interface Ended {
   readonly code: number | null;
   readonly out: string;
-  /** Standard error without the lines of progress, which a busy machine may need. */
+  /** Standard error without the lines of progress, which appear on a busy machine. */
   readonly error: string;
   readonly progress: string[];
 }
 
 /**
- * Runs the command of `npm run audit` with no other settings than these.
- * @param interrupt is called once, when the first line of progress has come
+ * Runs the command of `npm run audit` with only these settings.
+ * @param interrupt called once, after the first line of progress
  */
 export function runAuditCommand(
   flags: string[],

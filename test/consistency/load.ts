@@ -2,10 +2,10 @@ import type { TestService } from '../harness.ts';
 import { freshId } from '../harness.ts';
 import { issue } from '../store.ts';
 
-/** How far the clock of the service with retention jumps ahead, so that entries of the load grow old during the load. */
+/** The jump of the clock of the service with retention. It makes entries of the load old during the load. */
 const JUMP_MS = 6 * 3_600_000;
 
-/** Load that changes all that an audit compares: entries, buckets, retention, moves of guests, boards, purchases. */
+/** Load that changes all data that an audit compares: entries, buckets, retention, moves of guests, boards, purchases. */
 export interface MixedLoad {
   /** Calls answered with 200, by name. */
   readonly done: Record<string, number>;
@@ -13,8 +13,8 @@ export interface MixedLoad {
 }
 
 /**
- * Sends random operations until it is stopped. Half of the coin operations go to one ledger, which so grows and shrinks fast.
- * @param services on one Redis; the clocks of all jump ahead together
+ * Sends random operations until it is stopped. Half of the coin operations go to one ledger, so that it grows and shrinks fast.
+ * @param services on one Redis. Their clocks jump ahead together
  */
 export function mixedLoad(services: readonly TestService[], clients = 8): MixedLoad {
   const done: Record<string, number> = { coins: 0, moves: 0, scores: 0, purchases: 0 };
@@ -22,7 +22,7 @@ export function mixedLoad(services: readonly TestService[], clients = 8): MixedL
   const subjects = Array.from({ length: 3 }, () => freshId('subject'));
   let isRunning = true;
   let operations = 0;
-  /** Buys a subscription, and then one that replaces it, or lets another guest take it over and takes it back. */
+  /** Buys a subscription. Then it buys a replacement, or lets another guest take over the subscription and takes it back. */
   const buy = async (service: TestService, installId: string): Promise<void> => {
     const purchase = async (buyer: string, purchaseToken: string): Promise<void> => {
       const { status } = await service.post('/v1/subscription/purchase', { installId: buyer, purchaseToken });
@@ -56,7 +56,7 @@ export function mixedLoad(services: readonly TestService[], clients = 8): MixedL
       const installId = freshId();
       for (let index = 0; index < 12 && isRunning; index++) await one(service, installId);
       await buy(service, installId);
-      // The token is that of a test's sandbox, so one service issues it.
+      // The sandbox of the same service issues the token.
       const { token } = await issue(service, { kind: 'id_token', subject: subjects[number % subjects.length]! });
       const { body } = await service.post('/v1/account/store-provision', { token, installId });
       if (body.moved === true) done['moves']!++;

@@ -13,8 +13,8 @@ import { fillAccounts } from './fill.ts';
 
 /**
  * Proves the audit at full size: `npm run prove:audit`. It fills a private Redis with a million accounts, audits it, and then
- * compares the service's latencies with and without an audit beside it. Prints its figures, and exits with 1 where a bound is
- * not held. `--accounts 100000` makes it shorter; `--data FOLDER` keeps the data for the next run.
+ * compares the service's latencies with and without a concurrent audit. Prints its figures, and exits with 1 if a bound is not held.
+ * `--accounts 100000` makes it shorter; `--data FOLDER` keeps the data for the next run.
  */
 
 const BOUND_SECONDS = 120;
@@ -93,7 +93,7 @@ async function proveSpeed(): Promise<void> {
   const { seconds, checked, drift } = JSON.parse(out) as { seconds: number; checked: Record<string, number>; drift: number };
   report('exit code of the audit', String(code), '= 0', code === 0);
   report('findings', String(drift), '= 0', drift === 0);
-  // Kept data has the accounts of an earlier run's load as well.
+  // Kept data also has the accounts of an earlier run's load.
   report('accounts', String(checked['accounts']), `>= ${accounts}`, checked['accounts']! >= accounts);
   report('entries', String(checked['entries']));
   report('seconds, without the start of Redis', seconds.toFixed(1), `<= ${BOUND_SECONDS}`, seconds <= BOUND_SECONDS);
@@ -129,7 +129,7 @@ function credit(url: string, number: number): Promise<number> {
 
 let sent = 0;
 
-/** Sends credits at a fixed rate, whatever the answers. @returns the latencies in milliseconds */
+/** Sends credits at a fixed rate, without waiting for answers. @returns the latencies in milliseconds */
 async function latencies(url: string): Promise<number[]> {
   const asked: Promise<number>[] = [];
   const startedAt = performance.now();
@@ -154,7 +154,7 @@ async function proveLatency(): Promise<void> {
   let running: Running | undefined;
   for (let warmUp = 0; warmUp < 8; warmUp++) await latencies(service.url);
   for (let round = 0; round < ROUNDS; round++) {
-    // Taking turns at being the first after the audit has slept.
+    // The two kinds take turns at being the first window after the audit's sleep.
     for (const windows of round % 2 === 0 ? [without, control] : [control, without]) windows.push(...(await latencies(service.url)));
     if (running === undefined || running.child.exitCode !== null) {
       running = audit(...(values.share === undefined ? [] : ['--share', values.share]));

@@ -1,8 +1,8 @@
 /**
  * Names that render as nothing: Hangul fillers, the Braille blank, joiners, marks and other characters without a glyph.
  *
- * `\p{White_Space}` and `\p{Default_Ignorable_Code_Point}` of Unicode's DerivedCoreProperties.txt hold most of them. The
- * code charts name the others as blank.
+ * Most of them have `\p{White_Space}` or `\p{Default_Ignorable_Code_Point}` of Unicode's DerivedCoreProperties.txt. The code
+ * charts call the others blank.
  */
 export const blankNames: string[] = [
   '\u115f',

@@ -10,7 +10,7 @@ export interface TestParts extends Disposable {
   readonly parts: OperatorParts;
 }
 
-/** What operations work with, as the tool has it, on the Redis of a service. */
+/** The parts of the operator's tool that operations use, on the Redis of a service. */
 export function openParts({ service, now }: TestService, scripts = new CallerScripts(service.connections.scripts, { now })): TestParts {
   const { parts, closeParts } = openOperatorParts(readConfig({}), service.connections, scripts, pino({ level: 'silent' }));
   return { parts, [Symbol.dispose]: closeParts };
@@ -35,7 +35,7 @@ export async function startOperated(): Promise<Operated> {
   };
 }
 
-/** The entry of the operators' log that the reply of a change has. */
+/** The entry of the operators' log in the reply of a change. */
 export const logged: unknown = expect.objectContaining({
   number: expect.any(Number) as number,
   outcome: expect.objectContaining({ word: 'done' }) as object,

@@ -13,9 +13,9 @@ import { eventually } from '../realtime/watcher.ts';
 import { statusWith } from '../server-keys.ts';
 
 /**
- * Proves that coins for many accounts hold nobody else up: `npm run prove:grants`. Twenty addresses ask for `/health` and credit coins, in
- * short phases by turns without a bulk grant and beside one. Each pair of phases gives a ratio of p99s, and the median of the ratios is
- * judged: what else the machine does changes more slowly than the phases. `--pairs 40` makes it surer, `--seconds` a phase longer.
+ * Proves that a bulk grant does not slow down other clients: `npm run prove:grants`. Twenty addresses ask for `/health` and credit coins, in
+ * short phases that alternate between no bulk grant and one. Each pair of phases gives a ratio of p99s, and the median of the ratios is
+ * judged: other load of the machine changes more slowly than the phases. `--pairs 40` makes it surer, `--seconds` a phase longer.
  */
 const { values } = parseArgs({ options: { pairs: { type: 'string', default: '20' }, seconds: { type: 'string', default: '4' } } });
 const [pairs, milliseconds] = [Number(values.pairs), Number(values.seconds) * 1000];
@@ -23,7 +23,7 @@ const [pairs, milliseconds] = [Number(values.pairs), Number(values.seconds) * 10
 const MOST_RATIO = 1.5;
 const LEAST_GRANTS_PER_SECOND = 500;
 
-/** As many as one call takes. */
+/** The most accounts of one call. */
 const ACCOUNTS = 1000;
 const WARM_UP_MS = 3000;
 
@@ -31,7 +31,7 @@ const WARM_UP_MS = 3000;
 interface Phase {
   readonly health: number;
   readonly credit: number;
-  /** The median of credits, which tells what the grants themselves cost where the machine is not quiet. */
+  /** The median of credits. It shows the cost of the grants even on a busy machine. */
   readonly usualCredit: number;
 }
 
@@ -52,7 +52,7 @@ try {
       async () => quiet.push(await measured()),
       async () => busy.push(await beside(token, accounts, milliseconds)),
     ];
-    // Every other pair begins with the bulk: a machine that slows down with time counts for neither.
+    // Every other pair begins with the bulk grant, so that a machine that slows down with time favours neither.
     for (const phase of pair % 2 === 0 ? [without, within] : [within, without]) await phase();
   }
   judge(quiet, busy);
@@ -62,14 +62,14 @@ try {
 }
 if (!figures.areHeld) process.exitCode = 1;
 
-/** What the others meet for a while. */
+/** The latencies of the other clients during one phase. */
 async function measured(forMs = milliseconds): Promise<Phase> {
   const { health, credit, refused } = await bystanders(service.port, forMs);
   if (refused.length > 0) throw new Error(`others were refused: ${refused.slice(0, 3).join('; ')}`);
   return { health: p99(health), credit: p99(credit), usualCredit: median(credit) };
 }
 
-/** What the others meet beside a bulk grant. Each call has a key of its own, so that it grants coins to every account. */
+/** The latencies of the other clients beside a bulk grant. Each call has a new key, so it grants coins to every account. */
 async function beside(token: string, accounts: readonly string[], forMs: number): Promise<Phase> {
   let isOver = false;
   const bulk = (async (): Promise<void> => {
@@ -99,7 +99,7 @@ function judge(quiet: readonly Phase[], busy: readonly Phase[]): void {
     const of = (phases: readonly Phase[]): string => `${two(median(phases.map((phase) => phase[kind])))} ms`;
     figures.report(`${kind}: p99 without, the median of ${pairs} phases`, of(quiet));
     figures.report(`${kind}: p99 beside a bulk grant`, of(busy));
-    // What the machine itself makes of two quiet phases.
+    // The ratio of two quiet phases shows the noise of the machine.
     const noise = quiet
       .slice(1)
       .map((phase, index) => Math.max(phase[kind], quiet[index]![kind]) / Math.min(phase[kind], quiet[index]![kind]));

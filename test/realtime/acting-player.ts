@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LightSocket } from './light-socket.ts';
 import type { Message } from './watcher.ts';
 
-/** What an act writes, and by which its traces are known. */
+/** The data that an act writes. It identifies the act. */
 export type Act =
   | { readonly action: 'data'; readonly n: number; readonly data: { readonly n: number; readonly text: string } }
   | {
@@ -13,29 +13,29 @@ export type Act =
     }
   | { readonly action: 'private'; readonly n: number; readonly seats: Record<string, { readonly secret: string }> };
 
-/** Errors after which nobody knows whether the act was done. */
+/** Errors after which the outcome of the act is unknown. */
 const UNKNOWN = new Set(['store_unavailable', 'internal']);
 
-/** As many acts may wait for their answers: a client that goes on regardless would be refused. */
+/** The most acts that may wait for their answers. The service would refuse more. */
 const MOST_PENDING = 50;
 
 const RECONNECT_MS = 100;
 const NO_WELCOME_MS = 5000;
 
-/** Begins what only one player may get: `secret-<code>-<player id>-`. Private data, and messages `to` one player. */
+/** The prefix of texts for one player only, private data and messages `to` the player: `secret-<code>-<player id>-`. */
 const SECRET = /(?:secret|only)-([A-Z]+-p\d+)-/g;
 
 /**
- * A player of the room's channel as docs/client.md says: after a reconnection it sends again what has no `acted`, in order, before
- * anything new. It looks at every byte that it gets.
+ * A player of the room's channel, as docs/client.md describes: after a reconnection it sends the acts without `acted` again, in order,
+ * before new acts. It examines every byte that it gets.
  */
 export class ActingPlayer {
   readonly code: string;
   readonly installId: string;
   readonly id: string;
-  /** What came and must not have: a sentence for each. */
+  /** Forbidden contents that arrived, one sentence each. */
   readonly faults: string[] = [];
-  /** The last act of each kind that was `acted`, and those after it whose outcome is not known. */
+  /** The last `acted` act of each kind, and later acts with an unknown outcome. */
   readonly last = { data: new Outcome(), message: new Outcome(), private: new Outcome() };
   /** `n` of the last private part of this player. */
   secretAt = 0;
@@ -54,15 +54,15 @@ export class ActingPlayer {
   #socket: LightSocket | undefined;
   #isWelcome = false;
   #isOver = false;
-  /** Of this connection: the last `seq`, and the number that the next message must have. */
+  /** Of this connection: the last `seq`, and the expected number of the next message. */
   #seq = 0;
   #nextMessage: number | undefined;
   #welcomed: (() => void) | undefined;
   readonly #hearsAll: boolean;
 
   /**
-   * @param portOf the process to connect to, each time
-   * @param hearsAll every message of the room is for all: then each number comes, or is named in a `missed`
+   * @param portOf called for each connection
+   * @param hearsAll every message of the room is for all players, so each number arrives or is in a `missed`
    */
   constructor(code: string, installId: string, place: number, { portOf, hearsAll }: { portOf: () => number; hearsAll: boolean }) {
     [this.code, this.installId, this.id] = [code, installId, `p${place + 1}`];
@@ -81,7 +81,7 @@ export class ActingPlayer {
     return this.#pending.size;
   }
 
-  /** Where the player stands, for a proof that fails. */
+  /** The state of the player, for the report of a failed proof. */
   get standing(): string {
     const orders = [...this.#pending.keys()];
     return `${this.id} ${this.#isWelcome ? 'welcomed' : 'not welcomed'}, waits for orders ${orders[0]} to ${orders.at(-1)}, last error: ${this.#lastError}`;
@@ -122,7 +122,7 @@ export class ActingPlayer {
         const events = { text: (text: Buffer) => this.#take(text), closed: () => ended.resolve() };
         this.#socket = await LightSocket.open(this.#portOf(), `/v1/rooms/${this.code}/live`, events);
       } catch {
-        // The process is gone, or Redis is away.
+        // The process has ended, or Redis is down.
         continue;
       }
       this.#socket.send({ type: 'hello', installId: this.installId, tab: 'prove' });
@@ -139,7 +139,7 @@ export class ActingPlayer {
 
   #take(text: Buffer): void {
     this.bytes += text.length;
-    // 'secret-' and 'only-' are rare in states, so this look costs little.
+    // 'secret-' and 'only-' are rare in states, so this check is cheap.
     if (text.includes('secret-') || text.includes('only-'))
       for (const [, whose] of text.toString().matchAll(SECRET))
         if (whose !== `${this.code}-${this.id}`) this.faults.push(`${this.code} ${this.id} got what is for ${whose}`);
@@ -151,7 +151,7 @@ export class ActingPlayer {
     else if (message.type === 'missed') this.#hear(message.from, message.to, 'missed');
     else if (message.type === 'you') this.#takePrivate(message.private, message.playerId);
     else if (message.type === 'welcome') this.#welcome(message);
-    // A hello during a failover is refused: the client says hello on a new connection.
+    // A hello during a failover is refused: the client sends it again on a new connection.
     else if (message.type === 'error') {
       this.#lastError = text.toString();
       this.#socket!.destroy();
@@ -204,12 +204,12 @@ export class ActingPlayer {
 
 const ROOM = 'r'.charCodeAt(0);
 
-/** What became of the acts of one kind. */
+/** The outcomes of the acts of one kind. */
 export class Outcome {
   acted = 0;
-  /** Those whose outcome nobody knows. */
+  /** Acts with an unknown outcome. */
   unknowns = 0;
-  /** `n` of the last act that was acted. */
+  /** `n` of the last `acted` act. */
   lastN = 0;
   readonly #unknown = new Set<number>();
 
@@ -223,7 +223,7 @@ export class Outcome {
     this.#unknown.add(n);
   }
 
-  /** Whether what stands may be that of the act `n`: the last one acted, or a later one whose outcome is not known. */
+  /** Whether the present value may be that of the act `n`: of the last `acted` one, or of a later one with an unknown outcome. */
   mayStand(n: number): boolean {
     return n === this.lastN || (n > this.lastN && this.#unknown.has(n));
   }

@@ -3,13 +3,13 @@ import { ActingPlayer, type Act } from './acting-player.ts';
 import { post } from './storm.ts';
 import { eventually, type Message } from './watcher.ts';
 
-/** Players of one room, who act at random in bursts. The first one is the host. */
+/** Players of one room, who act at random in bursts. The first player is the host. */
 export class ActingRoom {
   readonly code: string;
   readonly players: readonly ActingPlayer[];
   readonly #plan: Plan;
   readonly #counts: { data: number; message: number; private: number }[];
-  /** Private parts that acted acts have set. */
+  /** The number of private parts set by `acted` acts. */
   get secrets(): number {
     return this.players[0]!.last.private.acted * this.players.length;
   }
@@ -31,7 +31,7 @@ export class ActingRoom {
     this.#counts = players.map(() => ({ data: 0, message: 0, private: 0 }));
   }
 
-  /** Every player sends its bursts until `isOver` says so. */
+  /** Every player sends bursts until `isOver` is true. */
   async play(isOver: () => boolean): Promise<void> {
     await Promise.all(
       this.players.map(async (player, place) => {
@@ -64,7 +64,7 @@ export class ActingRoom {
     return { action: 'private', n, seats };
   }
 
-  /** Waits until every act has its answer and every player what stands. @returns what is wrong, a sentence for each */
+  /** Waits until every act has its answer and every player the present room. @returns the faults, one sentence each */
   async settled(read: (code: string) => Promise<Standing>, withinMs = SETTLED_WITHIN_MS): Promise<string[]> {
     const found = [...this.players.flatMap(({ faults }) => faults)];
     const wait = (what: string, isTrue: () => boolean): Promise<unknown> =>
@@ -94,7 +94,7 @@ export class ActingRoom {
   }
 }
 
-/** What a room holds in Redis. */
+/** The content of a room in Redis. */
 export interface Standing {
   readonly room: { readonly players: { readonly data: { readonly n: number } | null }[] };
   /** Number of messages so far. */
@@ -102,7 +102,7 @@ export interface Standing {
 }
 
 export interface Plan {
-  /** Acts of each player in a burst: changes of data, messages, and for the host changes of everybody's private part. */
+  /** Acts of each player in a burst: changes of data, messages, and by the host changes of everybody's private part. */
   readonly data: number;
   readonly messages: number;
   readonly secrets: number;
@@ -110,13 +110,13 @@ export interface Plan {
   readonly everyMs: number;
   /** Bytes of the text in the data. */
   readonly textBytes: number;
-  /** Bytes of the room's state, which every push brings. */
+  /** Bytes of the room's state, which is in every push. */
   readonly stateBytes?: number;
   /** Half of the messages are for one player. */
   readonly directed?: boolean;
 }
 
-/** A Cluster that has just started may take no writes for a moment. */
+/** A Cluster that has just started may refuse writes for a moment. */
 async function posted(url: string, path: string, body: object): Promise<Message> {
   for (let attempt = 1; ; attempt++) {
     try {

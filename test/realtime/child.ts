@@ -19,7 +19,7 @@ const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
 /** @param program the service's main.ts */
 export async function startChild(settings: Record<string, string>, program = main): Promise<Child> {
-  // Of several workers each one listens, later than the first one chose the port.
+  // With several workers, the first one chooses the port, and the others listen later.
   const ownPort = 'WORKERS' in settings && settings['WORKERS'] !== '1' ? await freePort() : '0';
   const child: ChildProcess = spawn(process.execPath, [program], {
     env: childEnvironment({ PORT: ownPort, RATE_LIMIT: 'off', LOG_LEVEL: 'warn', ...settings }),
@@ -49,7 +49,7 @@ export async function startChild(settings: Record<string, string>, program = mai
   };
 }
 
-/** A Redis that listens on TCP as well, so that several processes can share it. */
+/** A Redis that also listens on TCP, so that several processes can share it. */
 export async function startTcpRedis(folder: string): Promise<{ url: string; socketPath: string; stop(): Promise<void> }> {
   const probe = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => probe.once('listening', resolve));

@@ -8,7 +8,7 @@ export interface LightEvents {
   closed(code: number): void;
 }
 
-/** A WebSocket client that keeps nothing of what it gets, and that can stop reading. */
+/** A WebSocket client that stores no messages, and that can stop reading. */
 export class LightSocket {
   readonly #socket: Socket;
   readonly #events: LightEvents;
@@ -16,7 +16,7 @@ export class LightSocket {
   #isUpgraded = false;
   #closeCode = 1006;
 
-  /** Resolves once the upgrade is done. Rejects where it is refused. */
+  /** Resolves after the upgrade. Rejects if the upgrade is refused. */
   static open(port: number, path: string, events: LightEvents): Promise<LightSocket> {
     return new Promise((opened, failed) => {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true });

@@ -7,8 +7,8 @@ export interface OwnRedis extends AsyncDisposable {
 }
 
 /**
- * Services on a Redis that no other test file shares. Every service on a Redis checks the presence of all rooms by its own
- * clock, so a service whose clock another file moves would mark the players here as away.
+ * Services on a separate Redis for one test file. Every service on a Redis checks the presence of all rooms by its own clock, so a
+ * service whose clock another file moves would mark the players here as disconnected.
  */
 export async function ownRedis(): Promise<OwnRedis> {
   const redis = await startRedis();
@@ -18,7 +18,7 @@ export async function ownRedis(): Promise<OwnRedis> {
   };
 }
 
-/** Starts two services on one Redis for the tests of a file, as two processes would be. */
+/** Starts two services on one Redis for the tests of a file. They stand for two processes. */
 export function twoProcesses(started: (both: { redis: OwnRedis; here: TestService; there: TestService }) => void): void {
   const running: AsyncDisposable[] = [];
   beforeAll(async () => {

@@ -7,11 +7,11 @@ import { ActingRoom, sum, type Plan, type Standing } from './acting-rooms.ts';
 import type { Child } from './child.ts';
 import { read } from './storm.ts';
 
-/** Proofs of what players do over the channels: acts, messages and private data. `prove.ts` runs them. */
+/** Proofs of acts, messages and private data over the channels. `prove.ts` runs them. */
 
 export interface Stand {
   child(settings?: Record<string, string>): Promise<Child>;
-  /** Stops all that run. */
+  /** Stops everything that runs. */
   stopAll(): Promise<unknown>;
   forget(child: Child): void;
   readonly commands: Redis;
@@ -21,7 +21,7 @@ export interface Stand {
 
 const usual: Plan = { data: 6, messages: 3, secrets: 4, everyMs: 700, textBytes: 40 };
 
-/** Large pushes fill the buffers of a link that nobody reads: the kernel's take some megabytes. */
+/** Large pushes fill the buffers of a link that nobody reads: the kernel's buffers take some megabytes. */
 const heavy: Plan = { data: 5, messages: 2, secrets: 1, everyMs: 300, textBytes: 950, stateBytes: 8000 };
 const directed: Plan = { ...usual, directed: true };
 
@@ -36,7 +36,7 @@ interface Play {
   readonly during?: (rooms: readonly ActingRoom[]) => Promise<void>;
 }
 
-/** Plays in a room for each plan, and compares all that came with what stands. */
+/** Plays in a room for each plan, and compares the received messages with the data in Redis. */
 async function play({ name, stand: { report, exactly }, running, plans, isOver, redis, during }: Play): Promise<void> {
   const portOf = (): number => running[Math.floor(Math.random() * running.length)]!.port;
   const url = running[0]!.url;
@@ -123,7 +123,7 @@ export async function proveActsKilled(stand: Stand): Promise<void> {
   await stand.stopAll();
 }
 
-/** A primary dies. Every answer has waited until a replica had the write. The second replica then acknowledges what the first one takes. */
+/** A primary is killed. Each answer has waited until a replica had the write. When one replica takes over, the other acknowledges writes. */
 export async function proveActsFailover(stand: Stand): Promise<void> {
   const cluster = await startProxiedCluster({ replicas: 2 });
   const settings = { REDIS_URL: cluster.url, REDIS_WAIT_REPLICAS: '1' };
@@ -132,7 +132,7 @@ export async function proveActsFailover(stand: Stand): Promise<void> {
   const target = cluster.nodes.find(({ role }) => role === 'primary')!;
   const during = async (): Promise<void> => {
     await delay(4000);
-    // What the primary sends its replica this much later dies with it.
+    // Delays replication: data that is under way is lost with the primary.
     await cluster.lag(target, 20);
     await delay(1000);
     await cluster.kill(target);
@@ -148,7 +148,7 @@ export async function proveActsFailover(stand: Stand): Promise<void> {
   }
 }
 
-/** Sets so many private parts, over two processes whose links break now and then. */
+/** Sets this many private parts, over two processes whose links break now and then. */
 export async function provePrivate(stand: Stand, changes: number): Promise<void> {
   const running = await Promise.all([stand.child(), stand.child()]);
   const ear = await listening(stand.commands);

@@ -9,12 +9,12 @@ const GAME = 'killed';
 const ROOMS = 500;
 const MATCHES = 400;
 
-/** Rooms opened, matches asked, sockets opened at a time. */
+/** The most rooms, matches or sockets that are being opened at a time. */
 const AT_ONCE = 50;
 
 /**
- * Kills every process of a service with 500 public rooms, of which half have a player on a channel, while 400 players ask for matches: the
- * list is empty of them within 15 s, and no seat is reserved for nobody.
+ * Kills every process of a service with 500 public rooms, half of which have a player on a channel, while 400 players ask for matches.
+ * Within 15 s none of the rooms is in the list, and no seat stays reserved for a dead request.
  */
 export async function proveListKilled({ child, stopAll, forget, commands, report, exactly }: Stand): Promise<void> {
   const doomed = await Promise.all([child(), child()]);
@@ -39,7 +39,7 @@ export async function proveListKilled({ child, stopAll, forget, commands, report
     }
   };
   exactly(`rooms listed of ${ROOMS} opened on two processes`, await listed(doomed[0]!.url), ROOMS);
-  // In a game of their own: their rooms would not be full otherwise.
+  // These players have a separate game, because otherwise their rooms would not be full.
   const ask = (url: string, index: number): Promise<unknown> =>
     post(url, '/v1/rooms/match', { installId: `list-guest-${index}`, game: `${GAME}-matches`, maxPlayers: 4 });
   const asked = Array.from({ length: MATCHES }, (_, index) =>
@@ -67,7 +67,7 @@ export async function proveListKilled({ child, stopAll, forget, commands, report
   const liveAfter = (performance.now() - killedAt) / 1000;
   report('  and the live list after, s', liveAfter, '<= 15.6', liveAfter <= 15.6);
   await watcher.close();
-  // Of whom nobody comes back: each of these asks ends reservations whose time is past.
+  // Players with reservations do not come back. Each of these requests ends expired reservations.
   await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => ask(next.url, MATCHES + index)));
   const deadline = performance.now() + 5000;
   while ((await commands.zcard(reserved)) > 0 && performance.now() < deadline) await delay(50);
@@ -81,7 +81,7 @@ const SEATS = 4;
 /** A thousand players ask two processes for a match at once. */
 export async function proveMatches({ child, stopAll, report, exactly }: Stand): Promise<void> {
   const services = await Promise.all([child(), child()]);
-  // The connections are open before: the proof is not about them.
+  // The connections are opened before, because the proof does not concern them.
   const agents = services.map(() => new Agent({ keepAlive: true, maxSockets: PLAYERS }));
   const look = (index: number): Promise<unknown> => asked(services[index % 2]!.url, '/health', agents[index % 2]!);
   await Promise.all(Array.from({ length: PLAYERS }, (_, index) => look(index)));

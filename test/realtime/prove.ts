@@ -16,7 +16,7 @@ import { eventually, watchRoom, Watcher, type Message } from './watcher.ts';
 
 /**
  * Proves the guarantees of the live channels at full size on real processes: `npm run prove:realtime`, or some of the
- * proofs: `npm run prove:realtime kill burst`. Takes some four minutes, prints a table, and exits with 1 where a bound is not held.
+ * proofs: `npm run prove:realtime kill burst`. Takes some four minutes, prints a table, and exits with 1 if a bound is not held.
  * `npm run prove:realtime -- private --changes 1000000` sets a million private parts, which takes ten minutes or more.
  */
 
@@ -128,7 +128,7 @@ async function proveCut(): Promise<void> {
       await Promise.all(codes.slice(0, 25).map((code, index) => setState(here.url, code, `cut-host-${index}`, changes++)));
       await delay(10);
     }
-    // The other 25 rooms change once, in the middle of the cut: only catching up can bring that change.
+    // The other 25 rooms change once, in the middle of the cut: only catching up can deliver that change.
   })();
   const once = delay(2500).then(() =>
     Promise.all(codes.slice(25).map((code, index) => setState(here.url, code, `cut-host-${index + 25}`, 'once'))),
@@ -214,7 +214,7 @@ async function proveStalled(): Promise<void> {
   const code = await newRoom(service.url, 'stall-host', 20);
   const text = 'x'.repeat(8000);
   const open = (count: number): Promise<Tally[]> => Promise.all(Array.from({ length: count }, () => Tally.open(service.port, code)));
-  // uWS closes a socket that is silent. A socket that answers pings but reads nothing has to be found by its full buffers.
+  // uWS closes a silent socket. A socket that answers pings but reads nothing has to be detected by its full buffers.
   const [healthy, silent, talking, returning] = [await open(100), await open(50), await open(50), await open(10)];
   const first = await setState(service.url, code, 'stall-host', { text });
   await Promise.all([...healthy, ...silent, ...talking, ...returning].map((tally) => tally.reached(first)));
@@ -290,7 +290,7 @@ async function proveBurst(): Promise<void> {
     let last = 0;
     let sent = 0;
     const pending = new Set<Promise<void>>();
-    // A thousand a second, evenly spread: each turn sends as many as are due.
+    // A thousand a second, evenly spread: each turn sends the messages that are due.
     while (sent < 1000) {
       for (const due = Math.min(1000, performance.now() - startedAt); sent < due; sent++) {
         const asked = setState(service.url, code, 'burst-host', sent).then((seq) => void (last = Math.max(last, seq)));

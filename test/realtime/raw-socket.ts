@@ -9,10 +9,10 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** A WebSocket client that can send any bytes and stop reading, which libraries do not allow. */
+/** A WebSocket client that can send any bytes and stop reading. Libraries do not allow that. */
 export class RawSocket {
   readonly frames: Frame[] = [];
-  /** The answer to the upgrade, with its headers; where it was refused, with its body. */
+  /** The answer to the upgrade with its headers, and if it was refused, with its body. */
   readonly response: string;
   readonly #socket: Socket;
   readonly #port: number;
@@ -98,7 +98,7 @@ export class RawSocket {
     return this.frames.find(({ opcode }) => opcode === opcodes.close)?.payload.readUInt16BE(0);
   }
 
-  /** Resolves once the connection is closed: with the close code, or undefined where there was no close frame. */
+  /** Resolves once the connection is closed: with the close code, or with undefined if there was no close frame. */
   async closed(patienceMs = PATIENCE_MS): Promise<number | undefined> {
     await eventually(() => this.#isClosed, patienceMs);
     return this.closeCode;
@@ -116,7 +116,7 @@ export class RawSocket {
     this.#socket.write(bytes);
   }
 
-  /** As `write`; resolves once the kernel has taken the bytes, or the connection is closed. */
+  /** Like `write`. Resolves once the kernel has accepted the bytes, or the connection is closed. */
   written(bytes: Buffer): Promise<void> {
     return new Promise((resolve) => void this.#socket.write(bytes, () => resolve()));
   }

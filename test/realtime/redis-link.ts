@@ -39,7 +39,7 @@ export class RedisLink implements AsyncDisposable {
     for (const pair of this.#pairs) if (this.#down.has(pair.which)) pair.client.destroy();
   }
 
-  /** These connections stay open but carry nothing, as when a machine in between is gone. New connections work. */
+  /** These connections stay open but carry nothing, as after the failure of a machine in between. New connections work. */
   silence(...which: Which[]): void {
     for (const pair of this.#pairs) {
       if (!which.includes(pair.which)) continue;

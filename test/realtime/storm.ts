@@ -22,7 +22,7 @@ export interface StormFigures {
   sockets: number;
   messages: number;
   reconnects: number;
-  /** From the last action until every watcher had the final state, in milliseconds. */
+  /** Milliseconds from the last action until every watcher had the final state. */
   settledMs: number;
 }
 
@@ -31,7 +31,7 @@ interface StormRoom {
   readonly installs: string[];
 }
 
-/** Watches a room through one socket after another, now and then as one of its players. */
+/** Watches a room over one socket after another, sometimes as one of its players. */
 class Viewer {
   readonly sockets: Watcher[] = [];
   readonly #room: StormRoom;
@@ -59,8 +59,8 @@ class Viewer {
 
 /**
  * Acts at random in rooms on several processes, while watchers connect and disconnect.
- * @throws AssertionError where a watcher's last state differs from the state in Redis, as any of the processes reads it, or
- * where a socket was sent a state twice or out of order
+ * @throws AssertionError if a watcher's last state differs from the state in Redis, as read by any of the processes, or if a socket
+ * got a state twice or out of order
  */
 export async function storm({ urls, rooms, watchersPerRoom, actions, actors, seed, halfway }: StormOptions): Promise<StormFigures> {
   const random = seeded(seed);

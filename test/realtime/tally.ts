@@ -4,13 +4,13 @@ import { connect, type Socket } from 'node:net';
 /** Offset of the digits of `seq` in every message of a room's channel: `{"type":"room","seq":1,…` */
 const SEQ_AT = '{"type":"room","seq":'.length;
 
-/** A watcher that only counts messages and reads `seq`, so that a thousand of them leave the machine to the service. */
+/** A watcher that only counts messages and reads `seq`, so that a thousand watchers take little CPU time from the service. */
 export class Tally {
   messages = 0;
   seq = 0;
   /** Messages whose `seq` did not rise. */
   faults = 0;
-  /** The code of the close frame; 1006 where there was none. */
+  /** The code of the close frame, or 1006 if there was none. */
   closeCode: number | undefined;
   closedAt: number | undefined;
   readonly #socket: Socket;
@@ -48,13 +48,13 @@ export class Tally {
     });
   }
 
-  /** Resolves with the time at which a state with this `seq` or a later one was there. */
+  /** Resolves with the time at which a state with this `seq` or a later one had arrived. */
   reached(seq: number): Promise<number> {
     if (this.seq >= seq) return Promise.resolve(performance.now());
     return new Promise((done) => (this.#awaited = { seq, done }));
   }
 
-  /** Sends a pong that nobody asked for: a sign of life, though it may read nothing. */
+  /** Sends an unsolicited pong: a sign of life even while the watcher does not read. */
   pong(): void {
     this.#socket.write(Buffer.from([0x8a, 0x80, 0, 0, 0, 0]));
   }

@@ -5,10 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 // oxlint-disable-next-line no-explicit-any
 export type Message = any;
 
-/** How long a condition may take to come true on a busy machine before the test fails. */
+/** The longest wait for a condition on a busy machine before the test fails. */
 export const PATIENCE_MS = 15_000;
 
-/** A client of a live channel on Node's own WebSocket: keeps every message, and awaits those to come. */
+/** A client of a live channel on Node's own WebSocket. It stores every message, and can wait for later ones. */
 export class Watcher {
   readonly messages: Message[] = [];
   readonly closed: Promise<{ code: number; reason: string }>;
@@ -23,7 +23,7 @@ export class Watcher {
   /** Resolves once the socket is open. */
   static async open(url: string, path: string, options: { cookies?: string; headers?: Record<string, string> } = {}): Promise<Watcher> {
     const headers = { ...options.headers, ...(options.cookies === undefined ? {} : { cookie: options.cookies }) };
-    // Node's WebSocket takes headers; its types are the browser's, which does not.
+    // Node's WebSocket accepts headers, but its types are those of the browser's WebSocket, which does not.
     const socket = new WebSocket(url.replace('http', 'ws') + path, { headers } as unknown as string[]);
     const watcher = new Watcher(socket);
     await new Promise<void>((resolve, reject) => {
@@ -59,7 +59,7 @@ export class Watcher {
     return this.messages.filter(({ type }) => type === 'room' || type === 'pair');
   }
 
-  /** The first message that matches, whether it has come already or is still to come. */
+  /** The first message that matches, past or future. */
   async until(matches: (message: Message) => boolean, patienceMs = PATIENCE_MS): Promise<Message> {
     let found = this.messages.find(matches);
     if (found !== undefined) return found;

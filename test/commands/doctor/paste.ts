@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { redisServerPath } from '../../../src/process/redis-server.ts';
 
-/** Runs a line that mends something, as pasted into a shell. @param input what is typed then */
+/** Runs a remedy's line as if it were pasted into a shell. @param input typed after that */
 export function paste(line: string, input = ''): string {
   const folderOfClient = dirname(redisServerPath());
   const client = ['redis-cli', 'valkey-cli'].map((name) => join(folderOfClient, name)).find(existsSync);

@@ -4,7 +4,7 @@ import { api } from '../../../src/api.ts';
 import type { Services } from '../../../src/declare.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 
-/** A value that only the run knows: one that the service gave out under this name, or one of the run's own ids. */
+/** A value that is known only during the run: the service gave it out under this name, or it is one of the run's own ids. */
 export interface Given {
   readonly given: string;
   readonly at: number;
@@ -12,7 +12,7 @@ export interface Given {
 
 export type Value = null | boolean | number | string | Given | readonly Value[] | { readonly [name: string]: Value };
 
-/** How a request says who calls. None of them is a server key that verifies. */
+/** How a request names its caller. None of these is a valid server key. */
 export type Credential = 'none' | 'install' | 'cookie' | 'bearer' | 'wrong key';
 
 /** A request as data, so that fast-check can print and shrink it. */
@@ -26,7 +26,7 @@ export interface AnyRequest {
 
 export const anyCredential = fc.constantFrom<Credential>('none', 'install', 'cookie', 'bearer', 'wrong key');
 
-/** Headers that a handler reads, and the field that holds what the service gives out for them. */
+/** Headers that a handler reads, and the field of replies that has their values. */
 const HEADERS: Readonly<Record<string, string>> = { 'x-pair-secret': 'secret', 'x-device-id': 'deviceId' };
 
 /** A request to any endpoint of the service, with fields that mostly fit its declaration. */
@@ -39,7 +39,7 @@ export function endpointOf(send: string): Endpoint<Services> {
 function requestTo(endpoint: Endpoint<Services>): fc.Arbitrary<AnyRequest> {
   const shapes = [endpoint.params, endpoint.query, endpoint.body].filter((shape) => shape !== undefined);
   const properties = Object.assign({}, ...shapes.map((shape) => schemaOf(shape).properties)) as Record<string, Schema>;
-  // No server key comes along, so the account must not be named by its id.
+  // Without a server key a request must not name the account by its id.
   properties['accountId'] = { type: 'string' };
   for (const name of Object.keys(endpoint.headers ?? {})) if (name in HEADERS) properties[name] = { type: 'string' };
   return fc.record({
@@ -50,7 +50,7 @@ function requestTo(endpoint: Endpoint<Services>): fc.Arbitrary<AnyRequest> {
   }) as fc.Arbitrary<AnyRequest>;
 }
 
-/** As far as the declarations use JSON Schema. */
+/** The part of JSON Schema that the declarations use. */
 interface Schema {
   readonly type?: string;
   readonly enum?: readonly Value[];

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { freshId, request, signIn, type TestReply, type TestService } from '../../harness.ts';
 
 /**
- * Tests of the rules that credit, purchase and debit share.
+ * Tests of the common rules of credit, purchase and debit.
  * @param after the balance after an operation with 10 coins on a balance of 100
  */
 export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', after: number, running: () => TestService): void {
@@ -31,7 +31,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(body.error.issues).toEqual([{ path: field, message: expect.any(String) }]);
       expect(body.error.message).toContain(field);
       expect(await balanceOf(installId)).toBe(100);
-      // The refused request did not use the key up.
+      // The refused request did not use up the key.
       expect((await apply(installId, 10, 'key')).body).toEqual({ ok: true, balanceAfterCoins: after });
     });
 

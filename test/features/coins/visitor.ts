@@ -1,20 +1,20 @@
 import type { TestService } from '../../harness.ts';
 import { endpointOf, type AnyRequest, type Credential, type Value } from './any-request.ts';
 
-/** A header that looks like a server key, and is none. */
+/** A header that looks like a server key but is none. */
 const WRONG_KEY = `coinop_sk_abcd1234_${'A'.repeat(32)}`;
 
-/** A field of this name may hold what the service gave out under those too. */
+/** A field of this name may also have values that the service gave out under these names. */
 const ALSO: Readonly<Record<string, readonly string[]>> = {
   token: ['purchaseToken', 'integrityToken', 'secret'],
   sessionToken: ['token'],
   installId: ['deviceId'],
 };
 
-/** Sends requests without a server key, and remembers what the service gives out: tokens, codes, sessions. */
+/** Sends requests without a server key, and remembers the tokens, codes and sessions that the service gives out. */
 export class Visitor {
   readonly #service: TestService;
-  /** Texts by the name of their field. */
+  /** Remembered texts, by the names of their fields. */
   readonly #given: Map<string, string[]>;
   readonly #cookies = new Map<string, string[]>();
   readonly #onAnswer: (send: string, status: number) => Promise<void>;
@@ -50,7 +50,7 @@ export class Visitor {
     }
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(left)) if (method === 'GET' || name in (query?.shape ?? {})) search.set(name, textOf(value));
-    // A long-poll would wait for nothing.
+    // A long-poll would only wait.
     search.delete('wait');
     const response = await fetch(`${this.#service.url}${target}?${String(search)}`, {
       method,

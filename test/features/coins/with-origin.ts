@@ -13,21 +13,21 @@ import { callerFrom } from '../../../src/server/identity/caller.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import type { TestService } from '../../harness.ts';
 
-/** Coin operations of a server key, of an operator and of the service itself, on the Redis of a service and without its HTTP. */
+/** Coin operations of a server key, of an operator and of the service itself, on the Redis of a service without HTTP. */
 export interface WithOrigin {
-  /** As an endpoint does it for a request with a server key. @param keyId eight characters */
+  /** The operation of an endpoint for a request with a server key. @param keyId eight characters */
   byKey(type: 'credit' | 'purchase' | 'debit', account: Account, coins: number, key: string, keyId?: string): Promise<Outcome>;
   adjust(account: Account, coins: number, key: string, reason?: string, by?: string): Promise<Outcome>;
   readonly bookings: Bookings;
-  /** Those of the operations. They finish no move, unless a test sets `helpMove`. */
+  /** The scripts of the operations. They finish no move, unless a test sets `helpMove`. */
   readonly scripts: CallerScripts;
-  /** The entries of an account's ledger as Redis holds them, oldest first. */
+  /** The stored entries of an account's ledger, oldest first. */
   linesOf(account: Account): Promise<string[]>;
   /** The newest entry, as operators see it. */
   newestOf(account: Account): Promise<ReturnType<typeof parseEntryForOperators>>;
 }
 
-/** Exactly one of them. */
+/** Exactly one of the fields. */
 export type Account = { installId: string } | { accountId: string };
 
 /** The answer's fields, or those of the refusal. */
@@ -35,7 +35,7 @@ export type Outcome = Record<string, unknown>;
 
 const idOf = (account: Account): string => ('accountId' in account ? account.accountId : accountIdOf(account.installId));
 
-/** @param settings of the process that makes the entries, beside the service's */
+/** @param settings of the process that makes the entries, in addition to the service's */
 export async function withOrigin(service: TestService, settings: Record<string, string> = {}): Promise<WithOrigin> {
   const { now } = service;
   const { connections, redis } = service.service;

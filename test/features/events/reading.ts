@@ -3,7 +3,7 @@ import type { EventRecord } from '../../../src/features/events/model.ts';
 import type { TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 
-/** Reads the events of a service with a key of its own. */
+/** Reads the events of a service with a separate server key. */
 export class EventsOf {
   readonly #service: TestService;
   readonly token: string;
@@ -14,7 +14,7 @@ export class EventsOf {
     this.token = token;
   }
 
-  /** Begins behind the events that are there: all test files share one Redis. */
+  /** Begins after the present events, because all test files share one Redis. */
   static async from(service: TestService): Promise<EventsOf> {
     const { token } = await makeServerKey(service, ['events']);
     const events = new EventsOf(service, token);
@@ -26,19 +26,19 @@ export class EventsOf {
     return this.#service.get(`/v1/events${query}`, { bearer: this.token });
   }
 
-  /** Goes behind the events that are there now. */
+  /** Skips the present events. */
   async skip(): Promise<void> {
     while ((await this.next()).length > 0);
   }
 
-  /** The next events. None: there are none now. */
+  /** The next events, without waiting. */
   async next(more = ''): Promise<EventRecord[]> {
     const { body } = await this.get(`?limit=1000${this.cursor === '' ? '' : `&after=${this.cursor}`}${more}`);
     this.cursor = body.cursor;
     return body.events;
   }
 
-  /** Reads on until there were so many events of these accounts, and gives those. */
+  /** Reads on until there are this many events of these accounts, and returns them. */
   async of(accountIds: readonly string[], count: number): Promise<EventRecord[]> {
     const found: EventRecord[] = [];
     await expect

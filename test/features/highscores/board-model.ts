@@ -2,11 +2,11 @@ export interface Entry {
   readonly player: number;
   readonly name: string;
   readonly score: number;
-  /** Number of the arrival: of two equal scores the earlier is listed first. */
+  /** The number of the arrival. Of equal scores the earlier is listed first. */
   readonly arrival: number;
 }
 
-/** A board as the contract describes it, in plain code. */
+/** A simple model of a board, as the contract describes it. */
 export class BoardModel {
   readonly #isBetter: (a: number, b: number) => boolean;
   readonly #entries = new Map<number, Entry>();
@@ -26,7 +26,7 @@ export class BoardModel {
     return { personalBest, best: entry.score, rank: this.#rank(entry.score), top: this.top() };
   }
 
-  /** Hands the guest's entry over to the player. The better one stays; of equal ones the earlier. */
+  /** Moves the guest's entry to the player. The better of two scores stays, or the earlier of equal ones. */
   move(guest: number, player: number): void {
     const brought = this.#entries.get(guest);
     const held = this.#entries.get(player);
@@ -37,7 +37,7 @@ export class BoardModel {
     if (isBetter) this.#entries.set(player, { ...brought, player });
   }
 
-  /** As an operator removes an entry, or the deletion of the account does. */
+  /** Removes an entry, as an operator or the deletion of the account does. */
   remove(player: number): void {
     this.#entries.delete(player);
     this.#hidden.delete(player);
@@ -55,13 +55,13 @@ export class BoardModel {
     this.#hidden.delete(player);
   }
 
-  /** A board without entries on its list keeps those that it hides. */
+  /** Removes all entries, but a board with only hidden entries keeps them. */
   reset(): void {
     if (this.#entries.size > 0) this.#hidden.clear();
     this.#entries.clear();
   }
 
-  /** The entries behind one that may have left since, or the first ones, and their `<rank> <name> <score>`. */
+  /** The entries after a given one, which may have left the board, or the first entries; with their `<rank> <name> <score>`. */
   page(limit: number, last?: Entry): { readonly lines: string[]; readonly last: Entry | undefined } {
     const isBehind = ({ score, arrival }: Entry): boolean =>
       last === undefined || this.#isBetter(last.score, score) || (score === last.score && arrival > last.arrival);
@@ -69,7 +69,7 @@ export class BoardModel {
     return { lines: found.map((entry) => this.#line(entry)), last: found.at(-1) };
   }
 
-  /** `<rank> <name> <score>` of a player and of those on each side. */
+  /** `<rank> <name> <score>` of a player and of the neighbours on both sides. */
   around(player: number, limit: number): string[] {
     const place = this.placeOf(player);
     return place === -1 ? [] : this.all().slice(Math.max(0, place - limit), place + limit + 1);

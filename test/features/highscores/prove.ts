@@ -14,8 +14,8 @@ import { RandomBoard, randomFrom } from './random-board.ts';
 
 /**
  * Proves boards by a million random operations: `npm run prove:boards`. Scores, names, moves of guests, bans, deletions, removals and resets;
- * each answer, rank, page and look around a player is compared with a model written out plainly, and an audit follows. It takes some ten
- * minutes. `--operations 100000` makes it shorter, `--seed` repeats a run, but for what the boards do at the same time.
+ * each answer, rank, page and neighbourhood of a player is compared with a simple model, and an audit follows. It takes some ten minutes.
+ * `--operations 100000` makes it shorter. `--seed` repeats a run, except for the interleaving of the boards.
  */
 
 const { values } = parseArgs({
@@ -38,7 +38,7 @@ const { token: bearer } = await new ServerKeyChanges(new ScriptRunner(redis, { n
   name: 'prove',
   scopes: ['admin'],
 });
-// Services read the keys again when they hear of a change.
+// Services read the keys again some time after a change.
 await delay(1000);
 
 console.log(`  ${operations} operations on ${count} boards, seed ${seed}`);
@@ -49,7 +49,7 @@ const boards = await Promise.all(
   games.map((game, board) =>
     RandomBoard.open(
       { url: service.url, bearer, agent },
-      // Redis keeps a board of up to 128 entries in another form.
+      // Redis has another encoding for boards of up to 128 entries.
       { game, order: isAscending(board) ? 'asc' : 'desc', players: board % 4 < 2 ? 60 : 250, random: randomFrom(seed + board) },
     ),
   ),

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { BoardModel, type Entry } from './board-model.ts';
 
-/** Random operations on one board, each compared with a model. For a small test, and for a proof with a million. */
+/** Random operations on one board, each compared with a model: for a small test, and for a proof with a million operations. */
 
 export interface BoardService {
   readonly url: string;
@@ -28,7 +28,7 @@ export function randomFrom(seed: number): () => number {
 interface Player {
   readonly accountId: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of a store account. Others are guests, which may move into one. */
+  /** Only for a store account. Guests may move into one. */
   readonly subject?: string;
   readonly installId?: string;
   isBanned: boolean;
@@ -44,14 +44,14 @@ const linesOf = (entries: readonly Shown[]): string[] => entries.map(({ rank, na
 
 const STORE_ACCOUNTS = 8;
 
-/** How long a read of the top ten may miss what an operator changed, in milliseconds. */
+/** Milliseconds for which a read of the top ten may miss an operator's change. */
 const CACHED_MS = 1000;
 
-/** Of a read that the service could not do in time. */
+/** Tries of a read that the service cannot do in time. */
 const READ_TRIES = 5;
 
 export class RandomBoard {
-  /** Operations so far, by their names. */
+  /** The number of operations so far, by name. */
   readonly counts: Record<string, number> = {};
   readonly #service: BoardService;
   readonly #game: string;
@@ -136,7 +136,7 @@ export class RandomBoard {
     assert.deepEqual(body.you === null ? [] : linesOf([body.you]), this.#model.around(player, 0));
   }
 
-  /** All pages, with changes between them. */
+  /** Reads all pages, with changes in between. */
   async #pages(): Promise<void> {
     const limit = 1 + this.#below(100);
     let [cursor, last]: [string, Entry | undefined] = ['', undefined];
@@ -157,9 +157,9 @@ export class RandomBoard {
     const number = this.#any();
     const player = this.#players[number]!;
     const verb = player.isBanned ? 'unban' : 'ban';
-    // More of them would leave nobody to play.
+    // More bans would leave no players.
     if (verb === 'ban' && this.#players.filter(({ isBanned }) => isBanned).length * 4 > this.#players.length) return;
-    // The account of an install that has done nothing is not there.
+    // An install that has done nothing has no account.
     if ((await this.#operate(`/accounts/${player.accountId}/${verb}`, {}, [200, 404])) === 404) return;
     player.isBanned = !player.isBanned;
     this.#model[verb](number);
@@ -184,7 +184,7 @@ export class RandomBoard {
     this.#model.reset();
   }
 
-  /** A guest signs in to a store account, and another one takes its place. */
+  /** A guest signs in to a store account, and a new guest replaces it. */
   async #move(): Promise<void> {
     const [from, to] = [this.#any(), this.#below(STORE_ACCOUNTS)];
     const { installId, isBanned } = this.#players[from]!;
@@ -214,7 +214,7 @@ export class RandomBoard {
   }
 
   async #ask(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {
-    // A read may find that the machine was busy. A write that did has no known outcome, and ends the walk.
+    // On a busy machine a read may fail. A write that fails has an unknown outcome, so it ends the run.
     for (let tries = 1; ; tries++) {
       const reply = await this.#send(method, path, body, headers);
       if (reply.status < 500) return reply;

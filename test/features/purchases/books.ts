@@ -13,16 +13,16 @@ interface Sold {
   isFinished: boolean;
 }
 
-/** An app store in memory, with books of its own. */
+/** An app store in memory, with its own books. */
 export class BookedStore implements OneTimeProducts {
   readonly sellsAs = 'google';
   readonly packageNames = [PACKAGE];
   readonly askEveryMs = 60_000;
   readonly sold = new Map<string, Sold>();
-  /** The answer of the store to each call that finishes a purchase. */
+  /** Whether the store accepts calls that finish a purchase. */
   takesFinish = true;
   isAway = false;
-  /** The answer to the question of what it has taken back. */
+  /** The refunds that the store lists. */
   listed: readonly TakenBack[] = [];
   readonly #now: () => number;
 
@@ -42,7 +42,7 @@ export class BookedStore implements OneTimeProducts {
     return { ...bought, id, state, quantity, refundedQuantity: refunded, buyer, isFinished, checkedAt };
   }
 
-  /** The coins that its books say the buyer keeps. */
+  /** The coins that the buyer keeps according to the books. */
   keptCoins(id: string): number {
     const { state, quantity, refunded } = this.sold.get(id)!;
     return state === 'purchased' ? UNIT_COINS * (quantity - (refunded ?? 0)) : 0;

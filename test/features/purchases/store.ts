@@ -5,13 +5,13 @@ import { startRedis } from '../../own-redis.ts';
 
 export const MINUTE = 60_000;
 
-/** A service with the sandbox as its store, and a Redis of its own: services on one Redis share the queue of purchases. */
+/** A service with the sandbox as its store, and its own Redis, because services on one Redis share the queue of purchases. */
 export interface CoinShop extends AsyncDisposable {
   readonly service: TestService;
   readonly redis: Redis;
   readonly location: { readonly socketPath: string };
   readonly logLines: string[];
-  /** Another service on the same Redis, with a clock of its own. */
+  /** Another service on the same Redis, with its own clock. */
   branch(options?: StartOptions): Promise<TestService>;
   /** Has the sandbox sell coins, or change a purchase. */
   issue(order?: Record<string, unknown>): Promise<{ purchaseToken: string; orderId: string; notified?: boolean }>;

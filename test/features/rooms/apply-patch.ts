@@ -1,11 +1,11 @@
-/** One operation of a JSON Patch, as the service makes them. */
+/** An operation of a JSON Patch from the service. */
 export interface Operation {
   readonly op: 'add' | 'replace' | 'remove';
   readonly path: string;
   readonly value?: unknown;
 }
 
-/** Applies a JSON Patch as RFC 6902 says, strictly: a path that does not lead anywhere is an error. Changes and returns the document. */
+/** Applies a JSON Patch strictly by RFC 6902: a path that does not exist is an error. Changes and returns the document. */
 export function applyPatch(document: unknown, operations: readonly Operation[]): unknown {
   for (const { op, path, value } of operations) {
     const parts = path

@@ -5,7 +5,7 @@ import type { Operation } from './apply-patch.ts';
 
 const CHANGES = Number(process.env['PATCH_CHANGES'] ?? 4000);
 
-/** A room and what may happen to it, at random. */
+/** A room with random changes. */
 class AnyRoom {
   readonly fields: RoomFields = new Map(
     Object.entries({
@@ -68,7 +68,7 @@ class AnyRoom {
 interface Step {
   /** Undefined for the room before the first change. */
   readonly ops: Operation[] | undefined;
-  /** The whole room after them, as object, as JSON and as fields. */
+  /** The whole room after the changes, as object, as JSON and as fields. */
   readonly room: { readonly seq: number };
   readonly text: string;
   readonly fields: RoomFields;

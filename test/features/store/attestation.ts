@@ -7,7 +7,7 @@ export const PACKAGE_NAME = 'com.example.game';
 
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-/** The key pair with which the store signs. `integrityKeys` holds the public half. */
+/** The key pair with which the store signs. `integrityKeys` has the public key. */
 export const verdictKey = privateKey;
 export const verificationKey = publicKey;
 

@@ -36,18 +36,18 @@ export class WatchedScripts extends CallerScripts {
   }
 }
 
-/** The part of a serving process that moves guests, with a way into each of its scripts. */
+/** The part of a serving process that moves guests, with a hook before each script. */
 export interface Mover {
   readonly scripts: WatchedScripts;
   readonly moves: MoveJournal;
 }
 
-/** Movers and ledgers over one Redis. */
+/** Movers and ledgers on one Redis. */
 export class Movers implements Disposable {
   readonly #redis: Redis;
   readonly #link: ScriptLink;
   readonly #secret: KeySecret;
-  /** What the movers have logged as errors. */
+  /** The errors that the movers have logged. */
   readonly errors: { readonly msg: string; readonly guestId?: string }[] = [];
   readonly log = pino({ level: 'error' }, { write: (line: string) => void this.errors.push(JSON.parse(line)) });
 
@@ -98,7 +98,7 @@ export class Movers implements Disposable {
     return scripts.runAs(callerOf(accountId), applyScript, { ledger: coinKeys.ledger(accountId) }, args);
   }
 
-  /** Does all work that the queue holds, once. */
+  /** Does all work in the queue, once. */
   async work({ moves }: Mover = this.mover()): Promise<void> {
     for (const entry of await this.#redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) {
       const nextAt = await moves.work(memberOf(entry));
@@ -107,8 +107,8 @@ export class Movers implements Disposable {
   }
 
   /**
-   * All keys of an account with hashes of their contents, but for its records of moves and its list of sessions, to which each sign-in
-   * adds.
+   * All keys of an account with hashes of their contents, except its records of moves, and its list of sessions, because each sign-in
+   * changes that.
    */
   async contentOf(accountId: string): Promise<Record<string, string>> {
     const names = (await this.#redis.keys(`{${accountId}}:*`)).filter((name) => !/:move:[^:]+$|:sessions$/.test(name)).toSorted();
@@ -124,7 +124,7 @@ export function callerOf(accountId: string): Caller {
   return callerFrom({ address: '127.0.0.1' }, accountId, undefined, undefined);
 }
 
-/** A mover dies at this call of a script: all its calls from then on fail. @param isAfter the call itself still takes effect */
+/** A mover dies at this call of a script: this and all later calls fail. @param isAfter the call itself still takes effect */
 export function dyingAt(number: number, isAfter: boolean): { around: Around; calls: () => number } {
   let calls = 0;
   const gone = (): never => {

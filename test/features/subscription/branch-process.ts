@@ -4,7 +4,7 @@ import { GoogleStore } from '../../../src/stores/google/google-store.ts';
 import type { ServiceAccount, GoogleSettings } from '../../../src/stores/google/settings.ts';
 import { startService } from '../../../src/service.ts';
 
-/** A service of a shop in a child process that a test kills. */
+/** A shop's service in a child process that a test kills. */
 const { socketPath, store, account } = JSON.parse(process.env['BRANCH']!) as {
   socketPath: string;
   store: GoogleSettings;

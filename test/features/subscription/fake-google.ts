@@ -49,7 +49,7 @@ export class FakeGoogle implements AsyncDisposable {
   grants = 0;
   /** Requests to the API. */
   asked = 0;
-  /** The header traceparent of each. */
+  /** The header traceparent of each request. */
   traceparents: (string | undefined)[] = [];
   acknowledgements: string[] = [];
   now: () => number = Date.now;

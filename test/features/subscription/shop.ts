@@ -17,7 +17,7 @@ export interface Shop extends AsyncDisposable {
   readonly redis: Redis;
   readonly service: TestService;
   readonly logLines: string[];
-  /** Starts another service on the same Redis and Google, with a clock of its own. */
+  /** Starts another service on the same Redis and Google, with its own clock. */
   branch(options?: StartOptions): Promise<TestService>;
   /** Makes Google sell a subscription and returns its token. */
   sold(state: string, expiresAt: number | undefined, more?: Partial<FakePurchase>, token?: string): string;

@@ -1,12 +1,12 @@
 import type { EventRecord, EventType } from '../../../src/features/events/model.ts';
 import type { EventPage, EventSource } from '../../../src/features/webhooks/model.ts';
 
-/** A log of events in memory, read as that of a service. */
+/** A log of events in memory, with the interface of a service's log. */
 export class FakeLog implements EventSource {
   readonly #events: (EventRecord | undefined)[] = [];
   #wake = Promise.withResolvers<void>();
   #oldest = 0;
-  /** Reads fail while it is set, as while Redis is away. */
+  /** While this is set, reads fail as during an outage of Redis. */
   problem: Error | undefined;
 
   /** @returns the id of the event */
@@ -20,12 +20,12 @@ export class FakeLog implements EventSource {
     return id;
   }
 
-  /** As the deletion of an account: its events have no data any more. */
+  /** Simulates the deletion of an account: its events lose their data. */
   blank(accountId: string): void {
     for (const [index, event] of this.#events.entries()) if (event?.accountId === accountId) this.#events[index] = { ...event, data: {} };
   }
 
-  /** As the retention. */
+  /** Simulates the retention. */
   drop(before: number): void {
     this.#events.fill(undefined, 0, before);
     this.#oldest = before;

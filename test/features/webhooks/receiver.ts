@@ -3,7 +3,7 @@ import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { selfSignedCertificate } from '../../self-signed.ts';
 
-/** One request that a receiver got. */
+/** A request to a receiver. */
 export interface Received {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -19,11 +19,11 @@ export interface Receiver extends AsyncDisposable {
   readonly connections: () => number;
   /** Undefined without TLS. */
   readonly ca: string | undefined;
-  /** Answers each request from now on. */
+  /** Handles each request from now on. */
   answer: (request: Received, response: ServerResponse, raw: IncomingMessage) => void;
 }
 
-/** A server that takes webhooks, on 127.0.0.1. It answers 204 unless the test says otherwise. */
+/** A server on 127.0.0.1 that receives webhooks. It answers 204 unless the test says otherwise. */
 export async function startReceiver({ tls = false, port = 0 } = {}): Promise<Receiver> {
   const received: Received[] = [];
   let connections = 0;

@@ -38,22 +38,22 @@ export async function openToolRedis(): Promise<ToolRedis> {
   };
 }
 
-/** Runs the operator's tool without a terminal, with no other settings than these. */
+/** Runs the operator's tool without a terminal, with only these settings. */
 export function runAdmin(words: readonly string[], settings: Record<string, string>): Promise<AdminEnded> {
   return ended(process.execPath, [adminPath, ...words], settings);
 }
 
-/** As `runAdmin`, in a shell, in which the tool is `admin`: for pipes and redirections. */
+/** Like `runAdmin`, but in a shell where `admin` is the tool, for pipes and redirections. */
 export function runInShell(line: string, settings: Record<string, string>): Promise<AdminEnded> {
   return ended('bash', ['-c', `set -o pipefail; admin() { '${process.execPath}' '${adminPath}' "$@"; }; ${line}`], settings);
 }
 
-/** Whether a terminal can be made here: a Debian root without /dev/pts has none. */
+/** Whether a terminal can be made here: a Debian root without /dev/pts cannot have one. */
 export const hasTerminals = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0;
 
 /**
- * As `runAdmin`, in a terminal: util-linux's `script` makes one.
- * @param typed what the operator types behind the prompt
+ * Like `runAdmin`, but in a terminal, which util-linux's `script` makes.
+ * @param typed the operator's answer to the prompt
  */
 export function runAdminInTerminal(
   words: readonly string[],
@@ -78,7 +78,7 @@ function ended(
   let [out, error] = ['', ''];
   child.stdout!.on('data', (text: Buffer) => {
     out += text.toString();
-    // A terminal shows the question with the rest. What is typed before it would be lost.
+    // The question is in the terminal's output. Input that is typed before the question would be lost.
     if (answer !== undefined && out.includes(answer.prompt)) child.stdin!.end(answer.typed);
   });
   child.stderr!.on('data', (text: Buffer) => void (error += text.toString()));
@@ -87,7 +87,7 @@ function ended(
 
 const Made = z.object({ id: z.string(), token: z.string().regex(/^coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}$/) });
 
-/** Makes a key by the tool. */
+/** Makes a key with the tool. */
 export async function makeKey(settings: Record<string, string>, ...flags: string[]): Promise<z.output<typeof Made>> {
   const { code, out, error } = await runAdmin(['keys', 'create', '--name', 'game server', '--yes', '--json', ...flags], settings);
   if (code !== 0) throw new Error(error);

@@ -34,7 +34,7 @@ export async function keptKeys(service: TestService): Promise<Record<string, str
   return JSON.parse((await service.service.redis.get('{sandbox:keys}'))!) as Record<string, string>;
 }
 
-/** A JWT bearer assertion as Google documents it. `claims` replaces claims; undefined omits one. */
+/** A JWT bearer assertion as Google documents it. `claims` replaces claims; an undefined claim is omitted. */
 export async function assertionFor(service: TestService, claims: JWTPayload = {}): Promise<string> {
   const { serviceAccount } = await keptKeys(service);
   const now = Math.floor(service.now() / 1000);
