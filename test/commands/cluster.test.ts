@@ -16,7 +16,7 @@ const command = new URL('../../src/commands/cluster.ts', import.meta.url).pathna
 vi.setConfig({ testTimeout: 60_000 });
 
 let dataDir: string;
-/** The first of so many free ports that six nodes find theirs from there on. */
+/** The first of enough consecutive free ports for six nodes. */
 let port: number;
 const running = new Set<ChildProcess>();
 
@@ -156,7 +156,7 @@ test('nodes that outlive a killed command are stopped by the next start', async 
 test.each([100, 300, 1000])('a signal %i ms after the start stops what runs by then, with exit code 0', async (milliseconds) => {
   const run = cluster();
   await sleep(milliseconds);
-  // Before the process listens for signals it is ended by them.
+  // Before the process handles signals, a signal would end it.
   const isListening = existsSync(join(dataDir, 'cluster', String(port), 'nodes.conf'));
   const startedAt = performance.now();
   run.child.kill('SIGTERM');

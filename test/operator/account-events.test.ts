@@ -28,7 +28,7 @@ test("an account's events come newest first, by pages, and a page says how far i
   expect(body.events).toEqual(whole.toReversed());
   expect(body.looked).toBeGreaterThanOrEqual(4);
   expect(Date.parse(body.since)).toBeLessThanOrEqual(Date.parse(whole[0]!.at));
-  // The first event of all is there, so nothing is older.
+  // The page has the very first event, so there are no older ones.
   expect(body.nextCursor).toBeUndefined();
   const first = (await look(accountId, '?limit=3')).body;
   expect(first.events.map(({ number }: { number: number }) => number)).toEqual([4, 3, 2]);

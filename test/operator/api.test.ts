@@ -243,7 +243,7 @@ describe('accounts that are banned or deleted', () => {
     expect((await look(`/accounts/${accountId}/explain`)).body.because.at(-1)).toBe(
       `But the account is banned until ${until}: all calls of its owner are refused.`,
     );
-    // A sign-out keeps the ban.
+    // A sign-out does not end the ban.
     expect((await change(`/accounts/${accountId}/sign-out`, { reason: 'test' })).body.signOutsEverywhere).toBe(1);
     expect((await credit(service, 'a')).body.error.code).toBe('account_banned');
     expect((await change(`/accounts/${accountId}/unban`, { reason: 'appeal' })).body).toEqual({

@@ -10,7 +10,7 @@ import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
 import { logged } from './parts.ts';
 
-/** What operators do with boards and rooms. */
+/** Operations on boards and rooms. */
 
 let service: TestService;
 let bearer: string;
@@ -125,7 +125,7 @@ describe('boards', () => {
     const { playerId } = (await look(`/boards/${game}`)).body.entries[1];
     const version = await versionOf(game);
     const { body } = await change(`/boards/${game}/remove`, { player: playerId, reason: 'cheated' });
-    // A submission that is under way must not be answered with the list from before.
+    // A submission that is under way must not be answered with the old list.
     expect(await versionOf(game)).toBe(version + 1);
     expect(body.removed).toMatchObject({ playerId, name: 'Bob', score: 20, accountId: second });
     await expect.poll(async () => scoresOf((await other.get(`/v1/highscores/${game}`)).body.top)).toEqual([30, 10]);

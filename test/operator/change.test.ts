@@ -13,7 +13,7 @@ import { freshId, type TestService } from '../harness.ts';
 import { signInToStore } from '../store.ts';
 import { startOperated, type Operated } from './parts.ts';
 
-/** A change from its question to its entry in the log. Others may act between the question and the answer. */
+/** A change from its question to its entry in the log. Other operators may act between the question and the answer. */
 
 let operated: Operated;
 let service: TestService;
@@ -31,7 +31,7 @@ interface Asked {
   readonly question: string | undefined;
 }
 
-/** Runs an operation as the tool does. @param meanwhile what others do before the operator answers */
+/** Runs an operation as the tool does. @param meanwhile acts of others before the operator answers */
 async function run(operation: unknown, input: object, meanwhile = async (): Promise<void> => {}): Promise<Asked> {
   let question: string | undefined;
   const confirm = async (text: string): Promise<void> => {
@@ -135,7 +135,7 @@ describe('what happens between the question and the answer', () => {
       what: { account: accountId, coins: 5 },
       outcome: { word: 'done', balanceAfterCoins: 35, movedTo: target },
     });
-    // The key took effect in the guest's account or in the one that it moved into: never in both.
+    // The key took effect in the guest's account or in the target of the move, never in both.
     expect((await run(adjust, { accountId, coins: 5, key: 'ticket-1', reason })).reply).toMatchObject({ replayed: true, balanceCoins: 35 });
   });
 

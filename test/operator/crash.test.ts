@@ -29,7 +29,7 @@ const operator = { by: 'ada@ops-1', role: 'admin' } as const;
 
 interface Scene {
   readonly input: object;
-  /** What the change changes, as an operator sees it. */
+  /** The changed state, as an operator sees it. */
   readonly state: () => Promise<unknown>;
 }
 
@@ -60,7 +60,7 @@ async function board(): Promise<Scene & { readonly installId: string; readonly g
 interface Change {
   readonly operation: unknown;
   readonly scene: () => Promise<Scene>;
-  /** The state once the change has happened, however often the operator made it. */
+  /** The state after the change, even if the operator made it several times. */
   readonly done: object;
 }
 
@@ -125,7 +125,7 @@ const changes: Record<string, Change> = {
   },
 };
 
-/** Makes the change with a process that dies at a call. @returns whether the process lived: it makes fewer calls */
+/** Makes the change with a process that dies at a call. @returns whether the process survived, because it makes fewer calls */
 async function dies({ operation, scene, done }: Change, number: number, isAfter: boolean): Promise<boolean> {
   const { input, state } = await scene();
   const reason = freshId('reason');
@@ -156,6 +156,6 @@ async function dies({ operation, scene, done }: Change, number: number, isAfter:
 test.each(Object.entries(changes))('%s happens whole or not, is in the log if it happened, and never twice', async (_, change) => {
   let calls = 0;
   for (const isAfter of [false, true]) for (calls = 1; !(await dies(change, calls, isAfter)); calls++);
-  // A look, the entry, the change, the outcome.
+  // The calls: a read, the entry, the change, the outcome.
   expect(calls - 1).toBeGreaterThanOrEqual(4);
 });

@@ -6,7 +6,7 @@ import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
 import { logged } from './parts.ts';
 
-/** What people give: access for a time. */
+/** Access for a time, given by operators. */
 
 let service: TestService;
 let bearer: string;
@@ -91,7 +91,7 @@ describe('access that is given', () => {
     await change(`/accounts/${guest.accountId}/give`, { until, reason: 'long' });
     await signInToStore(service, subject, { installId: guest.installId });
     expect((await look(`/accounts/${accountId}`)).gift).toMatchObject({ until, reason: 'long' });
-    // A guest that moved is followed.
+    // For a moved guest its target is used.
     expect((await change(`/accounts/${guest.accountId}/take-back`, { reason: 'test' })).body).toMatchObject({ accountId, taken: until });
   });
 
@@ -153,7 +153,7 @@ describe('a trial that is begun again', () => {
     });
     expect((await service.post('/v1/trial/touch', { deviceId })).body.startedAt).toBe(body.trial.startedAt);
     service.advance(DAY);
-    // By its hash, as `show` has it.
+    // Named by its hash, as in `show`.
     const again = (await restart({ device: body.device })).body;
     expect(again.startedBefore).toBe(body.trial.startedAt);
     expect((await restart({ device: deviceId }, 'restore')).body.trial.startedAt).toBe(body.trial.startedAt);

@@ -63,7 +63,7 @@ test('an account gets the coins once a key, and its entry has operator and reaso
   });
   await service.post('/v1/coins/debit', { installId, coins: 50, key: 'hat' });
   expect((await grant([accountId], 'comp-1')).body.results).toEqual([{ account: accountId, outcome: 'replayed', balanceAfterCoins: 120 }]);
-  // A dry run knows it too, and that another sum would be refused.
+  // A dry run also reports the replay, and that another sum would be refused.
   expect((await grant([accountId], 'comp-1', { dryRun: true })).body.results).toEqual([{ account: accountId, outcome: 'replayed' }]);
   const more = { entries: [{ account: accountId, coins: 21 }], dryRun: true };
   expect((await grant([], 'comp-1', more)).body.results).toEqual([{ account: accountId, outcome: 'refused', code: 'key_reused' }]);
@@ -104,7 +104,7 @@ test('a guest and the account that it moved into get the coins once', async () =
     { account: accountId, outcome: 'replayed', balanceAfterCoins: 30 },
     { account: guest.accountId, outcome: 'replayed', balanceAfterCoins: 30, movedTo: accountId },
   ]);
-  // What a guest got before it moved is a replay for the account.
+  // A grant that the guest got before its move is a replay for the account.
   const later = await account(10);
   await grant([later.accountId], 'comp-4');
   const moved = (await signInToStore(service, freshId('user'), { installId: later.installId })).body;

@@ -11,7 +11,7 @@ import { freshId, start, type TestReply, type TestService } from '../harness.ts'
 import { startTcpRedis } from '../realtime/child.ts';
 import { makeServerKey } from '../server-keys.ts';
 
-/** The operators' log, on a Redis of its own: it has the changes of all operators. */
+/** The operators' log, on a separate Redis, because the log has the changes of all operators. */
 
 let folder: string;
 let stop: () => Promise<void>;
@@ -146,7 +146,7 @@ test('an entry is there before its change, and has the outcome after it, also of
 });
 
 test('an entry that is damaged is shown as it is', async () => {
-  // The second one has a time that no calendar has.
+  // The second time exists in no calendar.
   for (const entry of ['{"at":', '{"at":8640000000000001,"by":"a","action":"b","what":{},"why":""}']) {
     await redis.rpush('{operator-log}', entry);
     expect(await newest()).toMatchObject({ action: 'unreadable', what: { entry } });
@@ -169,7 +169,7 @@ describe('a search', () => {
   const at = (day: number, hour = 12): number => Date.UTC(2020, 0, day, hour);
   const [ada, bob] = [accountIdOf('search-account-a'), accountIdOf('search-account-b')];
 
-  /** Entries of days that no other test uses, in front of all others. */
+  /** Entries of days that no other test uses. They are the first of the log. */
   async function write(): Promise<void> {
     const entry = (time: number, by: string, action: string, what: object, outcome: object = { word: 'done' }) =>
       JSON.stringify({ at: time, by, action, what, why: `day ${time}`, outcome });

@@ -90,7 +90,7 @@ describe('a purchase of coins', () => {
     await until(async () => (await shop.balance(after)) === 7);
     expect((await shop.entries(after)).at(-1)).toEqual(['refund', -500]);
     expect(await shown(purchaseId)).toMatchObject({ state: 'refunded', takenCoins: 500 });
-    // Nothing is left to give.
+    // There are no coins left to move.
     expect((await move(purchaseId, accountIdOf(before), 'undo')).body).toMatchObject({ coins: 0, takenCoins: 0 });
     expect((await shop.service.get(`/v1/balance?installId=${before}`)).body).toMatchObject({ debtCoins: 450 });
   });
@@ -124,7 +124,7 @@ describe('a purchase of coins', () => {
 
   test('whose process died in the middle is finished by the queue', async () => {
     const { before, after, purchaseId, from, to } = await bought();
-    // As the script leaves it: the owner is decided, and no ledger has an entry.
+    // The state after the script: the new owner is stored, but no ledger has an entry yet.
     const key = `{product-purchase:${purchaseId}}`;
     const moves = JSON.stringify([{ at: '1764165600000', from, to, coins: '500', key: 'a', by: 'ada', reason: 'ticket' }]);
     await shop.redis.hset(key, { owner: to, moves, transfer: `refund -500 ${from} m1` });
@@ -177,7 +177,7 @@ test('a subscription gives its access to the other account, once a key, and back
   expect((await give(to, 'b')).body.error).toMatchObject({ code: 'invalid_request', field: 'account' });
   expect((await give(from, 'undo')).body).toMatchObject({ accountId: from, movedFrom: to });
   expect(await access()).toEqual([true, false]);
-  // A store account keeps what it was given.
+  // A store account keeps the given purchase.
   await store.makeStoreAccount(after);
   await give(to, 'again');
   expect((await store.buy(before, purchaseToken)).body.error.code).toBe('purchase_owned');

@@ -11,7 +11,7 @@ import { freshId, sharedClient, start, type TestReply, type TestService } from '
 import { keyChangesOf, makeServerKey } from '../server-keys.ts';
 import { filled } from '../valid-requests.ts';
 
-/** What each role may do. */
+/** The rights of each role. */
 
 let service: TestService;
 const tokens = new Map<Role, string>();
@@ -29,7 +29,7 @@ const nobody = accountIdOf(freshId());
 const game = freshId('game').toLowerCase();
 const reason = 'test';
 
-/** Each operation with its least role, and a request that changes nothing: nobody has this account, this board or this room. */
+/** Each operation with its least role, and a request that changes nothing: this account, board and room do not exist. */
 const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'accounts find': ['viewer', { who: nobody }],
   'accounts list': ['viewer'],
@@ -143,7 +143,7 @@ describe('the corrections of a support key', () => {
     await using first = await desk();
     expect(await first.adjust(1000, 'a')).toMatchObject({ balanceAfterCoins: 6000 });
     expect(await first.adjust(-1000, 'b')).toMatchObject({ balanceAfterCoins: 5000 });
-    // Neither counts: a replay, and one that the account refuses.
+    // Two requests do not count: a replay, and a correction that the account refuses.
     expect(await first.adjust(1000, 'a')).toMatchObject({ replayed: true });
     expect((await first.adjust(500, 'a')).error.code).toBe('key_reused');
     expect((await first.adjust(-500, 'a')).error.code).toBe('key_reused');
@@ -160,9 +160,9 @@ describe('the corrections of a support key', () => {
     expect((await restarted(501, 'c')).error.leftCoins).toBe(500);
     expect(await restarted(500, 'c')).toMatchObject({ balanceAfterCoins: 5500 });
     expect((await restarted(1, 'd')).error.leftCoins).toBe(0);
-    // A repetition after a lost answer is no second correction.
+    // A repetition after a lost answer does not count as a second correction.
     expect(await restarted(500, 'c')).toMatchObject({ replayed: true });
-    // Another key has a sum of its own, and an economist has none.
+    // Another key has its own sum, and an economist has no limit.
     expect(await second.adjust(1000, 'e')).toMatchObject({ balanceAfterCoins: 6500 });
     const economist = await makeServerKey(second.here, ['admin'], { role: 'economist' });
     for (const key of ['f', 'g', 'h']) expect((await second.by(economist.token)(1000, key)).error).toBeUndefined();
@@ -193,7 +193,7 @@ describe('the record of a key', () => {
     const of = (scopes: string[]) => parseServerKey(JSON.stringify({ ...JSON.parse(text), scopes }));
     expect(of(['admin'])).toMatchObject({ scopes: ['admin'], role: 'admin' });
     expect(of(['coins'])).toMatchObject({ scopes: ['coins'], role: undefined });
-    // A role of a later version opens nothing here.
+    // A role of a later version gives no rights here.
     expect(of(['admin:owner'])).toMatchObject({ scopes: [], role: undefined });
   });
 

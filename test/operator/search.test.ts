@@ -4,7 +4,7 @@ import { openCoinShop, type CoinShop } from '../features/purchases/store.ts';
 import { freshId } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 
-/** `accounts find` by whatever the user has. */
+/** `accounts find` by anything that a user can name. */
 
 let shop: CoinShop;
 const keys = { viewer: '', admin: '' };
@@ -101,7 +101,7 @@ describe('a name', () => {
       cursor = (parts.at(-1) as { nextCursor?: string }).nextCursor;
     } while (cursor !== undefined);
     expect(parts.length).toBeGreaterThan(1);
-    // Nobody has these accounts, so they are not shown: the search itself ended.
+    // These accounts do not exist, so the result is empty. But the search itself ended.
     expect(parts.flatMap(({ accounts = [] }) => accounts)).toEqual([]);
     await shop.redis.del(`{board:${game}}:players`);
   });

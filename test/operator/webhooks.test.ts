@@ -9,7 +9,7 @@ import { eventually } from '../realtime/watcher.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { logged } from './parts.ts';
 
-/** Webhooks of a whole service: an operator adds one by HTTP, a player's coins change, and the endpoint hears of it. */
+/** Webhooks of a whole service: an operator adds one over HTTP, a player's coins change, and the endpoint gets the event. */
 
 let service: TestService;
 let bearer: string;
@@ -40,7 +40,7 @@ describe('a webhook', () => {
     await using receiver = await startReceiver();
     const { token } = await makeServerKey(service, ['events']);
     const before = await credit();
-    // Its event has come into the log.
+    // The account's event is in the log.
     await eventually(async () => JSON.stringify((await service.get('/v1/events?limit=1000', { bearer: token })).body).includes(before));
     const { status, body } = await change('', { url: receiver.url, types: ['coins.changed'], reason: 'the website' });
     expect(status).toBe(200);
@@ -139,7 +139,7 @@ describe('a webhook', () => {
       disabledAt: time,
     });
     const accountId = await credit();
-    // It lags behind the event that it does not get.
+    // The disabled webhook lags behind the event, because it does not get it.
     service.advance(100_000);
     await eventually(async () => (await look(`/${id}`)).body.webhook.lagSeconds > 90);
     service.advance(-100_000);
@@ -155,7 +155,7 @@ describe('a webhook', () => {
     await eventually(() => receiver.received.length === 1);
     const { headers, body } = receiver.received[0]!;
     for (const each of [secret, rotated.secret]) expect(new Webhook(each).verify(body, headers)).toMatchObject({ accountId });
-    // The one that it replaces ends at once.
+    // The replaced secret ends at once.
     await change(`/${id}/rotate`, { overlapMinutes: 0 });
     expect(JSON.parse((await service.service.redis.hget(hookKeys.hooks, id))!).secrets).toHaveLength(2);
     await credit();
@@ -163,7 +163,7 @@ describe('a webhook', () => {
     receiver.answer = (_, response) => void response.writeHead(503).end();
     await credit();
     await eventually(async () => (await look(`/${id}`)).body.webhook.lastFailure !== undefined);
-    // Events of other tests come too.
+    // Events of other tests arrive too.
     const failing = (await look('')).body.webhooks.find((hook: { id: string }) => hook.id === id);
     expect(failing).toMatchObject({ lastDeliveredAt: time, lastFailure: { at: time, status: 503 } });
     expect(receiver.received.map(({ headers: sent }) => sent['webhook-id'])).toContain(failing.lastFailure.event);
@@ -182,7 +182,7 @@ describe('a webhook', () => {
     expect(receiver.received[3]!.headers['webhook-id']).toBe(ids[1]);
     const replayed = await change(`/${id}/replay`, { from: before });
     expect(replayed.body).toEqual({ ok: true, id, from: before, logged });
-    // Events of other tests, from before the time, may come too.
+    // Events of other tests, from before the time, may arrive too.
     await eventually(() => ids.every((each) => receiver.received.slice(4).some(({ headers }) => headers['webhook-id'] === each)));
     for (const event of ['nosuch', 'hoiulqkme8-0-0']) {
       const { status, body } = await change(`/${id}/repeat`, { event });

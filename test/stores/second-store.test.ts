@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 
 type Sold = Pick<StorePurchase, 'state' | 'expiresAt' | 'acknowledged'>;
 
-/** An app store without Google. Its tokens say in plain words what they prove. */
+/** An app store without Google. Its tokens are plain texts of their contents. */
 class MoonStore implements AppStore {
   readonly name = 'moon';
   readonly sold = new Map<string, Sold>();
@@ -114,7 +114,7 @@ describe('an app store that is not Google', () => {
     const unknown = await service.post('/v1/subscription/purchase', { installId, purchaseToken: other });
     expect([unknown.status, unknown.body.error.code]).toEqual([401, 'bad_token']);
 
-    // The queue looks again within twelve hours.
+    // The queue checks again within twelve hours.
     moon.sold.set(token, { state: 'expired', expiresAt: service.now(), acknowledged: true });
     service.advance(13 * HOUR);
     await until(async () => !(await service.get(`/v1/subscription?installId=${installId}`)).body.subscribed);

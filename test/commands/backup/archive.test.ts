@@ -84,11 +84,11 @@ test('an archive that was cut off anywhere is refused', async () => {
 test('a changed bit in a header or in a member is found', async () => {
   const bytes = readFileSync(await written());
   const changed = join(folder, 'changed.tar');
-  // Past the last checksum there are only zeros that belong to no member.
+  // After the last checksum there are only zeros, which belong to no member.
   const end = bytes.lastIndexOf('empty\n') + 'empty\n'.length;
   let found = 0;
   for (let at = 0; at < end; at += 11) {
-    // Bytes between two members belong to neither.
+    // Zeros between two members belong to neither.
     if (bytes[at] === 0) continue;
     const copy = Buffer.from(bytes);
     copy[at]! ^= 1;
@@ -116,7 +116,7 @@ test.each([
 ])('an archive with %s is refused', async (kind, make) => {
   const path = await written();
   make();
-  // Of two names of one file tar writes the second as a link.
+  // If a file has two names, tar writes the second one as a link.
   const names = kind === 'a hard link' ? ['a', 'session-keys'] : ['session-keys'];
   execFileSync('tar', ['--append', '--format=ustar', '-f', path, '-C', folder, ...names]);
   expect(await reasonOf(path)).toBe('A part of it is unreadable.');

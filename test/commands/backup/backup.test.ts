@@ -58,7 +58,7 @@ async function credit({ url }: Child, operation: Operation): Promise<Answer> {
   return body as Answer;
 }
 
-/** A private Redis with so many accounts, without a service. */
+/** A private Redis with this many accounts, without a service. */
 async function filled(count: number): Promise<void> {
   mkdirSync(dataDir);
   const server = new PrivateRedis(dataDir, pino({ level: 'silent' }));
@@ -105,7 +105,7 @@ test(
     isRunning = false;
     await load;
     expect([taken.code, taken.error]).toEqual([0, '']);
-    // The load went on meanwhile.
+    // The load continued meanwhile.
     expect(after).toBeGreaterThan(before);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const manifest = JSON.parse(taken.out) as { verified: { coins: string; accounts: number }; sessionKeys: boolean };
@@ -134,7 +134,7 @@ test(
       if (again.replayed === true) replays[index < before ? 'before' : 'after']++;
     }
     expect(replays.before).toBe(before);
-    // Each operation counts once, whether the backup had it or not.
+    // Each operation is applied once, whether the backup had it or not.
     const balances = new Map<string, number>();
     for (const { operation } of done) balances.set(operation.installId, (balances.get(operation.installId) ?? 0) + operation.coins);
     for (const [installId, coins] of balances)
@@ -211,7 +211,7 @@ test('data with drift is backed up, and the command says so', { timeout: 60_000 
 });
 
 describe('a backup that cannot end', () => {
-  /** Kills a backup once something is there, and returns what it left in its folder. */
+  /** Kills a backup once a condition holds, and returns the files that it left in its folder. */
   async function killed(target: string, seen: (unfinished: string) => boolean): Promise<string[]> {
     const { signal } = await runCommand('backup.ts', ['--to', join(target, 'backup.tar')], { DATA_DIR: dataDir }, async (child) => {
       const unfinished = (): string | undefined => readdirSync(target).find((name) => name.startsWith('.coinop-backup-'));

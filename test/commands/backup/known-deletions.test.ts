@@ -78,7 +78,7 @@ test('a restore elsewhere deletes the accounts again that a newer backup knows a
   expect(named.out).toContain('Deleted 1 account again.');
   await expectDeleted(elsewhere, installId, other);
 
-  // The backup that knows of the deletion has nothing to delete.
+  // In the backup with the deletion there is nothing to delete.
   const newer = await runCommand('restore.ts', ['--from', after], { DATA_DIR: join(folder, 'newer') });
   expect([newer.code, newer.out]).toEqual([0, expect.not.stringContaining('again')]);
 });
@@ -106,7 +106,7 @@ test('an account that was deleted by a process that died at once is among the to
   await using server = await startRedis();
   const { redis } = server;
   await redis.zadd('tombstones', 1_795_000_000_000, 'indexed');
-  // Marked and not in the index; asked for and not marked; in both.
+  // Marked but not in the index; requested but not marked; marked and in the index.
   await redis.mset('{marked}:moves', '=1795000000001\n#3\n', '{open}:moves', '#1\n', '{indexed}:moves', '=1795000000000\n');
   await redis.zadd('deletions:due', 1, 'marked#a', 1, 'open', 1, 'unknown', 1, 'indexed');
   expect(await readTombstones(redis)).toEqual([

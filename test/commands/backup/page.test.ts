@@ -45,7 +45,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** A Redis as an operator has it: a folder with a redis.conf, and no parent process. */
+/** A Redis like an operator's: a folder with a redis.conf, and no parent process. */
 class OwnServer {
   readonly folder: string;
   readonly port: number;
@@ -76,7 +76,7 @@ class OwnServer {
   }
 }
 
-/** A redis-cli that knows the address of the server on whose machine it runs. */
+/** A redis-cli that by default connects to the server of the machine on which it would run. */
 function clientOf(server: OwnServer | undefined): string {
   const program = ['redis-cli', 'valkey-cli'].map((name) => join(dirname(redisServerPath()), name)).find(existsSync);
   const address =
@@ -86,7 +86,7 @@ case " $* " in *" -u "*|*" -p "*|*" --cluster "*) exec "${program}" "$@" ;; *) e
 `;
 }
 
-/** Shell functions in place of what the machine of a test does not have: systemd, Debian's user of Redis. */
+/** Shell functions that replace missing parts of a test's machine: systemd, and Debian's user of Redis. */
 function machineOf(server: OwnServer | undefined): string {
   return `set -eu
 redis-server() { "${redisServerPath()}" "$@"; }
@@ -132,7 +132,7 @@ async function credit({ url }: Child, operation: Operation): Promise<{ status: n
   return { status, ...(body as object) };
 }
 
-/** Credits without end. */
+/** Sends credits without end. */
 class Load {
   readonly done: { readonly operation: Operation; readonly balance: number }[] = [];
   readonly #clients: Promise<unknown>;
@@ -188,7 +188,7 @@ async function expectSound(redisUrl: string, dangers: number): Promise<void> {
 const AOF = ['appendonly yes', 'appendfsync always'];
 const SNAPSHOTS = ['appendonly no', 'save 3600 1'];
 
-/** With `appendonly no` the page has no lines, only words. */
+/** For `appendonly no` the page has only a description, no shell lines. */
 const putFile = 'systemctl stop redis-server\ncp /mnt/backups/coinop.rdb /var/lib/redis/dump.rdb\nsystemctl start redis-server\n';
 
 test.each([

@@ -14,7 +14,7 @@ import { startChild, type Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
 
 const services: Child[] = [];
-/** A backup of one account with 5 coins, and the data that it was taken from. */
+/** A backup of one account with 5 coins, and the original data. */
 let made: { folder: string; dataDir: string; file: string; installId: string };
 let folder: string;
 let dataDir: string;
@@ -97,11 +97,11 @@ test('data that is there is replaced only with --replace, and kept', { timeout: 
   expect(out).toContain(`The old data is in ${join(dataDir, old)}.`);
   const service = await launch();
   expect(await balance(service, made.installId)).toBe(5);
-  // The operation after the backup is gone, so its key takes effect again, once.
+  // The operation after the backup is lost, so its key takes effect again, once.
   for (let time = 0; time < 2; time++) await credit(service, made.installId, 'k2');
   expect(await balance(service, made.installId)).toBe(10);
   await service.stop();
-  // The old data is whole: put back with its id, it serves.
+  // The old data is complete: the service can serve it if it is put back with its id.
   rmSync(join(dataDir, 'redis'), { recursive: true });
   cpSync(join(dataDir, old), join(dataDir, 'redis'), { recursive: true });
   cpSync(join(dataDir, old.replace('redis', 'data-id')), join(dataDir, 'data-id'));
@@ -126,7 +126,7 @@ describe('nothing is touched by', () => {
     ['a missing file', (file) => rmSync(file), 'ENOENT'],
     ['a folder', (file) => (rmSync(file), mkdirSync(file)), 'It is no file.'],
   ];
-  /** In this process: what is refused before DATA_DIR is locked. */
+  /** Runs in this process, for restores that are refused before DATA_DIR is locked. */
   const refusalOf = (file: string): Promise<unknown> =>
     restoreBackup({
       dataDir,
@@ -241,7 +241,7 @@ test('a Redis that starts on the data during a restore, in another container, ke
   await withData();
   const { code, error } = await runCommand('restore.ts', ['--from', made.file, '--replace'], { DATA_DIR: dataDir }, async (child) => {
     while (child.exitCode === null && !existsSync(join(dataDir, 'restoring', 'redis', 'appendonlydir'))) await pause(1);
-    // The old data was read before, so that its socket is free.
+    // The old data was read before, so its socket is free.
     const listener = createServer().listen(socketPathFor(dataDir));
     child.once('exit', () => listener.close());
   });

@@ -8,7 +8,7 @@ let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-restored-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The places where data may lie, with what lies there. */
+/** The places where data may be, with their contents. */
 function state(): Record<string, string> {
   const names = ['redis', 'redis.before-x', 'restoring/redis', 'session-keys', 'session-keys.before-x', 'restoring/session-keys'];
   const textOf = (path: string): string =>
@@ -39,7 +39,7 @@ test('restored data takes the place of the old, which is kept', () => {
 
 test.each(['redis', 'session-keys'])('if %s cannot be renamed, all of the old data is in its place again', (name) => {
   before();
-  // A file cannot take the place of a folder, nor a folder that of a file.
+  // A file cannot replace a folder, and a folder cannot replace a file.
   const taken = join(folder, `${name}.before-x`);
   if (name === 'redis') writeFileSync(taken, '');
   else mkdirSync(taken);
@@ -56,7 +56,7 @@ test('without a journal nothing changes', () => {
   expect(state()).toEqual({ redis: 'old', 'restoring/redis': 'new', 'session-keys': 'old keys', 'restoring/session-keys': 'new keys' });
 });
 
-// Each state in which a crash can leave the folder, with the renames that were done.
+// Each state of the folder after a crash, by the renames that were done.
 test.each([
   ['before the first rename', []],
   ['between the two renames of the data', [['redis', 'redis.before-x']]],

@@ -8,7 +8,7 @@ import { readConfig } from '../../../src/config.ts';
 import { freshId, request } from '../../harness.ts';
 import { startChild, type Child } from '../../realtime/child.ts';
 
-/** What the machine seems to have, in bytes. */
+/** The simulated free disk space and memory of the machine, in bytes. */
 const machine = vi.hoisted(() => ({ room: Infinity, memory: Infinity }));
 vi.mock('node:fs', async (original) => {
   const real = await original<typeof import('node:fs')>();

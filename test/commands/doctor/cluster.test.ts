@@ -74,6 +74,6 @@ test('a line that is pasted mends all nodes of a Cluster, and asks for the passw
   for (const node of cluster.nodes)
     expect(await node.call('CONFIG', 'GET', 'cluster-require-full-coverage')).toEqual(['cluster-require-full-coverage', 'no']);
   const mended = await examine(cluster.url);
-  // The Redis of these tests may have holes in its Lua, by its number.
+  // By its version number the Redis of these tests may have vulnerabilities in Lua.
   expect(mended.found.filter(({ level, kind }) => level !== 'note' && kind !== 'lua_holes')).toEqual([]);
 });

@@ -138,7 +138,7 @@ describe('on a Redis', () => {
     const { code, dangers, warnings, facts } = await examine({ REDIS_URL: url });
     expect([code, dangers, warnings.filter((kind) => !['overcommit', 'huge_pages', 'lua_holes'].includes(kind))]).toEqual([0, [], []]);
     expect(facts).toMatchObject({ durability: 'append-only file, appendfsync always', data: 'none yet', boards: 'none' });
-    // By its number alone: a distribution may have mended the Redis of these tests.
+    // The finding goes by the version number. A distribution may have repaired the Redis of these tests without changing it.
     const [, server, version] = /^(Redis|Valkey) (\S+),/.exec(facts['redis']!)!;
     expect(warnings.filter((kind) => kind === 'lua_holes')).toHaveLength(luaHolesOf(version!, server === 'Valkey').length);
   });
@@ -174,7 +174,7 @@ describe('on a Redis', () => {
 
   test('memory that lasts a few days only is told with the time that is left', { timeout: 60_000 }, async () => {
     const { url, client } = await startPort();
-    // 48 entries, one an hour: half of them are of today, so that the data doubles in two days.
+    // 48 entries, one an hour: half of them are from today, so the data doubles in two days.
     const ledger = Array.from(
       { length: 48 },
       (_, index) => `${index + 1}:${index + 1} c1 ${(Date.now() - (47.5 - index) * 3_600_000).toString(36)} k`,
@@ -241,7 +241,7 @@ describe('on a Redis', () => {
       expect(on.facts['events']).toMatch(/^EVENTS=on, about 1000000 since \S+ in the log, 70 MB, 5\.\d GB once it has 7 days$/);
       expect(JSON.stringify(on)).not.toContain('secret');
 
-      // The last element of the outbox is in the log.
+      // The last element of the outbox is already in the log.
       await client.hset('{events}:state', { 'from:': (await client.lindex('outbox', -1))! });
       const off = await examine({ REDIS_URL: url });
       expect([...off.warnings, ...off.notes]).toEqual(expect.arrayContaining(['hooks_without_events', 'events_left']));
@@ -376,7 +376,7 @@ describe('on a service', () => {
   });
 
   test('/metrics, /v1/admin and /console that PUBLIC_URL answers are warnings, and others are facts', { timeout: 60_000 }, async () => {
-    // The address 0.0.0.0 is that of this machine, and counts as one of the internet.
+    // The address 0.0.0.0 leads to this machine, but counts as an address of the internet.
     const diagnose = async (service: Child, settings: Record<string, string>): Promise<Diagnosis> => {
       const { config } = readSettings({ ...settings, PUBLIC_URL: `http://0.0.0.0:${service.port}` }, () => []);
       const diagnosis = new Diagnosis();
@@ -392,7 +392,7 @@ describe('on a service', () => {
       ['warning', 'open_console', `Everybody can open the console at /console and sign in with a key: ${url}/console answered.`],
     ]);
     await open.stop();
-    // A service without the paths answers as a proxy does that refuses them.
+    // A service without the paths gives the same answer as a proxy that refuses them.
     const closed = await launch({ METRICS_PORT: '0', CONSOLE: 'off' });
     const { findings, facts } = await diagnose(closed, { ADMIN_API: 'on' });
     expect(findings).toEqual([]);
@@ -442,7 +442,7 @@ describe('on a service', () => {
     expect(await textsOf({})).toEqual([expected.toSorted(), `${counts}, which opens nothing (ADMIN_API=off)`]);
     const operated = [...expected, `The server key ${desk} (desk) can mint coins, and never expires.`].toSorted();
     expect(await textsOf({ ADMIN_API: 'on' })).toEqual([operated, counts]);
-    // In production paths that no operator uses are told.
+    // In production the doctor reports paths that no operator uses.
     const redis = new Redis({ path: join(DATA_DIR, 'redis.sock') });
     const idle = async (settings: Record<string, string>): Promise<string[]> => {
       const diagnosis = new Diagnosis();
@@ -507,7 +507,7 @@ describe('the growth of a day', () => {
   const hoursAgo = (hours: number): number => now - hours * 3_600_000;
 
   test('is the part of entries of the last 24 hours', () => {
-    // 100 entries in each ledger, of which 10 are of today.
+    // 100 entries in each ledger, of which 10 are from today.
     const times = [
       ...Array.from({ length: 90 }, (_, index) => hoursAgo(1000 - index)),
       ...Array.from({ length: 10 }, (_, index) => hoursAgo(20 - index)),

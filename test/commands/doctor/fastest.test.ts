@@ -45,7 +45,7 @@ describe('the addresses that make ledgers grow fastest', () => {
       await credit(one, '203.0.113.1', 20);
       await credit(other, '203.0.113.1', 60);
       await credit(one, '2001:db8:0:1::7', 10);
-      // Draining writes down the rest.
+      // Draining stores the remaining counts.
     }
     const today = await examined(at);
     expect(factsOf(today)).toEqual({
@@ -69,7 +69,7 @@ describe('the addresses that make ledgers grow fastest', () => {
 });
 
 describe('the accounts whose ledgers grow fastest', () => {
-  /** Entries in the format of ledger.lua, so many a day for two days. */
+  /** Entries in the format of ledger.lua: this many a day, for two days. */
   const fill = async (id: string, aDay: number, now: number) => {
     const entries = Array.from(
       { length: 2 * aDay },

@@ -67,7 +67,7 @@ test('the last trouble of the private Redis is a warning', async () => {
   expect(recorded()!.text).toContain('ended, SIGKILL. SIGKILL ended Redis: the kernel for want of memory');
   record.note('ended, code 1', ['Short write while writing to the AOF file: (nwritten=39, expected=368)']);
   const { text, mend } = recorded()!;
-  // Examined with the rest.
+  // The whole examination has the same finding.
   expect((await found()).get('redis_ended')!.text).toBe(text);
   expect(text).toContain('ended, code 1. The disk of Redis is full. Its last words: Short write while writing to the AOF file');
   expect(mend).toBe('docs/operations/runbook.md#a-full-disk');

@@ -21,7 +21,7 @@ import { freshId, type TestService } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
 import { type Around, callerOf, type Movers, type Moving, openMoving } from '../store/mortal.ts';
 
-/** A process dies at each single script of a deletion, before it or after it. Then the queue finishes it. */
+/** A process dies at each single script of a deletion, before or after it. Then the queue finishes the deletion. */
 
 let moving: Moving;
 let service: TestService;
@@ -61,7 +61,7 @@ function pausing(isIt: (script: string, call: number) => boolean) {
   return { around, paused: paused.promise, resume: () => resumed.resolve() };
 }
 
-/** Does all work that the queue of deletions holds, once. It has to be due within the ten seconds that docs/guarantees.md names. */
+/** Does all work in the queue of deletions, once. It has to be due within the ten seconds of docs/guarantees.md. */
 async function work(): Promise<void> {
   const { deletions } = deleter();
   for (const entry of await redis.zrange(DELETIONS_DUE, '0', '-1')) {
@@ -77,13 +77,13 @@ interface Stage {
   readonly frozen: string;
   readonly game: string;
   readonly code: string;
-  /** The second one replaced the first. */
+  /** The second purchase replaced the first. */
   readonly purchaseTokens: readonly [string, string];
 }
 
 /**
- * A store account with two guests that moved in, one that the account has accepted and that is still frozen, two purchases, scores on a
- * board and in an archive of it, a score that an operator removed, and a seat.
+ * A store account with two guests that moved in, an accepted guest that is still frozen, two purchases, scores on a board and in its
+ * archive, a score that an operator removed, and a seat.
  */
 async function filledAccount(): Promise<Stage> {
   const [subject, small, large, frozen] = [freshId('subject'), freshId(), freshId(), freshId()];
@@ -94,7 +94,7 @@ async function filledAccount(): Promise<Stage> {
   await credit(frozen, 'frozen');
   const submit = (installId: string) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
   for (const installId of [small, frozen, large]) await submit(installId);
-  // As an operator's reset and removal leave it.
+  // The state after an operator's reset and removal.
   await redis.rename(boardKeys.scores(game), operatedBoardKeys.archivedScores(game, 1));
   await redis.rename(boardKeys.players(game), operatedBoardKeys.archivedPlayers(game, 1));
   await redis.hset(operatedBoardKeys.archives(game), 1, JSON.stringify({ at: 1, by: 'ada', reason: 'season 2', entries: 3 }));

@@ -9,7 +9,7 @@ import { PACKAGE, UNACKNOWLEDGED } from '../subscription/fake-google.ts';
 import { DAY, openShop, until, type Shop } from '../subscription/shop.ts';
 
 let shop: Shop;
-// One for each test: the audit has the real clock, so the service's may be a minute ahead at most.
+// A service for each test: the audit uses the real clock, so the service's clock may be a minute ahead at most.
 beforeEach(async () => void (shop = await openShop()));
 afterEach(() => shop[Symbol.asyncDispose]());
 
@@ -54,7 +54,7 @@ test('purchases beyond the ten lines of an account are released with the others,
   expect((await shop.lines(installId)).length).toBe(10);
   await shop.makeStoreAccount(installId);
   const [accountId, guestId] = [accountIdOf(installId), accountIdOf(moving)];
-  // As after a move.
+  // The state after a move.
   await shop.redis.append(standingKey(accountId), `${guestId} 0*1\n`);
   await shop.redis.set(standingKey(guestId), `>${accountId}`);
   await shop.redis.del(accountKey(guestId));

@@ -33,7 +33,7 @@ async function deleted(proof: object): Promise<TestReply['body']> {
   return body;
 }
 
-/** Without marks of signed-out sessions and words about moves, which expire. */
+/** Without marks of signed-out sessions and records of moves, because they expire. */
 async function keysOf(accountId: string): Promise<string[]> {
   const keys = await service.service.redis.keys(`{${accountId}}:*`);
   return keys.filter((key) => !/:(?:out|move):[^:]+$/.test(key)).toSorted();
@@ -44,7 +44,7 @@ async function isIndexed(accountId: string): Promise<boolean> {
   return scores.some((score) => score !== null);
 }
 
-/** Moves past the last look that a Cluster needs, and waits for it. */
+/** Moves the clock past the last check of a deletion on a Cluster, and waits for the check. */
 async function settled(accountId: string): Promise<void> {
   if (!isOnCluster()) return;
   service.advance(61_000);

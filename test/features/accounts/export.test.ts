@@ -18,7 +18,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const by = (installId: string): RequestOptions => ({ headers: { 'x-install-id': installId } });
 const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
 
-/** All pages, and all their lists as one. */
+/** All pages, with their lists joined. */
 async function exported(options: RequestOptions): Promise<{
   pages: TestReply['body'][];
   entries: { id: string; key: string }[];
@@ -276,7 +276,7 @@ describe('GET /v1/account/export', () => {
       for (let round = 0; round < 5; round++) {
         const socket = connect(own.port, '127.0.0.1');
         await once(socket, 'connect');
-        // The page is under way when Redis gets its first script.
+        // A page is under way once Redis gets its first script.
         const begun = once(monitor, 'monitor');
         socket.write(`GET /v1/account/export HTTP/1.1\r\nhost: a\r\nx-install-id: ${installId}\r\n\r\n`);
         await begun;
@@ -286,7 +286,7 @@ describe('GET /v1/account/export', () => {
     });
     monitor.disconnect();
     expect(whole).toBeGreaterThan(8);
-    // Each round has a whole page behind the one that was cut.
+    // In each round a whole page follows the interrupted one.
     expect(cut / 5 - whole).toBeLessThan(whole / 2);
   });
 

@@ -120,7 +120,7 @@ describe('CATALOGUE_FILE', () => {
   });
 
   test('lists its products, with an ETag of their own that an edit changes', async () => {
-    // Two stores may use one id for different products.
+    // Two stores may use the same id for different products.
     const products = [
       pouch,
       { productId: 'Chest', coins: 1_000_000, stores: { apple: 'coins_500' } },

@@ -11,10 +11,10 @@ import { withOrigin, type WithOrigin } from './with-origin.ts';
 
 /**
  * With COIN_AUTHORITY=server no sequence of requests without a server key raises the sum of all balances. The steps of a sequence are
- * single requests, made of the declarations of all endpoints, and flows of several requests that random ones would hardly complete.
+ * single requests, generated from the declarations of all endpoints, and flows of several requests that random requests hardly complete.
  */
 
-/** Runs again exactly with the seed and the path that fast-check prints beside a failing sequence. */
+/** A failing sequence can be repeated with the seed and the path that fast-check prints. */
 const SEED = 20_261_122;
 
 type Flow = 'login' | 'move' | 'pair' | 'buy' | 'trial' | 'room' | 'prove' | 'score' | 'delete' | 'coins';
@@ -71,7 +71,7 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-/** Coin keys: some of them are used before the sequence begins. */
+/** Coin keys. Some are already used when the sequence begins. */
 const KEYS = ['a', 'b', 'grant', 'adjust', 'new', 'newer', 'newest'];
 
 /** Three installs with coins, and one without. */
@@ -118,7 +118,7 @@ async function take(one: Step, visitor: Visitor, service: TestService): Promise<
   if ('request' in one) return void (await visitor.send(one.request));
   const { flow, as, at, other, yes } = one;
   const send = (what: string, fields: AnyRequest['fields'] = {}, by = as) => visitor.send({ send: what, as: by, at, fields });
-  /** Issues in the sandbox and hands what it gave to the request. */
+  /** Issues in the sandbox and passes the result to the request. */
   const issued = (fields: AnyRequest['fields']) => send('POST /sandbox/issue', fields, 'none') as Promise<Record<string, string>>;
   switch (flow) {
     case 'login':
@@ -170,7 +170,7 @@ async function take(one: Step, visitor: Visitor, service: TestService): Promise<
       return void (await send('POST /v1/account/delete', { ...proof, confirm }, 'none'));
     }
     case 'coins': {
-      // The debit is sent again, as after an answer that was lost.
+      // The debit is sent again, as after a lost answer.
       const types = ['credit', 'purchase', 'debit', 'debit'];
       const fields = { coins: yes ? 10 : 1, key: given('key', other), installId: given('installId', at) };
       for (const type of types) await send(`POST /v1/coins/${type}`, fields);
@@ -178,7 +178,7 @@ async function take(one: Step, visitor: Visitor, service: TestService): Promise<
   }
 }
 
-/** Fails as soon as an answer finds that the sum of all balances has risen. */
+/** Checks the sum of all balances after each answer. Fails if it has risen. */
 async function neverRises(steps: readonly Step[], service: TestService, succeeded = new Map<string, number>()): Promise<void> {
   let sum = Infinity;
   const visitor = await newVisitor(service, async (send, status) => {
@@ -191,7 +191,7 @@ async function neverRises(steps: readonly Step[], service: TestService, succeede
   for (const one of steps) await take(one, visitor, service);
 }
 
-/** A move that its request did not finish counts twice until the queue finishes it. */
+/** The coins of an unfinished move count twice until the queue finishes the move. */
 async function settled(before: number): Promise<number> {
   for (let tries = 0; ; tries++) {
     const sum = await sumOf();
@@ -233,7 +233,7 @@ test(
       { seed: SEED, numRuns: 50 },
     );
     expect((await audited(redis.location)).findings).toEqual([]);
-    // The search means something only if its flows get through.
+    // The search proves something only if its flows succeed.
     for (const send of REACHED) expect(succeeded.get(send) ?? 0, send).toBeGreaterThan(5);
     expect(await direct.eval(COUNT_MOVED, 0), 'guests that moved with a ledger').toBeGreaterThan(5);
   },

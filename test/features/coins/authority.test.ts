@@ -33,7 +33,7 @@ describe('with COIN_AUTHORITY=server', () => {
       await closed.post(path, body, { cookies: await signIn(closed, installId) }),
       await closed.post(path, body, { bearer: await tokenFor(closed, installId) }),
       await closed.post(path, { installId: freshId(), ...body }),
-      // A replay is refused too: the service does not look the key up.
+      // A replay is refused too, because the service does not look up the key.
       await closed.post(path, { installId, coins: 10, key: 'before' }),
     ];
     for (const reply of replies) expect([reply.status, reply.body.error.code]).toEqual([403, 'server_only']);

@@ -34,7 +34,7 @@ test('coinop_debt_coins is what refunds took below 0 and was not paid back, also
   totals.applied('t50', 30);
   expect(await owed()).toBe(0);
   totals.applied('r-40', -40);
-  // The account had 15 coins, and paid so much of the guest's debt.
+  // The account had 15 coins, and paid 15 of the guest's debt.
   totals.merged(-40, -25);
   expect(await owed()).toBe(25);
   // The account owed 25, and the guest brought 20.

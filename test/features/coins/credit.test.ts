@@ -98,7 +98,7 @@ describe('CREDIT_DAILY_CAP', () => {
   let capped: TestService;
   beforeAll(async () => {
     capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
-    // Noon, so that midnight does not fall into a test.
+    // Noon, so that no test runs across midnight.
     capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
   });
   afterAll(() => capped[Symbol.asyncDispose]());
@@ -123,7 +123,7 @@ describe('CREDIT_DAILY_CAP', () => {
     expect((await capped.post('/v1/coins/debit', { installId, coins: 60, key: 'spent' })).body.balanceAfterCoins).toBe(0);
     expect((await creditCapped(installId, 41, 'b')).body.error.code).toBe('balance_limit');
     expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 40 });
-    // The cap is used up, and a replay is still answered.
+    // The cap is used up, but a replay is still answered.
     expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 40, replayed: true, balanceCoins: 40 });
   });
 

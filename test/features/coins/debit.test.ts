@@ -66,7 +66,7 @@ describe('POST /v1/coins/debit', () => {
     const cookies = await signIn(service, installId);
     const replies = await Promise.all(
       Array.from({ length: 500 }, (_, index) =>
-        // Half name the account by installId, half by session.
+        // Half of the requests name the account by installId, half by session.
         index % 2 === 0
           ? debit(installId, 1, `key-${index}`)
           : service.post('/v1/coins/debit', { coins: 1, key: `key-${index}` }, { cookies }),

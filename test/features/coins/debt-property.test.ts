@@ -8,8 +8,8 @@ import { historyOf, signInToStore } from '../../store.ts';
 import { withOrigin, type WithOrigin } from './with-origin.ts';
 
 /**
- * Credits, debits, bought coins, refunds, adjustments, moves and retention in random order answer as a naive model does, which keeps
- * lists of entries and searches them.
+ * Credits, debits, bought coins, refunds, adjustments, moves and retention in random order give the answers of a naive model, which
+ * searches lists of entries.
  */
 
 const DAY_MS = 86_400_000;
@@ -25,7 +25,7 @@ interface Entry {
   readonly at: number;
 }
 
-/** An account as the model has it. */
+/** An account in the model. */
 class Account {
   readonly entries: Entry[] = [];
   readonly guests: Account[] = [];
@@ -44,7 +44,7 @@ class Account {
     this.entries.push({ operation, coins, after: this.balance + coins, key, at });
   }
 
-  /** The entries that the key finds, in the order in which they count. */
+  /** The entries of a key, in the order of their priority. */
   under(key: string): Entry[] {
     return [this, ...this.guests].flatMap(({ entries }) => entries.filter((entry) => entry.key === key && entry.operation !== 'm'));
   }
@@ -137,7 +137,7 @@ async function run(steps: Step[]): Promise<void> {
   );
   const accounts = [...installs.map(accountIdOf), ...users.map(({ accountId }) => accountId)].map((id) => new Account(id));
 
-  /** An account that can act, in place of a guest that moved, and how a request names it. */
+  /** The account that acts for a moved guest, and its name in requests. */
   const actor = (index: number): { account: Account; body: object; options: RequestOptions } => {
     const named = accounts[index]!;
     const account = named.movedTo ?? named;

@@ -30,7 +30,7 @@ const debit = async (installId: string, coins: number, key: string) =>
   (await service.post('/v1/coins/debit', { installId, coins, key })).body;
 const balanceOf = async (installId: string) => (await service.get(`/v1/balance?installId=${installId}`)).body;
 
-/** An install that bought 50 coins, spent 30, and got its money back: it owes 30. */
+/** An install that bought 50 coins, spent 30, and got a refund: it owes 30. */
 async function inDebt(): Promise<string> {
   const installId = freshId();
   await book(installId, 'topup', 50, 'a');
@@ -94,7 +94,7 @@ test('with REFUNDS=floor a refund takes the coins that are left, and uses its ke
   expect(await book(installId, 'refund', -50, 'b', floor)).toMatchObject({ word: 'done', coins: 0, balanceAfter: 0 });
   await book(installId, 'topup', 9, 'c', floor);
   expect(await book(installId, 'refund', -50, 'b', floor)).toMatchObject({ word: 'replayed', coins: 0, balance: 9 });
-  // A debt from before the setting changed stays as it is.
+  // A debt from before the change of the setting stays.
   await book(installId, 'refund', -19, 'd');
   expect(await book(installId, 'refund', -5, 'e', floor)).toMatchObject({ word: 'done', coins: 0, balanceAfter: -10 });
 });

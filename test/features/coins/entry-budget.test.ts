@@ -23,7 +23,7 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
   afterAll(() => service[Symbol.asyncDispose]());
 
   let address = 0;
-  /** A player at an address of its own. */
+  /** A player with its own address. */
   const player = (from = `203.0.113.${++address}`) => {
     const installId = freshId();
     const operate = (operation: string, coins: number, key: string, bearer?: string): Promise<TestReply> =>

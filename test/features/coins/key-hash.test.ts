@@ -10,7 +10,7 @@ test('matches the hsiphash vectors of the Linux kernel (lib/siphash_kunit.c, 32 
   expect(expected.map((_, length) => hash(text.slice(0, length)) >>> 0)).toEqual(expected);
 });
 
-// The values come from an implementation in Python that gives the vectors above.
+// The values come from an implementation in Python that reproduces the vectors above.
 test.each([
   ['·', 0x63c9f4c3],
   ['a·', 0xf370501f],

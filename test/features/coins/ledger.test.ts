@@ -38,7 +38,7 @@ async function ledgerOf(installId: string, from = service): Promise<Entry[]> {
   return entries.reverse();
 }
 
-/** The bucket of the index in which each key of the ledger lies. Fails when the index and the ledger disagree. */
+/** The bucket of each key of the ledger in the index. Fails if the index and the ledger disagree. */
 async function bucketsOf(installId: string, from = service): Promise<Map<string, string>> {
   const { redis } = from.service;
   const accountId = accountIdOf(installId);
@@ -146,7 +146,7 @@ test('1,000 keys with the same sum of characters (Aa, BB) spread over the bucket
 test('keys with the same hash stay separate, even after retention has deleted the entry of one', async () => {
   await using own = await start({ settings: { LEDGER_RETENTION_DAYS: '30' } });
   const hash = halfSipHash(Buffer.from((await own.service.redis.get(KEY_SECRET))!, 'hex'));
-  // Among some 80,000 keys two have the same hash of 32 bits.
+  // Of some 80,000 keys, two have the same hash of 32 bits.
   const seen = new Map<number, string>();
   let one: string | undefined;
   let other = '';
@@ -165,7 +165,7 @@ test('keys with the same hash stay separate, even after retention has deleted th
   expect((await apply('credit', installId, 8, other, own)).body.error.code).toBe('key_reused');
   expect([...(await bucketsOf(installId, own)).keys()].sort()).toEqual([one, other, third].sort());
 
-  // The first entries expire one by one, and each takes its own key along.
+  // The first entries expire one by one, each together with its key.
   own.advance(20 * 86_400_000);
   await apply('credit', installId, 7, 'young', own);
   own.advance(11 * 86_400_000);
@@ -240,7 +240,7 @@ describe('random operations', () => {
         const cookies = await signIn(service, installId);
         const replies = await Promise.all(steps.map((sent) => send(installId, cookies, sent)));
         const entries = await ledgerOf(installId);
-        // The model, fed in the order of the ledger, arrives at the same ledger.
+        // The model gives the same ledger if it gets the operations in the ledger's order.
         const model = new Model();
         for (const { type, coins, key } of entries) expect(model.apply(type, Math.abs(coins), key).status).toBe(200);
         expect(entries).toEqual(model.entries.map((entry) => ({ ...entry, at: expect.any(String) })));

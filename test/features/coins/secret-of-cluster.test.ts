@@ -16,7 +16,7 @@ afterEach(async () => {
 
 const credit = (to: TestService, installId: string, key: string) => to.post('/v1/coins/credit', { installId, coins: 1, key });
 
-/** An install whose account one primary has. */
+/** An install whose account is on the given primary. */
 function installOn({ slots }: TestNode): string {
   for (let number = 0; ; number++) {
     const installId = `install-secret-${number}`;
@@ -25,7 +25,7 @@ function installOn({ slots }: TestNode): string {
   }
 }
 
-/** What `redis-cli --cluster reshard` leaves behind when it is stopped before it moves the keys of a slot. */
+/** The state after `redis-cli --cluster reshard` was stopped before it moved the keys of a slot. */
 async function breakOffMove(key: string): Promise<void> {
   const slot = cluster!.slotOf(key);
   const from = await cluster!.primaryOf(slot);

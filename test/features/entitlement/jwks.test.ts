@@ -80,7 +80,7 @@ describe('rotation of the proof keys', () => {
     const newProof = await proofFrom(after);
     expect([kidOf(oldProof), kidOf(newProof)]).toEqual(['old', 'new']);
     expect((await setOf(after)).keys.map(({ kid }) => kid)).toEqual(['new', 'old']);
-    // An app that fetched the set before the new key signed already has the new key.
+    // An app that fetched the set before the first signature by the new key already has the new key.
     expect([await verifies(oldProof, bothKeys), await verifies(newProof, bothKeys)]).toEqual([true, true]);
     const fetched = createRemoteJWKSet(new URL(PATH, after.url));
     expect([await verifies(oldProof, fetched), await verifies(newProof, fetched)]).toEqual([true, true]);

@@ -13,7 +13,7 @@ let service: TestService;
 beforeAll(async () => {
   own = await startRedis();
   service = await start({ redis: own.location, settings: { EVENTS: 'on' } });
-  // The ledgers' entries are ten minutes old then: the audit leaves out what is newer than a minute.
+  // The ledgers' entries are then ten minutes old. The audit skips entries that are newer than a minute.
   service.setClock(-600_000);
 });
 afterAll(async () => {
@@ -30,7 +30,7 @@ test('an audit compares the events of a sample of accounts with their ledgers, b
   await own.redis.hset(eventKeys.state, 'onSince', 0);
   const before = await audited(own.location);
   expect([before.findings, before.counts.checked['events'], before.counts.unknown]).toEqual([[], 9, {}]);
-  // The ledger of one account loses its newest entry, and the log an event of another one.
+  // The ledger of one account loses its newest entry, and the log loses an event of another account.
   await own.redis.rpop(coinKeys.ledger(accountIdOf(told)));
   const chunk = eventKeys.chunk(0);
   const lost = (await own.redis.lrange(chunk, 0, -1)).find(

@@ -51,7 +51,7 @@ test('a relay that died before it removed logged events from the outbox appends 
   const installId = freshId();
   await credit(installId);
   await events.of([accountIdOf(installId)], 2);
-  // As if the outbox had not been trimmed: its last element is there again.
+  // The state of an outbox that was not trimmed: its last element exists again.
   const state = await own.redis.hgetall(eventKeys.state);
   await own.redis.lpush(OUTBOX, state['from:']!);
   await expect.poll(() => own.redis.llen(OUTBOX), { timeout: 10_000 }).toBe(0);
@@ -82,7 +82,7 @@ test('many events are read by pages without a gap, across the chunks of the log'
 
 test('after a restore of Redis’s data an older cursor reads on with the first event after it', async () => {
   const { cursor } = events;
-  // The log as a backup has it, with another id of the data: events that the cursor has passed are gone.
+  // The log from a backup, with another id of the data: events before the cursor are missing.
   const kept = Number.parseInt(cursor, 36) - 100;
   const chunk = Math.floor(kept / 1000);
   await own.redis.ltrim(eventKeys.chunk(chunk), 0, (kept % 1000) - 1);
@@ -99,7 +99,7 @@ test('the log is read backwards over its gaps, a bounded part of it at a time, a
   using operated = openParts(service);
   const { events: log } = operated.parts;
   const [accountId, other] = [accountIdOf(freshId()), accountIdOf(freshId())];
-  // A log of its own shape: a chunk that lost its end, a gap, and 21,000 events of others.
+  // An unusual log: a chunk that lost its end, a gap, and 21,000 events of other accounts.
   const begin = Math.ceil(Date.now() / 1000) + 60;
   const last = Number(await own.redis.hget(eventKeys.state, 'next'));
   const base = Math.ceil(last / 1000) * 1000 + 5000;

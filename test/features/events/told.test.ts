@@ -5,7 +5,7 @@ const source = new URL('../../../src/', import.meta.url);
 const scripts = globSync('**/*.lua', { cwd: source.pathname }).map((file) => [file, readFileSync(new URL(file, source), 'utf8')] as const);
 const filesWith = (pattern: RegExp): string[] => scripts.filter(([, text]) => pattern.test(text)).map(([file]) => file);
 
-// An event is written by the script of its change. A new script of such a change has to tell it too.
+// The script of a change also writes its event. A new script that makes such a change has to write the event too.
 
 test('each script that creates an account emits account.created', () => {
   const beginning = filesWith(/'HSET(?:NX)?', account, 'createdAt'/);

@@ -32,7 +32,7 @@ async function samples(): Promise<Map<string, number>> {
 const requests = (method: string, route: string, status: number): string =>
   `coinop_http_requests_total{method="${method}",route="${route}",status="${status}"}`;
 
-/** Of acts in rooms, of matches, and of purchases. */
+/** Metrics of acts in rooms, of matches, and of purchases. */
 const OUTCOMES = 'done replayed refused failed created joined seated retried granted refunded reversed'.split(' ');
 
 describe('GET /metrics', () => {
@@ -161,7 +161,7 @@ describe('GET /metrics', () => {
     expect(found.get('coinop_coins_in_total{type="merge"}')).toBe(10);
   });
 
-  // On a Cluster any process may take the last look, a minute later, and then counts the account.
+  // On a Cluster any process may do the last check, a minute later. That process counts the account.
   test.skipIf(isOnCluster())('counts an account that was deleted once it is erased, and the guests that had moved into it', async () => {
     const deleted = async (): Promise<number> => (await samples()).get('coinop_accounts_deleted_total')!;
     // Tests of other files delete accounts in the same Redis.
@@ -174,7 +174,7 @@ describe('GET /metrics', () => {
       const { confirm } = (await service.post('/v1/account/delete', proof)).body;
       await Promise.all(Array.from({ length: 20 }, () => service.post('/v1/account/delete', { ...proof, confirm })));
     }
-    // The text of the metrics is served again for a second.
+    // The service caches the text of the metrics for a second.
     await expect.poll(deleted).toBe(3);
   });
 
@@ -185,7 +185,7 @@ describe('GET /metrics', () => {
     expect(info[0]![0]).toMatch(/version="\d+\.\d+\.\d+",revision="(src-)?[\da-f]{12}",.*uws="20\.\d+\.\d+"/);
     expect(found.get('process_start_time_seconds')).toBeCloseTo(performance.timeOrigin / 1000, 1);
     expect(found.get('coinop_redis_up')).toBe(1);
-    // Without AUDIT_EVERY_HOURS there is no audit to tell about.
+    // Without AUDIT_EVERY_HOURS there are no figures of an audit.
     expect([...found.keys()].filter((name) => name.includes('audit'))).toEqual([]);
   });
 
@@ -210,7 +210,7 @@ describe('GET /metrics', () => {
         else if (name === 'call') expect(['look', 'finish', 'list']).toContain(value);
         else if (name === 'outcome') expect(OUTCOMES).toContain(value);
         else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^(\d+\.\d+\.\d+|(src-)?[\da-f]{12})$/);
-        // A primary of the Cluster that the service is set to.
+        // A primary of the service's Cluster.
         else if (name === 'node') expect(value).toMatch(/^127\.0\.0\.1:\d+$/);
         else if (name === 'script') expect(value).toMatch(/^[a-z]+\/[a-z-]+$/);
         else expect([name, value]).toEqual(['le', expect.stringMatching(/^(\d+(\.\d+)?|\+Inf)$/)]);

@@ -42,12 +42,12 @@ describe('GET /ready', () => {
     const { status, body } = await service.get('/ready');
     expect([status, body.error.message]).toEqual([503, 'Not ready: this redis is a replica.']);
     await service.service.redis.replicaof('NO', 'ONE');
-    // The connection of the scripts left the replica, and may still be on its way back.
+    // The connection of the scripts was closed by the replica, and may not be open again yet.
     await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
   });
 
   test('answers 503 on a node of a Redis Cluster, with or without a slot for every key', async () => {
-    // The nodes of a cluster talk over a port of their own. Clients of this node use its socket.
+    // The cluster bus needs its own port. Clients of this node use its socket.
     await using node = await startRedis('--cluster-enabled', 'yes', '--cluster-port', await freePort());
     await using onNode = await start({ redis: node.location });
     const ready = async () => {

@@ -16,7 +16,7 @@ import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
 import { type Around, callerOf, type Movers, type Moving, openMoving } from '../store/mortal.ts';
 
-/** Boards hide what a banned account has on them. */
+/** Boards hide the entries of banned accounts. */
 
 let moving: Moving;
 let service: TestService;
@@ -41,7 +41,7 @@ const unbanned = async (installId: string): Promise<void> => {
 const submit = (game: string, installId: string, score: number, name: string) =>
   service.post(`/v1/highscores/${game}`, { installId, score, name });
 
-/** A game on which players named by letters have these scores, and the installs of the players. */
+/** A game with these scores of players who are named by letters, and the players' installs. */
 async function board(scores: Readonly<Record<string, number>>): Promise<{ game: string; installs: Record<string, string> }> {
   const game = freshGame();
   const installs: Record<string, string> = {};
@@ -83,7 +83,7 @@ function pausing(name: string) {
   return { around, paused: paused.promise, resume: () => resumed.resolve() };
 }
 
-/** Does all work that the queue of bans holds, once. It has to be due within ten seconds. */
+/** Does all work in the queue of bans, once. It has to be due within ten seconds. */
 async function work(): Promise<void> {
   const bans = bansBy(movers.mover().scripts);
   for (const entry of await redis.zrange(BANS_DUE, '0', '-1')) {
@@ -126,7 +126,7 @@ describe('the entry of a banned account', () => {
     service.advance(60_000);
     await expect.poll(() => top(game), { timeout: 10_000 }).toEqual(['1 A 30']);
     await expect.poll(() => redis.zcard(BANS_DUE)).toBe(0);
-    // The audit at the end of this file has the real time.
+    // The audit at the end of this file uses the real time.
     await unban(accountIdOf(installs['A']!), { scripts: movers.mover().scripts });
     await unbanned(installs['B']!);
     expect(await top(game)).toEqual(['1 A 30', '2 B 20']);
@@ -140,7 +140,7 @@ describe('the entry of a banned account', () => {
       [40, 40],
     ] as const) {
       await banned(installs['A']!);
-      // As by a process that dies after it.
+      // Stands for a process that dies after the script.
       await unban(accountIdOf(installs['A']!), parts);
       expect(await top(game)).toEqual(['1 B 20']);
       expect((await submit(game, installs['A']!, score, 'A')).body).toMatchObject({ rank: 1, best, personalBest: score === 40 });
@@ -175,7 +175,7 @@ test('a process that dies anywhere in a ban, or at its end, leaves the rest to t
   for (const isBan of [true, false]) {
     let isWhole = false;
     for (let call = 1; !isWhole; call++) {
-      // From the other state.
+      // Starts from the other state.
       await bansBy(movers.mover().scripts)[isBan ? 'unban' : 'ban'](accountId, {});
       const scripts = new DyingScripts({ call: (command, words) => redis.call(command, ...words) }, service.now);
       scripts.dieBefore(call, true);

@@ -7,13 +7,13 @@ import type { Encoded } from '../../../src/server/http/endpoint.ts';
 
 type Figures = [season: string, endsAt: string, version: string, member: string, score: string];
 
-/** What the scripts answer for a board without seasons that has one entry: its version, then member and score. */
+/** The scripts' answer for a board without seasons and with one entry: its version, then member and score. */
 const arrival = 17_900_000_000_000;
 const board = (version: string, name: string): Figures => ['', '', version, `${placeText(arrival, false)}player-id0${name}`, '7'];
 const older = board('1', 'older');
 const newer = board('2', 'newer');
 
-/** The version that the tests call the older one. */
+/** The older version in the tests. */
 const UNCHANGED = ['', '', '1'];
 
 const listOf = (name: string): string =>

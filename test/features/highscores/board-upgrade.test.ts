@@ -11,7 +11,7 @@ import { audited } from '../../consistency/audited.ts';
 import { freshId, request, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
-/** Boards of data of version 3, as its release wrote them. */
+/** Boards of data of version 3, in the format of its release. */
 
 const DAY = Date.parse('2026-01-01T00:00:00Z');
 const installs = Array.from({ length: 450 }, () => freshId());
@@ -42,7 +42,7 @@ function submit({ url }: Pick<TestService, 'url'>, game: string, installId: stri
   return request(url, `/v1/highscores/${game}`, { method: 'POST' }, JSON.stringify({ installId, score, name }));
 }
 
-/** Writes a board as version 3 did: of the same scores the player with the lower number came first, in the same millisecond. */
+/** Writes a board as version 3 did. All entries have the same millisecond; of equal scores the player with the lower number came first. */
 async function writeOld(game: string, isAscending: boolean, keys: { scores: string; players: string }): Promise<void> {
   const { redis } = own;
   await redis.del(keys.scores, keys.players, boardKeys.secret(game));
@@ -116,7 +116,7 @@ test('until a board is upgraded its top ten shows as it is, and no score is take
   expect(body.top[0].at).toBe(new Date(DAY + 40).toISOString());
   const asked = await service.get(`/v1/highscores/climb?installId=${installs[7]}`);
   expect([asked.status, asked.body.error.code]).toEqual([503, 'store_unavailable']);
-  // A process that was cut off between two entries goes on, as often as it takes; entries that are upgraded stay.
+  // An upgrade that was interrupted between two entries continues, any number of times. Upgraded entries stay.
   async function* keysLike(): AsyncGenerator<string[]> {
     yield [boardKeys.players('climb'), boardKeys.players('climb')];
   }

@@ -35,7 +35,7 @@ interface Shown {
 }
 const lines = (entries: Shown[]): string[] => entries.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
 
-/** A board with players that its model has too. */
+/** A board and its model, with the same players. */
 class Board {
   readonly game: string;
   readonly model: BoardModel;
@@ -114,7 +114,7 @@ describe('GET /v1/highscores/{game}/entries', () => {
       const stays = (player: number): boolean => player % 3 === 0;
       const better = order === 'asc' ? -1 : 1;
       const found = await board.pages(3, async (page) => {
-        // The entry that ended the page is among those that move.
+        // The last entry of the page is among the moved entries.
         for (const player of [page * 2 + 1, count - page * 2])
           if (player >= 1 && !stays(player)) await board.submit(player, better * (100 + page));
         await board.submit(1000 + page, page % 6);

@@ -10,7 +10,7 @@ import { makeServerKey } from '../../server-keys.ts';
 import { catalogueOf } from './catalogue-of.ts';
 import { RandomBoard, randomFrom, type BoardService } from './random-board.ts';
 
-/** The small part of `npm run prove:boards`. */
+/** A small run of `npm run prove:boards`. */
 
 const [folder, agent] = [mkdtempSync(join(tmpdir(), 'coinop-random-boards-')), new Agent({ keepAlive: true })];
 const ascending = freshId('game').toLowerCase();

@@ -21,8 +21,8 @@ import { audited } from '../../consistency/audited.ts';
 import { openParts, type TestParts } from '../../operator/parts.ts';
 
 /**
- * Seasons by Redis's clock. A service sees the clock of Redis some days ahead where a test says so, and so ends the seasons of the
- * others.
+ * Seasons end by Redis's clock. In some tests the scripts of a service see the clock some days ahead, so that it ends the seasons of other
+ * services.
  */
 
 const DAY_MS = 86_400_000;
@@ -39,7 +39,7 @@ let operator: TestParts;
 
 type Season = { period: string; prizes?: readonly object[]; payAfterSeconds?: number; keep?: number };
 
-/** A game each, so that the tests do not share boards. */
+/** One game for each test, so that the tests do not share boards. */
 const games = new Map<string, object>();
 
 function writeCatalogue(): void {
@@ -78,7 +78,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A service whose clocks, Redis's too, are some days ahead. */
+/** A service for which all clocks, including Redis's, are some days ahead. */
 async function startAt(days: number, more: StartOptions = {}): Promise<TestService> {
   const service = await start({
     redis: redis.location,
@@ -90,7 +90,7 @@ async function startAt(days: number, more: StartOptions = {}): Promise<TestServi
   return service;
 }
 
-/** `2026-11-26` in so many days. */
+/** The date in this many days: `2026-11-26`. */
 const dayIn = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
 
 const endOf = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString();
@@ -135,7 +135,7 @@ describe('the season of a score', () => {
     const headers = { 'x-install-id': installId };
     expect((await tomorrow.get(`/v1/highscores/${game}/around`, { headers })).body).toEqual({ ...empty, you: null, entries: [] });
     expect((await tomorrow.get(`/v1/highscores/${game}`, { headers })).body).toEqual({ ...empty, top: [], you: null });
-    // A score that is no better than that of the day before is the first of the season.
+    // A score that is not better than yesterday's is the first of the season.
     const { body } = await submit(tomorrow, game, 20, installId);
     expect(body).toMatchObject({ rank: 1, best: 20, personalBest: true, season: empty.season });
     expect(scores(body, 'top')).toEqual([20]);
@@ -307,7 +307,7 @@ describe('prizes', () => {
     expect(scores((await today.get(`/v1/highscores/${game}?season=${dayIn(0)}`)).body, 'top')).toEqual([9]);
     const none = await operate(removeEntry, { game, player: accountIdOf(winner), season: dayIn(0), reason: 'x' });
     expect(none).toMatchObject({ code: 'entry_not_found' });
-    // The account gets an entry of the season only, as the audit below has to know.
+    // The account gets an entry in the season only. The audit below has to accept that.
     const { cookies } = await signInToStore(today, freshId('subject'), { installId: winner });
     await using _ = await startAt(1);
     await paid(game, dayIn(0));
@@ -349,7 +349,7 @@ describe('prizes', () => {
       return Object.values(found).toSorted();
     };
     const owner = (installId: string, coins: number): string => `${accountIdOf(installId)} ${coins}`;
-    // Nobody is noted yet. The entry of the guest moves into the account of the fourth; the first one's account is deleted.
+    // No payout is noted yet. The second player, a guest, moves into the account of the fourth; the account of the first is deleted.
     await moveScores(accountIdOf(second), accountIdOf(fourth), true, { scripts, catalogue: { orderOf: () => 'desc' } });
     expect(await payouts()).toEqual([owner(second, 50), owner(fourth, 0)].toSorted());
     await removeScores(accountIdOf(first), [], scripts);
@@ -359,7 +359,7 @@ describe('prizes', () => {
     const all = ['- 500 deleted', owner(second, 50), owner(third, 50), owner(fourth, 0)];
     expect(await payouts()).toEqual(all.toSorted());
     expect(await redis.redis.llen(seasonKeys.unpaid(game, day))).toBe(3);
-    // What leaves the board afterwards changes nothing.
+    // Entries that leave the board afterwards change no payout.
     await removeScores(accountIdOf(third), [], scripts);
     const settled = { season: seasonKeys.season(game, day), payouts: seasonKeys.payouts(game, day), unpaid: seasonKeys.unpaid(game, day) };
     const [, ...unpaid] = await scripts.run(readUnpaid, settled, { count: 10 });
@@ -397,7 +397,7 @@ describe('prizes', () => {
     await submit(today, 'daily-small', 2, first);
     await submit(today, 'daily-small', 1, second);
     const week = (await submit(today, 'weekly', 1)).body.season.id;
-    // The week may have been closed by a service that is days ahead: then the score belongs to the next one.
+    // A service that is days ahead may have closed the week. Then the score belongs to the next week.
     await using later = await startAt(15);
     await paid('daily-small', dayIn(0));
     await paid('weekly', week);
@@ -409,7 +409,7 @@ describe('the queue of seasons', () => {
   test('keeps a season whose first score is on its way, even if the clock of a process is past its end', async () => {
     const game = 'daily-queued';
     const scripts = new ScriptRunner(today.service.connections.scripts, { now: Date.now });
-    // The process that submits has put the season into the queue. Another one, whose clock is ahead, takes it before the score arrives.
+    // The submitting process has put the season into the queue. Another process, whose clock is ahead, takes it before the score arrives.
     const [word, waitMs] = await scripts.run(closeSeason, { scores: boardKeys.scores(game) }, { season: dayIn(0) });
     expect(word).toBe('early');
     expect(Date.parse(endOf(dayIn(0))) - Date.now() - Number(waitMs)).toBeLessThan(1000);
@@ -469,7 +469,7 @@ describe('the audit', () => {
 
   test('finds nothing wrong with all of these seasons', async () => {
     const { findings } = await audited(redis.location);
-    // One test takes entries off without the rest of a deletion.
+    // One test removes entries without the rest of a deletion.
     expect(findings.filter(({ text }) => !text.includes('daily-noted'))).toEqual([]);
   });
 

@@ -298,7 +298,7 @@ test('no reply contains an installId or an account id', async () => {
 
 test('50 concurrent players, each sending twice, are on the board once and at their rank', async () => {
   const game = freshGame();
-  // Every score twice, and every submission sent twice.
+  // Every score occurs twice, and every submission is sent twice.
   const players = Array.from({ length: 50 }, (_, index) => ({ installId: freshId(), score: Math.floor(index / 2), name: `n${index}` }));
   await Promise.all([...players, ...players].map((player) => service.post(`/v1/highscores/${game}`, player)));
   const ranks = await Promise.all(players.map(async (player) => (await service.post(`/v1/highscores/${game}`, player)).body));

@@ -156,7 +156,7 @@ describe('the top ten in the answer to a submission is right after', () => {
   test('moves that merge two entries', async () => {
     const board = new Board();
     await board.fill();
-    // The guest is better, the account is better, the account has no entry, both are outside the ten.
+    // The guest is better; the account is better; the account has no entry; both are outside the ten.
     for (const [guest, player] of [
       [1, 2],
       [9, 3],
@@ -228,7 +228,7 @@ test('each of many players sees the own score in the answer, and then on both se
         const through = services[(turn + player) % 2]!;
         const { body } = await through.post(board.path, { installId: board.installId(player), score, name: `p${player}` });
         const tops = [body.top, (await first.get(board.path)).body.top, (await second.get(board.path)).body.top] as Shown[][];
-        // Where the score is not listed, ten better ones are.
+        // If the score is not listed, ten better scores are.
         for (const top of tops) {
           const own = top.find(({ name }) => name === `p${player}`);
           if (own === undefined) expect([top.length, top.every((entry) => entry.score > score)]).toEqual([10, true]);
@@ -264,7 +264,7 @@ describe('the version of a top ten', () => {
     expect(await board.version()).toBe('13');
   });
 
-  // Speaks to one Redis itself. test/realtime/cluster.test.ts has the channels of a cluster.
+  // Uses a single Redis directly. test/realtime/cluster.test.ts tests the channels of a cluster.
   test.skipIf(isOnCluster())('and nothing else is published', async () => {
     const board = new Board();
     const listener = redis.duplicate();
@@ -280,12 +280,12 @@ describe('the version of a top ten', () => {
     listener.disconnect();
   });
 
-  // Speaks to one Redis itself. test/realtime/cluster.test.ts has the channels of a cluster.
+  // Uses a single Redis directly. test/realtime/cluster.test.ts tests the channels of a cluster.
   test.skipIf(isOnCluster())('a player of the ten waits for the other processes, even if the submission changes nothing', async () => {
     const board = new Board();
     await board.fill();
     const scripts = new CallerScripts(redis, { now: Date.now });
-    /** The number of processes that listen, as the script counts it for the answer. */
+    /** The number of subscribed processes in the script's answer. */
     const listeners = async (player: number, score: number): Promise<number> => {
       const accountId = accountIdOf(board.installId(player));
       const caller = callerFrom({ address: '127.0.0.1' }, accountId, undefined, undefined);
@@ -317,7 +317,7 @@ describe('the version of a top ten', () => {
 });
 
 describe('a change without a version shows in answers', () => {
-  /** Submits what changes nothing, so that a service that knows a list sends its version. */
+  /** Submits a score that changes nothing, so that a service that knows a list sends its version. */
   const listed = async (board: Board): Promise<string[]> =>
     lines((await services[0].post(board.path, { installId: board.installId(12), score: 0, name: 'p12' })).body.top);
 
@@ -332,15 +332,15 @@ describe('a change without a version shows in answers', () => {
     expect((await listed(board))[0]).toBe('1 p2 11');
   });
 
-  // Speaks to one Redis itself. test/realtime/cluster.test.ts has the channels of a cluster.
+  // Uses a single Redis directly. test/realtime/cluster.test.ts tests the channels of a cluster.
   test.skipIf(isOnCluster())('once its message has arrived if it comes with one', async () => {
     const board = new Board();
     await board.fill();
     await listed(board);
-    // The effects of that release's script.
+    // The effects of the script of that release.
     await addEntry(redis, board.game, 'a'.repeat(22), 99, 'old');
     await redis.publish(channelHere(boardKeys.channel(board.game)), 'another-process');
-    // Redis has written the message; a read waits for what has arrived.
+    // Redis has sent the message. A read waits until received messages are handled.
     await redis.ping();
     await services[0].get(board.path);
     expect((await listed(board))[0]).toBe('1 old 99');

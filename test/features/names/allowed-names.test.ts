@@ -7,7 +7,7 @@ import { readConfig } from '../../../src/config.ts';
 import { freshId, start, type TestReply, type TestService } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
 
-/** NAME_WORDS_FILE, wherever a player has a name. */
+/** NAME_WORDS_FILE applies to all names of players. */
 
 let folder: string;
 let file: string;

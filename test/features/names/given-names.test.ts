@@ -6,7 +6,7 @@ import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
 import { logged } from '../../operator/parts.ts';
 
-/** `accounts rename`: a name that operators give, wherever a player is shown. */
+/** `accounts rename`: the name that an operator gives appears everywhere. */
 
 let service: TestService;
 let other: TestService;
@@ -57,7 +57,7 @@ describe('a player who was renamed', () => {
       expect(created.body.room.players[0].name).toBe('Player 7');
       const matched = await at.post('/v1/rooms/match', { installId, name: 'Rude', game: freshGame() });
       expect(matched.body.room.players[0].name).toBe('Player 7');
-      // Without a name a room numbers its players, as for everybody.
+      // Without a name the player gets a number, as everybody does in a room.
       expect((await at.post('/v1/rooms', { installId })).body.room.players[0].name).toBe('Player 1');
     }
     const shown = (await service.get(`/v1/admin/accounts/${accountId}`, { bearer })).body;

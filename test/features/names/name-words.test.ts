@@ -84,7 +84,7 @@ test('the longest names cost some tens of microseconds with the longest list', (
       for (let round = 0; round < 20; round++) long.refuses(name);
       micros.push(((performance.now() - startedAt) / 20) * 1000);
     }
-    // The least, because other processes use the machine as well.
+    // The shortest time, because other processes use the machine as well.
     expect([name, Math.min(...micros)]).toEqual([name, expect.toSatisfy((least: number) => least < 500)]);
   }
 });

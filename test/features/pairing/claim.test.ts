@@ -61,7 +61,7 @@ describe('POST /v1/pair/claim', () => {
     ['a:scan b:scan a:confirm', 'claimed'],
     ['a:scan b:scan b:confirm', 'claimed'],
     ['a:scan b:scan b:confirm a:confirm', 'already_claimed'],
-    // Only the one account that scanned denies.
+    // Only the account that scanned may deny.
     ['a:scan b:deny', 'scanned'],
     ['a:scan b:deny a:deny', 'denied'],
     ['a:scan b:scan a:deny', 'scanned'],

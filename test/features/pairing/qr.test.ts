@@ -33,7 +33,7 @@ describe('GET /v1/pair/qr.svg', () => {
     const { status, headers, body } = await service.get(`/v1/pair/qr.svg?token=${token}`);
     expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([200, 'image/svg+xml', 'no-store']);
     expect(headers.get('content-security-policy')).toBe("default-src 'none'");
-    // A website of any origin shows it, one with Cross-Origin-Embedder-Policy too.
+    // Websites of any origin may show the image, even with Cross-Origin-Embedder-Policy.
     expect([headers.get('access-control-allow-origin'), headers.get('cross-origin-resource-policy')]).toEqual(['*', 'cross-origin']);
     expect(body).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" [^>]*><path fill="#fff" d="M0 0h(\d+)v\1H0z"\/>/);
     const modules = modulesOf(body);
@@ -61,7 +61,7 @@ describe('GET /v1/pair/qr.svg', () => {
     const before = vi.mocked(encode).mock.calls.length;
     const ask = (host: string) => statusOf(limited, `/v1/pair/qr.svg?token=${token}`, host);
     const statuses = await Promise.all(Array.from({ length: 150 }, (_, index) => ask(`${index}.${'a'.repeat(240)}`)));
-    // Of 200 requests that may come at once, 1 opened the pairing and 150 asked. The other 49 pay for one more drawing.
+    // Of the burst of 200 requests, 1 opened the pairing and 150 asked for its image. The other 49 pay for one more image.
     expect([statuses.filter((status) => status === 200).length, vi.mocked(encode).mock.calls.length - before]).toEqual([2, 2]);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
   });

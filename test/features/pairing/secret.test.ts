@@ -17,7 +17,7 @@ const poll = (token: string, secret?: string, options: { cookies?: string[]; que
     ...(secret === undefined ? {} : { headers: { 'x-pair-secret': secret } }),
   });
 const CLAIMED = { ok: true, status: 'claimed' };
-/** What the asking client reads. */
+/** The status that the client of the pairing reads. */
 const OWN = { ...CLAIMED, claimedBy: {} };
 const HANDED = { ...OWN, sessionToken: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]{43}$/) };
 
@@ -67,7 +67,7 @@ describe('GET /v1/pair/status with x-pair-secret', () => {
     expect([body, setCookies, headers.get('cache-control')]).toEqual([HANDED, [], 'no-store']);
     const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
     expect((await service.get('/v1/session', { bearer: body.sessionToken })).body).toMatchObject({ authenticated: true, accountId });
-    // As with the cookie, a lost answer is not given again.
+    // As with the cookie, a lost session is not given again.
     for (const query of ['', '&session=token', '&session=cookie']) {
       const again = await poll(token, secret, { query });
       expect([again.body, again.setCookies]).toEqual([OWN, []]);
@@ -106,7 +106,7 @@ describe('GET /v1/pair/status with x-pair-secret', () => {
       const { status, body, setCookies } = await poll(token, wrong);
       expect([wrong, status, body, setCookies]).toEqual([wrong, 200, CLAIMED, []]);
     }
-    // A secret in the query or in the body is none.
+    // A secret in the query or in the body is ignored.
     expect((await poll(token, undefined, { query: `&secret=${secret}&x-pair-secret=${secret}` })).body).toEqual(CLAIMED);
     expect((await poll(token, secret)).body).toEqual(HANDED);
   });

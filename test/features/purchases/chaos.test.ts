@@ -29,7 +29,7 @@ test('purchases come out as the books of the sandbox say, whatever goes wrong', 
     const balances = await Promise.all(installs.map(async (id) => (await chaotic.get(`/v1/balance?installId=${id}`)).body.balanceCoins));
     return balances.reduce((sum: number, each: number) => sum + each, 0);
   };
-  // The store is asked for refunds whose notifications were lost, and told of grants again.
+  // The service asks the store for refunds whose notifications were lost, and acknowledges grants again.
   const isConsumed = async (token: string) => (await own.redis.hexists(`{sandbox:purchase:${token}}`, 'consumedAt')) === 1;
   const isKept = async (token: string) => JSON.parse((await own.redis.hget(`{sandbox:purchase:${token}}`, 'issued'))!).refundedQuantity < 2;
   await until(async () => {

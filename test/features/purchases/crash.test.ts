@@ -30,7 +30,7 @@ let keySecret: KeySecret;
 let books: BookedStore;
 beforeAll(async () => {
   own = await startRedis();
-  // Its queue would finish what a dying process leaves behind, before the test looks.
+  // The service's queue would finish the work of a dying process before the test can check it.
   service = await start({ redis: own.location, settings: { STORE: 'off' } });
   books = new BookedStore(Date.now);
   keySecret = new KeySecret(service.service.connections.source, pino({ level: 'silent' }));
@@ -64,7 +64,7 @@ function process(): { purchases: Purchases; scripts: DyingScripts } {
 const show = (purchases: Purchases, token: string, installId: string) =>
   purchases.claim('google', books.answerFor(token), accountIdOf(installId)).catch((error: unknown) => error);
 
-/** What a process does when the store's list says that these were taken back. */
+/** A process handles these refunds from the store's list. */
 async function noticed(listed: readonly TakenBack[], purchases: Partial<Pick<Purchases, 'bring' | 'takeBackAll'>>): Promise<void> {
   books.listed = listed;
   await own.redis.del(refundsAskedKey('google'));
@@ -96,7 +96,7 @@ async function coinsOf(installId: string): Promise<number[]> {
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 
-/** Looks at the purchase as the queue of another process would, for as long as the queue holds it. */
+/** Checks the purchase, as the queue of another process would, until the queue no longer has it. */
 async function survive(token: string): Promise<void> {
   const purchaseId = purchaseIdOf('google', token);
   const { purchases } = process();
@@ -112,7 +112,7 @@ async function survive(token: string): Promise<void> {
 
 interface Scenario {
   readonly sold: Parameters<BookedStore['sell']>[0];
-  /** What happened before the act that dies. */
+  /** The steps before the act in which the process dies. */
   readonly isShown?: boolean;
   readonly changes?: { state?: 'purchased' | 'canceled'; refunded?: number };
   readonly coins: readonly number[];
@@ -139,7 +139,7 @@ describe.each(Object.entries(scenarios))('%s', (_, { sold, isShown = false, chan
         await show(dying.purchases, token, installId);
         const isOver = dying.scripts.calls.length < call;
         await survive(token);
-        // The client sends it again, as does whoever got no answer.
+        // The client got no answer, so it sends the purchase again.
         const again = await show(process().purchases, token, installId);
         expect([call, losesAnswer, again]).toMatchObject([call, losesAnswer, { word: 'recorded' }]);
         expect([call, losesAnswer, await coinsOf(installId)]).toEqual([call, losesAnswer, coins]);
@@ -298,7 +298,7 @@ test('a purchase with an entry left to book stays in the queue even if the store
   expect(await show(process().purchases, token, installId)).toEqual({ word: 'balance_limit' });
   books.sold.delete(token);
   expect(await process().purchases.look(purchaseIdOf('google', token))).toBeGreaterThan(Date.now());
-  // Nothing else of the account is right.
+  // The rest of the account does not match this ledger, so the ledger is deleted.
   await own.redis.del(coinKeys.ledger(accountId));
 });
 

@@ -34,7 +34,7 @@ test('a purchase that is bound to an account is claimed by no other', async () =
   const { purchaseToken } = await issue({ obfuscatedAccountId: googleAccountId });
   expect((await show(purchaseToken, { installId: other })).body.error).toMatchObject({ code: 'purchase_owned', field: 'purchaseToken' });
   expect((await show(purchaseToken, { installId })).body).toMatchObject({ ok: true, balanceAfterCoins: 500 });
-  // An id that an app made itself binds to nobody.
+  // An id that the app invented binds the purchase to nobody.
   const own = await issue({ obfuscatedAccountId: 'user-123' });
   expect((await show(own.purchaseToken, { installId: other })).status).toBe(200);
 });
@@ -76,7 +76,7 @@ test('the purchases of a deleted account can be claimed by nobody, and nothing o
   expect((await service.post('/v1/account/delete', { installId, confirm })).status).toBe(200);
   for (const token of [purchaseToken, bound.purchaseToken])
     expect((await show(token, { installId: freshId() })).body.error.code).toBe('purchase_owned');
-  // Its notification books nothing, and a refund has nobody to take from.
+  // Its notification books nothing, and a refund has no account to debit.
   expect(await issue({ purchaseToken, refundedQuantity: 1, notify: true })).toMatchObject({ notified: true });
   expect(await issue({ obfuscatedAccountId: accountIdOf(installId), notify: true })).toMatchObject({ notified: true });
   expect((await service.get(`/v1/balance?installId=${installId}`)).body.error.code).toBe('account_deleted');

@@ -331,7 +331,7 @@ describe('refunds', () => {
     await shop.issue({ purchaseToken, refundedQuantity: 2 });
     const { body } = await shop.buy(installId, purchaseToken);
     expect(body).toMatchObject({ purchase: { quantity: 3, coins: 500, refundedQuantity: 2, state: 'granted' }, balanceAfterCoins: 500 });
-    // Reversed, it gives what it kept from being granted.
+    // Once the refund is reversed, the coins that it had held back are granted.
     await shop.issue({ purchaseToken, refundedQuantity: 0 });
     await shop.buy(installId, purchaseToken);
     expect(await shop.entries(installId)).toEqual([

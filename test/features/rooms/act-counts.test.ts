@@ -54,11 +54,11 @@ test('messages, those that sockets missed, private notices and unread acts count
   for (let count = 0; count < 7; count++) others.push(await watchRoom(service, room.code));
   await service.post(`/v1/rooms/${room.code}/private`, { installId: room.host, seats: { p1: 'hand' } });
   await host.until(({ type }) => type === 'you');
-  // Forty messages of a kilobyte for eight sockets: five times what the room may push at once.
+  // Forty messages of a kilobyte for eight sockets: five times the bytes that the room may push at once.
   const message = () => service.post(`/v1/rooms/${room.code}/message`, { installId: room.host, data: 'x'.repeat(1000) });
   const replies = await Promise.all(Array.from({ length: 40 }, message));
   const sent = replies.filter(({ status }) => status === 200).length;
-  // What arrives and what is told as missed is each number once, in order.
+  // Each number arrives or is reported as missed, once and in order.
   const told = (): number[] =>
     host.messages.flatMap(({ type, n, from, to }) =>
       type === 'message' ? [n] : type === 'missed' ? Array.from({ length: to - from + 1 }, (_, index) => from + index) : [],
@@ -67,7 +67,7 @@ test('messages, those that sockets missed, private notices and unread acts count
   const got = host.messages.filter(({ type }) => type === 'message').length;
   expect([sent, told()]).toEqual([40, Array.from({ length: 40 }, (_, index) => index + 1)]);
   expect(got).toBeLessThan(40);
-  // Twice what the address may do at once.
+  // Twice the acts that the address may send at once.
   for (let order = 1; order <= 200; order++) host.send({ type: 'act', order, action: 'unready' });
   await host.until(({ type, error }) => type === 'acted' && error?.code === 'rate_limited');
   await Promise.all([host, ...others].map((watcher) => watcher.close()));

@@ -328,7 +328,7 @@ describe('leave', () => {
     const room = await open(service, { maxPlayers: 2 });
     const guest = await room.join();
     let hasLeft = false;
-    // Every player tries once more after the leave is answered, so that the seat is certainly free in some attempt.
+    // Every player tries once more after the answer to the leave, so that at least one attempt finds the seat free.
     const compete = async (installId: string): Promise<TestReply> => {
       for (;;) {
         const isLastTry = hasLeft;
@@ -548,7 +548,7 @@ describe('rematch', () => {
     expect((await room.read()).seq).toBe(3);
   });
 
-  // Cuts the one link of one Redis.
+  // Cuts the link to a single Redis.
   test.skipIf(isOnCluster()).each([1, 2, 3])(
     'a rematch that loses Redis at its command %i changes nothing, and a retry succeeds',
     async (step) => {

@@ -5,7 +5,7 @@ import { issue, signInToStore } from '../../store.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
 import { open } from './room.ts';
 
-/** All that Redis keeps of rooms, as one text. */
+/** All keys of rooms in Redis, as one text. */
 async function keptOfRooms({ service: { redis } }: TestService): Promise<string> {
   const texts: string[] = [];
   for (const key of await redis.keys('{room:*')) {
@@ -48,7 +48,7 @@ test('a deleted account, and a guest that moved into it, leave no id in the room
   const subject = freshId('subject');
   const { body, cookies } = await signInToStore(service, subject, { installId: gone });
   expect(body.moved).toBe(true);
-  // A room that the account itself entered, and one where its guest's seat became its own.
+  // A room that the account itself joined, and a room where it has its guest's seat.
   const last = await open(service, { maxPlayers: 3 });
   await service.post(`/v1/rooms/${last.code}/join`, {}, { cookies });
   await service.post(`/v1/rooms/${seatedIn.code}/ready`, {}, { cookies });
@@ -62,7 +62,7 @@ test('a deleted account, and a guest that moved into it, leave no id in the room
       return [guest, body.accountId, 'hand of the deleted', 'mine'].filter((text) => kept.includes(text));
     })
     .toEqual([]);
-  // The others stay, and those who were kicked stay kicked.
+  // The other players stay, and kicked players stay kicked.
   expect((await seatedIn.read()).players.map(({ id }: { id: string }) => id)).toEqual(['p1', 'p3']);
   expect((await asHost.read()).hostId).toBe('p1');
   expect((await kickedFrom.act('join', other)).body.error.code).toBe('kicked');

@@ -26,7 +26,7 @@ interface PatchMessage {
   readonly ops: Parameters<typeof applyPatch>[1];
 }
 
-/** A room in a Redis: it changes as `settle` of `room.lua` changes one, and answers as `read.lua` does. */
+/** A model of a room in Redis: it changes like `settle` of `room.lua`, and answers like `read.lua`. */
 class Redis {
   fields: RoomFields;
   readonly #random: () => number;
@@ -98,7 +98,7 @@ class Redis {
 const record = (name: string): string =>
   `"ready":false,"connected":false,"joinedAt":"2026-11-22T12:00:00.000Z","name":${JSON.stringify(name)}`;
 
-/** A client that takes patches, and whose socket lags now and then: then it misses what is pushed until it has drained. */
+/** A client that accepts patches. Its socket lags at times, and then misses pushes until it has drained. */
 class PatchedPlayer {
   watcher!: FakeWatcher;
   #isFull = false;
@@ -159,7 +159,7 @@ async function watched(random: () => number) {
   redis = new Redis(random, Date.now());
   const scripts = {
     async run(_script: unknown, _keys: unknown, { known }: { known: string }) {
-      // The read happens some time after it is asked for, and its answer comes some time later.
+      // The read happens some time after its request, and the answer arrives some time later.
       await new Promise((resolve) => setTimeout(resolve, random() * 5));
       const answer = redis.read(known);
       await new Promise((resolve) => setTimeout(resolve, random() * 5));
@@ -197,7 +197,7 @@ describe('the fields that a process keeps of a room', () => {
       const random = seeded(seed);
       const { topic, watcher, pushed, player } = await watched(random);
       for (let step = 0; step < 200 && watcher.ended === undefined; step++) {
-        // Clocks of processes differ, and are set back.
+        // Clocks of processes differ, and may be set back.
         const message = redis.change(Date.now() + Math.floor(random() * 2000) - 1000);
         const fate = random();
         if (fate < 0.1) continue;
@@ -266,7 +266,7 @@ test('a private part is read again if a failover may have put another hand at th
   hear(deal());
   expect(watcher.privateChanges).toBe(1);
   await vi.advanceTimersByTimeAsync(100);
-  // Both messages of the new primary are lost, and the next comparison reads what they brought.
+  // Both messages of the new primary are lost. The next comparison finds their changes.
   redis.fields = replica;
   deal();
   redis.change(Date.now());

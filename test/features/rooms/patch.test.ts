@@ -22,7 +22,7 @@ describe('a channel with patch=1', () => {
   beforeAll(async () => void (service = await start()));
   afterAll(() => service[Symbol.asyncDispose]());
 
-  /** The rooms that a watcher has, one after the other. */
+  /** The consecutive rooms of a watcher. */
   function roomsOf(messages: readonly Message[]): unknown[] {
     const rooms: unknown[] = [];
     for (const message of messages) {

@@ -48,7 +48,7 @@ const isConnected = async (room: TestRoom): Promise<boolean[]> =>
   (await room.read()).players.map(({ connected }: { connected: boolean }) => connected);
 const hasLeases = async (room: TestRoom): Promise<boolean> => (await service.service.redis.exists(roomKeys.leases(room.code))) === 1;
 
-/** What a connection does, with the room and the installId of its player. */
+/** The actions of a connection, with the room and the installId of its player. */
 const lives: Record<string, (presence: Presence, room: TestRoom) => Promise<unknown>> = {
   'a hello': (presence, { code, host }) => presence.hello(code, caller(host), 'c1', ignore),
   'two hellos': async (presence, { code, host }) => {
@@ -72,7 +72,7 @@ test.each(Object.entries(lives))('a process that dies at any step of %s leaves n
   const alive = otherProcess();
   await live(alive.presence, await open(service));
   const { length: steps } = alive.scripts.calls.filter((name) => !name.startsWith('redis/lease'));
-  // Its renewals would keep its room in the queue.
+  // The renewals of this process would keep the room in the queue.
   await alive.presence.close();
   const rooms: TestRoom[] = [];
   for (let step = 1; step <= steps + 1; step++) {
@@ -99,7 +99,7 @@ test('a look of the queue between the writing ahead and the hello does not lose 
   const room = await open(service);
   await using other = otherProcess();
   const { redis } = service.service;
-  // The room is due just now, for a lease that ended.
+  // The room is due now because a lease has ended.
   await redis.zadd(roomKeys.due, service.now(), room.code);
   const { run } = other.scripts;
   let isLookedAt = false;
@@ -173,7 +173,7 @@ test('an account that is published a hundred times at once costs two looks', asy
   const before = other.scripts.calls.length;
   const { run } = other.scripts;
   const lost: string[] = [];
-  // It moves while the first look is on its way.
+  // The guest moves while the first check is under way.
   other.scripts.run = async (script, keys, args, prologue) => {
     const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
     if (script.name === 'accounts/check-caller') await service.service.redis.set(standingKey(accountIdOf(room.host)), '>some-account');
@@ -200,7 +200,7 @@ test('a move that is published during a hello refuses the hello', async () => {
   };
   await expect(other.presence.hello(room.code, caller(room.host), 'c1', ignore)).rejects.toMatchObject({ code: 'sign_in_required' });
   expect([await hasLeases(room), await isConnected(room)]).toEqual([false, [false]]);
-  // A message that concerns nobody's rights changes nothing.
+  // A message about another account changes nothing.
   const next = await open(service);
   other.scripts.run = async (script, keys, args, prologue) => {
     const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);

@@ -24,7 +24,7 @@ const ACTS = 60;
 /** Refusals after which a client tries again. */
 const PASSING = ['store_unavailable', 'rate_limited', 'overloaded'];
 
-/** A tab of a player: sends each act again, on a new connection where the one before was closed, until it is acted. */
+/** A tab of a player: sends each act again until it is `acted`, on a new connection if the old one was closed. */
 class Tab {
   readonly heard: Message[] = [];
   readonly #room: TestRoom;
@@ -68,7 +68,7 @@ class Tab {
     }
   }
 
-  /** A channel that was welcomed. */
+  /** A channel after its `welcome`. */
   async #open(): Promise<Watcher> {
     for (;;) {
       const watcher = await watchRoom(this.#at, this.#room.code);
@@ -98,7 +98,7 @@ test(
 
     // There and back.
     expect(moves).toBeGreaterThan(1);
-    // The number of the next message is that of the messages acted before it and one.
+    // The number of the next message is one more than the number of `acted` messages.
     const watcher = await watchRoom(services[0], room.code);
     await room.act('message', room.host, { data: 'last' });
     expect((await watcher.until(({ type }) => type === 'message')).n).toBe((players.length * ACTS) / 2 + 1);

@@ -28,9 +28,9 @@ const read = async () => (await service.get(`/v1/rooms/${room.code}`)).body.room
 
 test('the largest room is as long as the bound says, less the times and the words that it does not have yet', async () => {
   const text = JSON.stringify(await read());
-  // It has not started, not ended, and has no next room; "lobby" and "host" are shorter than "playing" and "players".
+  // The room has not started or ended, and has no next room. "lobby" and "host" are shorter than "playing" and "players".
   const lacking = '"startedAt":"1970-01-01T00:00:00.000Z","endedAt":"1970-01-01T00:00:00.000Z","nextCode":"BCDFG",'.length + 2 + 3;
-  // The bound allows for an id of the host that is as long as the others, and for "connected" and "host" that are false everywhere.
+  // The bound allows for a longer id of the host, and for "connected" and "host" that are false for every player.
   const bytes = Buffer.byteLength(text) + lacking;
   expect(bytes).toBeLessThanOrEqual(LARGEST_ROOM_BYTES);
   expect(bytes).toBeGreaterThan(LARGEST_ROOM_BYTES - 100);

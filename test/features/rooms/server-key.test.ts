@@ -219,7 +219,7 @@ describe('rematch by a server', () => {
     const { room: next } = (await service.get(`/v1/rooms/${lobby.code}`)).body;
     expect(next).toMatchObject({ phase: 'lobby', game: 'tetris', minPlayers: 2, maxPlayers: 5, seq: 1, hostId: 'p1' });
     expect(next.players).toMatchObject([{ id: 'p1', name: 'Player 2', host: true }]);
-    // The seat is that of the player, and the player's role too.
+    // The seat belongs to the player, who is the host.
     expect((await service.post(`/v1/rooms/${lobby.code}/lock`, { installId: room.guest })).body.you).toEqual({
       playerId: 'p1',
       host: true,
@@ -293,7 +293,7 @@ describe('20 actions at once', () => {
       }
       const { players, seq, hostId } = await room.read();
       expect(hosts({ players })).toEqual([hostId]);
-      // Every seq between is that of an answer: no change was lost, none was counted twice.
+      // Every seq in between occurs in one answer: no change was lost or counted twice.
       for (let each = before + 1; each <= seq; each++) expect(changes).toContain(each);
       expect(Math.max(...changes)).toBe(seq);
     }

@@ -60,7 +60,7 @@ describe('GET /v1/sessions', () => {
       { kind: 'store', current: false },
       { kind: 'store', current: true },
     ]);
-    // The sessions of the guest ended with the move, and are nobody's.
+    // The sessions of the guest ended with the move, and are in no list.
     expect((await service.get('/v1/sessions', { cookies: guest.cookies })).body.error.code).toBe('sign_in_required');
     expect(await service.service.redis.exists(sessionsKey(accountIdOf(installId)))).toBe(0);
     expect(await isSignedIn(service, again.cookies)).toBe(true);
@@ -109,11 +109,11 @@ describe('GET /v1/sessions', () => {
     await service.post('/v1/pair/claim', { token, installId });
     const poll = () => service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
     await poll();
-    // As if the process had died before it noted that it hands the session over.
+    // The state after a process has died before it listed the session.
     await service.service.redis.hdel(`{pair:${token}}`, 'delivered');
     const { cookies } = await poll();
     expect(await listOf(service, cookies[0]!)).toMatchObject([{ current: true }]);
-    // Ended by its owner meanwhile: it is not listed again.
+    // The owner has ended the session meanwhile, so it is not listed again.
     await service.post('/v1/logout', {}, { cookies });
     await service.service.redis.hdel(`{pair:${token}}`, 'delivered');
     const late = await poll();
@@ -131,7 +131,7 @@ describe('GET /v1/sessions', () => {
     const many = Array.from({ length: MOST_SESSIONS - 4 }, (_, index) => `Many ${index}`);
     const browsers: string[] = [];
     for (const names of [['First'], ['Second'], ['Third'], many, ['Last']]) browsers.push(...(await pairs(names)));
-    // The sign-in with the app store is older than all of them, and stays: a thief's pairings end no other kind.
+    // The sign-in with the app store is the oldest session, but stays: a thief's pairings end only pairings.
     expect(await isSignedIn(service, owner)).toBe(true);
     expect(await isSignedIn(other, browsers[0]!)).toBe(false);
     expect(await isSignedIn(other, browsers[1]!)).toBe(true);
@@ -140,11 +140,11 @@ describe('GET /v1/sessions', () => {
     expect([names[0], ...names.slice(-3)]).toEqual(['Last', 'Third', 'Second', 'store']);
     expect(names.slice(1, -3).toSorted()).toEqual(many.toSorted());
     expect(await service.service.redis.hlen(sessionsKey(body.accountId))).toBe(MOST_SESSIONS);
-    // Sessions that have ended make room first.
+    // Ended sessions are dropped first.
     await service.post('/v1/logout', {}, { cookies: browsers[2]! });
     await pair(service, { cookies: owner }, 'Newest');
     expect(await isSignedIn(other, browsers[1]!)).toBe(true);
-    // With as many kinds as there are, the list of a login has no more either.
+    // With all kinds of sessions, the list does not get longer either.
     const login = await signInToStore(service, subject);
     expect((await listOf(service, login.cookies)).length).toBeLessThanOrEqual(MOST_SESSIONS);
   });
@@ -160,7 +160,7 @@ describe('GET /v1/sessions', () => {
     };
     await pass(thief);
     await pass(thief);
-    // Also with the session of a pairing that was passed on itself.
+    // The same with the session of a pairing that was itself passed on.
     await pass(passed[1]!);
     const signedIn = (browsers: string[]) => Promise.all(browsers.map((cookies) => isSignedIn(other, cookies)));
     expect(await signedIn(passed)).toEqual([false, false, true]);
@@ -169,7 +169,7 @@ describe('GET /v1/sessions', () => {
       { kind: 'pairing', userAgent: 'Passed 2' },
       ...owned.map(() => ({ kind: 'pairing' })),
     ]);
-    // A browser that the owner signs in takes their place too.
+    // A browser that the owner signs in replaces the passed-on session too.
     service.advance(1000);
     await pair(service, { installId });
     expect(await signedIn([...passed, thief])).toEqual([false, false, false, true]);

@@ -11,7 +11,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 /** The account of a token, when it is sent as a bearer. */
 const accountOf = async (bearer: string): Promise<string> => (await service.get('/v1/session', { bearer })).body.accountId;
 
-/** Checks that an answer hands a session over as a token alone. Returns the token. */
+/** Checks that an answer gives a session only as a token. Returns the token. */
 function handed({ status, body, headers, setCookies }: TestReply): string {
   expect([status, body.error, setCookies, headers.get('cache-control')]).toEqual([200, undefined, [], 'no-store']);
   expect(body.sessionToken).toMatch(/^[\w-]+\.[\w-]+\.[\w-]{43}$/);

@@ -13,8 +13,8 @@ import { historyOf, signInToStore } from '../../store.ts';
 import { callerOf, dyingAt, freshInstall, type Movers, type Moving, openMoving } from './mortal.ts';
 
 /**
- * A process dies at each single script of a move, before it or after it. Then others finish the move or take it back: the queue, a
- * request of the guest, or a second sign-in.
+ * A process dies at each single script of a move, before or after it. Then the queue, a request of the guest, or a second sign-in finishes
+ * the move or takes it back.
  */
 
 let moving: Moving;
@@ -73,7 +73,7 @@ async function crashAt(number: number, isAfter: boolean, { entries, isRefused }:
     expect(body.notMoved).toBe(isRefused ? 'balance_limit' : undefined);
   }
   await movers.work();
-  // A move that is open may still begin, so that the queue keeps it until it expires.
+  // An open move may still begin, so the queue keeps it until it expires.
   for (const key of await redis.keys('*:move:*')) if ((await redis.get(key).catch(() => ''))?.startsWith('open ')) await redis.del(key);
   await movers.work();
 
@@ -131,7 +131,7 @@ test('a guest whose freeze was lost after it was accepted keeps what it has, and
   expect(await movers.apply(guestId, 'c2', 'after')).toEqual(['replayed', '7', '7']);
   expect(await movers.apply(targetId, 'c1', 'own')).toEqual(['done', '6']);
   expect(await redis.keys('*:move:*:*')).toEqual([]);
-  // For the audit of the other tests.
+  // Cleans up for the audit of the other tests.
   await redis.del(...(await redis.keys(`{${guestId}}:*`)), ...(await redis.keys(`{${targetId}}:*`)));
 });
 

@@ -14,8 +14,8 @@ import { type Around, callerOf, dyingAt, freshInstall, type Mover, Movers, type 
 import { seeded } from '../../seeded.ts';
 
 /**
- * Several helpers, two sign-ins and coin operations work on one guest at the same time. A seed decides whose script is next. MOVE_SEED=…
- * repeats a run.
+ * Several helpers, two sign-ins and coin operations work on one guest at the same time. A seed decides which of them runs the next script.
+ * MOVE_SEED=… repeats a run.
  */
 
 const RUNS = Number(process.env['MOVE_RUNS'] ?? 60);
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => moving[Symbol.asyncDispose]());
 
-/** Lets one script run at a time, of actors that all want to. */
+/** Lets one of the waiting actors run a script at a time. */
 class Turns {
   readonly #random: () => number;
   readonly #waiting: (() => Promise<unknown>)[] = [];
@@ -91,7 +91,7 @@ interface Applied {
   readonly after: string;
 }
 
-/** Applies operations one after the other. @returns those that were acknowledged */
+/** Applies operations one after the other. @returns the acknowledged operations */
 async function traffic(accountId: string, operations: readonly string[], mover: Mover): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const [index, operation] of operations.entries()) {
@@ -119,7 +119,7 @@ async function interleaved(random: () => number): Promise<'moved' | 'refused' | 
   const below = (count: number): number => Math.floor(random() * count);
   const { accountId: guestId } = freshInstall();
   const entries = [0, 3, 101, 130][below(4)]!;
-  // Half of the moves meet a bound, which the traffic on the account moves about.
+  // Half of the moves reach the bound of the balance, which depends on the traffic of the account.
   const targets = [await storeAccount(below(2) === 0 ? Math.max(0, 2 * entries + below(20) - 10) : 1e6), await storeAccount(1e6)];
   const mover = movers.mover();
   const before: Applied[] = await Promise.all(
@@ -194,7 +194,7 @@ test(
     const random = seeded(seed);
     const outcomes = { moved: 0, refused: 0, stayed: 0 };
     for (let run = 0; run < RUNS; run++) outcomes[await interleaved(random)]++;
-    // The runs do what they are for.
+    // The runs cover the interesting cases.
     expect(outcomes.moved).toBeGreaterThan(RUNS / 4);
     expect(outcomes.refused).toBeGreaterThan(RUNS / 50);
     expect((await audited(moving.own.location)).findings).toEqual([]);
@@ -320,7 +320,7 @@ describe('a failover may lose', () => {
     expect(await own.recordOf(guestId)).toBeNull();
     expect(await client.lrange(coinKeys.ledger(guestId), 0, -1)).toHaveLength(2);
     const { findings } = await audited(lossy.location);
-    // The standing names a guest that has none, and so does the record of what moved.
+    // The standing and the record of the move name a guest without a standing.
     const named = ['half_move', `account ${targetId}`];
     expect(findings.map(({ kind, subject }) => [kind, subject])).toEqual([named, named]);
     expect((await other.get('/ready')).status).toBe(200);
@@ -338,7 +338,7 @@ describe('a failover may lose', () => {
     await expect(begin(failing, guestId, targetId)).rejects.toMatchObject({ code: 'store_unavailable' });
     expect([await balanceOf(guestId), await balanceOf(targetId)]).toEqual([9, MAX_BALANCE - 1e6]);
     expect(await redis.get(standingKey(guestId))).toBeNull();
-    // The copy without a guest is left to the audit.
+    // The audit accepts the copy without a guest.
     expect((await audited(moving.own.location)).findings).toEqual([]);
     for (const key of await redis.keys(`{${targetId}}:move:*`)) await redis.del(key);
     await drained();

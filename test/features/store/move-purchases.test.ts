@@ -6,7 +6,7 @@ import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { signInToStore } from '../../store.ts';
 
-// Its lines have no purchases behind them, which the audit of the other files' data would find.
+// The lines here have no purchases. The audit of the other files' data would report that.
 let redis: OwnRedis;
 let service: TestService;
 beforeAll(async () => {
@@ -71,7 +71,7 @@ test('lines that give access stay before those that may do so again, and ended o
     line('active', 'active', HOUR),
     line('grace', 'grace', HOUR),
     line('canceled', 'canceled', HOUR, '0'),
-    // A renewing purchase gives access for a day past its end, unless the app store was asked since.
+    // A renewing purchase gives access for a day past its end, unless it has been checked since.
     line('renewing', 'active', -HOUR, '1', service.now() - 2 * HOUR),
   ];
   const open = ['on_hold', 'paused'].map((state) => line(state, state, 90 * DAY)).concat(line('pending', 'pending', '-', '-'));

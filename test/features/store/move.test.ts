@@ -27,7 +27,7 @@ const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?
 const refusalOf = async (installId: string): Promise<string> =>
   codeOf(await service.get('/v1/balance', { headers: { 'x-install-id': installId } }));
 
-/** On a Cluster the guest's set names its boards for a minute more, because a score may still arrive. */
+/** On a Cluster the guest's set names its boards for another minute, because a score may still arrive. */
 async function settled(guestId: string): Promise<void> {
   if (!isOnCluster()) return;
   service.advance(61_000);
@@ -175,7 +175,7 @@ describe('coins in a move', () => {
 
   test('eight guests at the daily cap all move, and no further credit or purchase succeeds that day', async () => {
     await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
-    // Noon, so that midnight does not fall into the test.
+    // Noon, so that the test does not run across midnight.
     capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
     const subject = freshId('subject');
     let cookies = '';

@@ -24,7 +24,7 @@ describe('POST /v1/subscription/purchase', () => {
       return google.traceparents;
     };
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    // The look and the acknowledgement.
+    // The check and the acknowledgement.
     expect(await given({ traceparent })).toEqual([traceparent, traceparent]);
     expect(await given({ traceparent: 'nonsense' })).toEqual([undefined, undefined]);
     expect(await given({})).toEqual([undefined, undefined]);

@@ -20,7 +20,7 @@ import { DAY, openShop, until, type Shop } from './shop.ts';
 import { seeded } from '../../seeded.ts';
 
 let shop: Shop;
-// One for each test: the audit has the real clock, so the service's may be a minute ahead at most.
+// A service for each test: the audit uses the real clock, so the service's clock may be a minute ahead at most.
 beforeEach(async () => void (shop = await openShop()));
 afterEach(() => shop[Symbol.asyncDispose]());
 
@@ -145,7 +145,7 @@ describe('a process that dies during', () => {
         return stage;
       }),
     );
-    // The audit knows work that is left to do from damage.
+    // The audit distinguishes unfinished work from damage.
     expect((await audited(location())).findings).toEqual([]);
 
     // Half of them are finished by the next request, the others by the queue.
@@ -167,7 +167,7 @@ describe('a process that dies during', () => {
   });
 });
 
-/** A process whose calls take different times, so that those of several requests mix in many ways. */
+/** A process whose calls take different times, so that the calls of several requests interleave in many ways. */
 function slowScripts(random: () => number): DyingScripts {
   const scripts = otherScripts();
   const { run } = scripts;

@@ -11,7 +11,7 @@ afterAll(() => shop[Symbol.asyncDispose]());
 
 const iso = (at: number): string => new Date(at).toISOString();
 
-/** Buys what has not been paid: Google names no end for it. */
+/** Buys an unpaid subscription: Google gives no end for it. */
 async function unpaid(state: string, lineItems: FakePurchase['lineItems'], installId = freshId()) {
   const token = shop.sold(state, undefined, { lineItems });
   const { status, body } = await shop.buy(installId, token);

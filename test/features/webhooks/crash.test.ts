@@ -11,7 +11,7 @@ import { startChild, startTcpRedis, type Child } from '../../realtime/child.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { startReceiver, type Received, type Receiver } from './receiver.ts';
 
-/** Two processes on one Redis are killed in turn, under load, while they deliver to an endpoint that is quick, and to worse ones. */
+/** Two processes on one Redis are killed in turn, under load, while they deliver to a fast endpoint and to slow or failing ones. */
 
 const KILLS = 5;
 const ACCOUNTS = 40;
@@ -73,7 +73,7 @@ test('no event is lost, and those of an account come in order, however often pro
         }
         await pause(50);
       }
-      // The endpoint that fails takes an event of an account a second.
+      // The failing endpoint accepts one event of an account a second.
       await pause(1000);
     }
   });

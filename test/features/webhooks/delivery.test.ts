@@ -15,7 +15,7 @@ import { eventually } from '../../realtime/watcher.ts';
 import { FakeLog } from './fake-log.ts';
 import { startReceiver, type Received, type Receiver } from './receiver.ts';
 
-/** How events get to an endpoint: real requests, a real Redis, a log in memory, and a clock that the test moves. */
+/** Delivery of events to an endpoint, with real requests, a real Redis, a log in memory, and a clock that the test moves. */
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -26,7 +26,7 @@ let hooks: Hooks;
 let scripts: CallerScripts;
 let aheadMs = 0;
 const now = (): number => Date.now() + aheadMs;
-// Services of other files would lease the hooks, where all share one Redis Cluster.
+// On the shared Redis Cluster, services of other files would lease the hooks.
 beforeAll(async () => {
   own = await startRedis();
   service = await start({ redis: own.location });
@@ -48,7 +48,7 @@ interface Process {
   readonly metrics: Metrics;
 }
 
-/** What a process of the service does for hooks. */
+/** The part of a process that delivers to hooks. */
 function startProcess(log: FakeLog, answerMs = 10_000): Process {
   const lines: string[] = [];
   const metrics = new Metrics();
@@ -190,7 +190,7 @@ describe('an event that fails', () => {
     let dueAt = failedAt;
     for (const [index, waitMs] of waits.entries()) {
       dueAt += waitMs;
-      // Not before its time.
+      // No attempt happens before its time.
       aheadMs = dueAt - Date.now() - 2000;
       await eventually(async () => (await hooks.attempts(hook.id)).length === 3 + index);
       expect(receiver.received).toHaveLength(3 + index);

@@ -7,7 +7,7 @@ import { startReceiver } from './receiver.ts';
 
 const message = { id: 'e1', body: '{"id":"e1","type":"coins.changed","data":{"coins":5}}' };
 
-/** No name leads anywhere, unless the test says so. */
+/** No name resolves, unless the test says so. */
 const nowhere = () => Promise.reject(new Error('no such name'));
 
 function open(url: string, parts: Partial<SenderParts> = {}): Sender {
@@ -16,7 +16,7 @@ function open(url: string, parts: Partial<SenderParts> = {}): Sender {
   return sender;
 }
 
-/** A server that answers with these bytes, as a test wants them. */
+/** A server that answers with given bytes. */
 async function rawServer(answer: (write: (text: string) => void, end: () => void) => void): Promise<string> {
   const server: Server = createTcp((socket) => {
     socket.on('error', () => {});
@@ -77,7 +77,7 @@ describe('a request', () => {
     const sender = open(receiver.url);
     for (let count = 0; count < 3; count++) await sender.send(message, [newSecret()]);
     expect(receiver.connections()).toBe(1);
-    // The server resets the connection instead of an answer, as it does when its idle time ends in this moment.
+    // The server resets the connection instead of answering, as if its idle timeout ended at this moment.
     let resets = 0;
     receiver.answer = (_, response, raw) => {
       if (resets++ === 0) raw.socket.resetAndDestroy();
@@ -134,7 +134,7 @@ describe('an answer', () => {
     receiver.answer = (_, response) => void response.writeHead(200).write('never ');
     const attempt = await sender.send(message, [newSecret()]);
     expect([attempt.error, attempt.status, isDelivered(attempt)]).toEqual(['timeout', undefined, false]);
-    // Byte for byte, so that no silence ends it.
+    // One byte after the other, so that no idle timeout ends the answer.
     const drip = await rawServer((write) => {
       write('HTTP/1.1 200 OK\r\n');
       const timer = setInterval(() => write('x: y\r\n'), 5);
@@ -179,7 +179,7 @@ describe('an address', () => {
         error: 'private_address',
       });
     expect(receiver.connections()).toBe(0);
-    // Without TLS nothing is sent, wherever the name leads.
+    // Without TLS nothing is sent, whatever the address.
     await using plain = await startReceiver();
     const toPlain = open(`http://play.example:${plain.port}/`, { ...strict, resolve: async () => ['127.0.0.1'] });
     expect(await toPlain.send(message, [newSecret()])).toMatchObject({ error: 'private_address' });
@@ -191,14 +191,14 @@ describe('an address', () => {
   test('is looked up for each connection, and the one that was checked is connected to', async () => {
     await using receiver = await startReceiver();
     receiver.answer = (_, response) => void response.writeHead(200, { connection: 'close' }).end();
-    // The name changes its address: to one that no hook reaches, and back.
+    // The address of the name changes to a forbidden one, and back.
     const found = ['127.0.0.1', '169.254.169.254', '127.0.0.1'];
     let asked = 0;
     const sender = open(`http://rebind.example:${receiver.port}/`, { resolve: async () => [found[asked++]!] });
     const attempts = [];
     for (let count = 0; count < 3; count++) attempts.push(await sender.send(message, [newSecret()]));
     expect(attempts.map(({ status, error }) => status ?? error)).toEqual([200, 'private_address', 200]);
-    // A second look-up between check and connection could lead elsewhere: there is one.
+    // There is only one look-up: a second one after the check could give another address.
     expect([asked, receiver.connections()]).toEqual([3, 2]);
   });
 

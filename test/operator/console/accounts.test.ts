@@ -54,7 +54,7 @@ test('"I lost 50 coins" is answered and mended by two commands', async () => {
     out: `The balance of ${accountId} is 100 now.\n`,
     error: '',
   });
-  // Somebody else mends it too.
+  // Another operator repairs it at the same time.
   const again = await runAdmin(['accounts', 'adjust', accountId, '50', ...flags], settings);
   expect(again.out).toBe(`The key was used before, so nothing was changed: the balance of ${accountId} was 100 then, and is 100 now.\n`);
   expect((await json('accounts', 'history', accountId)).entries[0]).toMatchObject({
@@ -205,7 +205,7 @@ test('Ctrl-C before the change ends the tool, also while Redis does not answer',
   const { accountId } = await account(1);
   const { entries: before } = await json('log');
   const words = ['accounts', 'sign-out', accountId, '--reason', 'test', '--yes'];
-  // Its first script, and its very first command.
+  // Redis stops answering at the tool's first script, or at its very first command.
   for (const pattern of [/EVALSHA/, /./]) {
     const stuck = new EventEmitter<{ stuck: [] }>();
     await using proxy = await proxyTo(Number(new URL(settings.REDIS_URL).port), pattern, () => stuck.emit('stuck'));
@@ -219,7 +219,7 @@ test('Ctrl-C before the change ends the tool, also while Redis does not answer',
   expect((await json('log')).entries).toEqual(before);
 });
 
-/** A proxy to Redis that passes nothing on from a command on. */
+/** A proxy to Redis that stops passing data at a given command. */
 async function proxyTo(port: number, pattern: RegExp, stuck: () => void): Promise<AsyncDisposable & { readonly url: string }> {
   let isStuck = false;
   const sockets = new Set<Socket>();

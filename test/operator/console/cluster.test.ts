@@ -6,7 +6,7 @@ import { freshId, start } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { runAdmin } from './command.ts';
 
-/** An install whose account lies in these slots. */
+/** An install whose account is in these slots. */
 function installIn(from: number, to: number): string {
   for (;;) {
     const installId = freshId();
@@ -22,7 +22,7 @@ test('while a primary is away the tool answers for the accounts of the others, a
     await using service = await start({ redis: { url: cluster.url }, settings: { ADMIN_API: 'on' } });
     for (const installId of [first, second])
       expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
-    // Each slot has keys of its own, so the list of two accounts has pages.
+    // Each slot has separate keys, so even the list of two accounts has several pages.
     const { token: bearer } = await makeServerKey(service, ['admin'], { role: 'viewer' });
     const listed: string[] = [];
     for (let cursor = '0.0'; cursor !== undefined;) {

@@ -148,7 +148,7 @@ describe('coins grant', () => {
       );
       return balances.filter((balance) => balance === 25).length;
     };
-    // Each run comes to its progress line after a second, when it has granted to some 1,000 accounts.
+    // Each run prints its progress line after a second, after grants to some 1,000 accounts.
     const stops: [NodeJS.Signals, RegExp][] = [
       ['SIGKILL', /Granted to \d+ of/],
       ['SIGKILL', /Granted to \d+ of/],

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const balanceOf = async (installId: string): Promise<number> => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
 
-/** The blocks of a section that run the tool, as a shell runs them. */
+/** The blocks of a section that run the tool, as scripts for a shell. */
 function blocksOf(section: string): string[] {
   const text = page.slice(page.indexOf(`## ${section}`)).split('\n## ')[0]!;
   return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) =>

@@ -101,14 +101,14 @@ describe('keys', () => {
     const [oldNow, newNow] = [await keyOf(old.id), await keyOf(made.id)];
     expect([oldNow['state'], newNow['state'], newNow['replaces']]).toEqual(['valid', 'valid', old.id]);
     expect(Math.abs(Date.parse(oldNow['expiresAt'] as string) - Date.now() - 2 * 3_600_000)).toBeLessThan(60_000);
-    // The new key lives as long as the old one was meant to.
+    // The new key has the expiry that the old key had.
     expect(Math.abs(Date.parse(newNow['expiresAt'] as string) - Date.now() - 30 * 86_400_000)).toBeLessThan(60_000);
     const again = await runAdmin(['keys', 'rotate', old.id, '--yes'], settings);
     expect([again.code, again.error]).toEqual([
       1,
       `coinop admin: The key ${made.id} replaces ${old.id} already. Rotate that one, or revoke it first.\n`,
     ]);
-    // The end of a rotated key never moves away.
+    // The end of a rotated key is never postponed.
     await runAdmin(['keys', 'revoke', made.id, '--yes'], settings);
     await runAdmin(['keys', 'rotate', old.id, '--overlap', '30d', '--yes'], settings);
     expect((await keyOf(old.id))['expiresAt']).toBe(oldNow['expiresAt']);

@@ -237,7 +237,7 @@ test('a role that is too small is refused at the question and at the change', as
   expect(codeOf(await ask(cookie, 'accounts ban', { accountId, ...body }))).toEqual([403, 'forbidden']);
   expect(codeOf(await send(cookie, `/v1/admin/accounts/${accountId}/ban`, body, 'look'))).toEqual([403, 'forbidden']);
   expect(codeOf(await look(cookie, '/console/keys'))).toEqual([403, 'forbidden']);
-  // The names of colleagues, and of no servers.
+  // The names of operators' keys, without servers' keys.
   const { operators } = (await look(cookie, '/console/operators')).body;
   expect(operators.every((each: object) => Object.keys(each).join() === 'id,name') && operators.length > 0).toBe(true);
   expect((await look(cookie, '/console/figures')).body.ready).toBe(true);
@@ -400,7 +400,7 @@ describe('the page', () => {
     const headers = { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' };
     expect((await fetch(`${other.url}/console/session`, { method: 'POST', headers, body: '{}' })).status).toBe(404);
     expect((await fetch(`${other.url}/console/figures`, { headers })).status).toBe(404);
-    // A cookie from before the console was closed opens nothing.
+    // A cookie from before the console was closed gives no access.
     const cookie = await cookieOf();
     const reply = await fetch(`${other.url}/v1/admin/log`, { headers: { ...own(), origin: other.url, cookie } });
     expect([403, 404]).toContain(reply.status);

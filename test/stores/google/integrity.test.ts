@@ -258,7 +258,7 @@ describe('IntegrityTokens without keys, by decodeIntegrityToken', () => {
     const budgets: number[] = [];
     answer = async ({ budgetMs }) => {
       budgets.push(budgetMs!);
-      // The call takes 120 ms of the real clock, which the next budget must lack.
+      // The call takes 120 ms of the real clock, so the next call's budget has to be shorter by that.
       await sleep(120);
       return { status: 400, body: {} };
     };

@@ -8,7 +8,7 @@ import type { GoogleParts, GoogleSettings } from '../../../src/stores/google/set
 const NOW = 1_795_348_800_000;
 const DAY = 86_400_000;
 
-/** The products of Google with an API that answers as told. */
+/** Google's products with an API whose answers the test sets. */
 function products(answer: (request: ApiRequest) => ApiAnswer, packageNames = ['com.some.game']) {
   const asked: ApiRequest[] = [];
   const lines: string[] = [];

@@ -168,7 +168,7 @@ describe('while the store fails', () => {
       { level: 40, msg: "the store's keys could not be fetched" },
     ]);
 
-    // After the fault the fetched keys count: the first key is withdrawn.
+    // After the fault the fetched keys are used: the first key is withdrawn.
     issuer.fault = undefined;
     issuer.keys = [jwkOf(second)];
     issuer.advance(30 * SECOND_MS);

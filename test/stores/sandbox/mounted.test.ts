@@ -8,7 +8,7 @@ const PUBLIC_URL = 'https://play.example';
 
 const PUBLISHER = '/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases';
 
-/** A request to each endpoint, without credentials and with the body `{}` where it is a POST, and the status of its answer. */
+/** A request to each endpoint, without credentials and in a POST with the body `{}`, and the status of its answer. */
 const calls: [method: 'GET' | 'POST', path: string, contentType: string, status: number][] = [
   ['POST', '/sandbox/issue', 'application/json', 400],
   ['GET', '/sandbox/jwks.json', '', 200],

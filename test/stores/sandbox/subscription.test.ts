@@ -73,7 +73,7 @@ describe('GET /sandbox/androidpublisher/…/subscriptionsv2', () => {
       expiresIn,
       renewing,
     ]);
-    // A pending one has no start. One past its first period began a period ago.
+    // A pending subscription has no start. A subscription past its first period began a period ago.
     const startedIn = { active: 0, canceled: 0, pending: undefined }[state as 'active'];
     expect(seconds(body.startTime, at)).toBe(state === 'pending' ? undefined : (startedIn ?? -120));
     expect('latestSuccessfulOrderId' in item).toBe(state !== 'pending');
@@ -179,7 +179,7 @@ describe('GET /sandbox/androidpublisher/…/subscriptionsv2', () => {
         .setProtectedHeader({ alg: 'HS256', typ })
         .setExpirationTime(exp)
         .sign(createSecretKey(secret, 'base64url'));
-    // A token made this way is accepted, so each one below is refused only for its difference.
+    // A token made this way is accepted, so each token below is refused only because of its difference.
     const good = await sign('at+jwt', accessTokens!);
     const withHeader = (authorization: string) =>
       google(service, purchasePath('dev.coinop.sandbox', purchaseToken), { headers: authorization === '' ? {} : { authorization } });

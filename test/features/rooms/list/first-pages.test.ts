@@ -14,7 +14,7 @@ afterAll(() => Promise.all([here, there].map((service) => service[Symbol.asyncDi
 const read = async (game: string, more = '', at = here) => (await at.get(`/v1/rooms?game=${game}${more}`)).body;
 const tagsOf = async (game: string, more = '') => (await read(game, more)).rooms.map(({ tags }: { tags: { n: number } }) => tags.n);
 
-/** A list of one room for a minute, written by hand. `write` writes its tag, and only `change` tells readers of it. */
+/** A list with one room for a minute, written by hand. `write` only writes its tag; `change` also notifies readers. */
 async function listOfOne() {
   const game = freshId('game').toLowerCase();
   const { order, untils, rooms, version } = listKeys(game);
@@ -34,7 +34,7 @@ test('a list whose version has not changed is not read again, and one that has c
   expect(await tagsOf(game)).toEqual([1]);
   await write(2);
   expect(await tagsOf(game)).toEqual([1]);
-  // Other pages of the same list are other texts.
+  // Other pages of the same list are cached separately.
   expect(await tagsOf(game, '&limit=5')).toEqual([2]);
   expect(await tagsOf(game, '&tag.n=2')).toEqual([2]);
   expect(await tagsOf(game, '&tag.n=1')).toEqual([]);

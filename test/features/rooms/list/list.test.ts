@@ -15,7 +15,7 @@ const openPublic = (game: string, settings: object = {}, at = service): Promise<
 const page = async (game: string, more = '', at = service) => (await at.get(`/v1/rooms?game=${game}${more}`)).body;
 const codes = async (game: string, more = '', at = service): Promise<string[]> =>
   (await page(game, more, at)).rooms.map(({ code }: { code: string }) => code);
-/** A list follows its rooms by one call. */
+/** A list is at most one call behind its rooms. */
 const listed = (game: string, expected: readonly string[], more = '', at = service): Promise<void> =>
   vi.waitFor(async () => expect(await codes(game, more, at)).toEqual(expected));
 
@@ -42,7 +42,7 @@ describe('GET /v1/rooms', () => {
   test('without a game shows rooms of all games, and those of none', async () => {
     const tag = freshId('').slice(1);
     const rooms: string[] = [];
-    // Tests that move their clock ahead share this list, and take rooms out of it.
+    // Tests whose clock is ahead share this list, and remove rooms from it.
     await vi.waitFor(async () => {
       rooms.push((await openPublic(freshGame(), { tags: { tag } })).code, (await open(service, { public: true, tags: { tag } })).code);
       const { body } = await service.get(`/v1/rooms?tag.tag=${tag}`);
@@ -162,13 +162,13 @@ describe('GET /v1/rooms', () => {
     const poor = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '8' }, stoppedClock: true });
     expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[203]);
     expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[1003]);
-    // The longest summaries end a page too.
+    // Long summaries end a page too.
     const tags = JSON.stringify(Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`t${index}`, '\u0001'.repeat(64)])));
     await redis.hset(rooms, ...entries.slice(-30).flatMap((entry) => [entry, `1 1 4 ${game} ${tags}`]));
     const long = await page(game, '&limit=100');
     expect(long.rooms).toHaveLength(Math.ceil((32 * 1024) / `1 1 4 ${game} ${tags}`.length));
     expect(long.nextCursor).toBe(entries.at(-long.rooms.length));
-    // More than 16 KiB cost more than this address has left.
+    // The remaining budget of this address pays for 16 KiB only.
     const short = await page(game, '&limit=100', poor);
     expect(short.rooms).toHaveLength(Math.ceil((16 * 1024) / `1 1 4 ${game} ${tags}`.length));
     expect(short.nextCursor).toBe(entries.at(-short.rooms.length));

@@ -31,7 +31,7 @@ test.concurrent('a watcher gets the list at once, and after what happens on anot
   await watcher.until(({ rooms }) => rooms[0]?.players === 2);
   await room.act('start', room.host);
   await vi.waitFor(() => expect(codesOf(watcher.messages.at(-1))).toEqual([]));
-  // A watcher that comes later gets what others have.
+  // A later watcher gets the same list as the others.
   const second = await watch(`game=${game}`, other);
   expect(await second.until(() => true)).toEqual({ type: 'rooms', rooms: [] });
   await Promise.all([watcher.close(), second.close()]);
@@ -52,7 +52,7 @@ test.concurrent('each query gets its rooms, and another spelling of a query is t
   await duel.act('settings', duel.host, { tags: { mode: 'none' } });
   await none!.until(shows(duel.code));
   await duels!.until(shows());
-  // What did not change for a query is not sent again.
+  // A list that did not change for a query is not sent again.
   expect(teams!.messages.filter(shows(team.code))).toHaveLength(1);
   await Promise.all(watchers.map((watcher) => watcher.close()));
 });

@@ -7,7 +7,7 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** A list of rooms, newest first, each with a summary of so many bytes. The longest tags have 3,200. @returns its game */
+/** A list of rooms, newest first, with summaries of these lengths in bytes. The longest tags make 3,200. @returns its game */
 async function listOf(sizes: readonly number[]): Promise<string> {
   const game = freshId('game').toLowerCase();
   const { order, untils, rooms } = listKeys(game);
@@ -23,12 +23,12 @@ async function listOf(sizes: readonly number[]): Promise<string> {
 const page = async (game: string, more: string) => (await service.get(`/v1/rooms?game=${game}${more}`)).body;
 
 describe('a list of rooms with long tags', () => {
-  // The last of the rooms that are read first has many times the length of the others, and is one too many bytes for a page.
+  // The last room of the first read is many times as long as the others, and does not fit into the page.
   test.each([20, 40])('goes on after %i rooms that do not fit, and a longer one', async (count) => {
     const others = Array.from({ length: count }, () => Math.floor(31_900 / count));
     const game = await listOf([...others, 3200, ...Array.from({ length: 9000 }, () => 60)]);
     const { nextCursor } = await page(game, `&limit=${count}&tag.n=y`);
-    // The first looks end with the longer one, and 800 follow.
+    // The first read ends with the longer room, and 800 rooms follow.
     expect(nextCursor).toBe(`${1_700_000_000_000 - count - 800}BBBBB`);
   });
 

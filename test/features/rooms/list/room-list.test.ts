@@ -13,7 +13,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const RENEWAL_MS = 50;
 
-/** The list of a process of its own, which renews its rooms every RENEWAL_MS. */
+/** The list of another process, which renews its rooms every RENEWAL_MS. */
 function listOfProcess() {
   const scripts = new ScriptRunner(service.service.connections.scripts, { now: service.now });
   const metrics = { count() {}, gauge() {} };
@@ -47,7 +47,7 @@ test('an older write changes nothing, in whatever order writes arrive', async ()
   at(6, { players: 'p1 p2 p3' });
   at(5, { locked: 'true' });
   await vi.waitFor(async () => expect(await seen()).toEqual([`6 3 4 ${game} {}`]));
-  // A reused code is another room.
+  // A reused code belongs to another room.
   list.changed(room(game, { createdAt: String(service.now() + 7), seq: '1' }), 'player');
   await vi.waitFor(async () => expect(await seen()).toHaveLength(2));
   await list.close();
@@ -67,7 +67,7 @@ test('a renewal writes what a process that died did not, and ends with the socke
   await vi.waitFor(async () => expect(await seen()).toEqual([]));
   socket.state = { fields: room(game, { createdAt, seq: '4' }) };
   await vi.waitFor(async () => expect(await seen()).toHaveLength(1));
-  // The player left, and watches on.
+  // The player left, but still watches.
   socket.state = { fields: room(game, { createdAt, seq: '5', players: 'p2 p3', hostId: 'p2' }) };
   await new Promise((resolve) => setTimeout(resolve, 3 * RENEWAL_MS));
   expect(await seen()).toEqual([`4 1 4 ${game} {}`]);
@@ -82,7 +82,7 @@ test('a renewal writes what a process that died did not, and ends with the socke
   const last = await until();
   await new Promise((resolve) => setTimeout(resolve, 3 * RENEWAL_MS));
   expect(await until()).toBe(last);
-  // Every key goes by itself.
+  // Every key expires by itself.
   for (const key of Object.values(listKeys(game))) expect(await redis.pttl(key), key).toBeGreaterThan(100_000);
   await list.close();
 });
@@ -95,7 +95,7 @@ test('a socket of a room that the process lost, which has not closed yet, does n
   lost.state = undefined;
   const socket = { id: 'BCDFG', connectionId: 'c2', state: { fields: room(game, { public: 'false' }) } };
   list.present(socket, 'p1');
-  // Only a renewal writes it.
+  // Only a renewal writes this change to the list.
   socket.state.fields.set('public', 'true');
   await vi.waitFor(async () => expect((await readPage(all(game), scripts)).rooms).toHaveLength(1));
   socket.state.fields.set('locked', 'true').set('seq', '2');

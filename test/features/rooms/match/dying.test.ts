@@ -27,7 +27,7 @@ afterAll(async () => {
 const ask = (game: string, installId = freshId()): Promise<TestReply> =>
   service.post('/v1/rooms/match', { installId, game, maxPlayers: 4, startWhenFull: true });
 
-/** A match on a process that dies before its call of this number. @returns false if it made no such call, nor the one whose answer is lost */
+/** A match on a process that dies before the call of this number. @returns false if the match ended before the process would have died */
 async function matchAndDie(game: string, installId: string, call: number, losesAnswer: boolean): Promise<boolean> {
   const { redis } = service.service;
   const connection: ScriptConnection = { call: (command, words) => redis.call(command, ...words) };
@@ -39,7 +39,7 @@ async function matchAndDie(game: string, installId: string, call: number, losesA
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   const wanted = { game, tags: {}, name: undefined, minPlayers: 1, maxPlayers: 4, startWhenFull: true };
   await matches.match(caller, wanted).catch((error: Error) => expect(error.message).toBe('the process died'));
-  // What the match left to do has been sent with its answer.
+  // The match has sent its remaining commands together with its answer.
   await redis.ping();
   await roomList.close();
   return scripts.calls.length >= (losesAnswer ? call - 1 : call);
@@ -68,7 +68,7 @@ test.each([false, true])(
       expect(new Set(replies.map(({ body }) => body.room.code)).size, `step ${calls}`).toBe(1);
       await vi.waitFor(async () => expect(await reservedIn(game), `step ${calls}`).toEqual([0, {}]));
     }
-    // To look at the caller, to reserve, to take the seat, to write both lists.
+    // The calls check the caller, reserve, take the seat, and write both lists.
     expect(calls - 1).toBe(losesAnswer ? 6 : 5);
   },
 );
@@ -83,7 +83,7 @@ test.each([false, true])('no seat stays reserved for a player who never comes ba
     const fourth = await ask(game);
     const replies = [...three, fourth];
     expect(seatsOf(replies).size).toBe(4);
-    // The dead process had seated its player, or the fourth one has that seat.
+    // Either the dead process had seated its player, or the fourth player has that seat.
     const first = (await service.get(`/v1/rooms/${three[0]!.body.room.code}`)).body.room;
     expect(first.players, `step ${call}`).toHaveLength(4);
     expect(first.phase).toBe('playing');

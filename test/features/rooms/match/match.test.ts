@@ -23,7 +23,7 @@ const isListed = (game: string, ...codes: string[]): Promise<void> =>
   vi.waitFor(async () =>
     expect((await service.get(`/v1/rooms?game=${game}`)).body.rooms.map(({ code }: { code: string }) => code)).toEqual(codes),
   );
-/** No seat is reserved, once everything is settled. */
+/** Finally no seat is reserved. */
 const nothingReserved = (game: string): Promise<void> =>
   vi.waitFor(async () => {
     const { reserved, taken } = writtenKeys(game);
@@ -40,7 +40,7 @@ describe('POST /v1/rooms/match', () => {
       you: { playerId: 'p1', host: true },
       room: { game, tags, public: true, phase: 'lobby', maxPlayers: 3, minPlayers: 2, players: [{ name: 'Ann' }], seq: 1 },
     });
-    // On another process, tags in another order.
+    // The same tags in another order, on another process.
     const second = await ask(game, { tags: { level: 3, mode: 'duel' }, name: 'Bob' }, other);
     expect(second.body).toMatchObject({
       created: false,
@@ -143,7 +143,7 @@ describe('POST /v1/rooms/match', () => {
     const [entry] = await redis.zrange(order, '0', '0');
     const [summary, members] = [await redis.hget(rooms, entry!), await redis.zrange(free, '0', '-1')];
     await change(room);
-    // As if the process of the change had died before it wrote the list.
+    // The state after the process of the change has died before it wrote the list.
     await redis.hset(rooms, entry!, summary!);
     await redis.zadd(order, '0', entry!);
     await redis.zadd(untils, service.now() + 10_000, entry!);
@@ -192,7 +192,7 @@ describe('POST /v1/rooms/match', () => {
     for (const of of ['{}', '2{}']) await redis.zadd(free, 0, `${String(await hash(of))}${entry}`);
     const first = await ask(game, {}, own);
     expect(first.body).toMatchObject({ created: true, room: { code: 'BCDFG', maxPlayers: 2 } });
-    // The dead process's seat is not given to another yet, and is afterwards.
+    // The seat of the dead process is not given to another player until its reservation ends.
     const second = await codeOf(ask(game, {}, own));
     expect(second).not.toBe('BCDFG');
     own.advance(5100);
