@@ -14,7 +14,7 @@ interface Import {
 const filesOf = (root: string): string[] =>
   (readdirSync(root, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts') && !file.includes('node_modules'));
 
-/** What the files below a folder import from it, resources that are loaded by URL included. */
+/** The imports of the files below a folder, including resources that are loaded by URL. */
 function importsOf(root: string): Import[] {
   const placeOf = (from: string, path: string): string => relative(root, join(root, dirname(from), path));
   return filesOf(root).flatMap((from) => {

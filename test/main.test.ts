@@ -11,7 +11,7 @@ import { freshId, request } from './harness.ts';
 import { sendRaw, statusesIn } from './raw.ts';
 import { childEnvironment } from './child-environment.ts';
 
-/** A service in a process of its own, as operators start it. */
+/** A service in a separate process, as operators start it. */
 interface Running {
   readonly child: ChildProcess;
   readonly url: string;
@@ -50,7 +50,7 @@ async function run(settings: Record<string, string> = {}): Promise<Running> {
   await vi.waitUntil(() => line() !== null || child.exitCode !== null, { timeout: 40_000, interval: 20 }).catch(() => {});
   const port = Number(line()?.[1]);
   if (child.exitCode !== null || Number.isNaN(port)) {
-    // A failed test must not leave a service behind.
+    // A failed test must not leave a running service.
     child.kill('SIGKILL');
     throw new Error(`did not start: ${output()}`);
   }
@@ -236,7 +236,7 @@ describe('in production', { timeout: 60_000 }, () => {
       .filter((line) => line.includes('"level":40'));
     expect(warnings.filter((line) => line.includes('sample'))).toHaveLength(1);
     expect(warnings.filter((line) => line.includes('GOOGLE_CLIENT_IDS') && line.includes('store_unconfigured'))).toHaveLength(1);
-    // Nothing else is warned about: each worker has bounded the receive buffers of its connections, for example.
+    // There are no other warnings. For example, each worker has bounded the receive buffers of its connections.
     expect(warnings).toHaveLength(2);
   });
 });
@@ -312,7 +312,7 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
 });
 
 describe('with WORKERS=2', { timeout: 60_000 }, () => {
-  /** How many processes answered some requests, of which each had a connection of its own. Request ids begin with a prefix of their process. */
+  /** The number of processes that answered requests on separate connections. Request ids begin with a prefix of their process. */
   async function answering(port: number, requests: string[]): Promise<number> {
     const replies = await Promise.all(requests.map((text) => sendRaw(port, closing(text), 5000)));
     expect(replies.flatMap(({ text }) => statusesIn(text))).toEqual(requests.map(() => 200));
@@ -338,7 +338,7 @@ describe('with WORKERS=2', { timeout: 60_000 }, () => {
     await vi.waitUntil(() => service.output().includes('a worker ended, starting another'), { timeout: 10_000 });
     const health = Array.from({ length: 20 }, () => 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
     await expect.poll(() => answering(service.port, health), { timeout: 10_000 }).toBe(2);
-    // A sum that fell would look like a restart, and all of it like new.
+    // A falling sum would look like a restart, and its whole value like an increase.
     expect(await counted()).toBe('64');
     expect(await service.stop()).toBe(0);
     expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
@@ -371,7 +371,7 @@ describe('METRICS_PORT', { timeout: 60_000 }, () => {
     expect([metrics.status, metrics.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
     const text = await metrics.text();
     expect(text).toContain('coinop_coins_in_total{type="credit"} 32\n');
-    // One of all workers, and not their sum.
+    // The value of one worker, not the sum of all.
     expect(text).toMatch(/^coinop_build_info\{.*\} 1$/m);
     expect(text).toMatch(/^coinop_redis_up 1$/m);
     expect(Number(/^process_start_time_seconds (\S+)$/m.exec(text)![1])).toBeCloseTo(Date.now() / 1000, -2);
@@ -387,7 +387,7 @@ describe('METRICS_PORT', { timeout: 60_000 }, () => {
     expect([await statusOf('/metrics', 'POST'), await statusOf('/metrics', 'HEAD'), await statusOf('/metrics?x=1')]).toEqual([
       405, 200, 200,
     ]);
-    // A scraper's open connection does not hold the stop up.
+    // A scraper's open connection does not delay the stop.
     expect(await service.stop()).toBe(0);
     await expect(fetch(logged(service))).rejects.toThrow();
   });

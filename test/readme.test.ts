@@ -139,7 +139,7 @@ const curl = ((): boolean => {
   }
 })();
 
-/** Runs the lines of a tour against a service of their own. @returns the answer of each `curl` that stands alone */
+/** Runs the lines of a tour against a separate service. @returns the answer of each `curl` on a line of its own */
 async function answersOf(lines: string): Promise<{ ok: boolean; [field: string]: unknown }[]> {
   await using redis = await startRedis();
   await using service = await start({ redis: redis.location });
@@ -155,7 +155,7 @@ async function answersOf(lines: string): Promise<{ ok: boolean; [field: string]:
   }
 }
 
-// A machine with nothing but Node and npm has no curl to run them with.
+// A machine with only Node and npm has no curl.
 describe.skipIf(!curl)('the tour works as pasted: every answer is a success', () => {
   test('of coins, scores, rooms, pairing and trials', async () => {
     const answers = await answersOf(firstTour);
@@ -192,7 +192,7 @@ test('an entitlement is verified offline as pasted', async () => {
     writeFileSync(join(folder, 'verify.mjs'), source.replace('http://127.0.0.1:3000', service.url));
     const { stdout } = await promisify(execFile)(process.execPath, ['verify.mjs'], { cwd: folder });
     expect(stdout).toBe(`${body.accountId} none false undefined\n`);
-    // A proof that verifies, of somebody else.
+    // A valid proof, but of another account.
     const anothers = source.replace("{ 'x-install-id': 'tour-install-1' }", `{ 'x-install-id': '${freshId()}' }`);
     expect(anothers).not.toBe(source);
     writeFileSync(join(folder, 'verify.mjs'), anothers.replace('http://127.0.0.1:3000', service.url));
@@ -217,7 +217,7 @@ describe('watching a room live', () => {
 
   test.each(['a file', 'node -e'])('works as pasted, and after a restart: %s', async (way) => {
     const folder = mkdtempSync(join(tmpdir(), 'coinop-watch-'));
-    // Named, since one that the system picked for a listener cannot be listened to again at once.
+    // A fixed port, because a port that the system picked for a listener cannot be used again at once.
     const settings = { PORT: await freePort() };
     const first = await start({ settings });
     const { code, installId } = await createRoom(first);

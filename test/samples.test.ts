@@ -28,7 +28,7 @@ const samples: Sample[] = pages.flatMap((page) => {
 });
 const of = (...languages: string[]): Sample[] => samples.filter(({ language }) => languages.includes(language));
 
-/** What the samples take of the reader's game. A name that a sample declares itself stands before these. */
+/** The names from the reader's game that samples use. A sample's own declarations have priority. */
 const READER = `
 import type { Client } from '${project}src/client/client.ts';
 import type { ListedRoom } from '${project}src/client/rooms.ts';
@@ -55,7 +55,7 @@ declare global {
 }
 `;
 
-/** What the other samples of a page have imported, for those that import nothing. */
+/** The imports of a page's other samples, for samples without imports. */
 const IMPORTED: Readonly<Record<string, string>> = {
   'README.md': `import { playRoom } from 'coinop/client/rooms';`,
   'docs/client.md': `import { coinop } from 'coinop/client';`,
@@ -65,7 +65,7 @@ const IMPORTED: Readonly<Record<string, string>> = {
     `import { heldFields, isoTime } from '${project}src/accounts/fields.ts';`,
 };
 
-/** What a page knows beside its script: each element with an id is a global of this name (HTML, named access on the Window object). */
+/** A page's globals beside its script: each element with an id is a global of this name (HTML, named access on the Window object). */
 const elementsOf = (markup: string): string =>
   [...markup.matchAll(/<(\w+)[^>]* id="(\w+)"/g)].map(([, tag, id]) => `declare const ${id}: HTMLElementTagNameMap['${tag}'];`).join(' ');
 
@@ -73,7 +73,7 @@ const elementsOf = (markup: string): string =>
 function moduleOf({ place, language, text }: Sample): string {
   const script = /([\s\S]*<script type="module">)\n([\s\S]*?)<\/script>/.exec(text);
   const line = (script?.[1] ?? '').split('\n').length - (script ? 0 : 1);
-  // A page without a build names no types.
+  // A page without a build has no types.
   const source = script?.[2]!.replace('playRoom(', 'playRoom<{ state: any; data: any; private: any; message: any }>(') ?? text;
   const known = /^\s*import /m.test(source) ? '' : (IMPORTED[place.split(':')[0]!] ?? '');
   const head = `${known} ${language === 'html' ? elementsOf(text) : ''} export {};`;

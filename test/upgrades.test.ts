@@ -12,7 +12,7 @@ import { CHANGED, HOLD, makeNextVersion } from './next-version.ts';
 import { startChild, startTcpRedis, type Child } from './realtime/child.ts';
 import { runCommand } from './run-command.ts';
 
-/** A made-up next version of the data (`next-version.ts`): what its release does with data of today, and today's with its data. */
+/** An invented next version of the data (`next-version.ts`): its release runs on today's data, and today's release on its data. */
 
 const [TODAY, NEXT] = [String(DATA_VERSION), String(DATA_VERSION + 1)];
 const UPGRADING = `${TODAY}>${NEXT}`;
@@ -45,7 +45,7 @@ async function launch(settings: Record<string, string>, tree: 'today' | 'next'):
   return child;
 }
 
-/** Each process has a DATA_DIR of its own, with the id of the data that the others know too. */
+/** Each process has its own DATA_DIR, with the same id of the data. */
 const launchNext = (name: string): Promise<Child> => launch({ REDIS_URL: redis.url, DATA_DIR: join(folder, name) }, 'next');
 
 const credit = ({ url }: Child, installId: string, key = 'k1') =>

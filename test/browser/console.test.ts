@@ -17,7 +17,7 @@ import { issue } from '../store.ts';
 import { extra, launch, looks, noBrowser } from './chromium.ts';
 import { axeProblems, keepPicture, layoutShift, openChecked, shows } from './page-checks.ts';
 
-/** Chromium logs requests that fail, and those that a test breaks off. */
+/** Chromium logs failed requests, including requests that a test aborts. */
 const FAILED = /Failed to load resource/;
 
 /** The console of operators. One service and one browser for all; a context has its own sign-in. */
@@ -125,7 +125,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
     const problems = await axeProblems(page);
     expect(await fits(page)).toBe(true);
     const question = await desk.ask('Correct the balance', { coins: '50' });
-    // Back is the form as it was filled in, with the focus in its first field.
+    // Back leads to the filled-in form, with the focus in its first field.
     await page.getByRole('button', { name: 'Back' }).click();
     expect(await page.evaluate('[document.activeElement.name, document.activeElement.value].join()')).toBe('coins,50');
     await page.getByRole('button', { name: 'What will happen?' }).click();
@@ -139,7 +139,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
     expect(problems).toEqual([]);
     expect(await layoutShift(page)).toBeLessThan(0.01);
     expect(desk.clicks).toBe(5);
-    // The cookie is for no script, and the key is nowhere.
+    // Scripts cannot read the cookie, and the key is not stored.
     expect(await page.evaluate('document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)')).toBe('{}{}');
   });
 
@@ -224,7 +224,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.ask('Take the name back');
       await desk.confirm('Take the name back');
       expect((await shown(accountId)).givenName).toBeUndefined();
-      // A name that only begins like that may be somebody else's.
+      // A name that only begins with the text may belong to another player.
       await desk.search('Player', /^Found$/);
       await shows(desk.page, 'tbody tr', /Player 7.*name/);
       await desk.search('name:nobody-has-it', /^Nobody was found$/);
@@ -314,7 +314,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await grant(3);
       await shows(page, 'h2', 'Granted');
       await shows(page, '.facts', 'had got them under this key');
-      // The whole file once more gives nobody anything.
+      // The whole file once more grants no coins.
       await look();
       await shows(page, 'h2', 'Nothing will change');
       await shows(page, '.facts', /0 accounts.*had got them under this key1,003/);
@@ -343,7 +343,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.press('Show');
       await shows(desk.page, '.filter .problem', 'it is a secret');
       expect(desk.page.url()).not.toContain(installId);
-      // So does a form whose view the service refuses.
+      // The form also stays if the service refuses its request.
       await desk.fill({ account: '', action: 'No such' }, 'main');
       await desk.press('Show');
       await shows(desk.page, '.filter .problem', 'accounts ban');
@@ -601,7 +601,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       expect(await desk.confirm('Revoke', { key: key.token })).toMatch(/keys revoke.*done/);
       await eventually(async () => (await statusWith(service.url, first)) === 401);
       await shows(page, 'tr', new RegExp(`${name}.*revoked`));
-      // An answer that is lost takes the secret with it, and nothing is sent twice.
+      // With a lost answer the secret is lost too, because the page does not send the request twice.
       await page.route('**/console/keys', async (route) => {
         await route.fetch();
         await route.abort();
@@ -742,7 +742,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await shows(other.page, 'h1', 'Sign in');
       await other.page.reload();
       await shows(other.page, 'h1', 'Sign in');
-      // A key that is wrong says so, and stays in its field for a correction.
+      // A wrong key is reported, and stays in its field for a correction.
       await other.page.fill('[name=key]', `coinop_sk_abcdefgh_${'x'.repeat(32)}`);
       await other.press('Sign in');
       await shows(other.page, '.said', 'opens nothing');

@@ -11,14 +11,14 @@ const pictures = new URL('../../.cache/screenshots', import.meta.url).pathname;
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Each page with its name, and the parts that axe looks at. */
+/** Each page with its name, and the parts that axe checks. */
 const PAGES = [
   ['/docs', 'reference', ['.top', '.contents', '#introduction', '#creditCoins', '#getRoom', '#sandboxAcknowledge']],
   ['/docs/channels', 'channels', ['html']],
   ['/docs/errors', 'errors', ['html']],
 ] as const;
 
-/** What `watched` adds to the page, and axe. */
+/** The additions of `watched` to the page, and axe. */
 interface Watched {
   readonly violations: string[];
   readonly axe: { run(context: { include: readonly string[] }): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
@@ -37,7 +37,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     await service?.[Symbol.asyncDispose]();
   });
 
-  /** A page in a context of its own. `trouble` tells of errors in the console, breaches of the policy and calls of other hosts. */
+  /** A page in a separate context. `trouble` has errors in the console, violations of the policy and requests to other hosts. */
   async function watched(options: BrowserContextOptions = {}) {
     const context = await browser.newContext(options);
     const page = await context.newPage();

@@ -15,7 +15,7 @@ const operations: Operation[] = [1, 2, 3].map((number) => ({
 
 const right = ['1:5 c5 zz key-1', '2:10 c5 zz key-2'];
 
-/** @param replays the balance that a repeated key is answered with */
+/** @param replays the balance in the answer to a repeated key */
 function verdictOn(entries: string[], balance: number, replays: Record<string, number> = { 'key-1': 5, 'key-2': 10 }) {
   const service = {
     balance: async () => balance,

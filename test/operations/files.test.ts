@@ -4,7 +4,7 @@ import { luaHolesOf } from '../../src/commands/doctor/lua-holes.ts';
 import { settingNames } from '../../src/config.ts';
 import { start, type TestService } from '../harness.ts';
 
-/** What needs no Prometheus. `npm run prove:operations` tries the queries themselves. */
+/** Checks without Prometheus. `npm run prove:operations` runs the queries themselves. */
 
 const file = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const alerts = file('docs/operations/alerts.yml');
@@ -33,7 +33,7 @@ let service: TestService;
 let served: string[];
 beforeAll(async () => {
   service = await start({ settings: { EVENTS: 'on' } });
-  // The relay is in one process of all that share this Redis.
+  // Only one of the processes on this Redis runs the relay.
   await service.get('/v1/balance');
   const text = (await service.get('/metrics')).body as string;
   const ofAudits = metricsIn(file('src/server/audit-metrics.ts')).filter((name) => name.startsWith('coinop_audit_'));
@@ -80,7 +80,7 @@ describe('the alerts', () => {
 
 describe('compose.yaml', () => {
   const compose = file('compose.yaml');
-  /** The services, with what `<<: *name` takes over of another one. */
+  /** The services, with the settings that `<<: *name` copies from another service. */
   const services = new Map(
     [
       ...compose

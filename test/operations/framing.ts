@@ -7,10 +7,10 @@ import { table } from '../server/http/framing/table.ts';
 import type { Proxy } from './proxy.ts';
 
 /**
- * Sends every case of the framing table through a proxy, and asks what reached coinop. A request that proxy and service cut
- * differently would show in three ways: a credit runs that the proxy took for a part of another request, a client gets the answer of
- * another one, or an answer is missing. While the table runs, other clients ask on the same connections to the service, and must
- * each get the answer to their own request.
+ * Sends every case of the framing table through a proxy, and checks which requests reached coinop. If proxy and service disagreed about
+ * the end of a request, there would be one of three effects: a credit runs that the proxy took for a part of another request, a client
+ * gets the answer to another client, or an answer is missing. Meanwhile other clients send requests on the same connections to the
+ * service, and must each get the answer to their own request.
  */
 export async function proveFraming(proxy: Proxy, directUrl: string, figures: Figures): Promise<void> {
   const timings = ['alone', 'together', 'after the answer'] as const;
@@ -29,7 +29,7 @@ export async function proveFraming(proxy: Proxy, directUrl: string, figures: Fig
     const [ranFirst, ranSecond] = [await wasExecuted(service, first), await wasExecuted(service, second)];
     if (text.includes('x-request-id') || text.includes('X-Request-Id')) reached++;
     if (ranFirst) served++;
-    // The second credit may run only as a request of its own, which has an answer of its own behind the first one's.
+    // The second credit may run only as a separate request, with a separate answer after the first answer.
     const secondAnswer = text.indexOf(secondId);
     const wrong = ranSecond ? timing === 'alone' || secondAnswer === -1 : statuses.slice(1).some((status) => status < 400);
     const isMixed = secondAnswer !== -1 && text.indexOf('HTTP/1.1 ') === text.lastIndexOf('HTTP/1.1 ', secondAnswer);

@@ -54,7 +54,7 @@ redis() { ${redisCli} -s ${join(folder, 'data/redis.sock')} "$@"; }`;
     const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: join(folder, 'data') };
     const script = `set -o pipefail\n${definitions}\n${command}`;
     const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: project, env, encoding: 'utf8' });
-    // grep ends with 1 where the log has no such line, as that of a healthy service.
+    // grep ends with 1 if the log has no such line. The log of a healthy service has none.
     const isRight = (status === 0 || (status === 1 && command.includes('log | grep'))) && stderr === '';
     if (isRight && (stdout !== '' || command.startsWith('log | '))) return false;
     console.log(`    ${alert}: ${command}: ${status} ${stdout}${stderr}`);
@@ -64,7 +64,7 @@ redis() { ${redisCli} -s ${join(folder, 'data/redis.sock')} "$@"; }`;
   figures.exactly('commands of the runbook that do not work', failed.length, 0);
 }
 
-/** A service, a Prometheus that scrapes it, and some traffic: what every panel and every alert makes of it. */
+/** Evaluates every panel and every alert on a service with some traffic and a Prometheus that scrapes it. */
 export async function proveMonitoring(folder: string, figures: Figures): Promise<void> {
   promtool(figures, 'check config', ['check', 'config', 'prometheus.yml']);
   promtool(figures, 'check rules', ['check', 'rules', 'alerts.yml']);
@@ -152,7 +152,7 @@ function configFor(folder: string, metricsPort: string): string {
   return file;
 }
 
-/** A bit of everything that the dashboard shows. */
+/** Some traffic of every kind that the dashboard shows. */
 class Traffic {
   readonly #url: string;
   readonly #working: Promise<void>;

@@ -12,10 +12,10 @@ import { Instance, proveRolling } from './rolling.ts';
 import { proveThroughProxy } from './through-proxy.ts';
 
 /**
- * Proves what docs/operations promises: `npm run prove:operations`. Prometheus scrapes a real service, and every query of the
+ * Proves the promises of docs/operations: `npm run prove:operations`. Prometheus scrapes a real service, and every query of the
  * dashboard and of the alerts is tried. nginx and Caddy run with the sample files in front of two services on one Redis: live
  * channels, long-polls, client addresses, the framing table, and a rolling restart under load. Prints its figures, and exits with 1
- * where a bound is not held. `--only monitoring,nginx,caddy` and `--parts framing,live,rolling` make it shorter.
+ * if a bound is not held. `--only monitoring,nginx,caddy` and `--parts framing,live,rolling` make it shorter.
  */
 const { values } = parseArgs({
   options: {

@@ -62,7 +62,7 @@ http { access_log off; ${paths.join(' ')}\n${sample}\n}`,
   return { ...program, name, port: Number(port), url: `http://127.0.0.1:${port}`, tlsPort: Number(tlsPort), requestLog };
 }
 
-/** @throws Error if the text lacks what is to be changed: the sample was changed, and this file has to follow */
+/** @throws Error if the text to replace is missing: then the sample was changed, and this file has to follow */
 function changed(text: string, ...changes: (readonly [from: string, to: string])[]): string {
   for (const [from, to] of changes) {
     if (!text.includes(from)) throw new Error(`the sample has no "${from}"`);

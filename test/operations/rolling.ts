@@ -214,7 +214,7 @@ export async function proveRolling(proxy: Proxy, instances: readonly Instance[],
   client.close();
 }
 
-/** Compares the histories with what the clients did. */
+/** Compares the histories with the clients' operations. */
 async function compare(load: CoinLoad, client: Client): Promise<[lost: number, doubled: number, sums: number]> {
   let [lost, doubled, sums] = [0, 0, 0];
   for (const installId of load.installIds) {

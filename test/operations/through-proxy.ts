@@ -66,7 +66,7 @@ export async function proveThroughProxy(proxy: Proxy, figures: Figures): Promise
   ]);
 }
 
-/** What the client sees of a request leads to its line in the proxy's log, and the line holds no secret. */
+/** A request's id in its answer leads to its line in the proxy's log, and the line has no secret. */
 async function proveRequestIds(proxy: Proxy, figures: Figures): Promise<void> {
   const own = freshId();
   const secret = `secret-${freshId()}`;

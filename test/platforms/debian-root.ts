@@ -21,7 +21,7 @@ export interface RunOptions {
 }
 
 /**
- * A Debian system in a folder. Commands run in it as root. Each run has namespaces of its own: the host does not see its
+ * A Debian system in a folder. Commands run in it as root. Each run has separate namespaces: the host does not see its
  * mounts and processes, and they end with the run, however it ends.
  */
 export class DebianRoot {
@@ -36,7 +36,7 @@ export class DebianRoot {
   /** Makes a minimal system with debootstrap, and installs packages. Takes a minute or two. */
   static async make(folder: string, release: Release, packages: readonly string[], log: string): Promise<DebianRoot> {
     const mirror = hostMirror('debian');
-    // debootstrap mounts /proc in the folder, and leaves the mount when it is killed: namespaces of its own end the mount.
+    // debootstrap mounts /proc in the folder, and leaves the mount if it is killed. In a separate namespace the mount ends too.
     const debootstrap = ['debootstrap', '--variant=minbase', release, folder, mirror];
     expectSuccess(await execute('unshare', [...namespaces, ...debootstrap], log, LONG_SECONDS));
     const root = new DebianRoot(folder, log);
@@ -90,7 +90,7 @@ export class DebianRoot {
     });
   }
 
-  /** @throws Error where something is still mounted in the folder: removing it would remove files of the host */
+  /** @throws Error if something is still mounted in the folder, because then removing the folder would remove files of the host */
   remove(): void {
     const mounted = readFileSync('/proc/self/mounts', 'utf8').includes(` ${this.folder}/`);
     if (mounted) throw new Error(`something is mounted in ${this.folder}: unmount it, then remove that folder`);

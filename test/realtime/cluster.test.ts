@@ -13,7 +13,7 @@ const MOVING_MS = 5000;
 const MOVE_INTERVAL_MS = 300;
 
 let nodes: TestCluster;
-/** Two services on one Cluster, as two processes would be. */
+/** Two services on one Cluster. They stand for two processes. */
 let here: TestService;
 let there: TestService;
 
@@ -27,7 +27,7 @@ afterAll(async () => {
   await nodes[Symbol.asyncDispose]();
 });
 
-/** Moves the slot of a key from primary to primary while `work` is repeated. @returns how often it moved */
+/** Moves the slot of a key from primary to primary while `work` is repeated. @returns the number of moves */
 async function whileMoving(key: string, work: (round: number) => Promise<unknown>): Promise<number> {
   const slot = slotOf(key);
   const primaries = nodes.nodes.filter(({ role }) => role === 'primary');
@@ -52,7 +52,7 @@ test('watchers of both processes end with the last state while the slot of the r
   const others = [await open(here), await open(there)];
   const moves = await whileMoving(`{room:${room.code}}`, async (round) => {
     await room.act('state', room.host, { state: round });
-    // Others come while the slot moves.
+    // Other watchers connect while the slot moves.
     if (round % 20 === 0 && watchers.length < 12) watchers.push(await watchRoom(round % 40 === 0 ? here : there, room.code));
     await pause(10);
   });
@@ -80,7 +80,7 @@ test('while the slot of a board moves, a reader on another process sees each sub
   let submissions = 0;
   const moves = await whileMoving(`{board:${game}}`, async (round) => {
     const [writer, reader] = [services[round % 2]!, services[(round + 1) % 2]!];
-    // The reader has the board at hand.
+    // The reader has the board cached.
     await reader.get(path);
     const submitted = await writer.post(path, { installId: installs[round % 2], score: round + 1, name: 'Ada' });
     if (submitted.status !== 200) return;
@@ -107,7 +107,7 @@ test('a submission to a board whose slot has just moved is answered only after l
 test('watchers of a primary that fails keep their sockets, and those of the others notice nothing', async () => {
   const room = await open(here);
   const victim = await nodes.primaryOf(slotOf(`{room:${room.code}}`));
-  // Neither the other room nor its host's account may lie on the victim.
+  // The other room and its host's account must be on other primaries than the victim.
   const isConcerned = async ({ code, host }: typeof room): Promise<boolean> => {
     const keys = [`{room:${code}}`, accountKey(accountIdOf(host))];
     return (await Promise.all(keys.map((key) => nodes.primaryOf(slotOf(key))))).includes(victim);

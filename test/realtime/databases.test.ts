@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Puts a thing of database 0 into database 1 under the same name. */
+/** Copies an object of database 0 into database 1 under the same name. */
 const copy = async (key: string): Promise<void> => expect(await client.call('COPY', key, key, 'DB', '1')).toBe(1);
 
 test('a watcher of a room does not hear the room of the same code in the other database', async () => {
@@ -50,7 +50,7 @@ test('a watcher of a room does not hear the room of the same code in the other d
   const { status } = await inOne.post(`/v1/rooms/${room.code}/state`, { installId: room.host, state: 'one' });
   expect(status).toBe(200);
   await one.reaches(2);
-  // Redis sends messages in the order in which they were published: that of database 0 came before.
+  // Redis sends messages in the order of their publication, so the message of database 0 would have come before.
   expect(one.messages.map(({ room: { seq, state } }) => [seq, state])).toEqual([
     [1, {}],
     [2, 'one'],

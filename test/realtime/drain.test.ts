@@ -23,7 +23,7 @@ test('a drain closes every socket with 1001, spread over a few seconds, and anot
   for (const watcher of watchers) void watcher.closed.then(() => closedAt.push(performance.now() - startedAt));
   const drained = leaving.service.drain();
   for (const watcher of [...watchers, pairing]) expect((await watcher.closed).code).toBe(1001);
-  // 20 sockets each 100 ms.
+  // 20 sockets are closed every 100 ms.
   expect(closedAt).toHaveLength(watchers.length);
   expect(Math.max(...closedAt) - Math.min(...closedAt)).toBeGreaterThan(300);
   expect(Math.max(...closedAt)).toBeLessThan(3500);

@@ -115,7 +115,7 @@ describe('rooms', () => {
     await eventually(async () => (await subscribers(channel)) === 1);
     for (const socket of sockets) socket.destroy();
     await eventually(async () => (await subscribers(channel)) === 0, 5000);
-    // These go away while Redis is still being asked.
+    // These clients disconnect before Redis has answered.
     for (let times = 0; times < 50; times++) {
       const socket = ask(here.port, `/v1/rooms/${room.code}?since=1&wait=25`);
       await new Promise((resolve) => socket.once('connect', resolve));

@@ -19,8 +19,8 @@ const numbers = (raw: RawSocket): number[] => raw.messages.filter(({ type }) => 
 const missed = (raw: RawSocket) => raw.messages.filter(({ type }) => type === 'missed');
 
 /**
- * Publishes messages as `message.lua` does, without the work of an act for each: filling the kernel's buffers takes some megabytes.
- * @param state the state of a change that follows them, as `settle` of `room.lua` publishes it
+ * Publishes messages as `message.lua` does, but without an act for each, because some megabytes are needed to fill the kernel's buffers.
+ * @param state the state of a change after the messages, as published by `settle` of `room.lua`
  */
 async function publish({ code }: TestRoom, first: number, { count, bytes, state }: { count: number; bytes: number; state?: string }) {
   const key = roomKeys.room(code);
@@ -37,7 +37,7 @@ async function publish({ code }: TestRoom, first: number, { count, bytes, state 
   await pipeline.exec();
 }
 
-/** A watcher that reads nothing, whose buffers are full, and one that reads. @returns the number of the last message */
+/** A watcher that does not read and whose buffers are full, and a watcher that reads. @returns the number of the last message */
 async function stalledWatcher(room: TestRoom): Promise<{ raw: RawSocket; healthy: RawSocket; sent: number }> {
   const watch = () => RawSocket.open(service.port, `/v1/rooms/${room.code}/live`);
   const [raw, healthy] = [await watch(), await watch()];
@@ -52,7 +52,7 @@ async function stalledWatcher(room: TestRoom): Promise<{ raw: RawSocket; healthy
 test('every message arrives or is reported as missed, however many come at once', { timeout: 60_000 }, async () => {
   const room = await open(service);
   const { raw, healthy, sent } = await stalledWatcher(room);
-  // These come in one turn of the event loop.
+  // These arrive in one turn of the event loop.
   await publish(room, sent + 1, { count: 5, bytes: 100 });
   await eventually(() => numbers(healthy).at(-1) === sent + 5);
   raw.resume();

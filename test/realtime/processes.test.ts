@@ -12,7 +12,7 @@ import { eventually, watchRoom, type Message } from './watcher.ts';
 
 let folder: string;
 let redis: Awaited<ReturnType<typeof startTcpRedis>>;
-/** Two services on one Redis, as two processes would be. The second reaches it over a link that can be cut. */
+/** Two services on one Redis. They stand for two processes. The second is connected to Redis over a link that can be cut. */
 let here: TestService;
 let there: TestService;
 let link: RedisLink;
@@ -58,7 +58,7 @@ describe('two services on one Redis', () => {
       await watchRoom(there, b.code),
     ];
     const { redis: commands } = here.service;
-    // A link that the storm cut may still be on its way back.
+    // A link that the storm cut may not be open again yet.
     await expect
       .poll(() => commands.pubsub('NUMSUB', `0:{room:${a.code}}`, `0:{room:${b.code}}`))
       .toEqual([`0:{room:${a.code}}`, 2, `0:{room:${b.code}}`, 1]);

@@ -57,7 +57,7 @@ describe('a player on the live channel of a room', () => {
     const watcher = await seated(phone, installId);
     await end(await ownId(browser), phone);
     await end(await ownId(phone), phone);
-    // Longer than it takes to lose a player.
+    // Longer than the time after which a player counts as disconnected.
     await expect(watcher.until(({ type }) => type === 'error', 500)).rejects.toThrow(/not within/);
     expect(watcher.last.room.players[0].connected).toBe(true);
     await watcher.close();
