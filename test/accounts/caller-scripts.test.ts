@@ -39,7 +39,7 @@ afterAll(async () => {
 
 beforeEach(() => redis.flushall());
 
-test('a call whose caller throws fails alone', async () => {
+test('a call whose caller throws does not fail the other calls', async () => {
   const bad = (more: Partial<ScriptCaller>): ScriptCaller => ({
     accountKey: 'bad:account',
     standingKey: 'bad:moves',
@@ -72,7 +72,7 @@ test('a call whose caller throws fails alone', async () => {
   expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, null, '1']);
 });
 
-test('each call of a batch is done or refused for its own caller', async () => {
+test('each call of a batch is run or refused for its own caller', async () => {
   const reserved: string[] = [];
   const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
     accountKey: `${id}:account`,

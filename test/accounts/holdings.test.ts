@@ -21,7 +21,7 @@ import { provision, signInToStore } from '../store.ts';
 
 const holdings: readonly Holding[] = listed;
 
-/** All that a made-up feature says about what it keeps of an account: the name of a pet with the time of naming, and a set of toys. */
+/** The holdings of a made-up feature: the name of a pet with the time of naming, and a set of toys. */
 const pets: Holding = {
   name: 'pets',
   fields: [heldFields('later', 'petNamedAt', 'petName')],
@@ -74,14 +74,14 @@ afterAll(async () => {
 });
 
 describe('the table of holdings', () => {
-  test('names no field, no fixed key and no letter of a cursor twice', () => {
+  test('has each field, each fixed key and each letter of a cursor once', () => {
     const fields = holdings.flatMap((each) => (each.fields ?? []).flatMap(({ names }) => names));
     const keys = holdings.flatMap((each) => (each.keys ?? []).map(({ name }) => String(name)));
     const letters = holdings.flatMap(({ exported }) => exported?.pages?.letter ?? []);
     for (const list of [fields, keys, letters, holdings.map(({ name }) => name)]) expect(list).toEqual([...new Set(list)]);
   });
 
-  test('has the code behind each word: handOver for handed_over, erase for erased, names for a pattern that goes', () => {
+  test('has a function for each word: handOver for handed_over, erase for erased, names for a pattern that is removed', () => {
     for (const { keys = [], handOver, erase } of holdings)
       for (const { name, namesAt, whenMoved, whenDeleted } of keys) {
         if (whenMoved === 'handed_over') expect([name, handOver]).toEqual([name, expect.any(Function)]);
@@ -92,7 +92,7 @@ describe('the table of holdings', () => {
   });
 });
 
-/** Sends a guest's request to every endpoint, moves the guest, and goes on as the store account. */
+/** Sends a guest's request to every endpoint, moves the guest, and continues as the store account. */
 async function useEverything(): Promise<void> {
   const guest = freshId();
   await service.post('/v1/coins/credit', { installId: guest, coins: 5, key: 'first' });
@@ -129,7 +129,7 @@ test('every key and every field of an account that the service writes belongs to
   const names = new Set((await Promise.all(ofAccounts.filter((key) => key.endsWith(':account')).map((key) => redis.hkeys(key)))).flat());
   const declared = holdings.flatMap((each) => (each.fields ?? []).flatMap((group) => group.names));
   expect([...names].toSorted()).toEqual(declared.toSorted());
-  // The others belong to no account, and the audit knows them.
+  // The other keys belong to no account, and the audit knows them.
   const patterns = allAuditors().flatMap((auditor) => auditor.keys.map(({ pattern }) => pattern));
   expect(keys.filter((key) => !patterns.some((pattern) => pattern.test(key)))).toEqual([]);
 });
@@ -139,11 +139,11 @@ describe('a made-up holding', () => {
     await redis.hset(accountKey(accountId), { petName, petNamedAt: at });
     await redis.sadd(`{${accountId}}:toys`, ...toys);
   };
-  // Not by `service.get`, which compares with the declaration of the holdings that are listed.
+  // Not by `service.get`, because it compares the answer with the declared holdings.
   const exportOf = async (cookie: string): Promise<unknown> =>
     (await fetch(`${service.url}/v1/account/export`, { headers: { cookie } })).json();
 
-  test('moves with a guest: the later name stays, and the toys join', async () => {
+  test('moves with a guest: the later name stays, and the toys are merged', async () => {
     const [subject, guest] = [freshId(), freshId()];
     const { body } = await signInToStore(service, subject, {});
     await signIn(service, guest);
@@ -157,7 +157,7 @@ describe('a made-up holding', () => {
     expect(await redis.exists(`{${accountIdOf(guest)}}:toys`, accountKey(accountIdOf(guest)))).toBe(0);
   });
 
-  test('does not keep the other holdings of a guest from being handed over when its own key cannot join', async () => {
+  test('does not prevent the move of the other holdings of a guest if its own key cannot be merged', async () => {
     const [subject, installId] = [freshId(), freshId()];
     const [accountId, guestId] = [(await signInToStore(service, subject, {})).body.accountId, accountIdOf(installId)];
     await service.post('/v1/coins/credit', { installId, coins: 1, key: 'k' });
@@ -185,7 +185,7 @@ describe('a made-up holding', () => {
     expect(await redis.exists(`{${accountId}}:toys`, accountKey(accountId))).toBe(0);
   });
 
-  test('is checked: the audit counts it, finds what its check finds, and knows its key', async () => {
+  test('is part of the audit, which counts it, reports the findings of its check, and knows its key', async () => {
     const installId = freshId();
     await signIn(service, installId);
     await service.post('/v1/coins/credit', { installId, coins: 1, key: 'k' });

@@ -38,7 +38,7 @@ test.each([
   expect(await standingOf('some-guest', scripts)).toEqual(state);
 });
 
-test('a move under way is finished or taken back before the answer', async () => {
+test('an unfinished move is finished or reverted before the answer', async () => {
   const helped: string[] = [];
   for (const [record, found] of [
     ['>some-account', { accountId: 'some-account', word: 'open' }],
@@ -54,13 +54,13 @@ test('a move under way is finished or taken back before the answer', async () =>
   expect(helped).toEqual(['some-guest', 'some-guest']);
 });
 
-test('an account that moved is followed to the last account, which may be deleted', async () => {
+test('the look follows a moved account to the last account, which may be deleted', async () => {
   await redis.set(key, '>some-account');
   await redis.set(standingKey('some-account'), '=4000');
   expect(await settled('some-guest', scripts)).toEqual({ accountId: 'some-account', word: 'deleted' });
 });
 
-test('a script that meets a moved account runs again for the account that it moved into, and answers for that one', async () => {
+test('a script that finds a moved account runs again for the target of the move, and answers for the target', async () => {
   const ran: string[] = [];
   const run = async (id: string): Promise<[word: 'done' | 'moved', ...figures: string[]]> => {
     ran.push(id);
@@ -70,7 +70,7 @@ test('a script that meets a moved account runs again for the account that it mov
   expect(ran).toEqual(['some-guest', 'some-account']);
 });
 
-test('a move that does not end is store_unavailable, and so is a circle of moved accounts', async () => {
+test('a move that does not end gives store_unavailable, and so does a circle of moved accounts', async () => {
   await redis.set(key, FROZEN);
   await expect(settled('some-guest', scripts)).rejects.toMatchObject({ code: 'store_unavailable' });
   const acts: string[] = [];
@@ -80,7 +80,7 @@ test('a move that does not end is store_unavailable, and so is a circle of moved
   expect(acts).toHaveLength(MOST_FOLLOWED + 1);
 });
 
-test('a move that is not done in the time of a request is store_unavailable, with the reason for the log', async () => {
+test('a move that takes longer than a request may gives store_unavailable, with the reason for the log', async () => {
   await redis.set(key, FROZEN);
   scripts.helpMove = async () => {
     throw new Error('the move of the guest takes longer');
@@ -93,7 +93,7 @@ test('a move that is not done in the time of a request is store_unavailable, wit
   });
 });
 
-test('a request that helps a move while Redis is away fails with the error of Redis, whose outcome may be unknown', async () => {
+test('a request that continues a move during an outage of Redis fails with the error of Redis, whose outcome may be unknown', async () => {
   await redis.set(key, FROZEN);
   const away = Object.assign(new Error('gone'), { name: 'MaxRetriesPerRequestError' });
   scripts.helpMove = async () => {

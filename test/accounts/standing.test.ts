@@ -38,7 +38,7 @@ return {'done', state, detail, generation, table.concat(ids, ' '), guests .. ' '
   state == 'moving' and table.concat({move_of(standing)}, ' ') or ''}`,
 );
 
-/** What the library reads, in the words of `Standing`. */
+/** The record as the library reads it, in the words of `Standing`. */
 async function readByLua(key: string) {
   const [, state, detail, generation, ids, counts, unfiled, filed, hasGuestA, erased, move] = await scripts.run(
     readScript,
@@ -48,7 +48,7 @@ async function readByLua(key: string) {
   return { state, detail, generation, ids, counts, unfiled, filed, hasGuestA, erased, move };
 }
 
-/** The same of a parsed record. */
+/** The same words for a parsed record. */
 function told({ deleted, ban, target, moving, generation, guests }: Standing, move: string) {
   const isBanned = ban !== undefined && (ban.until === undefined || ban.until > NOW);
   const [state, detail] =
@@ -90,7 +90,7 @@ const guests = [
 ];
 const forEver = { until: undefined, since: 4000, reason: 'cheats' };
 
-describe('TypeScript and Lua read the same of a record', () => {
+describe('TypeScript and Lua read a record in the same way', () => {
   test.each<[record: string, standing: Partial<Standing>]>([
     ['', {}],
     ['#3\n', { generation: 3 }],
@@ -123,7 +123,7 @@ describe('TypeScript and Lua read the same of a record', () => {
   });
 });
 
-describe('what Lua writes, TypeScript reads', () => {
+describe('TypeScript reads the records that Lua writes', () => {
   const change = (name: string, call: string) => {
     const script = scriptOf(name, `local found = ${call}\nreturn {'done', tostring(found)}`);
     return async (key: string, now = NOW): Promise<string> =>
@@ -144,7 +144,7 @@ describe('what Lua writes, TypeScript reads', () => {
   const addUnfiled = change('add-unfiled', `add_guest(standing, 'guest-b', 700, 2, false)`);
   const standingAt = async (key: string) => parseStanding(await redis.get(key));
 
-  test('a guest freezes for one move, and thaws to the standing that it had', async () => {
+  test('a guest is frozen for one move, and gets its earlier standing back', async () => {
     const key = standingKey(freshId());
     expect(await isFrozen(key)).toBe('false');
     await endSessions(key);
@@ -159,7 +159,7 @@ describe('what Lua writes, TypeScript reads', () => {
     expect(await redis.exists(bare)).toBe(0);
   });
 
-  test('a ban replaces another one and keeps the rest, and its end gives the rest back', async () => {
+  test('a ban replaces another ban and keeps the rest, and its end restores the rest', async () => {
     const key = standingKey(freshId());
     expect(await unban(key)).toBe('false');
     await addFiled(key);
@@ -201,7 +201,7 @@ describe('what Lua writes, TypeScript reads', () => {
     expect(await readByLua(key)).toEqual(told({ ...nothing, guests: guests.slice(0, 2) }, ''));
   });
 
-  test('a guest that moved leaves its target, and one that is deleted after that leaves no target', async () => {
+  test('a moved guest keeps its target, and a guest that is deleted after its move has no target', async () => {
     const key = standingKey(freshId());
     await freeze(key);
     expect(leadsTo(await standingAt(key), 'some-account')).toBe(true);
@@ -212,7 +212,7 @@ describe('what Lua writes, TypeScript reads', () => {
     expect(await standingAt(key)).toEqual({ ...nothing, deleted: { at: 4500, isClosed: false } });
   });
 
-  test('a deleted account keeps its guests until all is erased, and then the time', async () => {
+  test('a deleted account keeps its guests until everything is erased, and then only the time', async () => {
     const key = standingKey(freshId());
     await addFiled(key);
     await ban(key);
@@ -240,7 +240,7 @@ describe('what Lua writes, TypeScript reads', () => {
   });
 });
 
-describe('nothing but the two libraries and standing.ts knows how Redis keeps it', () => {
+describe('only the two libraries and standing.ts know the format of the record in Redis', () => {
   const src = new URL('../../src/', import.meta.url);
   const apart = /^accounts\/standing(?:-changes)?\.(?:lua|ts)$/;
   const files = (pattern: string) =>
@@ -248,10 +248,10 @@ describe('nothing but the two libraries and standing.ts knows how Redis keeps it
       .filter((file) => !apart.test(file))
       .map((file) => [file, readFileSync(new URL(file, src), 'utf8')] as const);
 
-  /** A script gets at the record by the key alone, and at the lines of guests by `moved_in` alone. */
+  /** A script reaches the record only by its key, and the lines of guests only by `moved_in`. */
   const faultsOfLua = (text: string): string[] => {
     const code = text.replaceAll(/--.*$/gm, '');
-    // Whether there is a record is all that most calls ask.
+    // Most calls ask only whether there is a record.
     const commands = [...code.matchAll(/call\(\s*'(\w+)',[^()]*\b(?:\w+_)?standing\b/g)].filter(([, name]) => name !== 'EXISTS');
     return [
       ...commands.map(([, name]) => `${name} of a standing`),
@@ -277,16 +277,16 @@ describe('nothing but the two libraries and standing.ts knows how Redis keeps it
     expect(faulty('**/*.lua', faultsOfLua)).toEqual([]);
   });
 
-  test('the looks of operators alone hand the whole record to TypeScript', () => {
+  test('only the looks of operators pass the whole record to TypeScript', () => {
     const whole = files('**/*.lua').filter(([, text]) => text.includes('record_of('));
     expect(whole.map(([file]) => file).toSorted()).toEqual(['operator/read-account.lua', 'operator/read-summary.lua']);
   });
 
-  test('no other TypeScript file matches it', () => {
+  test('no other TypeScript file matches the record', () => {
     expect(faulty('**/*.ts', faultsOfTypeScript)).toEqual([['accounts/account-keys.ts', ['makes the name of the key']]]);
   });
 
-  test('every script gives the key of the standing a name that the checks know', () => {
+  test('every script uses a name for the key of the standing that the checks know', () => {
     const named = files('**/*.ts').flatMap(([file, text]) =>
       [...text.matchAll(/(\w+): (?:\w+\.)?standingKey\b(?!:)/g)].map(([, name]) => `${file} ${name}`),
     );

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A queue whose line the test reads and answers. */
+/** A queue whose messages the test reads and answers. */
 function queueOf(kept: Act[] = []) {
   const lines: string[] = [];
   const refused: string[] = [];
@@ -30,7 +30,7 @@ function queueOf(kept: Act[] = []) {
     refused,
     results,
     open: (of = 'room p1') => queue.open(line, of),
-    /** What was sent since the last look. */
+    /** The messages since the last call. */
     sent: () => lines.splice(0),
     add: async (action: string, fields: object = {}) => {
       const place = results.push(undefined) - 1;
@@ -40,7 +40,7 @@ function queueOf(kept: Act[] = []) {
     done: (order: number, seq = 1) => queue.answered({ order, seq }),
     refuse: (order: number, code: string, more: object = {}) => queue.answered({ order, error: { code, message: '', ...more } as never }),
     stuck: () => stuck,
-    /** Past every wait after a refusal. */
+    /** Advances the clock past every wait after a refusal. */
     wait: () => vi.advanceTimersByTimeAsync(6000),
     isOk: () => results.map((result) => result?.ok),
   };
@@ -49,8 +49,8 @@ function queueOf(kept: Act[] = []) {
 const later = 'rate_limited';
 const unclear = ['store_unavailable', { outcome: 'unknown' }] as const;
 
-describe('acts that travel alone', () => {
-  test('go one after the other, and are sent again under their order', async () => {
+describe('acts that are sent one at a time', () => {
+  test('are sent one after the other, and are repeated with the same `order`', async () => {
     const { add, open, sent, done, refuse, wait } = queueOf();
     await add('ready');
     await add('state', { merge: { a: 1 } });
@@ -68,7 +68,7 @@ describe('acts that travel alone', () => {
     expect(sent()).toEqual(['2 state {"merge":{"a":1}}']);
   });
 
-  test('use no order up when they are refused for good, and those behind go on', async () => {
+  test('use up no `order` if they are definitely refused, and the next acts continue', async () => {
     const { add, open, sent, refuse, refused, isOk } = queueOf();
     open();
     await add('start');
@@ -79,7 +79,7 @@ describe('acts that travel alone', () => {
     expect(isOk()).toEqual([false, undefined]);
   });
 
-  test('that wait are one: merges merge, a new state replaces, and a condition stays apart', async () => {
+  test('that wait are combined: merges are merged, a new state replaces, and a conditional act stays separate', async () => {
     const { add, open, sent, done, isOk } = queueOf();
     open();
     await add('ready');
@@ -101,14 +101,14 @@ describe('acts that travel alone', () => {
 });
 
 describe('own data', () => {
-  test('follows unanswered data, and carries what that changes', async () => {
+  test('is sent after unanswered data, and includes its changes', async () => {
     const { add, open, sent, refuse, done, wait, isOk } = queueOf();
     open();
     await add('data', { merge: { x: 1 } });
     await add('data', { merge: { y: 2 } });
     await add('data', { merge: { x: null } });
     expect(sent()).toEqual(['1 data {"merge":{"x":1}}', '2 data {"merge":{"x":1,"y":2}}', '3 data {"merge":{"x":null,"y":2}}']);
-    // The second one is lost, and the third has what it had.
+    // The second message is lost, and the third includes its changes.
     refuse(2, later);
     done(1);
     done(3);
@@ -116,7 +116,7 @@ describe('own data', () => {
     expect([sent(), isOk()]).toEqual([[], [true, true, true]]);
   });
 
-  test('that was refused after later data was done is not done again', async () => {
+  test('that was refused is not sent again after later data was accepted', async () => {
     const { add, open, sent, refuse, done, wait, isOk } = queueOf();
     open();
     await add('data', { data: 1 });
@@ -128,7 +128,7 @@ describe('own data', () => {
     expect([sent(), isOk()]).toEqual([[], [true, true]]);
   });
 
-  test('that was refused after a message was done gets a new order', async () => {
+  test('that was refused gets a new `order` after a later message was accepted', async () => {
     const { add, open, sent, refuse, done, wait } = queueOf();
     open();
     await add('data', { data: 1 });
@@ -140,7 +140,7 @@ describe('own data', () => {
     expect(sent()).toEqual(['3 data {"data":1}']);
   });
 
-  test('that no patch can carry waits for the answer', async () => {
+  test('that no patch can express waits for the answer', async () => {
     const { add, open, sent, done } = queueOf();
     open();
     await add('data', { merge: { x: null } });
@@ -150,7 +150,7 @@ describe('own data', () => {
     expect(sent()).toEqual(['2 data {"merge":{"x":{"y":1}}}']);
   });
 
-  test('of a game that changes its object is that of the call', async () => {
+  test('has its value at the call, also if the game changes the object later', async () => {
     const { add, open, sent } = queueOf();
     const position = { x: 1 };
     await add('data', { data: position });
@@ -161,7 +161,7 @@ describe('own data', () => {
 });
 
 describe('messages', () => {
-  test('follow each other, sixteen at most, and a lobby action waits for them', async () => {
+  test('are sent without waiting, up to sixteen, and a lobby action waits for them', async () => {
     const { add, open, sent, done } = queueOf();
     open();
     for (let n = 0; n < 20; n++) await add('message', { data: n });
@@ -173,7 +173,7 @@ describe('messages', () => {
     expect(sent()).toEqual(['21 start {}']);
   });
 
-  test('that were refused come after the later one that was done, in their order, before anything new', async () => {
+  test('that were refused are sent again in their order after a later accepted message, before new messages', async () => {
     const { add, open, sent, done, refuse, wait } = queueOf();
     open();
     for (const data of 'abcd') await add('message', { data });
@@ -188,7 +188,7 @@ describe('messages', () => {
     expect(sent()).toEqual(['5 message {"data":"a"}', '6 message {"data":"b"}', '7 message {"data":"d"}', '8 message {"data":"new"}']);
   });
 
-  test('whose fate is unknown are not said again after a later one', async () => {
+  test('with an unknown outcome are not sent again after a later message', async () => {
     const { add, open, sent, done, refuse, wait, results } = queueOf();
     open();
     await add('message', { data: 'a' });
@@ -200,7 +200,7 @@ describe('messages', () => {
     expect([sent(), results[0]]).toEqual([[], { ok: false, error: expect.objectContaining({ code: 'store_unavailable' }) }]);
   });
 
-  test('that were refused before a connection was lost keep behind those that may be done', async () => {
+  test('that were refused before a lost connection stay behind messages with an unknown outcome', async () => {
     const { queue, add, open, sent, done, refuse, wait } = queueOf();
     open();
     for (const data of 'abcd') await add('message', { data });
@@ -215,7 +215,7 @@ describe('messages', () => {
 });
 
 describe('a connection', () => {
-  test('that was lost is followed by one that sends what is unanswered again, and a late answer counts once', async () => {
+  test('that was lost is replaced by one that repeats unanswered acts, and a late answer counts once', async () => {
     const { queue, add, open, sent, done, isOk } = queueOf();
     open();
     await add('message', { data: 'a' });
@@ -232,7 +232,7 @@ describe('a connection', () => {
     expect(queue.unanswered()).toEqual([]);
   });
 
-  test('that answers nothing for eight seconds is given up, whatever the clock of dates says', async () => {
+  test('without an answer for eight seconds is abandoned, whatever the system clock says', async () => {
     const { add, open, done, stuck } = queueOf();
     open();
     await add('ready');
@@ -248,7 +248,7 @@ describe('a connection', () => {
     expect(stuck()).toBe(1);
   });
 
-  test('of another seat gets none of the acts of the one before', async () => {
+  test('for another seat gets no acts of the seat before', async () => {
     const { queue, add, open, sent, isOk } = queueOf();
     open('room p1');
     await add('ready');
@@ -263,7 +263,7 @@ describe('a connection', () => {
   });
 });
 
-test('a seat that was left is left, also where the room without the player comes before the answer', async () => {
+test('leaving a seat succeeds, also if the room without the player arrives before the answer', async () => {
   const { queue, add, open, sent, isOk } = queueOf();
   open();
   await add('leave');
@@ -274,7 +274,7 @@ test('a seat that was left is left, also where the room without the player comes
   expect(isOk()).toEqual([true, false]);
 });
 
-test('at most so many acts wait, and one more is refused', async () => {
+test('the queue refuses an act when it is full', async () => {
   const { add, results, queue } = queueOf();
   for (let n = 0; n <= MOST_ACTS; n++) await add('ready');
   expect([queue.unanswered().length, results.at(-1), results.at(-2)]).toEqual([
@@ -284,7 +284,7 @@ test('at most so many acts wait, and one more is refused', async () => {
   ]);
 });
 
-test('the echo of an act stays until the room has it, and goes when the service has lost it', async () => {
+test('the local effect of an act stays until the room includes it, and ends when the service has lost the act', async () => {
   const { queue, add, open, done } = queueOf();
   const echo = () => queue.echo().map(({ order }) => order);
   queue.seen(5);

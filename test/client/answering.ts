@@ -9,7 +9,7 @@ export interface Seen {
 
 type Answer = [status: number, body: string, headers?: Record<string, string>] | 'cut';
 
-/** A server that stands in for the service or a proxy. It answers each request with the next of the answers, and then with the last. */
+/** A server that stands in for the service or a proxy. It sends one answer after the other, and repeats the last. */
 export async function answering(...answers: Answer[]) {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {

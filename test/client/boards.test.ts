@@ -7,7 +7,7 @@ import { freshId, start } from '../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { player } from './player.ts';
 
-// Without a store: what the service asks one now and then would wait for the fake clock below.
+// Without a store, because the periodic requests to a store would wait for the fake clock below.
 const service = await start({ settings: { STORE: 'off' } });
 afterAll(() => service[Symbol.asyncDispose]());
 const WebSocket: SocketClass = WsSocket;
@@ -38,7 +38,7 @@ describe('a board', () => {
     expect(await watchBoard(bob, 'No Game/?', () => {}).ended).toEqual({ code: 'invalid_request' });
   });
 
-  test('is paged through, and shows the part around the player', async () => {
+  test('can be read page by page, and around the player', async () => {
     const game = freshGame();
     using ada = player(service.url);
     for (const score of [3, 2]) {
@@ -56,7 +56,7 @@ describe('a board', () => {
   });
 });
 
-describe('a followed board, where time passes', () => {
+describe('a followed board with a fake clock', () => {
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
@@ -66,7 +66,7 @@ describe('a followed board, where time passes', () => {
     vi.restoreAllMocks();
   });
 
-  test('tells only what is new after a connection that broke, and is checked by reads', async () => {
+  test('reports only new entries after a lost connection, and reads check the connection', async () => {
     const [low, high] = [
       { rank: 1, score: 1 },
       { rank: 1, score: 2 },
@@ -95,7 +95,7 @@ describe('a followed board, where time passes', () => {
     fake.last.onopen!({});
     await tell(7, low);
     expect([seen, reads]).toEqual([[1], []]);
-    // The connection is silent, and a read finds what it did not bring.
+    // The connection is silent, and a read finds a change that it missed.
     await pass(45_000);
     expect([seen, fake.opened.length]).toEqual([[1, 2], 3]);
     expect(new Set(reads)).toEqual(new Set(['https://coinop.example/v1/highscores/duel']));

@@ -25,7 +25,7 @@ describe('a call', () => {
     expect(await client.rooms.read({ code: 'BCDFG' })).toMatchObject({ ok: false, status: 404, error: { code: 'room_not_found' } });
   });
 
-  test('fills the address from its input, and leaves out what is undefined', async () => {
+  test('builds the address from its input, and leaves out undefined fields', async () => {
     await using proxy = await answering([200, '{"ok":true}']);
     using client = player(proxy.url);
     await client.rooms.read({ code: 'a/b?c', since: 4, wait: undefined });
@@ -50,7 +50,7 @@ describe('a call', () => {
     expect(proxy.seen.length).toBe(3);
   });
 
-  test('waits as long as the service asks for', async () => {
+  test('waits as long as the service requests', async () => {
     await using proxy = await answering([429, refusal('rate_limited'), { 'retry-after': '1' }], [200, balance]);
     using client = player(proxy.url);
     const began = performance.now();
@@ -58,7 +58,7 @@ describe('a call', () => {
     expect(performance.now() - began).toBeGreaterThan(990);
   });
 
-  test('that would make a second room is not repeated after a lost answer, and is after a refusal', async () => {
+  test('that would create a second room is repeated after a refusal, but not after a lost answer', async () => {
     await using lost = await answering([502, 'Bad gateway']);
     using client = player(lost.url);
     expect(await client.rooms.create()).toMatchObject({ ok: false, error: { code: 'network' } });
@@ -72,19 +72,19 @@ describe('a call', () => {
     expect(await third.rooms.create()).toMatchObject({ ok: true });
   });
 
-  test('ends when its time is up, with the last failure', async () => {
+  test('ends with the last failure when its time is up', async () => {
     await using proxy = await answering([503, refusal('store_unavailable')]);
     using client = player(proxy.url);
     expect(await client.coins.balance({}, { timeoutMs: 1000 })).toMatchObject({ ok: false, error: { code: 'store_unavailable' } });
   });
 
-  test('may take any time', async () => {
+  test('may have no time limit', async () => {
     await using proxy = await answering([503, refusal('store_unavailable')], [200, balance]);
     using client = player(proxy.url);
     expect(await client.coins.balance({}, { timeoutMs: Infinity })).toEqual({ ok: true, balanceCoins: 7 });
   });
 
-  test('that waits for news has the time of the wait on top', async () => {
+  test('that waits for news gets the time of the wait in addition to its own', async () => {
     using client = player(service.url, { timeoutMs: 300 });
     const created = await client.rooms.create({ name: 'Ada' });
     if (!created.ok) throw new Error(created.error.code);
@@ -92,7 +92,7 @@ describe('a call', () => {
     expect(await client.rooms.read({ code, since: seq, wait: 1 })).toMatchObject({ ok: true, room: { seq } });
   });
 
-  test('ends when its time is up, although the peer says nothing', async () => {
+  test('ends when its time is up if the peer sends no answer', async () => {
     const silent = createTcpServer((socket) => void socket.on('error', () => {}));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     using client = player(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
@@ -138,7 +138,7 @@ describe('acts in a room', () => {
     return fetch(url, init);
   };
 
-  test('of one client are done in the order of the calls, though the network is faster with the second', async () => {
+  test('of one client run in the order of the calls, also if the network delivers the second call first', async () => {
     using client = player(service.url, { fetch: delayed });
     const code = await openRoom(client);
     const results = await Promise.all([
@@ -154,7 +154,7 @@ describe('acts in a room', () => {
     expect(await client.rooms.read({ code })).toMatchObject({ room: { state: { by: 'second', first: 1 }, players: [{ data: [1] }] } });
   });
 
-  test('are not undone by one that was repeated, and whose first try comes late', async () => {
+  test('are not undone by the delayed first try of a repeated act', async () => {
     let late: Parameters<Fetch> | undefined;
     const losing: Fetch = async (...request) => {
       if (late === undefined && request[0].endsWith('/state')) {
@@ -171,10 +171,10 @@ describe('acts in a room', () => {
     expect(await (await fetch(url, init)).json()).toMatchObject({ ok: true, replayed: true, room: { state: 'new' } });
   });
 
-  test('wait no longer than their own time for one without an answer, and are not sent then', async () => {
+  test('wait for an unanswered act until their own time is up, and are not sent after that', async () => {
     const sent: string[] = [];
     const silent: Fetch = (url, init) => {
-      // The platform's own sends nothing for a signal that has aborted.
+      // The platform's fetch sends nothing if its signal has already aborted.
       if (url.endsWith('/state') && !init.signal.aborted) sent.push(init.body!);
       return url.endsWith('/state') && init.body!.includes('"silence"')
         ? new Promise((_, reject) => init.signal.addEventListener('abort', () => reject(new Error('aborted'))))
@@ -191,7 +191,7 @@ describe('acts in a room', () => {
     expect(sent.map((body) => (JSON.parse(body) as { state: string }).state)).toEqual(['silence', 'third']);
   });
 
-  test('keep the order of another client of the same player apart', async () => {
+  test('have a separate order for each client of the same player', async () => {
     using client = player(service.url);
     const code = await openRoom(client);
     await client.rooms.state({ code, state: 1 });
@@ -209,7 +209,7 @@ describe('a wrong address', () => {
     },
   );
 
-  test('answers not_coinop where another server answers', async () => {
+  test('gives not_coinop if another server answers', async () => {
     await using page = await answering([200, '<!doctype html><title>Sign in to this Wi-Fi</title>']);
     using client = player(page.url);
     expect(await client.coins.balance()).toMatchObject({ ok: false, error: { code: 'not_coinop' } });
@@ -224,12 +224,12 @@ describe('a wrong address', () => {
     expect(page.seen.length).toBe(1);
   });
 
-  test('answers network where nothing listens', async () => {
+  test('gives network if no server listens', async () => {
     using client = player('http://127.0.0.1:9');
     expect(await client.coins.balance({}, { timeoutMs: 100 })).toMatchObject({ ok: false, error: { code: 'network' } });
   });
 
-  test('of a redirect gives the installId to nobody else', async () => {
+  test('with a redirect sends the installId to no other host', async () => {
     await using thief = await answering([200, balance]);
     await using proxy = await answering([307, '', { location: `${thief.url}/v1/balance` }]);
     using client = player(proxy.url);
@@ -237,7 +237,7 @@ describe('a wrong address', () => {
     expect(thief.seen).toEqual([]);
   });
 
-  test('gives no operation up', async () => {
+  test('discards no operation', async () => {
     await using page = await answering([200, '<html>']);
     using client = player(page.url);
     expect(await client.coins.credit({ coins: 5 }, { timeoutMs: 100 })).toMatchObject({ pending: true, error: { code: 'not_coinop' } });
@@ -245,7 +245,7 @@ describe('a wrong address', () => {
   });
 });
 
-test("an error of the game's own function stops nothing", async () => {
+test('an error of a function of the game stops no call', async () => {
   const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
   using client = player(service.url, {
     onOperation: () => {

@@ -39,7 +39,7 @@ async function startGameServer(url = service.url) {
   };
 }
 
-/** A way to the service whose connections the test cuts. */
+/** A proxy to the service whose connections the test cuts. */
 async function cuttable() {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
@@ -85,7 +85,7 @@ async function ticketOf(client: Player, code: string): Promise<string> {
   return reply.ticket;
 }
 
-/** A player in the room, of whom the server does not know who it is. */
+/** A player in the room whose account the server does not know. */
 async function unknown(code: string, name: string, client = player(service.url)): Promise<Guesser> {
   players.push(client);
   await seat(client, code, name);
@@ -128,7 +128,7 @@ async function win({ say, hints }: Guesser): Promise<number> {
 }
 
 describe('the sample game server', () => {
-  test('pays the winner, whom no client could pay, ends the room, and opens the next one', async () => {
+  test('pays the winner, which no client can do, ends the room, and opens the next room', async () => {
     const game = await startGameServer();
     const code = await game.nextRoom();
     const [ada, bob] = [await guesser(code, 'Ada'), await guesser(code, 'Bob')];
@@ -140,14 +140,14 @@ describe('the sample game server', () => {
     expect(ada.hints).toEqual([]);
     const next = await game.nextRoom();
     expect(next).not.toBe(code);
-    // A second prize on the same day is none.
+    // A second win on the same day pays no prize.
     await win(await guesser(next, 'Bob', bob.client));
     await expect.poll(async () => (await service.get(`/v1/rooms/${next}`)).body.room.phase).toBe('ended');
     expect(await bob.balance()).toBe(25);
     expect(game.printed()).not.toContain(game.token);
   });
 
-  test('survives a client that cheats: it writes no state, ends nothing, wins nothing, and stops nobody', async () => {
+  test('lets no cheating client write the state, end the room, win, or stop other players', async () => {
     const game = await startGameServer();
     const code = await game.nextRoom();
     const [honest, cheat] = [await guesser(code, 'Ada'), await unknown(code, 'Eve')];
@@ -168,7 +168,7 @@ describe('the sample game server', () => {
     expect((await service.post('/v1/rooms', { seatless: true, installId })).body.error.code).toBe('server_only');
     const rubbish = [null, [], 'guess', 7, {}, { guess: '50' }, { guess: 1.5 }, { guess: null }, { guess: {} }, { hint: 'right' }];
     for (const data of rubbish) await cheat.say(data);
-    // Tickets that are none, that were used, that are Ada's, and that are of another room.
+    // Invalid tickets, used tickets, Ada's tickets, and tickets of another room.
     const other = await unknown(code, 'Mallory');
     const used = await ticketOf(other.client, code);
     await other.say({ ticket: used });
@@ -178,12 +178,12 @@ describe('the sample game server', () => {
     for (const ticket of bad) await cheat.say({ ticket });
     await expect.poll(() => cheat.hints.length).toBe(bad.length);
     expect(cheat.hints.splice(0)).toEqual(bad.map(() => ({ from: 'server', isKnown: false })));
-    // Nobody knows her, so no guess of hers counts, the right one neither.
+    // The server does not know her account, so none of her guesses counts, not even the right one.
     for (let guess = 1; guess <= 100; guess++) void cheat.say({ guess });
-    // What Eve says to Ada comes from Eve.
+    // A message from Eve to Ada names Eve as its sender.
     await room.send({ guess: 1, hint: 'right' }, ['p1']);
     await expect.poll(() => honest.hints.shift()).toEqual({ from: 'p2', guess: 1, hint: 'right' });
-    // A flood costs nobody else anything.
+    // A flood does not affect other players.
     const flood = Array.from({ length: 60 }, () =>
       service.post(`/v1/rooms/${code}/message`, { installId, data: { guess: 0 }, to: ['server'] }),
     );
@@ -195,7 +195,7 @@ describe('the sample game server', () => {
     expect(game.isRunning()).toBe(true);
   });
 
-  test('goes on after its connection was cut, with the number it had', async () => {
+  test('continues with the same secret number after its connection was cut', async () => {
     await using link = await cuttable();
     const game = await startGameServer(link.url);
     const code = await game.nextRoom();
@@ -203,7 +203,7 @@ describe('the sample game server', () => {
     await ada.say({ guess: 0 });
     await expect.poll(() => ada.hints.at(-1)?.hint).toBe('higher');
     link.cut();
-    // The server's socket is opened again within a second. A guess of that time is missed: nobody keeps messages.
+    // The server reconnects within a second. It misses guesses in that time, because the service stores no messages.
     await expect
       .poll(async () => {
         await ada.say({ guess: 0 });

@@ -21,7 +21,7 @@ function openEditor() {
     server.stdin.write(`Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
   };
   const received = ({ id, method, result }: Message): void => {
-    // A request of the server's own, such as for the settings of the editor.
+    // The server sends requests too, for example for the settings of the editor.
     if (method !== undefined) return void (id !== undefined && send({ id, result: null }));
     waiting.get(id!)?.(result);
   };
@@ -54,7 +54,7 @@ beforeAll(async () => {
   editor.send({ method: 'initialized', params: {} });
 });
 
-/** What the editor shows beside the type of the last name of each line. */
+/** The text that the editor shows beside the type of the last name of each line. */
 async function textsOf(head: string, lines: readonly string[]): Promise<string[]> {
   const uri = `file://${project}test/client/shown-${lines.length}.ts`;
   const text = [head, ...lines].join('\n');

@@ -10,11 +10,11 @@ let service: TestService;
 beforeAll(async () => void (service = await start({ settings: { STORE: 'sandbox' } })));
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** What the store keeps of the caller. */
+/** The caller's data in the store. */
 const kept = (store: TestStore) => JSON.parse(store.getItem('coinop:me')!) as Record<string, unknown>;
 
 describe('the install', () => {
-  test('is made once and kept, however many calls begin at once', async () => {
+  test('is created once and kept, also if many calls begin at once', async () => {
     const store = new TestStore();
     using client = player(service.url, { installId: undefined }, store);
     await Promise.all([client.coins.credit({ coins: 1 }), client.coins.balance(), client.who(), client.coins.credit({ coins: 2 })]);
@@ -24,7 +24,7 @@ describe('the install', () => {
     expect([(await next.who()).installId, await next.coins.balance()]).toEqual([installId, { ok: true, balanceCoins: 3 }]);
   });
 
-  test('that the game names is another player than the one before', async () => {
+  test('that the game names is another player than the install before', async () => {
     const store = new TestStore();
     using ada = player(service.url, { installId: freshId() }, store);
     await ada.sessions.login();
@@ -34,7 +34,7 @@ describe('the install', () => {
 });
 
 describe('a session', () => {
-  test('from a login is the account of the install', async () => {
+  test('from a login belongs to the account of the install', async () => {
     using client = player(service.url);
     await client.coins.credit({ coins: 5 });
     expect(await client.sessions.login()).toMatchObject({ ok: true });
@@ -46,7 +46,7 @@ describe('a session', () => {
     expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
   });
 
-  test('that ends itself is forgotten after a lost answer too', async () => {
+  test('that ends itself is forgotten, also after a lost answer', async () => {
     let drop = false;
     const fetch: Fetch = async (url, init) => {
       const response = await globalThis.fetch(url, init as RequestInit);
@@ -75,7 +75,7 @@ describe('a session', () => {
     expect((await client.who()).sessionToken).toBeUndefined();
   });
 
-  test('is seen by another tab at its next call', async () => {
+  test('is used by another tab at its next call', async () => {
     const store = new TestStore();
     const installId = freshId();
     using one = player(service.url, { installId }, store);
@@ -87,7 +87,7 @@ describe('a session', () => {
     expect(await one.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
   });
 
-  test('whose account cannot be asked for yet owns operations, and finishes them', async () => {
+  test('owns operations and finishes them, also before the client can request its account', async () => {
     using phone = player(service.url);
     const store = new TestStore();
     const website = (isAway: boolean, timeoutMs?: number) =>
@@ -114,7 +114,7 @@ describe('a session', () => {
     using next = website(false);
     await expect.poll(() => next.settled).toMatchObject([[{ coins: 5 }, { ok: true }]]);
     expect(await phone.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
-    // The next call asks for the account.
+    // The next call requests the account.
     await next.coins.balance();
     await expect.poll(async () => (await next.who()).accountId).toBeDefined();
     expect(await next.coins.credit({ coins: 6 })).toMatchObject({ ok: true, balanceAfterCoins: 11 });
@@ -147,7 +147,7 @@ describe('a session', () => {
     expect(await next.coins.history()).toMatchObject({ ok: true });
   });
 
-  test('costs one question where the clock has jumped', async () => {
+  test('costs one request after a jump of the clock', async () => {
     const store = new TestStore();
     const installId = freshId();
     {
@@ -166,7 +166,7 @@ describe('a session', () => {
 });
 
 describe('a sign-in with the store', () => {
-  test('whose answer is lost moves the guest once, and its operations with it', async () => {
+  test('with a lost answer moves the guest and its operations once', async () => {
     let isLost = true;
     let isOffline = false;
     const fetch: Fetch = async (url, init) => {
@@ -186,7 +186,7 @@ describe('a sign-in with the store', () => {
     await expect.poll(() => client.settled.at(-1)).toMatchObject([{ coins: 5 }, { ok: true, balanceAfterCoins: 6 }]);
   });
 
-  test('of another client leaves the operations of the guest held, and the others go on', async () => {
+  test('of another client leaves the operations of the guest held, and other operations continue', async () => {
     let isOffline = true;
     const fetch: Fetch = (url, init) =>
       isOffline && url.includes('/v1/coins/') ? Promise.reject(new TypeError('offline')) : globalThis.fetch(url, init);
@@ -195,7 +195,7 @@ describe('a sign-in with the store', () => {
     using other = player(service.url, { installId });
     await other.coins.credit({ coins: 1 });
     await client.coins.credit({ coins: 5, key: 'of-guest' }, { timeoutMs: 20 });
-    // The guest moves with another client, so this one knows nothing of it.
+    // Another client moves the guest, so this client does not know about the move.
     expect(await other.store.provision({ token: await issue(service, freshId('user')) })).toMatchObject({ moved: true });
     expect(await client.store.provision({ token: await issue(service, freshId('user')) })).toMatchObject({ ok: true, moved: false });
     isOffline = false;
@@ -211,7 +211,7 @@ describe('a sign-in with the store', () => {
 describe('a deletion', () => {
   const fresh = { installId: undefined };
 
-  /** Both calls. The first one ends nothing. */
+  /** Both calls of a deletion. The first call deletes nothing. */
   async function deleted(client: Player, proof: { token?: string } = {}): Promise<void> {
     const before = await client.who();
     const offer = await client.accounts.delete(proof);
@@ -232,7 +232,7 @@ describe('a deletion', () => {
     expect((await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).status).toBe(410);
   });
 
-  test('whose answer was lost is one too', async () => {
+  test('with a lost answer has the same effect', async () => {
     let drop = false;
     const fetch: Fetch = async (url, init) => {
       const response = await globalThis.fetch(url, init as RequestInit);
@@ -249,7 +249,7 @@ describe('a deletion', () => {
     expect((await client.who()).installId).not.toBe(installId);
   });
 
-  test('of a store account starts a new guest where the install had moved into it', async () => {
+  test('of a store account starts a new guest if the install had moved into the account', async () => {
     using client = player(service.url, fresh);
     await client.coins.credit({ coins: 5 });
     const { installId } = await client.who();

@@ -8,7 +8,7 @@ import { FakeSockets } from './fake-socket.ts';
 import { openRoom, seat } from './played.ts';
 import { player } from './player.ts';
 
-// Without a store: what the service asks one now and then would wait for the fake clock below.
+// Without a store, because the periodic requests to a store would wait for the fake clock below.
 const service = await start({ settings: { STORE: 'off' } });
 afterAll(() => service[Symbol.asyncDispose]());
 const WebSocket: SocketClass = WsSocket;
@@ -40,7 +40,7 @@ describe('the list of open rooms', () => {
     expect(await listRooms(ada, {}, { signal: AbortSignal.abort() })).toMatchObject({ error: { code: 'aborted' } });
   });
 
-  test('is followed over a WebSocket, and a room of it is joined', async () => {
+  test('can be followed over a WebSocket, and its rooms can be joined', async () => {
     using ada = player(service.url);
     using bob = player(service.url, { WebSocket });
     const game = freshGame();
@@ -53,7 +53,7 @@ describe('the list of open rooms', () => {
     await expect.poll(() => seen).toEqual(['', `${code} 1`]);
     expect(watch.state).toEqual({ status: 'live', by: 'socket' });
     await seat(bob, code);
-    // It is full.
+    // The room is full.
     await expect.poll(() => seen).toEqual(['', `${code} 1`, '']);
     watch.close();
     expect(await watch.ended).toEqual({ code: 'closed' });
@@ -65,11 +65,11 @@ describe('the list of open rooms', () => {
   });
 });
 
-describe('a followed list, where time passes', () => {
+describe('a followed list with a fake clock', () => {
   const [one, two] = [{ code: 'BCDFG' }, { code: 'BCDFH' }];
   let rooms: object[];
   let reads: string[];
-  /** Called while a read is under way. */
+  /** Called during a read. */
   let during: () => void;
   let nextCursor: string | undefined;
   beforeEach(() => {
@@ -105,7 +105,7 @@ describe('a followed list, where time passes', () => {
     return { client, fake, seen, watch, pass, tell };
   }
 
-  /** From its opening on, with a first list. */
+  /** A followed list whose connection is open and has delivered a first list. */
   async function connected() {
     const all = await watching();
     all.fake.last.onopen!({});
@@ -114,7 +114,7 @@ describe('a followed list, where time passes', () => {
     return all;
   }
 
-  test('comes back after a connection that broke, and tells only what is new', async () => {
+  test('reconnects after a lost connection, and reports only changes', async () => {
     const { client, fake, seen, watch, pass, tell } = await connected();
     expect(fake.last.url).toBe('wss://coinop.example/v1/lobby/live?game=duel&tag.mode=a%26b&tag.ranked=false&');
     expect(fake.last.sent).toEqual([]);
@@ -132,7 +132,7 @@ describe('a followed list, where time passes', () => {
     client.close();
   });
 
-  test('is checked by a read while nothing changes, and keeps its connection', async () => {
+  test('is checked by reads while nothing changes, and keeps its connection', async () => {
     const { client, fake, seen, pass } = await connected();
     await pass(120_000);
     expect(reads.length).toBeGreaterThanOrEqual(3);
@@ -141,7 +141,7 @@ describe('a followed list, where time passes', () => {
     client.close();
   });
 
-  test('connects again where a read finds a list that the connection does not bring', async () => {
+  test('reconnects if a read finds a list that the connection does not deliver', async () => {
     const { client, fake, seen, pass } = await connected();
     rooms = [two];
     await pass(45_000);
@@ -149,7 +149,7 @@ describe('a followed list, where time passes', () => {
     client.close();
   });
 
-  test('keeps a list that came over the connection while an older one was read', async () => {
+  test('keeps a list that arrived over the connection during a read of an older list', async () => {
     const { client, fake, seen, pass } = await connected();
     rooms = [];
     during = () => fake.last.message({ type: 'rooms', rooms: [two] });
@@ -161,7 +161,7 @@ describe('a followed list, where time passes', () => {
     client.close();
   });
 
-  test('takes no short page for the list that the connection brought', async () => {
+  test('does not replace the list of the connection with a short page', async () => {
     const { client, fake, seen, pass } = await connected();
     [rooms, nextCursor] = [[], '1795348800000BCDFG'];
     await pass(120_000);
@@ -169,7 +169,7 @@ describe('a followed list, where time passes', () => {
     client.close();
   });
 
-  test('is read every four seconds where no WebSocket comes through, short pages too', async () => {
+  test('is read every four seconds if no WebSocket can be opened, also with short pages', async () => {
     const { client, seen, watch, pass } = await watching({ WebSocket: null });
     expect([seen, watch.state]).toEqual([[[one]], { status: 'live', by: 'poll' }]);
     await pass(8000);
@@ -177,7 +177,7 @@ describe('a followed list, where time passes', () => {
     await pass(4000);
     expect([reads.length, seen]).toEqual([4, [[one], [two]]]);
     client.close();
-    // Nothing keeps a process of Node alive.
+    // The followed list does not keep a Node process alive.
     expect(vi.getTimerCount()).toBe(0);
     await pass(60_000);
     expect(reads).toHaveLength(4);
@@ -185,7 +185,7 @@ describe('a followed list, where time passes', () => {
 });
 
 describe('a quick match', () => {
-  test('ends in one room that both players play in', async () => {
+  test('puts both players in one room', async () => {
     using ada = player(service.url, { WebSocket });
     using bob = player(service.url, { WebSocket });
     const wanted = { game: freshGame(), tags: { mode: 'duel' }, maxPlayers: 2, startWhenFull: true };
@@ -199,7 +199,7 @@ describe('a quick match', () => {
     await expect.poll(() => first.room.players[1]?.data?.x).toBe(7);
   });
 
-  test('gives the same seat where the answer was lost', async () => {
+  test('returns the same seat after a lost answer', async () => {
     let tries = 0;
     const losing: Fetch = async (...request) => {
       const response = await fetch(...(request as Parameters<typeof globalThis.fetch>));
@@ -216,7 +216,7 @@ describe('a quick match', () => {
     expect(listed.ok && listed.rooms.map(({ code }) => code)).toEqual([match.room.code]);
   });
 
-  test('is asked for no longer than the service gives the same seat', async () => {
+  test('is not repeated for longer than the service returns the same seat', async () => {
     vi.useFakeTimers();
     const sentAt: number[] = [];
     const began = performance.now();
@@ -232,7 +232,7 @@ describe('a quick match', () => {
     client.close();
   });
 
-  test('is remembered by the tab at once, as the seat of its player', async () => {
+  test('is stored by the tab at once as the seat of its player', async () => {
     const kept = new Map<string, string>();
     vi.stubGlobal('sessionStorage', {
       getItem: (key: string) => kept.get(key) ?? null,
@@ -243,7 +243,7 @@ describe('a quick match', () => {
     const match = await quickMatch(ada, { game: freshGame() });
     if (!match.ok) throw new Error(match.error.code);
     const { code } = match.room;
-    // Before the channel has said anything.
+    // Before the first message of the channel.
     expect([match.room.connection.status, lastSeat(ada)]).toEqual(['connecting', { code, playerId: 'p1', seat: expect.any(String) }]);
     const seatBefore = kept.get('coinop:seat');
     await expect.poll(() => match.room.me?.id).toBe('p1');
@@ -253,7 +253,7 @@ describe('a quick match', () => {
     vi.unstubAllGlobals();
   });
 
-  test('tells why there is none', async () => {
+  test('reports why there is no match', async () => {
     using ada = player(service.url);
     expect(await quickMatch(ada, { game: 'duel', minPlayers: 3, maxPlayers: 2 })).toMatchObject({
       ok: false,

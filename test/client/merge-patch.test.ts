@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { combined, composed, merged } from '../../src/client/merge-patch.ts';
 import { mergeTexts } from '../../src/features/rooms/merge.ts';
 
-/** Few names, so that patches meet. */
+/** Few names, so that two patches often change the same member. */
 const json = fc.letrec((tie) => ({
   value: fc.oneof({ depthSize: 'small' }, fc.constantFrom(null, 1, 'x', [], [1], {}), tie('object')),
   object: fc.dictionary(fc.constantFrom('a', 'b', '__proto__', 'toString'), tie('value'), { maxKeys: 3 }),
@@ -22,7 +22,7 @@ test('the client merges as the service does, and changes neither side', () => {
   );
 });
 
-test('a composed patch does what two do', () => {
+test('a composed patch has the same effect as its two patches in sequence', () => {
   let times = 0;
   fc.assert(
     fc.property(json, json, json, (target, first, second) => {

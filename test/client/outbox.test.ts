@@ -8,7 +8,7 @@ import { player, TestStore } from './player.ts';
 const service = await start({ settings: { STORE: 'sandbox' } });
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** A fetch whose answers to coin operations get lost, before or after the service has handled them, while `lose` says so. */
+/** A fetch that loses coin operations before the service gets them, or their answers, as `lose` says. */
 function losing(lose: { when: 'before' | 'after' | 'never' }): Fetch & { keys: string[] } {
   const keys: string[] = [];
   const send: Fetch = async (url, init) => {
@@ -26,7 +26,7 @@ const balanceOf = async (installId: string) =>
   (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins as number;
 
 describe('a coin operation', () => {
-  test('is in the store before it is sent, and out of it once the service has answered', async () => {
+  test('is in the store before it is sent, and is removed after the answer', async () => {
     const store = new TestStore();
     const kept: number[] = [];
     const send: Fetch = (url, init) => (kept.push(store.operations), fetch(url, init));
@@ -116,12 +116,12 @@ describe('a coin operation', () => {
     expect(await next.coins.credit({ coins: 1 })).toMatchObject({ ok: true });
   });
 
-  test('gets a key where the game names undefined', async () => {
+  test('gets a key if the game passes undefined as the key', async () => {
     using client = player(service.url);
     expect(await client.coins.credit({ coins: 5, key: undefined })).toMatchObject({ ok: true });
   });
 
-  test('that is too large for the service is refused, and the next one goes on', async () => {
+  test('that is too large for the service is refused, and the next operation continues', async () => {
     using client = player(service.url);
     const large = client.coins.credit({ coins: 5, key: 'k'.repeat(20_000) });
     expect(await client.coins.credit({ coins: 6 }, { timeoutMs: 3000 })).toMatchObject({ ok: true, balanceAfterCoins: 6 });
@@ -129,7 +129,7 @@ describe('a coin operation', () => {
     expect(client.kept.operations).toBe(0);
   });
 
-  test("is not over because of an answer that is another server's", async () => {
+  test('does not end with an answer of another server', async () => {
     let isOther = true;
     const send: Fetch = (url, init) =>
       isOther && url.endsWith('/credit') ? ((isOther = false), Promise.resolve(new Response('{"ok":true}'))) : fetch(url, init);
@@ -153,7 +153,7 @@ describe('a coin operation', () => {
 });
 
 describe('operations of an account', () => {
-  test('of a guest are finished as the account that the guest moved into', async () => {
+  test('of a guest are finished as operations of the account that the guest moved into', async () => {
     const lose = { when: 'never' as 'before' | 'never' };
     using client = player(service.url, { fetch: losing(lose), installId: undefined });
     const token = await issue(service, freshId('user'));
@@ -165,14 +165,14 @@ describe('operations of an account', () => {
     client.wake();
     await expect.poll(() => client.settled.length).toBe(2);
     expect(client.settled[1]).toMatchObject([{ coins: 5 }, { ok: true, balanceAfterCoins: 6 }]);
-    // The next sign-out leaves an install that opens nothing, so that a new one follows.
+    // The next sign-out leaves an install that is no longer valid, so the client makes a new one.
     const { installId } = await client.who();
     await client.sessions.logout();
     expect((await client.who()).installId).not.toBe(installId);
     expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 0 });
   });
 
-  test('wait for their account while another one is signed in, and are finished when it comes back', async () => {
+  test('wait while another account is signed in, and are finished when their account signs in again', async () => {
     const lose = { when: 'never' as 'before' | 'never' };
     using client = player(service.url, { fetch: losing(lose), installId: undefined });
     const [ada, bob] = [await issue(service, freshId('ada')), await issue(service, freshId('bob'))];
@@ -191,7 +191,7 @@ describe('operations of an account', () => {
     expect(client.kept.operations).toBe(0);
   });
 
-  test('that are held can be given up', async () => {
+  test('that are held can be discarded', async () => {
     using client = player(service.url, { installId: undefined });
     await client.store.provision({ token: await issue(service, freshId('user')) });
     await service.post('/v1/logout', {}, { headers: { authorization: `Bearer ${(await client.who()).sessionToken}` } });
@@ -210,7 +210,7 @@ describe('an outbox', () => {
       return new Response('{"ok":true,"balanceAfterCoins":1}');
     };
 
-  test('of 10,000 operations is finished in order, and each one costs the same', async () => {
+  test('of 10,000 operations is finished in order, at the same cost for each operation', async () => {
     const store = new TestStore();
     const offline: Fetch = () => Promise.reject(new TypeError('offline'));
     const wanted = Array.from({ length: 10_000 }, (_, number) => `key-${number}`);
@@ -282,7 +282,7 @@ describe('an outbox', () => {
   });
 });
 
-test('an outbox works where the browser forbids Web Locks', async () => {
+test('an outbox works if the browser forbids Web Locks', async () => {
   vi.stubGlobal('navigator', { locks: { request: () => Promise.reject(new DOMException('denied', 'SecurityError')) } });
   using client = player(service.url, { store: undefined, installId: undefined });
   vi.unstubAllGlobals();
@@ -311,7 +311,7 @@ describe('a store', () => {
     expect(await balanceOf(installId)).toBe(5);
   });
 
-  test('that is full leaves the operation in memory, and the client says so once', async () => {
+  test('that is full leaves the operation in memory, and the client warns once', async () => {
     const store = new TestStore();
     store.setItem = () => {
       throw new Error('QuotaExceededError');
@@ -327,7 +327,7 @@ describe('a store', () => {
     expect(client.warnings).toEqual(['coinop keeps data in memory: Error: QuotaExceededError']);
   });
 
-  test('that is forbidden, slow or damaged stops nothing', async () => {
+  test('that is forbidden, slow or damaged stops no call', async () => {
     const forbidden = (): never => {
       throw new Error('SecurityError');
     };
@@ -357,7 +357,7 @@ describe('a store', () => {
     expect(await damaged.coins.balance()).toMatchObject({ ok: true });
   });
 
-  test('that is missing is said once', async () => {
+  test('that is missing causes one warning', async () => {
     using client = player(service.url, { store: undefined });
     expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
     expect(client.warnings).toEqual(['coinop keeps data in memory: no store']);
@@ -366,7 +366,7 @@ describe('a store', () => {
     expect(silent.warnings).toEqual([]);
   });
 
-  test('of two names holds two players', async () => {
+  test('with two names holds two players', async () => {
     const store = new TestStore();
     using ada = player(service.url, { name: 'ada', installId: undefined }, store);
     using bob = player(service.url, { name: 'bob', installId: undefined }, store);

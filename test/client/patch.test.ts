@@ -35,7 +35,7 @@ describe('a patch', () => {
     expect(after(value, operation)).toEqual(expected);
   });
 
-  test('makes operations one after the other', () => {
+  test('applies operations one after the other', () => {
     const ops: Operation[] = [
       { op: 'remove', path: '/list/2' },
       { op: 'remove', path: '/list/0' },
@@ -58,7 +58,7 @@ describe('a patch', () => {
     expect(({} as { polluted?: 1 }).polluted).toBeUndefined();
   });
 
-  test('sets a member of the name __proto__, and no prototype', () => {
+  test('sets a member with the name __proto__, and changes no prototype', () => {
     const value = after({ state: {} }, { op: 'add', path: '/state/__proto__', value: { a: 1 } }) as { state: object };
     expect(Object.getOwnPropertyNames(value.state)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(value.state)).toBe(Object.prototype);
@@ -68,7 +68,7 @@ describe('a patch', () => {
     expect(JSON.stringify(value)).toBe('{"state":{"__proto__":{"a":1}}}');
   });
 
-  test('copies what it changes, and shares the rest with the room before', () => {
+  test('copies changed parts, and shares the rest with the room before', () => {
     const before = { state: { deck: [1], log: ['a'] }, players: [{ id: 'p1' }, { id: 'p2', data: null }] };
     const now = after(before, { op: 'add', path: '/state/log/1', value: 'b' }, { op: 'replace', path: '/players/1/data', value: 1 });
     expect(before).toEqual({ state: { deck: [1], log: ['a'] }, players: [{ id: 'p1' }, { id: 'p2', data: null }] });
@@ -78,7 +78,7 @@ describe('a patch', () => {
   });
 });
 
-test('patches of random changes give the whole room exactly, and change no room before', () => {
+test('patches of random changes result in exactly the whole room, and do not change earlier rooms', () => {
   let room: unknown;
   let from: number | undefined;
   for (const { ops, room: whole } of randomPatches(11)) {
@@ -91,7 +91,7 @@ test('patches of random changes give the whole room exactly, and change no room 
   }
 });
 
-/** WebSockets that keep what they receive. */
+/** WebSockets that record the messages that they receive. */
 function recording() {
   const received: Message[] = [];
   const urls: string[] = [];
@@ -106,7 +106,7 @@ function recording() {
 }
 
 describe('a room', () => {
-  test('that is played in comes as patches, and is at every change the room of the service', async () => {
+  test('with a playing client arrives as patches, and equals the room of the service after every change', async () => {
     const { received, urls, WebSocket } = recording();
     using table = await twoPlayers(service, { writers: 'players', state: { board: 'x'.repeat(2000) } }, { WebSocket });
     const { ada, bob } = table;
@@ -124,11 +124,11 @@ describe('a room', () => {
     expect(received.filter(({ type }) => type === 'room').length).toBe(wholeAtFirst);
     expect(received.filter(({ type }) => type === 'patch').length).toBeGreaterThan(10);
     expect(urls.every((url) => url.endsWith('/live?patch=1'))).toBe(true);
-    // What a listener kept is as it was.
+    // A room that a listener kept is unchanged.
     expect(rooms.map(([room]) => JSON.stringify(room))).toEqual(rooms.map(([, text]) => text));
   });
 
-  test('that is watched comes as patches, and cannot be changed by its watcher', async () => {
+  test('with a watching client arrives as patches, and its watcher cannot change it', async () => {
     const { received, WebSocket } = recording();
     using ada = player(service.url, { WebSocket });
     const code = await openRoom(ada, { state: { log: ['a'], board: 'x'.repeat(2000) } });

@@ -17,7 +17,7 @@ export async function seat(client: Client, code: string, name = 'Bob'): Promise<
   if (!reply.ok) throw new Error(reply.error.code);
 }
 
-/** Two players in one room, each with a client of its own. */
+/** Two players in one room, each with a separate client. */
 export async function twoPlayers(service: TestService | { url: string }, settings: object = {}, options: object = {}) {
   const [ada, bob] = [player(service.url, options), player(service.url, options)];
   const code = await openRoom(ada, settings);

@@ -17,12 +17,12 @@ export class TestStore {
 
 export interface Player extends Client, Disposable {
   readonly kept: TestStore;
-  /** What `onOperation` was called with. */
+  /** The arguments of the calls of `onOperation`. */
   readonly settled: [Operation, Result][];
   readonly warnings: string[];
 }
 
-/** A client that ends with the test. */
+/** A client that is closed at the end of the test. */
 export function player(url: string, options: Partial<Options> = {}, store = new TestStore()): Player {
   const settled: [Operation, Result][] = [];
   const warnings: string[] = [];

@@ -80,7 +80,7 @@ try {
     `import { coinopServer } from 'coinop/client/server'; console.log(typeof coinopServer({ url: 'http://127.0.0.1:9', key: '${key}' }).grant);`,
   );
   assert.equal(run(process.execPath, 'server.js'), 'function\n');
-  // What a page would load must not be able to hold a key.
+  // A module that a page loads must not accept a key.
   assert.ok(!readFileSync(join(folder, 'node_modules/coinop/client.js'), 'utf8').includes('coinop_sk_'));
   console.log('imported by Node');
 
@@ -94,7 +94,7 @@ try {
     for (const code of declaredErrors(endpoint).filter((declaredCode) => !KEY_CODES.some((keyCode) => keyCode === declaredCode)))
       assert.ok(written?.includes(`"${code}"`), `${endpoint.method} ${endpoint.path} has ${code}`);
   }
-  // Only servers get these. A game that had to handle them would handle what cannot happen.
+  // Only servers get these codes. A game must not have to handle errors that it cannot get.
   const ofServers = readFileSync(join(folder, 'node_modules/coinop/types/server.d.ts'), 'utf8');
   for (const code of KEY_CODES) assert.ok(ofServers.includes(`'${code}'`), `the half for servers has ${code}`);
   console.log('its types have every error code that the service declares');

@@ -14,14 +14,14 @@ const sold = async (order: object = {}): Promise<string> =>
 const balanceOf = async (installId: string) =>
   (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins as number;
 
-/** Answers of /v1/purchases are lost, after the service has handled them. */
+/** Loses the answers of /v1/purchases after the service has handled the requests. */
 const losing: Fetch = async (url, init) => {
   const answer = await fetch(url, init);
   if (url.endsWith('/v1/purchases')) throw new TypeError('the answer is lost');
   return answer;
 };
 
-test('products are listed, and a purchase is in the store before it is sent and out of it once the service has answered', async () => {
+test('products are listed, and a purchase is in the store from before it is sent until the answer', async () => {
   const store = new TestStore();
   const kept: number[] = [];
   const seen: [Purchase, Result][] = [];
@@ -37,7 +37,7 @@ test('products are listed, and a purchase is in the store before it is sent and 
   expect(client.settled).toEqual([]);
 });
 
-test('a purchase whose page crashed is finished at the next start, once', async () => {
+test('a purchase is finished once at the next start after its page crashed', async () => {
   const store = new TestStore();
   const installId = freshId();
   const purchaseToken = await sold();
@@ -52,18 +52,18 @@ test('a purchase whose page crashed is finished at the next start, once', async 
   expect([await balanceOf(installId), next.kept.operations]).toEqual([500, 0]);
 });
 
-test('a token that the store does not know, or of another account, is over', async () => {
+test('an unknown token or a token of another account is not sent again', async () => {
   using client = player(service.url);
   expect(await client.purchases.buy({ store: 'google', purchaseToken: 'nonsense' })).toMatchObject({ error: { code: 'bad_token' } });
   const purchaseToken = await sold();
   await service.post('/v1/purchases', { installId: freshId(), store: 'google', purchaseToken });
   expect(await client.purchases.buy({ store: 'google', purchaseToken })).toMatchObject({ error: { code: 'purchase_owned' } });
   expect(client.kept.operations).toBe(0);
-  // The caller may go on: a bad token of a purchase is no missing sign-in.
+  // The caller stays signed in: a bad purchase token is not a missing sign-in.
   expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
 });
 
-test('a product that the catalogue lacks waits for the next start, and holds no coin operation up', async () => {
+test('a product that is not in the catalogue waits for the next start, and delays no coin operation', async () => {
   const store = new TestStore();
   const purchaseToken = await sold({ productId: 'later' });
   let installId = '';
@@ -84,7 +84,7 @@ test('a product that the catalogue lacks waits for the next start, and holds no 
   expect(next.kept.operations).toBe(1);
 });
 
-test('purchases that wait are sent once a minute each', async () => {
+test('each waiting purchase is sent once a minute', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   let sent = 0;
   const lacking: Fetch = async (url) => {

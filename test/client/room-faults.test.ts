@@ -9,11 +9,11 @@ import { openRoom, seat } from './played.ts';
 
 const service = await start();
 afterAll(() => service[Symbol.asyncDispose]());
-// Connections are opened again at once.
+// Reconnect at once.
 beforeAll(() => void vi.spyOn(Math, 'random').mockReturnValue(0));
 afterAll(() => vi.restoreAllMocks());
 
-/** Sockets of which one in eight acts cuts the connection: half of them are lost, and of the others the answer is. */
+/** Sockets that break on one in eight acts. Half of these acts are lost; for the others the answer is lost. */
 function dying(seed: number) {
   const random = seeded(seed);
   const cuts = { lost: 0, unanswered: 0 };
@@ -29,7 +29,7 @@ function dying(seed: number) {
         super.send(text);
         if (chance >= 1 / 8) return;
         cuts.unanswered++;
-        // What is in the socket's buffer reaches the service, and no answer is read any more.
+        // Data in the socket's buffer still reaches the service, but no answer is read.
         this.onmessage = null;
         setTimeout(() => this.terminate(), 10);
       }
@@ -37,7 +37,7 @@ function dying(seed: number) {
   };
 }
 
-/** The seat of Bob, whose page has sockets that die. His other connection keeps him connected, so that `seq` counts his acts alone. */
+/** Bob's seat, on a page with failing sockets. His other connection keeps him connected, so that only his acts raise `seq`. */
 async function unlucky(seed: number, settings: object = {}) {
   const ada = player(service.url);
   const { WebSocket, cuts } = dying(seed);
@@ -58,12 +58,12 @@ async function unlucky(seed: number, settings: object = {}) {
 }
 
 describe('a socket that dies between an act and its answer', () => {
-  test.each([1, 2, 3])('costs no act, and does none twice (seed %i)', async (seed) => {
+  test.each([1, 2, 3])('loses no act and repeats none (seed %i)', async (seed) => {
     using table = await unlucky(seed);
     const { bob, ada, cuts } = table;
     await ada.act('transfer', { playerId: 'p2' });
     const before = ada.room!.seq + (ada.room!.hostId === 'p2' ? 0 : 1);
-    // Each deal changes the room, also one that is repeated. A readiness that is out of order would not.
+    // Each deal changes the room, also a repeated deal. A repeated or misplaced change of readiness might not.
     const results = await Promise.all(
       Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? bob.deal({ p1: n }) : bob.act(n % 3 === 1 ? 'ready' : 'unready'))),
     );
@@ -73,7 +73,7 @@ describe('a socket that dies between an act and its answer', () => {
     await expect.poll(() => [ada.players[1]!.ready, ada.me?.private]).toEqual([false, 57]);
   });
 
-  test('costs no merge of the state, of two players at once', async () => {
+  test('loses no merge of the state by two players at once', async () => {
     using table = await unlucky(4, { writers: 'players' });
     const { ada, bob } = table;
     const merges = [];
@@ -85,7 +85,7 @@ describe('a socket that dies between an act and its answer', () => {
     await expect.poll(() => Object.keys(ada.state as object).length).toBe(50);
   });
 
-  test('costs no message, and says none twice', async () => {
+  test('loses no message and delivers none twice', async () => {
     using table = await unlucky(5);
     const { ada, bob, cuts } = table;
     const heard: unknown[] = [];
@@ -96,7 +96,7 @@ describe('a socket that dies between an act and its answer', () => {
     await expect.poll(() => heard).toEqual(Array.from({ length: 30 }, (_, n) => n));
   });
 
-  test('leaves own data as the last call made it', async () => {
+  test('leaves own data with the value of the last call', async () => {
     using table = await unlucky(6);
     const { ada, bob } = table;
     const expected: Record<string, number> = {};
@@ -112,12 +112,12 @@ describe('a socket that dies between an act and its answer', () => {
   });
 });
 
-test('an act that is refused for now in the middle of others is done after all, and own data is not old', async () => {
+test('an act that is temporarily refused among others still runs, and own data has its last value', async () => {
   using ada = player(service.url);
   const code = await openRoom(ada);
   const room = playRoom(ada, code);
   await expect.poll(() => room.me?.id).toBe('p1');
-  // Another tab of the seat uses its budget up, again and again.
+  // Another tab of the seat repeatedly uses up its budget.
   const greedy = await watchRoom(service, code);
   greedy.send({ type: 'hello', installId: (await ada.who()).installId, tab: 'greedy' });
   await greedy.until(({ type }) => type === 'welcome');
@@ -143,7 +143,7 @@ test('an act that is refused for now in the middle of others is done after all, 
   await greedy.close();
 });
 
-test('what is done offline waits, is bounded, and is done in order when the network is back', async () => {
+test('acts made offline wait in a bounded queue, and run in order when the network returns', async () => {
   using ada = player(service.url);
   const code = await openRoom(ada);
   let isOffline = true;

@@ -30,7 +30,7 @@ async function table() {
   return { code, ada: rooms[0], bob: rooms[1], [Symbol.dispose]: () => [ada, bob].forEach((client) => client.close()) };
 }
 
-test('acts whose answers of Redis are lost are done once and in order, and own data is the last', { timeout: 60_000 }, async () => {
+test('acts run once and in order although answers of Redis are lost, and own data has its last value', { timeout: 60_000 }, async () => {
   using at = await table();
   const { ada, bob, code } = at;
   const deals = [];
@@ -55,7 +55,7 @@ test('acts whose answers of Redis are lost are done once and in order, and own d
   await expect.poll(() => [ada.state, ada.players[1]?.data]).toEqual([room.state, room.players[1].data]);
 });
 
-test('a room that went back in a failover shows what the service has, and acts go on', { timeout: 60_000 }, async () => {
+test('a room that lost changes in a failover shows the state of the service, and acts continue', { timeout: 60_000 }, async () => {
   using at = await table();
   const { ada, bob, code } = at;
   const key = `{room:${code}}`;
@@ -65,7 +65,7 @@ test('a room that went back in a failover shows what the service has, and acts g
   await ada.setState({ n: 2 });
   await ada.set('lost');
   await expect.poll(() => bob.state).toEqual({ n: 2 });
-  // The replica that takes over had not got the last changes.
+  // The promoted replica had not received the last changes.
   await service.service.redis.del(key);
   await service.service.redis.hset(key, kept);
   await expect.poll(() => [ada.state, bob.state, ada.me?.data], { timeout: 20_000 }).toEqual([{ n: 1 }, { n: 1 }, 'kept']);

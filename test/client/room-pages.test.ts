@@ -9,14 +9,14 @@ const service = await start();
 afterAll(() => service[Symbol.asyncDispose]());
 afterEach(() => vi.unstubAllGlobals());
 
-/** A tab of a browser: its sessionStorage, and pages that come one after the other. */
+/** A browser tab: its sessionStorage, and the pages that it loads one after the other. */
 class Tab {
   readonly kept: Map<string, string>;
   readonly store: TestStore;
   window = new EventTarget();
-  /** What the pages sent over their sockets. */
+  /** Messages that the pages sent over their sockets. */
   readonly sent: { type: string; tab?: string; order?: number; action?: string }[] = [];
-  /** Messages that the page sends are lost, or their answers are. */
+  /** Whether the page's messages or their answers are lost. */
   fault: 'none' | 'lost' | 'unanswered' = 'none';
 
   constructor(store: TestStore, kept: Iterable<[string, string]> = []) {
@@ -24,7 +24,7 @@ class Tab {
     this.kept = new Map(kept);
   }
 
-  /** As a browser does it: the new tab has the storage as it is now. */
+  /** As in a browser, the new tab gets a copy of the current storage. */
   duplicate(): Tab {
     return new Tab(this.store, this.kept);
   }
@@ -59,7 +59,7 @@ class Tab {
     return { client, room, last: () => (this.#enter(), lastSeat(client)) };
   }
 
-  /** The page goes away: by a reload, or another address. */
+  /** Unloads the page, as a reload or another address does. */
   unload({ client }: { client: { close(): void } }): void {
     this.#enter();
     this.window.dispatchEvent(new Event('pagehide'));
@@ -67,7 +67,7 @@ class Tab {
   }
 }
 
-/** Ada's room, in which Bob has a seat. A second connection of Bob keeps him connected, so that `seq` counts his acts alone. */
+/** Ada's room, in which Bob has a seat. A second connection keeps Bob connected, so that only his acts raise `seq`. */
 async function table() {
   const ada = player(service.url);
   const store = new TestStore();
@@ -83,30 +83,33 @@ async function table() {
 const flips = (room: ReturnType<typeof playRoom>, count: number) =>
   Array.from({ length: count }, (_, n) => room.act(n % 2 === 0 ? 'ready' : 'unready'));
 
-describe('a page that is loaded again', () => {
-  test.each(['lost', 'unanswered'] as const)('finishes what the one before had not, once, and then goes on (acts %s)', async (fault) => {
-    using at = await table();
-    const { code, tab, ada } = at;
-    const first = tab.load(code);
-    await expect.poll(() => first.room.me?.id).toBe('p2');
-    const before = ada.room!.seq;
-    tab.fault = fault;
-    void flips(first.room, 6);
-    void first.room.set('last words');
-    await expect.poll(() => tab.sent.some(({ type }) => type === 'act')).toBe(true);
-    tab.unload(first);
-    tab.fault = 'none';
-    const second = tab.load(code);
-    expect(second.last()).toMatchObject({ code, playerId: 'p2' });
-    await expect.poll(() => second.room.me?.id).toBe('p2');
-    expect(await second.room.act('ready')).toMatchObject({ ok: true });
-    await expect.poll(() => ada.room!.seq).toBe(before + 8);
-    expect(ada.players[1]).toMatchObject({ ready: true, data: 'last words' });
-    expect([...tab.kept.keys()].filter((key) => key.includes(':acts:'))).toEqual([]);
-    second.client.close();
-  });
+describe('a reloaded page', () => {
+  test.each(['lost', 'unanswered'] as const)(
+    'finishes the unfinished acts of the page before once, and then continues (acts %s)',
+    async (fault) => {
+      using at = await table();
+      const { code, tab, ada } = at;
+      const first = tab.load(code);
+      await expect.poll(() => first.room.me?.id).toBe('p2');
+      const before = ada.room!.seq;
+      tab.fault = fault;
+      void flips(first.room, 6);
+      void first.room.set('last words');
+      await expect.poll(() => tab.sent.some(({ type }) => type === 'act')).toBe(true);
+      tab.unload(first);
+      tab.fault = 'none';
+      const second = tab.load(code);
+      expect(second.last()).toMatchObject({ code, playerId: 'p2' });
+      await expect.poll(() => second.room.me?.id).toBe('p2');
+      expect(await second.room.act('ready')).toMatchObject({ ok: true });
+      await expect.poll(() => ada.room!.seq).toBe(before + 8);
+      expect(ada.players[1]).toMatchObject({ ready: true, data: 'last words' });
+      expect([...tab.kept.keys()].filter((key) => key.includes(':acts:'))).toEqual([]);
+      second.client.close();
+    },
+  );
 
-  test('shows what it had not finished before it is done', async () => {
+  test('shows unfinished acts before the service has run them', async () => {
     using at = await table();
     const { code, tab } = at;
     const first = tab.load(code);
@@ -120,7 +123,7 @@ describe('a page that is loaded again', () => {
     second.client.close();
   });
 
-  test('sends nothing of a seat that the player has no more', async () => {
+  test('sends no acts of a seat that the player no longer has', async () => {
     using at = await table();
     const { code, tab, ada } = at;
     const first = tab.load(code);
@@ -138,7 +141,7 @@ describe('a page that is loaded again', () => {
     second.client.close();
   });
 
-  test.each(['[{}]', '[1,null]', '{', '7'])('goes on after its storage was damaged or is full (%s)', async (damage) => {
+  test.each(['[{}]', '[1,null]', '{', '7'])('continues although its storage is damaged or full (%s)', async (damage) => {
     using at = await table();
     const { code, tab } = at;
     tab.kept.set('coinop:seat', '{');
@@ -156,7 +159,7 @@ describe('a page that is loaded again', () => {
 });
 
 describe('a tab that is duplicated', () => {
-  test('while its page plays has orders of its own: both pages act, and nothing is taken for a repetition', async () => {
+  test('during play numbers its acts separately: both pages act, and no act counts as a repetition', async () => {
     using at = await table();
     const { code, tab, ada } = at;
     const page = tab.load(code);
@@ -176,7 +179,7 @@ describe('a tab that is duplicated', () => {
     other.client.close();
   });
 
-  test('with what an earlier page left does it once, whichever copy sends it first', async () => {
+  test('with unfinished acts of an earlier page sends them once, whichever copy is first', async () => {
     using at = await table();
     const { code, tab, ada } = at;
     const first = tab.load(code);
@@ -197,7 +200,7 @@ describe('a tab that is duplicated', () => {
   });
 });
 
-test('a page that the browser kept in memory goes on where it was', async () => {
+test('a page that the browser kept in memory continues where it stopped', async () => {
   using at = await table();
   const { code, tab, ada } = at;
   const page = tab.load(code);

@@ -9,7 +9,7 @@ import { issue } from './sandbox.ts';
 const service = await start({ settings: { STORE: 'sandbox' } });
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe('a room that two players play in', () => {
+describe('a room with two players', () => {
   test('shows own data, the state, and the lobby to both', async () => {
     using table = await twoPlayers(service, { writers: 'players' });
     const { ada, bob } = table;
@@ -28,7 +28,7 @@ describe('a room that two players play in', () => {
     expect(ada.unanswered).toBe(0);
   });
 
-  test('carries messages to all and to one, in one order', async () => {
+  test('delivers messages to all players and to one player in the same order', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
     const heard: unknown[][] = [[], []];
@@ -41,7 +41,7 @@ describe('a room that two players play in', () => {
     expect(heard[0]!.filter((line) => (line as string).startsWith('p1'))).toEqual(Array.from({ length: 10 }, (_, n) => `p1 ${n}`));
   });
 
-  test('gives each player what only that player sees', async () => {
+  test('shows each player their own private data', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
     expect(await ada.deal({ p1: ['king'], p2: ['ace'] }, { state: { deck: 50 } })).toMatchObject({ ok: true });
@@ -52,7 +52,7 @@ describe('a room that two players play in', () => {
     await expect.poll(() => room.me?.private).toEqual(['ace']);
   });
 
-  test('shows an own act at once, and takes a refused one back', async () => {
+  test('shows an act at once, and reverts it if the service refuses it', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
     await expect.poll(() => bob.me?.id).toBe('p2');
@@ -68,7 +68,7 @@ describe('a room that two players play in', () => {
     await expect.poll(() => ada.players[1]?.data).toEqual({ x: 3 });
   });
 
-  test('with ifStateSeq tells the state as it is', async () => {
+  test('with ifStateSeq returns the current state', async () => {
     using table = await twoPlayers(service, { writers: 'players' });
     const { ada, bob } = table;
     await ada.setState({ n: 1 });
@@ -77,7 +77,7 @@ describe('a room that two players play in', () => {
     expect(await bob.setState({ n: 2 }, { ifStateSeq: bob.room!.stateSeq })).toMatchObject({ ok: true });
   });
 
-  test('takes 300 sets of own data a second, and shows the last one', async () => {
+  test('accepts 300 changes of own data a second, and shows the last one', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
     await expect.poll(() => ada.me?.id).toBe('p1');
@@ -93,7 +93,7 @@ describe('a room that two players play in', () => {
     expect(seen.size).toBeGreaterThan(15);
   });
 
-  test('sends forty messages at once below the budget of a seat, all of them in order', async () => {
+  test('sends forty messages at once in order, within the budget of a seat', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
     const heard: unknown[] = [];
@@ -106,7 +106,7 @@ describe('a room that two players play in', () => {
 });
 
 describe('a seat', () => {
-  test('that is none refuses acts, and takes them after a join', async () => {
+  test('refuses acts before its player joins, and accepts them after the join', async () => {
     using ada = player(service.url);
     using bob = player(service.url);
     const code = await openRoom(ada);
@@ -120,7 +120,7 @@ describe('a seat', () => {
     expect(await room.set(1)).toMatchObject({ ok: true });
   });
 
-  test('that was kicked says so, and refuses what comes', async () => {
+  test('reports that its player was kicked, and refuses later acts', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
     const errors: string[] = [];
@@ -132,13 +132,13 @@ describe('a seat', () => {
     expect(ada.players).toHaveLength(1);
   });
 
-  test('is left once, also where the answer says that it was left', async () => {
+  test('is left once, also if the answer says that the player had already left', async () => {
     using table = await twoPlayers(service);
     expect(await table.bob.act('leave')).toMatchObject({ ok: true });
     await expect.poll(() => table.ada.players.length).toBe(1);
   });
 
-  test('is that of the guest after its sign-in, whose acts go on', async () => {
+  test('stays the same when the guest signs in, and its acts continue', async () => {
     using table = await twoPlayers(service, {}, { installId: undefined });
     const { ada, bob, clients } = table;
     expect(await bob.set(1)).toMatchObject({ ok: true });
@@ -151,7 +151,7 @@ describe('a seat', () => {
     expect(bob.me?.id).toBe('p2');
   });
 
-  test('is lost with the session: the acts of the old caller are not done by the new one', async () => {
+  test('is lost with the session: the new caller does not send the acts of the old caller', async () => {
     using ada = player(service.url);
     using bob = player(service.url, { installId: undefined });
     const code = await openRoom(ada);
@@ -171,7 +171,7 @@ describe('a seat', () => {
 });
 
 describe('a room that has ended', () => {
-  test('answers the act that ended it, and takes a rematch', async () => {
+  test('answers the act that ended it, and accepts a rematch', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
     await expect.poll(() => bob.me?.id).toBe('p2');
@@ -183,18 +183,18 @@ describe('a room that has ended', () => {
     expect(ada.room?.nextCode).toMatch(/^[A-Z]{5}$/);
   });
 
-  test('does not exist: acts are refused', async () => {
+  test('refuses acts if it does not exist', async () => {
     using ada = player(service.url);
     const room = playRoom(ada, 'BBBBB');
     const began = performance.now();
     expect(await room.set(1)).toMatchObject({ ok: false, error: { code: 'room_not_found' } });
     expect(await room.ended).toEqual({ code: 'room_not_found' });
-    // Node's WebSocket fires no close event where it could not open.
+    // Node's WebSocket fires no close event if it could not connect.
     expect(performance.now() - began).toBeLessThan(5000);
   });
 });
 
-test('without WebSockets acts go by HTTP, in their order', async () => {
+test('without WebSockets the client sends acts by HTTP in their order', async () => {
   using table = await twoPlayers(service, { writers: 'players' }, { WebSocket: null });
   const { ada, bob } = table;
   const results = await Promise.all([ada.mergeState({ a: 1 }), bob.mergeState({ b: 1 }), ada.set(1), ada.set(2), ada.send('hi')]);
@@ -204,7 +204,7 @@ test('without WebSockets acts go by HTTP, in their order', async () => {
   expect([ada.me?.id, bob.me?.id]).toEqual(['p1', 'p2']);
 });
 
-test('a closed room aborts its acts, and leaves no timer', async () => {
+test('a room that the client closes aborts its acts and leaves no timer', async () => {
   const table = await twoPlayers(service);
   const setting = table.ada.set(1);
   table.ada.close();

@@ -36,7 +36,7 @@ async function served() {
 }
 
 describe("a server's room", () => {
-  test('has a server that hears messages to it, deals, and writes the state', async () => {
+  test('has a server that receives messages, deals, and writes the state', async () => {
     using table = await served();
     const { room, ada, bob } = table;
     room.on('message', ({ from, data }) => void room.mergeState({ turn: from, move: data }));
@@ -57,7 +57,7 @@ describe("a server's room", () => {
     expect(await ada.ended).toEqual({ code: 'finished' });
   });
 
-  test('takes two hundred messages of its server in their order, and closes no socket', async () => {
+  test('accepts two hundred messages of its server in their order, and closes no socket', async () => {
     using table = await served();
     const { room, ada } = table;
     const heard: unknown[] = [];

@@ -14,7 +14,7 @@ const done = '{"ok":true,"balanceAfterCoins":5}';
 const given = { accountId: 'account-1', coins: 5, key: 'match-17' };
 
 describe('a call of a server', () => {
-  test('carries the key as a bearer, and neither a cookie nor an origin', async () => {
+  test('sends the key as a bearer, without a cookie or an Origin header', async () => {
     await using service = await answering([200, done]);
     expect(await coinopServer({ url: `${service.url}/`, key }).grant(given)).toEqual({ ok: true, balanceAfterCoins: 5 });
     const [{ line, body, headers }] = service.seen as [Seen];
@@ -61,7 +61,7 @@ describe('a call of a server', () => {
     ]);
   });
 
-  test('events: pages follow each other through outages and empty ones, and a failure that lasts is the last', async () => {
+  test('events: the pages continue after outages and empty pages, and end with a lasting failure', async () => {
     const page = (cursor: string, ...ids: string[]): string => JSON.stringify({ ok: true, events: ids.map((id) => ({ id })), cursor });
     await using service = await answering(
       [200, page('2', 'a', 'b')],
@@ -88,7 +88,7 @@ describe('a call of a server', () => {
     ]);
   });
 
-  test('is repeated with the same coin key after lost answers, outages and refusals for now', async () => {
+  test('is repeated with the same coin key after lost answers, outages and temporary refusals', async () => {
     await using service = await answering(
       'cut',
       [502, '<html>Bad gateway</html>'],
@@ -101,7 +101,7 @@ describe('a call of a server', () => {
     expect(service.seen.map(({ body }) => JSON.parse(body))).toEqual(Array.from({ length: 5 }, () => given));
   });
 
-  test('is not repeated after a definite refusal, and tells its status and fields', async () => {
+  test('is not repeated after a definite refusal, and returns the status and fields of the refusal', async () => {
     await using service = await answering([403, refusal('forbidden', { scope: 'coins' })]);
     expect(await coinopServer({ url: service.url, key }).grant(given)).toEqual({
       ok: false,
@@ -129,7 +129,7 @@ describe('a call of a server', () => {
 });
 
 describe('the key', () => {
-  test('shows neither in the client, nor in a failure that repeats the headers of the request', async () => {
+  test('appears neither in the client nor in a failure that repeats the headers of the request', async () => {
     await using service = await answering([401, refusal('bad_key', { message: `No such key: Bearer ${key}`, headers: [key] })]);
     const coinop = coinopServer({ url: service.url, key });
     const failing = coinopServer({
@@ -161,7 +161,7 @@ describe('the key', () => {
   });
 
   test.each(['coinop.example', 'ftp://coinop.example', 'https://coinop.example/v1', 'https://user:password@coinop.example', undefined])(
-    'the url %j is refused at once, without showing it',
+    'the client refuses the url %j at once, and its error does not show it',
     (url) => {
       expect(() => coinopServer({ url: url as string, key })).toThrow(new TypeError('Bad url: it must look like https://coinop.example'));
     },
@@ -200,7 +200,7 @@ describe('with the service', () => {
   const clientWith = async (...[scopes, more]: Parameters<typeof makeServerKey> extends [unknown, ...infer Rest] ? Rest : never) =>
     coinopServer({ url: service.url, key: (await makeServerKey(service, scopes, more)).token });
 
-  test('events that come while a server follows reach it, until its signal', async () => {
+  test('a server that follows events receives new events until its signal aborts', async () => {
     const coinop = await clientWith(['coins', 'events']);
     const installId = freshId();
     const accountId = accountIdOf(installId);
@@ -254,7 +254,7 @@ describe('with the service', () => {
     expect(await room.read()).toMatchObject({ ok: true, room: { phase: 'ended', seq: 4 } });
   });
 
-  test('a state that was repeated, and whose first try comes late, undoes no newer one', async () => {
+  test('a delayed first try of a repeated state does not overwrite a newer state', async () => {
     const { token } = await makeServerKey(service, ['rooms']);
     let late: Parameters<typeof fetch> | undefined;
     const room = coinopServer({
@@ -271,7 +271,7 @@ describe('with the service', () => {
     expect(await (await fetch(...late!)).json()).toMatchObject({ ok: true, replayed: true, room: { state: { is: 'new' } } });
   });
 
-  test('a grant whose answers get lost is made once', async () => {
+  test('a grant with lost answers is applied once', async () => {
     const coinop = await clientWith(['coins', 'accounts:read']);
     const accountId = (await service.post('/v1/account/resolve', { installId: freshId() })).body.accountId as string;
     const { token } = await makeServerKey(service, ['coins']);
@@ -294,7 +294,7 @@ describe('with the service', () => {
     expect(await coinop.balance({ accountId })).toEqual({ ok: true, balanceCoins: 7 });
   });
 
-  test('a key that lacks the scope or is for another game is told so at once', async () => {
+  test('a call with a key that lacks the scope or belongs to another game fails at once', async () => {
     const coinop = await clientWith(['rooms'], { game: 'tetris' });
     const installId = freshId();
     expect(await coinop.grant({ installId, coins: 5, key: 'k' })).toMatchObject({

@@ -8,7 +8,7 @@ import { FakeSockets } from './fake-socket.ts';
 import { player } from './player.ts';
 import { issue } from './sandbox.ts';
 
-// Without a store: what the service asks one now and then would wait for the fake clock below.
+// Without a store, because the periodic requests to a store would wait for the fake clock below.
 const service = await start({ settings: { STORE: 'off' } });
 afterAll(() => service[Symbol.asyncDispose]());
 const WebSocket: SocketClass = WsSocket;
@@ -24,7 +24,7 @@ describe('a watched room', () => {
     ['a WebSocket', { WebSocket }, 'socket'],
     ['long-polls', { WebSocket: null }, 'poll'],
     [
-      'long-polls where no WebSocket comes through',
+      'long-polls if no WebSocket can be opened',
       {
         WebSocket: class {
           constructor() {
@@ -80,7 +80,7 @@ describe('a watched room', () => {
     await expect.poll(() => [connected, yous]).toEqual([['Ada', 'Bob'], [{ playerId: 'p2', host: false }]]);
   });
 
-  test('is watched without a seat where hello is false', async () => {
+  test('is watched without a seat if hello is false', async () => {
     using ada = player(service.url, { WebSocket });
     const code = await codeOf(ada);
     let connected: boolean[] = [];
@@ -106,7 +106,7 @@ describe('a watched room', () => {
     expect(await ada.watchRoom('BBBBB', () => {}).ended).toEqual({ code: 'room_not_found' });
   });
 
-  test('is closed by its watch and by its client, and tells no more', async () => {
+  test('is closed by its watch and by its client, and reports nothing after that', async () => {
     using ada = player(service.url, { WebSocket });
     const code = await codeOf(ada);
     let count = 0;
@@ -123,7 +123,7 @@ describe('a watched room', () => {
   });
 });
 
-test('a watched pairing signs in, and its account is that of the phone', async () => {
+test('a watched pairing signs in to the account of the phone', async () => {
   for (const options of [{ WebSocket }, { WebSocket: null }]) {
     using website = player(service.url, options);
     using phone = player(service.url);
@@ -148,7 +148,7 @@ test('a watched pairing signs in, and its account is that of the phone', async (
   }
 });
 
-test('a phone sees the browser that it signed in, and ends it; a browser forgets the session that it ends itself', async () => {
+test('a phone lists the browser that it signed in and ends its session; a browser forgets a session that it ends itself', async () => {
   using website = player(service.url);
   using phone = player(service.url);
   const signIn = async () => {
@@ -177,7 +177,7 @@ test('a phone sees the browser that it signed in, and ends it; a browser forgets
 describe('with a fake clock', () => {
   const sockets = () => new FakeSockets();
   let polls: string[];
-  /** What a read of the room answers. */
+  /** The answer to a read of the room. */
   let room: { seq: number; phase: string } | undefined;
   let isGone = false;
 
@@ -257,7 +257,7 @@ describe('with a fake clock', () => {
     client.close();
   });
 
-  test('waits longer after each failure, 30 s at most, and not at all when the device wakes up', async () => {
+  test('waits longer after each failure, up to 30 s, and reconnects at once when the device wakes up', async () => {
     room = undefined;
     const { client, fake, watch } = await watching();
     const waits: number[] = [];
@@ -317,7 +317,7 @@ describe('with a fake clock', () => {
     ops: [...ops, { op: 'replace', path: '/seq', value: seq }],
   });
 
-  test('changes the room of its connection by patches, also where a read has found a newer one', async () => {
+  test('applies patches to the room of its connection, also after a read has found a newer room', async () => {
     const { client, fake, seen } = await watching();
     fake.last.onopen!({});
     fake.last.room(1);
@@ -362,7 +362,7 @@ describe('with a fake clock', () => {
     client.close();
   });
 
-  test('notices a connection that is open on this side only, by what a read finds', async () => {
+  test('notices by a read that its connection is open on this side only', async () => {
     const { client, fake, seen, watch } = await watching();
     fake.last.onopen!({});
     fake.last.room(1);
@@ -391,7 +391,7 @@ describe('with a fake clock', () => {
     client.close();
   });
 
-  test('ends when the room is gone and the connection died without a close', async () => {
+  test('ends when the room no longer exists and the connection died without a close', async () => {
     const { client, fake, watch } = await watching();
     fake.last.onopen!({});
     fake.last.room(1);
@@ -406,7 +406,7 @@ describe('with a fake clock', () => {
     client.close();
   });
 
-  test('of a pairing says claimed once it has the session, also after an outage of minutes', async () => {
+  test('of a pairing reports `claimed` once it has the session, also after an outage of minutes', async () => {
     const fake = sockets();
     let isAway = true;
     const answer: Fetch = async () => {
@@ -427,7 +427,7 @@ describe('with a fake clock', () => {
     client.close();
   });
 
-  test('gives a connection up that does not open', async () => {
+  test('abandons a connection that does not open', async () => {
     const { client, fake, watch } = await watching();
     await vi.advanceTimersByTimeAsync(10_000);
     expect([fake.opened[0]!.isClosed, watch.state]).toEqual([true, { status: 'live', by: 'poll' }]);

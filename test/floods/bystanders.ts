@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 
-/** What clients of other addresses met while a flood ran. Times in milliseconds. */
+/** The results of clients of other addresses during a flood. Times in milliseconds. */
 export interface Met {
   readonly health: readonly number[];
   readonly credit: readonly number[];
@@ -17,7 +17,7 @@ const EVERY_MS = 200;
 /** An answer that takes longer counts as refused. */
 const PATIENCE_MS = 15_000;
 
-/** Clients that ask for `/health` and credit coins for `milliseconds`. They keep their pace also while earlier answers are due. */
+/** Clients that ask for `/health` and credit coins for `milliseconds`. They keep their pace also while earlier answers are outstanding. */
 export async function bystanders(port: number, milliseconds: number): Promise<Met> {
   const health: number[] = [];
   const credit: number[] = [];
@@ -52,7 +52,7 @@ export async function bystanders(port: number, milliseconds: number): Promise<Me
   return { health, credit, refused };
 }
 
-/** @param dueAt when the request should have been sent: a delay of this process counts, as the next request of a real client would wait */
+/** @param dueAt when the request should have been sent: a delay of this process counts, because a real client's request would wait too */
 function timed(
   port: number,
   agent: Agent,

@@ -3,19 +3,19 @@ import { listKeys } from '../../src/features/rooms/list/list-model.ts';
 import { codeOf } from '../../src/features/rooms/model.ts';
 import type { Target } from './floods.ts';
 
-/** As often as watchers could see it: the hub looks twice a second. */
+/** As often as watchers can see a change: the hub looks twice a second. */
 export const LIST_CHANGES_MS = 250;
 
 const GAME = 'flooded-list';
 
-/** More than a page looks at. */
+/** More rooms than one page examines. */
 const ROOMS = 1_500;
 
 /** Longer than the proof runs. */
 const PRESENT_MS = 6 * 3_600_000;
 
 /**
- * Fills the list of a game as the rooms' processes would leave it, with tags that fill a message of 50 rooms: 32 KiB. The rooms themselves
+ * Fills the list of a game as processes with rooms would, with tags that fill a message of 50 rooms: 32 KiB. The rooms themselves
  * do not exist.
  * @returns `change`: changes the newest room of the list
  */

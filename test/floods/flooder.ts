@@ -3,7 +3,7 @@ import { BEGUN, floods, type Target } from './floods.ts';
 
 /**
  * A process that floods the service: `node flooder.ts NAME CONNECTIONS MILLISECONDS PORT FROM TARGET`. Each connection sends as fast as
- * the service takes the bytes, and opens again once the service has closed it. Prints what it sent as JSON.
+ * the service takes the bytes, and is opened again after the service has closed it. Prints its counts as JSON.
  */
 const [name, connections, milliseconds, port, from, targetText] = process.argv.slice(2);
 const flood = floods.find((one) => one.name === name)!;
@@ -15,7 +15,7 @@ const WRITE_BYTES = 256 * 1024;
 let sentBytes = 0;
 let opened = 0;
 
-/** The bytes of one write: many units. Each unit is made for itself, because a part of it is random in some floods. */
+/** The bytes of one write: many units. Each unit is made separately, because some floods have random parts. */
 function fill(): Buffer {
   const units: Buffer[] = [];
   let bytes = 0;
@@ -28,7 +28,7 @@ function fill(): Buffer {
 }
 
 const block = flood.perSecond === undefined ? fill() : Buffer.alloc(0);
-/** Sockets that keep a pace open one after the other: the upgrade and the hello of each count against the limit of 50 requests a second. */
+/** Opens paced sockets one after the other: the upgrade and hello of each count against the limit of 50 requests a second. */
 const OPEN_EVERY_MS = 45;
 const openingMs = flood.perSecond === undefined ? 0 : Number(connections) * OPEN_EVERY_MS;
 
@@ -47,7 +47,7 @@ function paced(socket: Socket, connection: number, perSecond: number): void {
     if (performance.now() > endsAt) return clearInterval(timer);
     const due = Math.floor(((performance.now() - startedAt) / 1000) * perSecond);
     const units: Buffer[] = [];
-    // A process that lags does not catch up: it would send all at once.
+    // A process that lags does not catch up, because it would send all missed units at once.
     const most = Math.ceil((2 * perSecond * PACE_MS) / 1000);
     while (count < due && units.length < most) units.push(Buffer.from(flood.unit(target, connection, count++) as string));
     if (units.length === 0 || socket.writableLength > WRITE_BYTES) return;
@@ -59,7 +59,7 @@ function paced(socket: Socket, connection: number, perSecond: number): void {
 
 const PACE_MS = 50;
 
-/** A flood that keeps a pace is no storm of connections either. */
+/** A flood that keeps a pace must not be a storm of connections either. */
 const AGAIN_MS = 1000;
 
 function run(connection: number): void {
@@ -100,7 +100,7 @@ function run(connection: number): void {
   }
   if (flood.perSecond === undefined) socket.on('drain', pump);
   socket.on('error', () => {});
-  // In a turn of its own: a service that refuses connections would otherwise keep this process from ending.
+  // In a separate turn, because a service that refuses connections would otherwise keep this process from ending.
   socket.on('close', () => (flood.perSecond === undefined ? setImmediate(run, connection) : setTimeout(run, AGAIN_MS, connection)));
   setTimeout(() => socket.destroy(), Math.max(0, endsAt - performance.now())).unref();
 }

@@ -14,24 +14,24 @@ export interface Flood {
   readonly unit: (target: Target, connection: number, count: number) => string | Buffer;
   /** Units a second of each connection, for a flood that stays within a limit. Default: as fast as the service takes them. */
   readonly perSecond?: number;
-  /** What the service says before a connection sends units. Default: it begins after the answer to `opening`. */
+  /** The message of the service that a connection waits for before it sends units. Default: it begins after the answer to `opening`. */
   readonly begins?: string;
   /** Numbers of connections to measure with. Default: 1 and 60. */
   readonly connections?: readonly number[];
-  /** The connection sends as many bytes, and no more until the service has closed it. Default: it sends without end. */
+  /** The connection sends this many bytes, and no more until the service has closed it. Default: it sends without end. */
   readonly stopsAfterBytes?: number;
-  /** The connections open to METRICS_PORT. */
+  /** The connections are opened to METRICS_PORT. */
   readonly onMetricsPort?: boolean;
-  /** The connection reads no answers, or none after that to `opening`. */
+  /** The connection reads no answers, or no answers after the answer to `opening`. */
   readonly isDeaf?: boolean;
-  /** Meanwhile the list of rooms changes four times a second. */
+  /** The list of rooms changes four times a second during the flood. */
   readonly changesList?: boolean;
 }
 
-/** What a flooding process prints when it begins: its start costs as much CPU time as a flood. */
+/** A flooding process prints this line when it begins. Its start before that costs as much CPU time as a flood. */
 export const BEGUN = 'begun';
 
-/** What a flood is aimed at. */
+/** The target of a flood. */
 export interface Target {
   readonly host: string;
   readonly room: string;
@@ -40,7 +40,7 @@ export interface Target {
   readonly game: { readonly code: string; readonly players: readonly string[] };
   /** A game with a thousand public rooms, which all have the same eight long tags. */
   readonly list: { readonly game: string; readonly tags: Readonly<Record<string, string>> };
-  /** The installId of an account that has as much as an account can have. */
+  /** The installId of an account that is as full as one can be. */
   readonly fullest: string;
 }
 
@@ -58,7 +58,7 @@ const upgradeLines = [
 
 const upgrade = requestOf('GET', '/v1/rooms/{room}/live', upgradeLines);
 
-/** A query for rooms of the list that have these of its tags. */
+/** A query for rooms of the list with these of its tags. */
 const listQuery = ({ list: { game, tags } }: Target, named = Object.entries(tags)): string =>
   [`game=${game}`, ...named.map(([name, text]) => `tag.${name}=${text}`)].join('&');
 
@@ -87,13 +87,13 @@ function watchingList(name: string, more: Partial<Flood> = {}): Flood {
   };
 }
 
-/** As many as one address may have (SOCKETS_PER_ADDRESS). */
+/** The most sockets of one address (SOCKETS_PER_ADDRESS). */
 const ALL_SOCKETS = 200;
 
 /** Frames of a welcomed socket, below the number that closes it. */
 const FRAMES_PER_SECOND = 110;
 
-/** Sockets that are welcomed as players of a room, and act. @param act the fields of an act beside its type and its order */
+/** Sockets that are welcomed as players of a room, and send acts. @param act the fields of an act besides `type` and `order` */
 function acting(name: string, act: (count: number) => object, more: Partial<Flood> = {}): Flood {
   return {
     name,
@@ -109,7 +109,7 @@ function acting(name: string, act: (count: number) => object, more: Partial<Floo
   };
 }
 
-/** A patch that fills a frame of 16 KiB: half of it stays in the state, which is then full, and half removes what is not there. */
+/** A patch that fills a frame of 16 KiB: half of it stays in the state, which is then full, and half removes members that do not exist. */
 const largePatches = Array.from({ length: 2 }, (_, value) => {
   const members = Array.from({ length: 850 }, (_, index) => `"k${index}":${value}`);
   const nothing = Array.from({ length: 500 }, (_, index) => `"n${index}":null`);

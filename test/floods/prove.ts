@@ -16,9 +16,9 @@ import { fillList, LIST_CHANGES_MS } from './flooded-list.ts';
 import { BEGUN, floods, type Flood, type Target } from './floods.ts';
 
 /**
- * Proves that one address that floods the service costs the others nothing that they notice: `npm run prove:floods`, or with
+ * Proves that a flood from one address does not noticeably slow down other addresses: `npm run prove:floods`, or with
  * `-- --only health` the floods whose name holds the word. Each flood of floods.ts comes over one connection and over sixty, as fast as
- * loopback takes it. Prints a table, and exits with 1 where a bound is not held.
+ * loopback takes it. Prints a table, and exits with 1 if a bound is not held.
  */
 const { values } = parseArgs({
   options: { only: { type: 'string' }, seconds: { type: 'string', default: '4' }, workers: { type: 'string', default: '1' } },
@@ -48,7 +48,7 @@ try {
   const { room } = await post(service.url, '/v1/rooms', { installId: 'flooded-room-host' });
   const { token } = await post(service.url, '/v1/pair/new', {});
   const target: Target = { host: `127.0.0.1:${service.port}`, room: room.code, pairingToken: token, fullest, game, list: list.target };
-  // The first requests of each kind cost more: V8 compiles, and a thread makes the pages.
+  // The first requests of each kind cost more, because V8 compiles and a thread makes the pages.
   await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js'].map((path) => fetch(service.url + path)));
   await bystanders(service.port, WARM_UP_MS);
   console.log(`${'flood'.padEnd(58)} connections  sent MB/s   opened  health p99  credit p99  server CPU   memory  refused`);
@@ -65,7 +65,7 @@ try {
 if (!isHeld) process.exitCode = 1;
 
 async function measure(flood: Flood | undefined, connections: number, target: Target): Promise<void> {
-  // The address may open its sockets at once only if it was quiet: 200 requests at once, 50 a second.
+  // The address may open its sockets at once only after a pause: its limit is 200 requests at once and 50 a second.
   if (flood?.perSecond !== undefined) await pause(QUIET_MS);
   const flooding = flood === undefined ? undefined : await startFlood(flood, connections, target);
   const cpuBefore = processCpu(service.pid);
@@ -75,7 +75,7 @@ async function measure(flood: Flood | undefined, connections: number, target: Ta
   const cores = (processCpu(service.pid) - cpuBefore) / 1000 / milliseconds;
   const { sentBytes, opened } = (await flooding?.ended) ?? { sentBytes: 0, opened: 0 };
   const [health, credit] = [met.health, met.credit].map(p99);
-  // Without a flood the row shows what the machine itself costs.
+  // Without a flood the row shows the latency of the machine itself.
   const held = flood === undefined || (health! <= BOUND_MS && credit! <= BOUND_MS && met.refused.length === 0);
   isHeld &&= held;
   const figures = [

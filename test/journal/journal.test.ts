@@ -28,7 +28,7 @@ beforeEach(async () => {
 const queued = () => redis.zrange('work:due', '0', '-1', 'WITHSCORES');
 
 describe('Journal.begin', () => {
-  test('the queue holds the act from before the decision until the work behind it is done', async () => {
+  test('the queue holds the act from before the decision until its work is done', async () => {
     const seen: string[][] = [];
     const { decision, done } = await journal.begin(
       'member',
@@ -48,7 +48,7 @@ describe('Journal.begin', () => {
     expect(await queued()).toEqual([]);
   });
 
-  test('the member is due again at the time that the work behind the decision resolves with', async () => {
+  test('the member is due again at the time with which the work after the decision resolves', async () => {
     const { done } = await journal.begin(
       'member',
       async () => {},
@@ -58,7 +58,7 @@ describe('Journal.begin', () => {
     expect(await queued()).toEqual(['member', String(NOW + 5)]);
   });
 
-  test('a decision that throws leaves the entry for the queue, and nothing follows', async () => {
+  test('a decision that throws leaves the entry for the queue, and starts no work', async () => {
     const decide = () => Promise.reject(new Error('the connection is lost'));
     const begun = journal.begin('member', decide, () => Promise.reject(new Error('must not follow')));
     await expect(begun).rejects.toThrow('the connection is lost');
@@ -66,7 +66,7 @@ describe('Journal.begin', () => {
     expect(lines).toEqual([]);
   });
 
-  test('work behind a decision that fails is logged and left to the queue; the caller has the decision', async () => {
+  test('failed work after a decision is logged and left to the queue; the caller gets the decision', async () => {
     const { decision, done } = await journal.begin(
       'member',
       async () => 'decided',
@@ -78,7 +78,7 @@ describe('Journal.begin', () => {
   });
 });
 
-test('takeOver does what a process left behind once its time has come', async () => {
+test('takeOver finishes the unfinished work of a process once it is due', async () => {
   await journal
     .begin(
       'member',

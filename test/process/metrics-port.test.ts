@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { SettingError } from '../../src/config.ts';
 import { openMetricsPort, type MetricsPort } from '../../src/process/metrics-port.ts';
 
-// test/main.test.ts has the port of a whole service, with one process and with workers.
+// test/main.test.ts tests the port of a whole service, with one process and with workers.
 
 const log = pino({ level: 'silent' });
 const closing: (() => unknown)[] = [];
@@ -41,7 +41,7 @@ test.each([
   expect([answer.status, await answer.text()]).toEqual([200, 'coinop_text 1\n']);
 });
 
-test('a scraper that comes again keeps its connection while others open theirs', async () => {
+test('a scraper that returns keeps its connection while others open connections', async () => {
   const { port } = await opened();
   const scraper = connect(port, '127.0.0.1');
   closing.push(() => scraper.destroy());
@@ -102,7 +102,7 @@ test('a request of many short lines costs no more than others', async () => {
   closing.push(() => socket.destroy());
   const before = process.cpuUsage();
   for (let requests = 0; requests < 200; requests++) {
-    // Of a request alone the search for `close` once took 5 ms.
+    // The search for `close` once took 5 ms for one request.
     socket.write(`GET /metrics HTTP/1.1\r\n${'connection:\n'.repeat(670)}\r\n\r\n`);
     await once(socket, 'data');
   }
@@ -123,6 +123,6 @@ test.skipIf(!hasIpv6)('the port serves IPv6 addresses', async () => {
   expect((await fetch(`http://[::1]:${port}/metrics`)).status).toBe(200);
 });
 
-test('an address that the machine lacks is a mistake in the settings', async () => {
+test('an address that the machine does not have is an error in the settings', async () => {
   await expect(opened('203.0.113.7')).rejects.toThrow(SettingError);
 });

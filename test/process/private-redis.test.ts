@@ -43,7 +43,7 @@ async function ask(socketPath: string, ...[command, ...words]: [string, ...strin
 
 const runIdOf = async (socketPath: string): Promise<string> => /run_id:(\w+)/.exec(String(await ask(socketPath, 'INFO', 'server')))![1]!;
 
-test('a Redis that a killed service left behind is stopped by the next start, which finds its data', async () => {
+test('the next start stops a Redis that a killed service left running, and finds its data', async () => {
   // Without setpriv on the PATH nothing ends Redis together with the service.
   program('redis-server', `PATH='${process.env['PATH']}' exec ${server} "$@"`);
   const source = `
@@ -74,7 +74,7 @@ test('a Redis that a killed service left behind is stopped by the next start, wh
   }
 });
 
-test('a redis-server older than 7.0 is passed over for a valkey-server', async () => {
+test('the service uses a valkey-server instead of a redis-server older than 7.0', async () => {
   program('redis-server', 'echo "Redis server v=6.2.14 sha=00000000:0 malloc=libc bits=64"');
   program('valkey-server', `echo called >> ${join(folder, 'calls')}; exec ${server} "$@"`);
   vi.stubEnv('PATH', `${folder}${delimiter}${process.env['PATH']}`);
@@ -88,10 +88,10 @@ test('a redis-server older than 7.0 is passed over for a valkey-server', async (
   }
 });
 
-test('a Redis that cannot start fails the start, and the log has its own words', async () => {
+test('a Redis that cannot start fails the start, and the log has the error message of Redis', async () => {
   const redis = new PrivateRedis(folder, log, ['--maxmemory', 'nonsense']);
   await expect(redis.start()).rejects.toThrow(`The private redis-server in ${join(folder, 'redis')} does not start`);
-  // Redis's last words may be read after its end was.
+  // The last output of Redis may be read after its exit is noticed.
   await vi.waitFor(() => expect(logLines.join('')).toContain('nonsense'), 5000);
   await redis.stop();
 });

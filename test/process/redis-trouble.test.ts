@@ -41,7 +41,7 @@ async function withRedis(work: (client: Redis) => Promise<unknown>): Promise<voi
 
 const filled = (): Promise<void> => withRedis(async (client) => client.mset({ one: 'x'.repeat(50), two: 'y'.repeat(50) }));
 
-describe('a private Redis that cannot read its data fails the start with its own words and a place to read', () => {
+describe('the start fails with the error of the private Redis and a page to read if Redis cannot read its data', () => {
   const damages: [name: string, damage: () => void, message: RegExp][] = [
     [
       'a damaged append-only file',
@@ -75,7 +75,7 @@ describe('a private Redis that cannot read its data fails the start with its own
   });
 });
 
-test('a tail that was cut in the middle of a write is logged with its file and its bytes', async () => {
+test('a tail that was cut off in the middle of a write is logged with its file and its bytes', async () => {
   await filled();
   const path = join(folder, INCREMENTAL);
   const whole = readFileSync(path).length;
@@ -118,7 +118,7 @@ test.skipIf(!canMount)('a full disk ends the private Redis: the log, the record 
     expect(await client.get('kept')).toBe('x'.repeat(1000));
     client.disconnect();
     const ended = lines.filter(({ msg }) => msg === 'private redis ended, starting it again');
-    // Once, however often it ends.
+    // Only once, also if Redis ends several times.
     expect(ended).toHaveLength(1);
     expect(ended[0]).toMatchObject({ level: 50, reason: 'The disk of Redis is full.', mend: 'docs/operations/runbook.md#a-full-disk' });
     expect(ended[0].redis.join('\n')).toMatch(/Short write|No space left on device/);
@@ -141,7 +141,7 @@ test.skipIf(!canMount)('on a full disk the service does not end its Redis: reads
   try {
     const installId = freshId();
     expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
-    // Room is left for what Redis writes at its start, and for no other write.
+    // The disk has room for the writes of Redis at its start, and for no others.
     writeFileSync(join(disk, 'filling'), Buffer.alloc(statfsSync(disk).bavail * 4096));
     await eventually(async () => {
       await service.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'x'.repeat(200) });
@@ -163,7 +163,7 @@ test.skipIf(!canMount)('on a full disk the service does not end its Redis: reads
   }
 });
 
-test.skipIf(!canMount)('an end for want of disk stands until there is room again, whatever the clock says', (context) => {
+test.skipIf(!canMount)('an end of Redis on a full disk is reported until there is room again, whatever the clock says', (context) => {
   const disk = join(folder, 'disk');
   mkdirSync(disk);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
@@ -181,7 +181,7 @@ test.skipIf(!canMount)('an end for want of disk stands until there is room again
     expect(watch.trouble()?.kind).toBe('disk_full');
     rmSync(filling);
     expect(watch.trouble()).toBeUndefined();
-    // The clock was set back since.
+    // The clock has been set back since then.
     endedAt(3_600_000);
     expect(watch.trouble()).toBeUndefined();
     endedAt(-1000);
@@ -191,10 +191,10 @@ test.skipIf(!canMount)('an end for want of disk stands until there is room again
   }
 });
 
-describe('what Redis says', () => {
+describe('the output of Redis', () => {
   const AT = '20732:M 23 Nov 2026 15:53:02.573';
 
-  test('is kept without its prefix, its routine and what a crash report shows of data', () => {
+  test('is kept without its prefix, routine lines and the data in a crash report', () => {
     const told: string[] = [];
     const words = new RedisWords((line) => told.push(line));
     words.take(`${AT} # Server initialized\n${AT} # WARNING Memory overcommit must be enabled!\n${AT} # Can't handle RDB for`);
@@ -206,7 +206,7 @@ describe('what Redis says', () => {
     expect(words.last).toEqual([]);
   });
 
-  test('is kept for twenty lines of 400 characters', () => {
+  test('is kept up to twenty lines of 400 characters', () => {
     const words = new RedisWords(() => {});
     words.take(`${'x'.repeat(1000)}\n`.repeat(30));
     expect(words.last).toEqual(Array.from({ length: 20 }, () => 'x'.repeat(400)));
@@ -233,7 +233,7 @@ describe('what Redis says', () => {
   });
 });
 
-test('every place that a trouble names is a heading of the runbook', () => {
+test('each trouble refers to an existing heading of the runbook', () => {
   const runbook = readFileSync('docs/operations/runbook.md', 'utf8');
   const anchors = [...runbook.matchAll(/^###? (.+)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-'));
   const named = [...readFileSync('src/redis/trouble.ts', 'utf8').matchAll(/\{RUNBOOK\}#([\w-]+)/g)].map(([, anchor]) => anchor!);

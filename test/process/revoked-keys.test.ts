@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const ask = async ({ url }: Child, token: string): Promise<number> => {
   const accountId = accountIdOf(freshId());
-  // Each request on a connection of its own, so that the kernel spreads them over the workers.
+  // Each request has a separate connection, so that the kernel spreads them over the workers.
   const headers = { authorization: `Bearer ${token}`, connection: 'close', 'content-type': 'application/json' };
   const body = JSON.stringify({ accountId, coins: 1, key: 'a' });
   const response = await fetch(`${url}/v1/coins/credit`, { method: 'POST', headers, body });
@@ -46,7 +46,7 @@ const ask = async ({ url }: Child, token: string): Promise<number> => {
   return response.status;
 };
 
-/** Credits with a key that is revoked meanwhile. @returns how long after the revocation the last one was sent that was served, in ms */
+/** Credits with a key that is revoked meanwhile. @returns how long after the revocation the last served request was sent, in ms */
 async function lastServedAfterRevocation(): Promise<number> {
   const { id, token } = await changes.create({ name: 'game server', scopes: ['coins'] });
   for (const child of children) {
@@ -79,7 +79,7 @@ async function lastServedAfterRevocation(): Promise<number> {
 test('a revoked key stops in every process and worker within 100 ms', async () => {
   const delays: number[] = [];
   for (let round = 0; round < 5; round++) delays.push(await lastServedAfterRevocation());
-  // A machine that does other work may hold one round up.
+  // Other work of the machine may delay one round.
   const [, , median] = delays.toSorted((one, other) => one - other);
   expect([delays, median! <= 100]).toEqual([delays, true]);
   expect(Math.max(...delays)).toBeLessThan(1000);

@@ -42,7 +42,7 @@ describe('the metrics of all workers', () => {
     expect(await figures(metrics)).toEqual([1111, NaN]);
   });
 
-  test('tell that the event loop of a worker that does not answer is blocked', async () => {
+  test('report a blocked event loop for a worker that does not answer', async () => {
     const ofWorker = new Metrics();
     addProcessMetrics(ofWorker, { version: '1.0.0', revision: 'abc' });
     const metrics = new WorkerMetrics();
@@ -50,7 +50,7 @@ describe('the metrics of all workers', () => {
     const lag = async (...silent: number[]) => Number(/^coinop_event_loop_lag_seconds (\S+)$/m.exec(await metrics.text(silent))![1]);
     expect(await lag()).toBeLessThan(1);
     expect(await lag(2)).toBe(1);
-    // A worker that is still starting has told nothing yet.
+    // A worker that is still starting has reported nothing yet.
     expect(await lag(3)).toBeLessThan(1);
   });
 });

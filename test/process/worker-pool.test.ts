@@ -12,13 +12,13 @@ import { RawSocket } from '../realtime/raw-socket.ts';
 import { eventually } from '../realtime/watcher.ts';
 import { all, count, Lines, roomy, statusOf, type Line } from '../server/connection-lines.ts';
 
-/** The workers of a service, oldest first. The private Redis is a child of the service as well, but no worker. */
+/** The workers of a service, oldest first. The private Redis is also a child of the service, but not a worker. */
 function workersOf({ pid }: Child): number[] {
   const isWorker = (id: number): boolean => {
     try {
       return readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('main.ts');
     } catch {
-      // It ended since it was listed.
+      // The process ended after it was listed.
       return false;
     }
   };
@@ -26,7 +26,7 @@ function workersOf({ pid }: Child): number[] {
   return children.filter(isWorker);
 }
 
-/** The sockets that listen on the service's port. Each worker has one of its own. */
+/** The sockets that listen on the service's port. Each worker has its own socket. */
 function listenersOf({ port }: Child): number {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   const LISTEN = '0A';
@@ -34,7 +34,7 @@ function listenersOf({ port }: Child): number {
   return [...tables.matchAll(new RegExp(`:${hex} [0-9A-F]+:0000 ${LISTEN} `, 'g'))].length;
 }
 
-/** Time for a process to do all that it can do before the next step. A process that stands still tells nothing that could be awaited. */
+/** Time for a process to finish its work before the next step. A stopped process gives no sign that a test could wait for. */
 const STEP_MS = 200;
 
 const signal = (to: NodeJS.Signals, ...pids: number[]) => pids.forEach((pid) => process.kill(pid, to));
@@ -42,7 +42,7 @@ const signal = (to: NodeJS.Signals, ...pids: number[]) => pids.forEach((pid) => 
 const post = (child: Child, path: string, body: object): Promise<Response> =>
   fetch(child.url + path, {
     method: 'POST',
-    // Each request on a connection of its own, so that the kernel spreads them over the workers.
+    // Each request has a separate connection, so that the kernel spreads them over the workers.
     headers: { 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify(body),
   });
@@ -54,7 +54,7 @@ async function openRoom(child: Child): Promise<string> {
 
 const guess = ({ socket }: Line, code: string) => socket.write(`GET /v1/rooms/${code} HTTP/1.1\r\nhost: a\r\n\r\n`);
 
-/** A line from the address that asked for a room that does not exist, and has its answer. */
+/** A connection from the address that has received the answer for a room that does not exist. */
 async function guessed(lines: Lines, from: string): Promise<Line> {
   const line = await lines.open(from);
   guess(line, 'BBBBB');
@@ -76,7 +76,7 @@ describe('two workers', () => {
     child = await startChild({ ...roomy, ...bounds, WORKERS: '2', DATA_DIR: folder, LOG_LEVEL: 'silent' });
     code = await openRoom(child);
   });
-  // A process that stands still would not stop.
+  // A paused process would not handle its stop.
   afterEach(() => signal('SIGCONT', child.pid, ...workersOf(child)));
   afterAll(async () => {
     await child.stop();
@@ -105,48 +105,48 @@ describe('two workers', () => {
 
   test('count creations and misses together', async () => {
     const made = count(await all(150, () => post(child, '/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' })), 200);
-    // The room may count among the 60; one a second comes back.
+    // The room may count among the 60; one creation a second becomes available again.
     expect(made).toBeGreaterThanOrEqual(59);
     expect(made).toBeLessThanOrEqual(64);
     // The test before killed a worker. A worker that dies uses up the misses that it held, so this test guesses from another address.
     using lines = new Lines(child);
     const guesses = await all(100, async () => statusOf(await guessed(lines, '127.0.0.5')));
-    // One in two seconds comes back.
+    // One guess in two seconds becomes available again.
     const missed = guesses.filter((status) => status === 404).length;
     expect(missed).toBeGreaterThanOrEqual(30);
     expect(missed).toBeLessThanOrEqual(33);
   });
 
-  test('count ledger entries together: replays on any worker take none, and no worker lets one too many through', async () => {
+  test('count ledger entries together: replays on any worker take none, and no worker exceeds the limit', async () => {
     const installId = freshId();
     const localAddress = `127.0.6.${++addresses}`;
     const credit = (key: string): Promise<number> =>
       new Promise((resolve, reject) => {
         const headers = { 'content-type': 'application/json' };
         const asked = { host: '127.0.0.1', port: child.port, localAddress, method: 'POST', path: '/v1/coins/credit', headers };
-        // A connection of its own, so that the kernel spreads the requests over the workers.
+        // A separate connection, so that the kernel spreads the requests over the workers.
         request({ ...asked, agent: false }, (response) => resolve(response.resume().statusCode!))
           .on('error', reject)
           .end(JSON.stringify({ installId, coins: 1, key }));
       });
     expect(await credit('first')).toBe(200);
     for (let round = 0; round < 4; round++) expect(new Set(await all(60, () => credit('first')))).toEqual(new Set([200]));
-    // As many at a time as a slow machine answers in time.
+    // No more at a time than a slow machine can answer in time.
     const replies: number[] = [];
     for (let round = 0; round < 5; round++) replies.push(...(await all(60, (index) => credit(`k${round}.${index}`))));
     let written = replies.filter((status) => status === 200).length;
     expect(replies.filter((status) => status === 429)).toHaveLength(300 - written);
-    // What the last replays gave back may have been on its way to the primary.
+    // The entries that the last replays returned may not have reached the primary yet.
     for (let index = 0; written < 199; index++) if ((await credit(`late ${index}`)) === 200) written++;
     expect(written).toBe(199);
     expect(new Set(await all(20, (index) => credit(`more ${index}`)))).toEqual(new Set([429]));
   });
 
-  test('a request that the primary lets pass only after its answer 503 writes nothing', async () => {
+  test('a request writes nothing if the primary admits it only after its answer 503', async () => {
     const redis = new Redis({ path: new PrivateRedis(folder, pino({ level: 'silent' })).socketPath });
     try {
       using lines = new Lines(child);
-      // An address that has all its creations.
+      // An address with all of its creations left.
       const line = await lines.open('127.0.0.3');
       const body = JSON.stringify({ installId: freshId() });
       const create = `POST /v1/rooms HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -158,7 +158,7 @@ describe('two workers', () => {
       expect(line.received).toContain('"code":"store_unavailable"');
       expect(line.received).not.toContain('"outcome"');
       signal('SIGCONT', child.pid);
-      // The same connection is the same worker's, which asks the primary for one creation after the other.
+      // The same connection reaches the same worker, which asks the primary for one creation after the other.
       line.received = '';
       line.socket.write(create);
       await eventually(() => statusOf(line) === 200);
@@ -168,22 +168,22 @@ describe('two workers', () => {
     }
   });
 
-  test('a worker that dies while it waits for guesses leaves the service up, and holds none of them', async () => {
+  test('the service stays up when a worker dies while it waits for guesses, and the dead worker holds no guesses', async () => {
     using lines = new Lines(child);
     const upgrade = ({ socket }: Line) =>
       socket.write(
         `GET /v1/rooms/${code}/live HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
           'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
       );
-    // One of them may have just taken the place of a worker that an earlier test has killed.
+    // One of the workers may have just replaced a worker that an earlier test killed.
     await eventually(() => listenersOf(child) === 2);
     const [doomed, other] = workersOf(child) as [number, number];
 
-    // The connections of a worker that stands still are those without an answer.
+    // The connections without an answer are those of the paused worker.
     const opened = await all(120, () => lines.open('127.0.0.2'));
     signal('SIGSTOP', doomed);
     for (const { socket } of opened) socket.write('GET /health HTTP/1.1\r\nhost: a\r\n\r\n');
-    // 31 of 120 is what the kernel gives to one worker at the very least.
+    // The kernel gives at least 31 of 120 connections to one worker.
     await eventually(() => opened.filter(({ received }) => received !== '').length >= 31);
     await sleep(STEP_MS);
     const ofOther = opened.filter(({ received }) => received !== '');
@@ -212,7 +212,7 @@ describe('two workers', () => {
     signal('SIGCONT', other);
     await eventually(() => workersOf(child).length === 2);
 
-    // Guesses are answered, none waits for the dead worker, and every socket can be had.
+    // Guesses are answered, none waits for the dead worker, and all sockets are available.
     const guesses = await all(60, async () => statusOf(await guessed(lines, '127.0.0.2')));
     expect([...new Set(guesses)].toSorted()).toEqual([404, 429]);
     await eventually(async () => {

@@ -36,7 +36,7 @@ const CHANGELOG = `# Changelog
 `;
 
 let folder: string;
-/** A fresh machine has none; releases are made where there is one. */
+/** A fresh machine may have no git. Releases need one. */
 const hasGit = spawnSync('git', ['--version']).status === 0;
 const withGit = test.skipIf(!hasGit);
 

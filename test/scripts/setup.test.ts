@@ -182,13 +182,13 @@ describe('the Chromium of the browser tests', () => {
     expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
   });
 
-  test("is the machine's own where it has one", () => {
+  test('is the one of the machine if it has one', () => {
     setUp('archived');
     writeProgram('chromium', '');
     expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
   });
 
-  test('does not stop the other tests where it does not run, and says so once', () => {
+  test('does not stop the other tests if it cannot run, and set-up reports that once', () => {
     const { code, output } = setUp('broken-chromium', process.execPath, forTests);
     expect(code).toBe(0);
     expect(output).toMatch(/the browser tests will be skipped: .*does not run here: "libnss3\.so: cannot open shared object file"/);
@@ -196,7 +196,7 @@ describe('the Chromium of the browser tests', () => {
     expect(setUp('broken-chromium', process.execPath, forTests)).toEqual({ code: 0, output: '' });
   });
 
-  test('is needed where CI is set', () => {
+  test('is required if CI is set', () => {
     const { code, output } = setUp('broken-chromium', process.execPath, { ...forTests, CI: 'true' });
     expect([code, output.includes('does not run here')]).toEqual([1, true]);
     expect(existsSync(join(folder, '.cache/no-chromium'))).toBe(false);
@@ -249,7 +249,7 @@ esac`;
     expect(existsSync(join(folder, '.cache/npm'))).toBe(false);
   });
 
-  test("is the machine's own when that is supported", () => {
+  test('is the one of the machine if its version is supported', () => {
     expect(setUp('installed')).toEqual({ code: 0, output: '' });
     expect(existsSync(link())).toBe(false);
     expect(existsSync(join(folder, 'npm-calls'))).toBe(false);
