@@ -36,10 +36,11 @@ function wait(file: string, name: string, from: string, to: string): Change {
 /**
  * Copies the service with short waits between its checks of purchases, so that a proof needs minutes instead of hours. The lease of a
  * purchase stays as long as in the service.
+ * @param mistake that the proof has to find
  * @returns the copy's main.ts
  */
-export function copyHasty(folder: string): string {
-  return copyService(folder, WAITS);
+export function copyHasty(folder: string, mistake: readonly Change[] = []): string {
+  return copyService(folder, [...WAITS, ...mistake]);
 }
 
 /** Copies the service with short waits between attempts of webhooks. The service waits up to hours. @returns the copy's main.ts */

@@ -49,11 +49,16 @@ export async function entriesOf(accountId: string, running: Dying): Promise<Map<
   return Map.groupBy(entries, ({ key }) => key.split('·')[2]!);
 }
 
+/** Faults of one purchase. */
+const FAULTS = ['lost', 'doubled', 'unpaid', 'unconsumed'] as const;
+
 /** Differences between ledgers and books. */
 export interface Differences {
   /** Purchases with fewer or more coins in a ledger than in the books. */
   readonly lost: number;
   readonly doubled: number;
+  /** Purchases with entries although nobody has ever paid. */
+  readonly unpaid: number;
   /** Entries of purchases that the account does not own. */
   readonly strange: number;
   readonly wrongAccounts: number;
@@ -68,7 +73,17 @@ export interface Differences {
 
 /** @param owned the purchases of each account */
 export async function compare(owned: ReadonlyMap<string, readonly Sold[]>, running: Dying): Promise<Differences> {
-  const found = { lost: 0, doubled: 0, strange: 0, wrongAccounts: 0, unconsumed: 0, grantedCoins: 0, refundedCoins: 0, keptCoins: 0 };
+  const found = {
+    lost: 0,
+    doubled: 0,
+    unpaid: 0,
+    strange: 0,
+    wrongAccounts: 0,
+    unconsumed: 0,
+    grantedCoins: 0,
+    refundedCoins: 0,
+    keptCoins: 0,
+  };
   const accounts: string[] = [];
   await inParallel([...owned], async ([accountId, purchases]) => {
     const entries = await entriesOf(accountId, running);
@@ -87,10 +102,11 @@ export async function compare(owned: ReadonlyMap<string, readonly Sold[]>, runni
       const faults = {
         lost: coins < due,
         doubled: coins > due || new Set(own.map(({ key }) => key)).size < own.length,
+        unpaid: own.length > 0 && issued.completedAt === undefined,
         unconsumed: own.length > 0 && issued.state === 'purchased' && !isConsumed,
       };
-      for (const fault of ['lost', 'doubled', 'unconsumed'] as const) found[fault] += Number(faults[fault]);
-      isWrong ||= faults.lost || faults.doubled || faults.unconsumed;
+      for (const fault of FAULTS) found[fault] += Number(faults[fault]);
+      isWrong ||= FAULTS.some((fault) => faults[fault]);
     }
     found.keptCoins += kept;
     found.strange += [...entries.values()].flat().length;

@@ -17,10 +17,10 @@ const LONGEST_RETRY_MS = 1000;
 /** Longer than any outage of a scenario. */
 const GIVE_UP_MS = 180_000;
 
-/** The courses of a purchase. `unseen`: the app crashes before it sends its purchase to the service. */
+/** The courses of a purchase. `unseen`: the app crashes before it sends its purchase to the service. `declined`: nobody ever pays. */
 const lives = [
   ...Array.from({ length: 9 }, () => 'plain' as const),
-  ...(['pending', 'unseen', 'twice', 'stolen', 'refunded', 'refunded', 'reversed', 'canceled', 'refunded_early'] as const),
+  ...(['pending', 'declined', 'unseen', 'twice', 'stolen', 'refunded', 'refunded', 'reversed', 'canceled', 'refunded_early'] as const),
   ...(['spent', 'spent_and_refunded'] as const),
 ];
 
@@ -59,6 +59,11 @@ export class PurchaseLoad {
     this.#isClosed = true;
   }
 
+  /** The install of an account that sends the purchases of others. */
+  get thief(): string {
+    return `${this.installs[0]}-thief`;
+  }
+
   /** Sells until everything is sold, or until a time. */
   async run(endAt: number): Promise<void> {
     const numbers = Array.from({ length: this.#purchases }).keys();
@@ -91,7 +96,7 @@ export class PurchaseLoad {
     const isBound = life === 'unseen' || Math.random() < 0.5;
     const sold = await this.#until('/sandbox/issue', {
       ...{ kind: 'purchase', productId: SKU, quantity, notify: true },
-      state: life === 'pending' ? 'pending' : 'purchased',
+      state: life === 'pending' || life === 'declined' ? 'pending' : 'purchased',
       ...(isBound ? { obfuscatedAccountId: accountId } : {}),
     });
     // Without an answer the purchase may still be in the store's books.
@@ -104,7 +109,7 @@ export class PurchaseLoad {
     if (life === 'stolen') await this.#steal(bought);
     if (life === 'pending') bought.isStuck ||= !(await this.change(bought, { state: 'purchased', notify: true }));
     if (life.startsWith('spent')) await this.#spend(bought, UNIT_COINS * quantity, number);
-    if (life === 'canceled') bought.isStuck ||= !(await this.change(bought, { state: 'canceled', notify: true }));
+    if (life === 'canceled' || life === 'declined') bought.isStuck ||= !(await this.change(bought, { state: 'canceled', notify: true }));
     if (['refunded', 'reversed', 'spent_and_refunded'].includes(life)) {
       bought.refundedAt.push(now());
       bought.isStuck ||= !(await this.change(bought, { refundedQuantity: part, notify: true }));
@@ -126,7 +131,7 @@ export class PurchaseLoad {
   }
 
   async #steal({ token }: Bought): Promise<void> {
-    const body = { installId: `${this.installs[0]}-thief`, store: 'google', purchaseToken: token };
+    const body = { installId: this.thief, store: 'google', purchaseToken: token };
     const answer = await this.#answered('/v1/purchases', body, ({ body: { error } }) => error?.code === 'purchase_owned');
     if (answer?.status === 200) this.stolen++;
   }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { accountIdOf } from '../../src/accounts/ids.ts';
 import { entryLetters } from '../../src/features/coins/model.ts';
 import { purchaseIdOf } from '../../src/features/purchases/model.ts';
 import { sandboxRedisKeys } from '../../src/stores/sandbox/model.ts';
@@ -10,10 +11,12 @@ import { Client } from './client.ts';
 import { reportAudit, type Stand } from './coins.ts';
 import { openCluster, openSingle, type Dying } from './dying.ts';
 import { copyHasty, POLL_MS } from './hasty.ts';
-import { now } from './history.ts';
+import { now, type History } from './history.ts';
 import { killWhile } from './kills.ts';
-import { compare, entriesOf, inParallel, keptCoins, readBooks, type Sold } from './purchase-books.ts';
+import { compare, entriesOf, inParallel, keptCoins, readBooks, type Differences, type Sold } from './purchase-books.ts';
 import { PurchaseLoad, SKU, UNIT_COINS, type Bought } from './purchase-load.ts';
+import { GRANT_BEFORE_CLAIM, REFUND_BY_ADD, STATE_OF_CLIENT } from './purchase-mutants.ts';
+import type { Change } from './unguarded.ts';
 
 /**
  * Purchases of many accounts at the sandbox with faults, while processes and Redis are killed. At the end the ledgers are compared with the
@@ -26,6 +29,8 @@ export interface PurchaseScenario {
   readonly isOnCluster: boolean;
   /** The number at a rate of 1,500. An account buys ten times. */
   readonly purchases: number;
+  /** A copy of the service with a mistake, which the checks have to find. Nothing is killed. */
+  readonly mistake?: readonly Change[];
 }
 
 export const purchaseScenarios: readonly PurchaseScenario[] = [
@@ -40,6 +45,27 @@ export const purchaseScenarios: readonly PurchaseScenario[] = [
     about: 'the same with three processes on a Cluster of which a primary dies, with REDIS_WAIT_REPLICAS=1',
     isOnCluster: true,
     purchases: 100_000,
+  },
+  {
+    name: 'purchase-client-state',
+    about: 'a mutant that believes the state that the client sends: the checks find coins that nobody paid for',
+    isOnCluster: false,
+    purchases: 10_000,
+    mistake: STATE_OF_CLIENT,
+  },
+  {
+    name: 'purchase-refund-add',
+    about: 'a mutant that takes refunded units again at each check: the checks find coins that are missing',
+    isOnCluster: false,
+    purchases: 10_000,
+    mistake: REFUND_BY_ADD,
+  },
+  {
+    name: 'purchase-grant-first',
+    about: 'a mutant that grants before it records the owner: the checks find coins of a thief',
+    isOnCluster: false,
+    purchases: 10_000,
+    mistake: GRANT_BEFORE_CLAIM,
   },
 ];
 
@@ -58,6 +84,9 @@ const SOLD_BETWEEN_KILLS = 500;
  */
 const AGREED_WITHIN_MS = 90_000;
 
+/** With a mistake in the copy they need not agree. Without one they agree sooner, as nothing is killed. */
+const MISTAKE_SHOWS_MS = 30_000;
+
 const NOTICED_WITHIN_MS = 5000;
 /** Purchases that are refunded after the kills. */
 const MOST_TIMED = 200;
@@ -70,7 +99,11 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
   const products = [{ productId: 'coins-100', coins: UNIT_COINS, stores: { google: SKU } }];
   writeFileSync(catalogue, JSON.stringify({ apps: [], products }));
   const settings = { CATALOGUE_FILE: catalogue, SANDBOX_CHAOS: CHAOS_SEED };
-  const options = { program: copyHasty(join(folder, 'hasty')), settings, hit: sandboxRedisKeys.voided(SANDBOX_PACKAGE_NAME) };
+  const options = {
+    program: copyHasty(join(folder, 'hasty'), scenario.mistake),
+    settings,
+    hit: sandboxRedisKeys.voided(SANDBOX_PACKAGE_NAME),
+  };
   const running = await (scenario.isOnCluster ? openCluster : openSingle)(options, stand);
   const client = new Client(() => running.url(), TIMEOUT_MS);
   closing.push(() => client.close());
@@ -79,6 +112,11 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
 
   const startedAt = now();
   const sending = load.run(startedAt + minutes * 60_000);
+  if (scenario.mistake !== undefined) {
+    await sending;
+    figures.report('purchases, and accounts', `${load.bought.length}; ${load.installs.length}`);
+    return reportMistake(await settled(load, running, history, MISTAKE_SHOWS_MS), figures);
+  }
   const kills = {
     isOnCluster: scenario.isOnCluster,
     betweenMs: BETWEEN_KILLS_MS,
@@ -93,19 +131,30 @@ export async function provePurchases(scenario: PurchaseScenario, stand: Stand): 
   if (!scenario.isOnCluster) figures.report('SIGKILL for the whole service', killed.services);
   history.event(`all is sold after ${JSON.stringify(killed)} kills`);
 
-  const owned = await agreed(load, running, stand);
+  const end = await settled(load, running, history, AGREED_WITHIN_MS);
+  reportEnd(end, load, figures);
   reportChaos(load, await booked(load, running), figures);
   await running.restart({ CATALOGUE_FILE: catalogue });
   history.event('the store is quiet now');
-  await timeRefunds([...owned.values()].flat(), load, running, figures);
+  await timeRefunds([...end.owned.values()].flat(), load, running, figures);
   reportAudit(figures, await runAuditCommand(['--full-speed', '--list', '5'], running.settings));
 }
 
-/**
- * Sends purchases that were never sent, and waits until ledgers and books agree. Meanwhile each call of the store may cause random refunds.
- * @returns the purchases of each account
- */
-async function agreed(load: PurchaseLoad, running: Dying, { history, figures }: Stand): Promise<Map<string, Sold[]>> {
+/** The end of a load, when ledgers and books agree, or have had the time to. */
+interface End {
+  /** The purchases of each account. The thief has none. */
+  readonly owned: ReadonlyMap<string, readonly Sold[]>;
+  readonly differences: Differences;
+  /** How long it took. */
+  readonly ms: number;
+  readonly unseen: number;
+  readonly nobodys: number;
+  readonly lostByStore: number;
+  readonly stuck: number;
+}
+
+/** Sends purchases that were never sent, and waits until ledgers and books agree. Meanwhile each call of the store may cause random refunds. */
+async function settled(load: PurchaseLoad, running: Dying, history: History, withinMs: number): Promise<End> {
   const books = await readBooks(running);
   const known = new Map(load.bought.map((bought) => [bought.token, bought]));
   const buyers = new Map(load.bought.map(({ accountId, installId }) => [accountId, installId]));
@@ -122,38 +171,55 @@ async function agreed(load: PurchaseLoad, running: Dying, { history, figures }: 
   const startedAt = now();
   for (;;) {
     const ms = now() - startedAt;
-    const owned = ownedOf(known, await readBooks(running));
+    const owned = ownedOf(known, await readBooks(running)).set(accountIdOf(load.thief), []);
     const differences = await compare(owned, running);
     history.note({ differences: { ...differences, accounts: differences.accounts.length } });
-    if (differences.accounts.length > 0 && ms < AGREED_WITHIN_MS) {
-      await untilAgreed(differences.accounts, known, running);
+    if (differences.accounts.length > 0 && ms < withinMs) {
+      await untilAgreed(differences.accounts, known, running, now() + withinMs);
       continue;
     }
-    figures.report('purchases that the client shows at its next start', unseen.length);
-    figures.report('purchases whose buyer nobody knows: the answer was lost', nobodys);
-    figures.exactly('purchases that the store has lost itself', [...known.keys()].filter((token) => !books.has(token)).length, 0);
-    figures.exactly('requests that never succeeded', [...known.values()].filter(({ isStuck }) => isStuck).length, 0);
-    figures.exactly('answers with 500', load.refusals.get('500 internal') ?? 0, 0);
-    figures.report('  refusals', [...load.refusals].map(([refusal, count]) => `${refusal} × ${count}`).join(', ') || 'none');
-    figures.exactly('purchases that another account got', load.stolen, 0);
-    figures.report('coins granted; refunded', `${differences.grantedCoins}; ${differences.refundedCoins}`);
-    const difference = differences.grantedCoins - differences.refundedCoins;
-    figures.exactly('coins granted − refunded, against the store’s books', difference, differences.keptCoins);
-    figures.exactly('accounts with another sum than the store’s books', differences.wrongAccounts, 0);
-    figures.exactly('purchases booked less than they came to', differences.lost, 0);
-    figures.exactly('purchases booked more than they came to', differences.doubled, 0);
-    figures.exactly('entries of purchases of others', differences.strange, 0);
-    figures.exactly('purchases left unconsumed', differences.unconsumed, 0);
-    figures.atMost('all agrees after the last request, ms', ms, AGREED_WITHIN_MS);
-    return owned;
+    const lostByStore = [...known.keys()].filter((token) => !books.has(token)).length;
+    const stuck = [...known.values()].filter(({ isStuck }) => isStuck).length;
+    return { owned, differences, ms, unseen: unseen.length, nobodys, lostByStore, stuck };
   }
 }
 
+function reportEnd({ differences, ms, unseen, nobodys, lostByStore, stuck }: End, load: PurchaseLoad, figures: Stand['figures']): void {
+  figures.report('purchases that the client shows at its next start', unseen);
+  figures.report('purchases whose buyer nobody knows: the answer was lost', nobodys);
+  figures.exactly('purchases that the store has lost itself', lostByStore, 0);
+  figures.exactly('requests that never succeeded', stuck, 0);
+  figures.exactly('answers with 500', load.refusals.get('500 internal') ?? 0, 0);
+  figures.report('  refusals', [...load.refusals].map(([refusal, count]) => `${refusal} × ${count}`).join(', ') || 'none');
+  figures.exactly('purchases that another account got', load.stolen, 0);
+  figures.report('coins granted; refunded', `${differences.grantedCoins}; ${differences.refundedCoins}`);
+  const difference = differences.grantedCoins - differences.refundedCoins;
+  figures.exactly('coins granted − refunded, against the store’s books', difference, differences.keptCoins);
+  figures.exactly('accounts with another sum than the store’s books', differences.wrongAccounts, 0);
+  figures.exactly('purchases booked less than they came to', differences.lost, 0);
+  figures.exactly('purchases booked more than they came to', differences.doubled, 0);
+  figures.exactly('purchases that were booked although nobody paid', differences.unpaid, 0);
+  figures.exactly('entries of purchases of others', differences.strange, 0);
+  figures.exactly('purchases left unconsumed', differences.unconsumed, 0);
+  figures.atMost('all agrees after the last request, ms', ms, AGREED_WITHIN_MS);
+}
+
+function reportMistake({ differences: { lost, doubled, unpaid, strange, wrongAccounts } }: End, figures: Stand['figures']): void {
+  figures.report('  booked less; more; although nobody paid; of others', `${lost}; ${doubled}; ${unpaid}; ${strange}`);
+  figures.report('  accounts with another sum than the store’s books', wrongAccounts);
+  figures.atLeast('faults that the checks find in the mutant', lost + doubled + unpaid + strange, 1);
+}
+
 /** Waits until these accounts agree with the books, or until the time is up. Reading all books takes a minute. */
-async function untilAgreed(accounts: readonly string[], known: ReadonlyMap<string, Bought>, running: Dying): Promise<void> {
+async function untilAgreed(
+  accounts: readonly string[],
+  known: ReadonlyMap<string, Bought>,
+  running: Dying,
+  giveUpAt: number,
+): Promise<void> {
   const those = new Set(accounts);
   const some = new Map([...known].filter(([, { accountId }]) => those.has(accountId)));
-  for (const giveUpAt = now() + AGREED_WITHIN_MS; now() < giveUpAt; await pause(1000)) {
+  for (; now() < giveUpAt; await pause(1000)) {
     const { accounts: left } = await compare(ownedOf(some, await readBooks(running, [...some.keys()])), running);
     if (left.length === 0) return;
   }
