@@ -84,30 +84,27 @@ const flips = (room: ReturnType<typeof playRoom>, count: number) =>
   Array.from({ length: count }, (_, n) => room.act(n % 2 === 0 ? 'ready' : 'unready'));
 
 describe('a reloaded page', () => {
-  test.each(['lost', 'unanswered'] as const)(
-    'finishes the unfinished acts of the page before once, and then continues (acts %s)',
-    async (fault) => {
-      using at = await table();
-      const { code, tab, ada } = at;
-      const first = tab.load(code);
-      await expect.poll(() => first.room.me?.id).toBe('p2');
-      const before = ada.room!.seq;
-      tab.fault = fault;
-      void flips(first.room, 6);
-      void first.room.set('last words');
-      await expect.poll(() => tab.sent.some(({ type }) => type === 'act')).toBe(true);
-      tab.unload(first);
-      tab.fault = 'none';
-      const second = tab.load(code);
-      expect(second.last()).toMatchObject({ code, playerId: 'p2' });
-      await expect.poll(() => second.room.me?.id).toBe('p2');
-      expect(await second.room.act('ready')).toMatchObject({ ok: true });
-      await expect.poll(() => ada.room!.seq).toBe(before + 8);
-      expect(ada.players[1]).toMatchObject({ ready: true, data: 'last words' });
-      expect([...tab.kept.keys()].filter((key) => key.includes(':acts:'))).toEqual([]);
-      second.client.close();
-    },
-  );
+  test.each(['lost', 'unanswered'] as const)('finishes the acts of the page before once, and then goes on (acts %s)', async (fault) => {
+    using at = await table();
+    const { code, tab, ada } = at;
+    const first = tab.load(code);
+    await expect.poll(() => first.room.me?.id).toBe('p2');
+    const before = ada.room!.seq;
+    tab.fault = fault;
+    void flips(first.room, 6);
+    void first.room.set('last words');
+    await expect.poll(() => tab.sent.some(({ type }) => type === 'act')).toBe(true);
+    tab.unload(first);
+    tab.fault = 'none';
+    const second = tab.load(code);
+    expect(second.last()).toMatchObject({ code, playerId: 'p2' });
+    await expect.poll(() => second.room.me?.id).toBe('p2');
+    expect(await second.room.act('ready')).toMatchObject({ ok: true });
+    await expect.poll(() => ada.room!.seq).toBe(before + 8);
+    expect(ada.players[1]).toMatchObject({ ready: true, data: 'last words' });
+    expect([...tab.kept.keys()].filter((key) => key.includes(':acts:'))).toEqual([]);
+    second.client.close();
+  });
 
   test('shows unfinished acts before the service has run them', async () => {
     using at = await table();

@@ -22,7 +22,7 @@ let redis: OwnRedis;
 let service: TestService;
 let audits: BackgroundAudit[];
 let logLines: string[];
-/** The audits under way, the oldest first. */
+/** The running audits, the oldest first. */
 let running: { process: string; end: (result: AuditResult) => void; fail: (error: Error) => void }[];
 let begun: string[];
 
@@ -40,7 +40,7 @@ afterEach(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-/** What a process of a service has. `everyMs` runs on the clock of this process, whose time the scripts get. */
+/** The background audit of one process. `everyMs` runs on the clock of this process, which also gives the scripts their time. */
 function inProcess(process: string, everyMs = HOUR_MS): BackgroundAudit {
   const log = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
   const run = async (signal: AbortSignal): Promise<AuditResult> => {
@@ -94,7 +94,7 @@ describe('the audit in the background', () => {
     expect(audit.failures).toBe(0);
   });
 
-  test('that fails keeps the result of the one before, counts, and is tried again later', async () => {
+  test('that fails keeps the result of the audit before, is counted, and is tried again later', async () => {
     const audit = inProcess('one', LOOK_MS);
     await expect.poll(() => running.length).toBe(1);
     running[0]!.end({ seconds: 1, findings: 0 });
@@ -135,7 +135,7 @@ describe('the audit in the background', () => {
     await expect.poll(() => begun).toEqual(['one', 'other']);
   });
 
-  test('goes on when Redis was away', async () => {
+  test('continues after an outage of Redis', async () => {
     const audit = inProcess('one', LOOK_MS);
     await service.service.redis.set(BACKGROUND_AUDIT_KEY, 'not a hash');
     await pause(3 * LOOK_MS);
@@ -147,7 +147,7 @@ describe('the audit in the background', () => {
   });
 });
 
-test('the metrics tell nothing of the last audit as long as there was none', async () => {
+test('the metrics have no values of the last audit before the first audit', async () => {
   const metrics = new Metrics();
   const audit: { last: LastAudit | undefined; failures: number } = { last: undefined, failures: 0 };
   addAuditMetrics(metrics, 24, audit);
@@ -180,7 +180,7 @@ describe('the audit in a child process', () => {
 
   const run = (REDIS_URL = tcp.url, signal = new AbortController().signal) => auditInChild({ REDIS_URL }, signal);
 
-  test('tells how long it took and what it found', async () => {
+  test('reports its duration and its findings', async () => {
     await client.hset(BACKGROUND_AUDIT_KEY, { endedAt: 1 });
     expect(await run()).toEqual({ findings: 0, seconds: expect.any(Number) });
     const [ledger] = await client.keys('*:ledger');

@@ -42,7 +42,7 @@ test('a read follows MOVED, and ASK with ASKING', async () => {
   expect(sent).toEqual(['1 GET {a}k', '2 GET {a}k', '3 ASKING', '3 GET {a}k']);
 });
 
-test('while a slot moves, keys are read one by one, and as of one moment', async () => {
+test('while a slot moves, keys are read one by one with values of one moment', async () => {
   const { reader } = readerOf((_, words) => {
     if (words === 'MULTI' || words.split(' ').length > 2) return new Error('TRYAGAIN Multiple keys request during rehashing of slot');
     return words === 'GET {a}1' ? 'one' : 1;
@@ -98,7 +98,7 @@ test('a cursor is used only on the connection that gave it', async () => {
   await expect(reader.ask(['HSCAN', '{a}h', cursor, 'COUNT', 2])).rejects.toThrow(Unsettled);
 });
 
-test('a slot that no node serves for too long ends the audit with a sentence', async () => {
+test('an audit ends with a clear message if no node serves a slot for too long', async () => {
   const { reader } = readerOf(() => new Error('CLUSTERDOWN The cluster is down'), 100);
   const failed = reader.ask(['GET', '{a}1']);
   await expect(failed).rejects.toThrow(Unfinished);
@@ -107,7 +107,7 @@ test('a slot that no node serves for too long ends the audit with a sentence', a
   );
 });
 
-test('any other error is that of the read', async () => {
+test('a read fails with any other error of its node', async () => {
   const { reader } = readerOf(() => new Error('WRONGTYPE Operation against a key'));
   await expect(reader.ask(['GET', '{a}1'])).rejects.toThrow('WRONGTYPE');
 });

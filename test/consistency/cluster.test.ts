@@ -101,7 +101,7 @@ test('data that only the service has written has no drift, and all of it is read
   for (let index = 0; index < 12; index++) await player(`clean-${index % 3}`);
   await room();
   await service.post('/v1/pair/new');
-  // They lie on every primary.
+  // The keys are on every primary.
   const owners = await Promise.all(ids.map(async (id) => (await nodesOf(accountKey(id)))[0]));
   expect(new Set(owners).size).toBe(3);
   const accounts = (
@@ -120,7 +120,7 @@ test('data that only the service has written has no drift, and all of it is read
   });
 });
 
-test('damages of all kinds are found, on whichever primaries they lie', { timeout: 60_000 }, async () => {
+test('damages of all kinds are found on any primary', { timeout: 60_000 }, async () => {
   const expected: [subject: string, kind: string][] = [];
   const wrong = (subject: string, ...kinds: string[]): void => kinds.forEach((kind) => expected.push([subject, kind]));
   const [gone, off, bucketless, homeless, endless] = await Promise.all(Array.from({ length: 5 }, () => credits(3)));
@@ -163,7 +163,7 @@ test('damages of all kinds are found, on whichever primaries they lie', { timeou
   const waiting = await room();
   await redis.del(queueKeyOf('rooms:due', waiting, 64));
   wrong(`room ${waiting}`, 'document_without_queue');
-  // No drift: the entry went to another sorted set, because the primary of its own was away.
+  // This is no drift: the entry went to another sorted set, because the primary of its own set was down.
   const elsewhere = await room();
   const own = queueKeyOf('rooms:due', elsewhere, 64);
   const other = queueKeys('rooms:due', 64).find((key) => key.startsWith('{') && key !== own)!;
@@ -190,7 +190,7 @@ test('damages of all kinds are found, on whichever primaries they lie', { timeou
   for (const { text } of findings) expect(text).toMatch(/^[A-Z].*\.$/);
 });
 
-test('while slots move back and forth, an audit reports the drift in them and no other', { timeout: 60_000 }, async () => {
+test('while slots move back and forth, an audit reports the drift in them and no false drift', { timeout: 60_000 }, async () => {
   const game = 'travelling';
   const installs = Array.from({ length: 230 }, () => freshId());
   await Promise.all(installs.map((each, index) => player(game, each, index)));
@@ -229,7 +229,7 @@ test('while slots move back and forth, an audit reports the drift in them and no
   expect(written).toBeGreaterThan(5);
 });
 
-test('a move of a slot that stopped halfway is no drift, and keys that it left behind are', { timeout: 60_000 }, async () => {
+test('an unfinished move of a slot is no drift, but keys that a move left behind are', { timeout: 60_000 }, async () => {
   const id = await credits(3);
   const [ledger, bucket] = [coinKeys.ledger(id), ledgerKeys.bucket(id, 0)];
   const slot = slotOf(ledger);
@@ -266,7 +266,7 @@ test('a move of a slot that stopped halfway is no drift, and keys that it left b
   expect(counts.notes).toEqual([]);
 });
 
-test('an audit goes on with the replica that takes over from a primary', { timeout: 60_000 }, async () => {
+test('an audit continues with the replica that takes over from a primary', { timeout: 60_000 }, async () => {
   const id = await credits(2);
   const bucket = ledgerKeys.bucket(id, 0);
   const { counts: before } = await audited(location);

@@ -20,7 +20,7 @@ const services: Child[] = [];
 let dataDir: string;
 beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'coinop-audit-'))));
 afterEach(async () => {
-  // A test that failed has not stopped its service.
+  // A failed test may have left its service running.
   await Promise.all(services.splice(0).map((service) => service.stop('SIGKILL')));
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
@@ -37,7 +37,7 @@ async function credit(service: Child, installId: string): Promise<void> {
 }
 
 describe('on the data of a private Redis', () => {
-  test('it audits while the service runs, and after it has stopped', { timeout: 60_000 }, async () => {
+  test('the audit works while the service runs and after it has stopped', { timeout: 60_000 }, async () => {
     const service = await launch({ DATA_DIR: dataDir });
     await credit(service, freshId());
     const live = await run([], { DATA_DIR: dataDir });
@@ -93,7 +93,7 @@ describe('on the data of a private Redis', () => {
     expect(readdirSync(dataDir)).toEqual([]);
   });
 
-  test('it does not need the settings that production requires', { timeout: 30_000 }, async () => {
+  test('the audit does not need the settings that production requires', { timeout: 30_000 }, async () => {
     await (await launch({ DATA_DIR: dataDir })).stop();
     const { code, error } = await run([], { DATA_DIR: dataDir, NODE_ENV: 'production' });
     expect([code, error]).toEqual([0, '']);
@@ -101,7 +101,7 @@ describe('on the data of a private Redis', () => {
 });
 
 describe('on the Redis of REDIS_URL', () => {
-  test('it audits a database that services use', { timeout: 60_000 }, async () => {
+  test('the audit works on a database that services use', { timeout: 60_000 }, async () => {
     const redis = await startTcpRedis(dataDir);
     const settings = { REDIS_URL: redis.url, DATA_DIR: join(dataDir, 'unused') };
     const service = await launch({ ...settings, SESSION_KEYS: `k:${'A'.repeat(43)}` });
@@ -162,7 +162,7 @@ test('a replica is audited once it has the data of its primary', { timeout: 60_0
   await primary.stop();
 });
 
-describe('an audit that cannot end', () => {
+describe('an audit that does not finish', () => {
   /** A Redis with enough accounts that an audit at a share of 1 % takes long. */
   async function filled(): Promise<{ url: string; stop: () => Promise<void> }> {
     const redis = await startTcpRedis(dataDir);

@@ -1039,7 +1039,7 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   for (const buyer of [freshId(), freshId()]) await service.post('/v1/subscription/purchase', { installId: buyer, purchaseToken });
   const { purchaseToken: upgrade } = await issue(service, { kind: 'subscription', linkedPurchaseToken: purchaseToken });
   await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken: upgrade });
-  // An account keeps ten lines.
+  // An account keeps at most ten lines.
   const collector = freshId();
   for (let index = 0; index < 12; index++) await bought(collector);
   const installId = freshId();
@@ -1049,7 +1049,7 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   await expect.poll(() => redis.zcard('rooms:due')).toBe(1);
   const post = (path: string, fields: object) => service.post(path, fields);
   await openFullRoom(async (path, fields) => (await post(path, fields)).body, redis, freshId());
-  // All have left, and one was kicked.
+  // All players have left, and one was kicked.
   const { code } = (await post('/v1/rooms', { installId })).body.room;
   const other = freshId();
   await post(`/v1/rooms/${code}/join`, { installId: other });
@@ -1150,7 +1150,7 @@ describe('the audit names', () => {
     }
   });
 
-  test('what its command mends, and then no longer', { timeout: 60_000 }, async () => {
+  test('damage that its command repairs, and does not name it after the repair', { timeout: 60_000 }, async () => {
     const names = [
       'a ledger that expires',
       'an account that names a board on which it does not play',

@@ -11,7 +11,7 @@ const SECONDS = Number(process.env['AUDIT_SECONDS'] ?? 4);
 const DAY_MS = 86_400_000;
 
 test(
-  'an audit beside coin operations, retention, moves, scores and purchases of two services reports no drift',
+  'an audit during coin operations, retention, moves, scores and purchases of two services reports no drift',
   { timeout: 60_000 + 2000 * SECONDS },
   async () => {
     await using redis = await startRedis();
@@ -28,7 +28,7 @@ test(
     await load.stop();
     const { findings, counts } = await audited(redis.location);
     expect(findings).toEqual([]);
-    // The load did what it is for: retention deleted entries, and guests moved.
+    // The load had its intended effects: retention deleted entries, and guests moved.
     // A move writes two entries itself.
     expect(counts.checked['entries']).toBeLessThan(load.done['coins']! + 2 * load.done['moves']!);
     expect(load.done['moves']).toBeGreaterThan(5);

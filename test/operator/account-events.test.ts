@@ -18,7 +18,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const look = (accountId: string, query = '') => service.get(`/v1/admin/accounts/${accountId}/events${query}`, { bearer });
 const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
 
-test("an account's events come newest first, by pages, and a page says how far it looked", async () => {
+test("an account's events are listed in pages, the newest first, and a page reports how far it looked", async () => {
   const installId = freshId();
   const accountId = accountIdOf(installId);
   for (const key of ['a', 'b', 'c']) await credit(installId, key);

@@ -46,7 +46,7 @@ describe('accounts', () => {
     expect((await change('/find', { who: 'a' })).body.error.code).toBe('invalid_request');
   });
 
-  test('an installId that is chosen to be an accountId hides nobody', async () => {
+  test('an installId that equals an accountId does not hide that account', async () => {
     const { accountId } = await account(10);
     await service.post('/v1/login', { installId: accountId });
     expect((await change('/find', { who: accountId })).body.accounts).toMatchObject([
@@ -55,7 +55,7 @@ describe('accounts', () => {
     ]);
   });
 
-  test('show tells the best scores with their ranks, and that those of a banned account are hidden', async () => {
+  test('show returns the best scores with their ranks, and reports that the scores of a banned account are hidden', async () => {
     const { accountId, installId } = await account();
     const other = await account();
     const game = freshId('game').toLowerCase();
@@ -68,7 +68,7 @@ describe('accounts', () => {
     await expect.poll(boards).toEqual({ count: 1, games: [game], scores: [best] });
   });
 
-  test('show tells balance, history, sessions, trial, subscription and entitlement', async () => {
+  test('show returns balance, history, sessions, trial, subscription and entitlement', async () => {
     const { accountId } = await account(10, 20);
     const { status, body } = await look(`/accounts/${accountId}?at=${new Date(service.now() - 3_600_000).toISOString()}`);
     expect(status).toBe(200);
@@ -94,7 +94,7 @@ describe('accounts', () => {
     expect((await look(`/accounts/${accountId}?at=yesterday`)).body.error.code).toBe('invalid_request');
   });
 
-  test('the balance at a time is that of the last entry until then', async () => {
+  test('the balance at a time is the balance of the last entry before it', async () => {
     const installId = freshId();
     const times: string[] = [];
     for (let coins = 1; coins <= 9; coins++) {
@@ -149,7 +149,7 @@ describe('accounts', () => {
     expect(seen).toEqual([5, 4, 3, 2, 1]);
   });
 
-  test('adjust keeps a balance from 0 to 10^12, says so with the figures, and takes effect once per key', async () => {
+  test('adjust keeps a balance between 0 and 10^12, reports the figures in a refusal, and takes effect once per key', async () => {
     const { accountId } = await account(30);
     const adjust = (coins: number, key: string) => change(`/accounts/${accountId}/adjust`, { coins, key, reason: 'test' });
     const below = await adjust(-31, 'a');
@@ -206,7 +206,7 @@ describe('accounts', () => {
     expect(unknown.body.error.code).toBe('account_not_found');
   });
 
-  test('explain says which source gives the access', async () => {
+  test('explain names the source of the access', async () => {
     const { accountId, installId } = await account();
     const deviceId = freshId('device');
     const headers = { 'x-device-id': deviceId };
@@ -224,7 +224,7 @@ describe('accounts', () => {
 });
 
 describe('accounts that are banned or deleted', () => {
-  test('ban refuses every call of the account at once, and unban ends that', async () => {
+  test('a ban refuses every call of the account at once, and unban ends the ban', async () => {
     await using other = await start();
     const { accountId, installId } = await account(10);
     const credit = (at: TestService, key: string) => at.post('/v1/coins/credit', { installId, coins: 1, key });
@@ -262,7 +262,7 @@ describe('accounts that are banned or deleted', () => {
       expect((await change(`/accounts/${accountIdOf(freshId())}/${verb}`, { reason: 'test' })).body.error.code).toBe('account_not_found');
   });
 
-  test('a deleted account is found, and nothing of it is shown or changed', async () => {
+  test('a deleted account is found, but its data is neither shown nor changed', async () => {
     const { accountId, installId } = await account(10);
     const { body } = await service.post('/v1/account/delete', { installId });
     expect((await service.post('/v1/account/delete', { installId, confirm: body.confirm })).status).toBe(200);
@@ -286,7 +286,7 @@ describe('accounts that are banned or deleted', () => {
       expect((await change(`/trials/${verb}`, { device, account: accountId, reason: 'test' })).body.error.code).toBe('account_deleted');
   });
 
-  test('delete ends a banned account, and for a guest that moved the account that it moved into', async () => {
+  test('delete removes a banned account, and for a moved guest its target', async () => {
     const banned = await account(10);
     await change(`/accounts/${banned.accountId}/ban`, { reason: 'cheats' });
     const guest = await account(20);
@@ -310,7 +310,7 @@ describe('accounts that are banned or deleted', () => {
     expect((await change(`/accounts/${accountIdOf(freshId())}/delete`, { reason: 'test' })).body.error.code).toBe('account_not_found');
   });
 
-  test('a store subject finds the account that was deleted last, behind the one that it has now', async () => {
+  test('a store subject finds its current account, and after it the last deleted one', async () => {
     const subject = freshId('user');
     const first = await signInToStore(service, subject);
     const found = async () => (await change('/find', { who: `sandbox:${subject}` })).body.accounts;
@@ -392,7 +392,7 @@ describe('who may call', () => {
     }
   });
 
-  test('without ADMIN_API=on nothing is there, and the documents do not name it', async () => {
+  test('without ADMIN_API=on the API is not served, and the documents do not name it', async () => {
     await using closed = await start();
     const headers = { authorization: `Bearer ${bearer}` };
     const reply = await fetch(`${closed.url}/v1/admin/log`, { headers });

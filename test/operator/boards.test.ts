@@ -38,7 +38,7 @@ const versionOf = async (game: string): Promise<number> => Number(await redis.ge
 const scoresOf = (entries: { score: number }[]): number[] => entries.map(({ score }) => score);
 
 describe('seasons of boards', () => {
-  test('are listed, and an entry goes from the board of all time and from the open season', async () => {
+  test('are listed, and a removal takes an entry off the board of all time and the open season', async () => {
     await using redis = await startRedis();
     const folder = mkdtempSync(join(tmpdir(), 'coinop-seasons-'));
     const file = join(folder, 'catalogue.json');
@@ -100,7 +100,7 @@ describe('boards', () => {
     expect((await look(`/boards/${game}?archive=1`)).body.error.code).toBe('entry_not_found');
   });
 
-  test('a ban takes the entry off, and its end brings it back', async () => {
+  test('a ban removes the entry, and the end of the ban restores it', async () => {
     const game = freshGame();
     const [installId, top] = [freshId(), async () => scoresOf((await service.get(`/v1/highscores/${game}`)).body.top)];
     const accountId = await submit(game, 30, 'Ada', installId);
@@ -113,7 +113,7 @@ describe('boards', () => {
     expect((await service.get(`/v1/highscores/${game}/around?installId=${installId}`)).body.you).toMatchObject({ rank: 1, score: 30 });
   });
 
-  test('remove takes one entry off, by playerId or accountId, and every reader sees it at once', async () => {
+  test('remove takes one entry off by playerId or accountId, and every reader sees the removal at once', async () => {
     const game = freshGame();
     await using other = await start();
     const installId = freshId();
@@ -125,7 +125,7 @@ describe('boards', () => {
     const { playerId } = (await look(`/boards/${game}`)).body.entries[1];
     const version = await versionOf(game);
     const { body } = await change(`/boards/${game}/remove`, { player: playerId, reason: 'cheated' });
-    // A submission that is under way must not be answered with the old list.
+    // A concurrent submission must not be answered with the old list.
     expect(await versionOf(game)).toBe(version + 1);
     expect(body.removed).toMatchObject({ playerId, name: 'Bob', score: 20, accountId: second });
     await expect.poll(async () => scoresOf((await other.get(`/v1/highscores/${game}`)).body.top)).toEqual([30, 10]);
@@ -138,7 +138,7 @@ describe('boards', () => {
     expect(scoresOf((await look(`/boards/${game}`)).body.entries)).toEqual([30, 5]);
   });
 
-  test('remove takes all that names an account', async () => {
+  test('remove takes every entry of an account', async () => {
     const game = freshGame();
     await using own = await start({ settings: { STORE: 'sandbox', ADMIN_API: 'on' } });
     const subject = freshId('ada');
@@ -154,7 +154,7 @@ describe('boards', () => {
     expect((await remove('sandbox:nobody-at-all')).body.error.code).toBe('entry_not_found');
   });
 
-  test('an entry that was damaged in Redis hides no other, and can be removed', async () => {
+  test('a damaged entry in Redis hides no other entry, and can be removed', async () => {
     const game = freshGame();
     const [standing, damaged] = [await submit(game, 10), await submit(game, 20)];
     await damageEntry(redis, game, damaged);
@@ -197,7 +197,7 @@ describe('boards', () => {
     expect((await look(`/boards/${game}?archive=2`)).body.entries).toMatchObject([{ score: 3 }]);
   });
 
-  test('an archive follows a guest into its store account, and forgets an account that is deleted', async () => {
+  test('an archive follows a guest into its store account, and forgets a deleted account', async () => {
     const game = freshGame();
     const installId = freshId();
     const guest = await submit(game, 7, 'Ada', installId);
@@ -233,7 +233,7 @@ describe('boards', () => {
     expect(await redis.exists(`{board:${game}}:removed`)).toBe(0);
   });
 
-  test('each score that arrives during resets is in one archive or on the board', async () => {
+  test('each score that arrives during resets is either in one archive or on the board', async () => {
     const game = freshGame();
     await submit(game, 1);
     const scores = Array.from({ length: 120 }, (_, index) => index + 2);
@@ -282,7 +282,7 @@ describe('rooms', () => {
     for (const unknown of ['ZZZZZ', 'nothing']) expect((await look(`/rooms/${unknown}`)).body.error.code).toBe('room_not_found');
   });
 
-  test('show tells until when the list has a public room, and how many seats are reserved', async () => {
+  test('show returns how long the list has a public room, and the number of reserved seats', async () => {
     const [installId, game] = [freshId(), freshId('game').toLowerCase()];
     const { code } = (await service.post('/v1/rooms', { installId, game, public: true })).body.room;
     const listed = async () => (await look(`/rooms/${code}`)).body.listed;
@@ -294,7 +294,7 @@ describe('rooms', () => {
     await vi.waitFor(async () => expect(await listed()).toBeUndefined());
   });
 
-  test('end ends a room in any phase, once, and nobody in it can go on', async () => {
+  test('end ends a room once, in any phase, and its players cannot continue', async () => {
     const installId = freshId();
     const { body: made } = await service.post('/v1/rooms', { installId });
     const { code, seq } = made.room;

@@ -31,7 +31,7 @@ interface Asked {
   readonly question: string | undefined;
 }
 
-/** Runs an operation as the tool does. @param meanwhile acts of others before the operator answers */
+/** Runs an operation as the tool does. @param meanwhile acts of other operators before the answer */
 async function run(operation: unknown, input: object, meanwhile = async (): Promise<void> => {}): Promise<Asked> {
   let question: string | undefined;
   const confirm = async (text: string): Promise<void> => {
@@ -69,7 +69,7 @@ describe('the question', () => {
     expect(question).toBe(`Remove 1 coin from the account ${accountId}, which has 30 and will have 29? Key: ticket-1. Reason: test`);
   });
 
-  test('of a ban has the ban that it replaces, and that of the end of a ban has the ban', async () => {
+  test('of a ban names the ban that it replaces, and the question of an unban names the ban', async () => {
     const { accountId } = await account(1);
     const first = await run(ban, { accountId, until: '2099-01-01T00:00:00Z', reason: 'cheats' });
     expect(first.question).toBe(`Ban the account ${accountId} until 2099-01-01T00:00:00.000Z? Reason: cheats`);
@@ -81,14 +81,14 @@ describe('the question', () => {
     expect(question).toBe(`End the ban of the account ${accountId}? It is without an end, for: again. Reason: appeal`);
   });
 
-  test('is not asked where there is no ban to end, and the log has no entry', async () => {
+  test('is not asked if there is no ban to end, and the log has no entry', async () => {
     const { accountId } = await account(1);
     const reason = freshId('reason');
     expect(await run(unban, { accountId, reason })).toEqual({ reply: { accountId, wasBanned: false }, question: undefined });
     expect(await entryOf(reason)).toBeUndefined();
   });
 
-  test('of a removal has the name and the score, and is not asked without an entry', async () => {
+  test('of a removal has the name and the score, and is not asked if there is no entry', async () => {
     const game = freshGame();
     const player = await submit(game, 4200);
     const { question } = await run(removeEntry, { game, player, reason: 'cheated' });
@@ -101,8 +101,8 @@ describe('the question', () => {
   });
 });
 
-describe('what happens between the question and the answer', () => {
-  test('a reset by somebody else refuses the reset: its question was about another board', async () => {
+describe('between the question and the answer', () => {
+  test('a reset by another operator makes the service refuse the reset, because its question was about an earlier board', async () => {
     const game = freshGame();
     await submit(game, 1);
     const { question, reply } = await run(resetBoard, { game, reason: 'season 2' }, async () => {
@@ -121,7 +121,7 @@ describe('what happens between the question and the answer', () => {
     });
   });
 
-  test('a guest that moves is followed, and the log names the account that was changed', async () => {
+  test('the operation follows a guest that moves, and the log names the changed account', async () => {
     const { accountId, installId } = await account(30);
     const reason = freshId('reason');
     const subject = freshId('user');
@@ -139,7 +139,7 @@ describe('what happens between the question and the answer', () => {
     expect((await run(adjust, { accountId, coins: 5, key: 'ticket-1', reason })).reply).toMatchObject({ replayed: true, balanceCoins: 35 });
   });
 
-  test('players who act in a room are in the state that the end of the room answers', async () => {
+  test('players may act in a room, and the answer to the end of the room has their acts', async () => {
     const installId = freshId();
     const { code } = (await service.post('/v1/rooms', { installId, state: { round: 1 } })).body.room;
     await service.post(`/v1/rooms/${code}/start`, { installId });
@@ -160,7 +160,7 @@ test('an entry on a board is removed by the id of a guest that moved', async () 
 });
 
 describe('the outcome in the log', () => {
-  test('of a change that the account itself refuses is a refusal', async () => {
+  test('of a change is a refusal if the account itself refuses the change', async () => {
     const { accountId } = await account(30);
     await run(ban, { accountId, reason: 'cheats' });
     const reason = freshId('reason');
@@ -182,7 +182,7 @@ describe('the outcome in the log', () => {
   });
 });
 
-test('a change that could not begin, because Redis failed, is known not to have happened', async () => {
+test('a change that could not begin because Redis failed is reported as not made', async () => {
   const failing = { ...parts, scripts: { run: () => Promise.reject(new Error('Connection is closed.')) } } as unknown as OperatorParts;
   const { accountId } = await account(30);
   const refusal = await perform(adjust, { accountId, coins: 1, key: 'a', reason: 'test' }, failing, { by, role: 'admin' }).catch(

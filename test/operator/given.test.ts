@@ -6,7 +6,7 @@ import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
 import { logged } from './parts.ts';
 
-/** Access for a time, given by operators. */
+/** Temporary access, given by operators. */
 
 let service: TestService;
 let bearer: string;
@@ -68,7 +68,7 @@ describe('access that is given', () => {
     });
   });
 
-  test('is replaced by what is given later, and taken back', async () => {
+  test('is replaced by later access, and can be taken back', async () => {
     const { installId, accountId } = await account();
     const [first, second] = [inDays(30), inDays(2)];
     await change(`/accounts/${accountId}/give`, { until: first, reason: 'a slip' });
@@ -83,7 +83,7 @@ describe('access that is given', () => {
     expect((await change(`/accounts/${accountId}/take-back`, { reason: 'again' })).body).toEqual({ ok: true, accountId });
   });
 
-  test('moves with a guest, of two the later one, with the reason of that one', async () => {
+  test('moves with a guest: of two gifts the account keeps the one with the later end and its reason', async () => {
     const [guest, owner, subject] = [await account(), await account(), freshId('user')];
     const { accountId } = (await signInToStore(service, subject, { installId: owner.installId })).body;
     await change(`/accounts/${accountId}/give`, { until: inDays(1), reason: 'short' });
@@ -95,7 +95,7 @@ describe('access that is given', () => {
     expect((await change(`/accounts/${guest.accountId}/take-back`, { reason: 'test' })).body).toMatchObject({ accountId, taken: until });
   });
 
-  test('is refused for a time that is over or far away, for nobody, and for a deleted account', async () => {
+  test('is refused for an end in the past or far in the future, for an unknown account, and for a deleted account', async () => {
     const { accountId } = await account();
     for (const until of [inDays(-1), inDays(3700), 'tomorrow']) {
       const { body } = await change(`/accounts/${accountId}/give`, { until, reason: 'test' });
@@ -114,7 +114,7 @@ describe('access that is given', () => {
         expect((await change(`/accounts/${asked}/${verb}`, { reason: 'test', ...more })).body.error.code).toBe(code);
   });
 
-  test('and a purchase give the longer of both, and a gift comes before grace and trial', () => {
+  test('and a purchase give the longer of the two, and a gift comes before grace and trial', () => {
     const now = Date.UTC(2026, 10, 26);
     const at = (days: number): string => new Date(now + days * DAY).toISOString();
     const bought = (state: 'active' | 'grace' | 'canceled', days: number) => ({
@@ -133,11 +133,11 @@ describe('access that is given', () => {
   });
 });
 
-describe('a trial that is begun again', () => {
+describe('a restarted trial', () => {
   const status = async (deviceId: string) => (await service.get(`/v1/trial/status?deviceId=${deviceId}`)).body;
   const restart = (body: object, verb = 'restart') => change(`/trials/${verb}`, { reason: 'ticket 4711', ...body });
 
-  test('runs for its whole time, and a restore takes it back, one restart at a time', async () => {
+  test('runs for its whole time, and a restore reverts one restart at a time', async () => {
     const deviceId = freshId('device');
     await service.post('/v1/trial/touch', { deviceId });
     const first = (await status(deviceId)).startedAt;
@@ -161,7 +161,7 @@ describe('a trial that is begun again', () => {
     expect((await restart({ device: deviceId }, 'restore')).body.error.code).toBe('no_trial');
   });
 
-  test('brings the trial of a named account along, and of no other', async () => {
+  test('also restarts the trial of a named account, and of no other account', async () => {
     const deviceId = freshId('device');
     const [one, two] = [await account(), await account()];
     await service.post('/v1/trial/touch', { deviceId });

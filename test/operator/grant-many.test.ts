@@ -31,7 +31,7 @@ async function account(coins = 100): Promise<{ installId: string; accountId: str
 const shown = async (accountId: string) => (await service.get(`/v1/admin/accounts/${accountId}`, { bearer })).body;
 const newest = async () => (await service.get(`/v1/admin/log?limit=1&operator=key:${id}`, { bearer })).body.entries[0];
 
-test('the log of an account has the grants to many that gave it coins, and no others', async () => {
+test('the log of an account has only those bulk grants that gave it coins', async () => {
   const [one, other] = [(await account()).accountId, (await account()).accountId];
   const [both, second] = [freshId('both'), freshId('second')];
   await grant([one, other], both);
@@ -44,7 +44,7 @@ test('the log of an account has the grants to many that gave it coins, and no ot
   expect(await keysOf(other)).toEqual([second, both]);
 });
 
-test('an account gets the coins once a key, and its entry has operator and reason', async () => {
+test('an account gets the coins once per key, and its entry has operator and reason', async () => {
   const [{ accountId, installId }, other] = [await account(), await account(0 + 5)];
   const first = await grant([accountId, other.accountId], 'comp-1');
   expect([first.status, first.body.results]).toEqual([
@@ -73,7 +73,7 @@ test('an account gets the coins once a key, and its entry has operator and reaso
   expect(own).toEqual({ id: '2', type: 'grant', coins: 20, balanceAfterCoins: 120, key: 'comp-1', at: expect.any(String) });
 });
 
-test('results have the order of the entries, and nobody is made, unbanned or brought back', async () => {
+test('results have the order of the entries, and no account is created, unbanned or restored', async () => {
   const [good, banned, gone, full, used] = [await account(), await account(), await account(), await account(), await account()];
   await admin(`/accounts/${banned.accountId}/ban`, { reason: 'cheats' });
   await admin(`/accounts/${gone.accountId}/delete`, { reason: 'asked' });
@@ -113,7 +113,7 @@ test('a guest and the account that it moved into get the coins once', async () =
   expect((await shown(moved.accountId)).balanceCoins).toBe(30);
 });
 
-test('entries in calls at once are granted once each, and a dry run changes nothing', async () => {
+test('entries in concurrent calls are granted once each, and a dry run changes no data', async () => {
   const accounts = await Promise.all(Array.from({ length: 50 }, () => account(1)));
   // Each name after the first is a replay.
   const ids = Array.from({ length: 200 }, (_, index) => accounts[index % 50]!.accountId);

@@ -41,7 +41,7 @@ describe('a player who is kicked by an operator', () => {
     expect((await change(`/rooms/${code}/pardon`, { account })).body.wasKicked).toBe(false);
   });
 
-  test('may be the host, who hands the role over', async () => {
+  test('may be the host, whose role passes to another player', async () => {
     const { code, host } = await room();
     await change(`/rooms/${code}/kick`, { player: 'p1' });
     expect((await service.get(`/v1/rooms/${code}`)).body.room).toMatchObject({ hostId: 'p2', players: [{ id: 'p2' }] });
@@ -61,7 +61,7 @@ describe('a player who is kicked by an operator', () => {
     expect((await change(`/rooms/${code}/kick`, { player: 'p2' }, token)).body.error.code).toBe('forbidden');
   });
 
-  test('is taken out once by ten operators at once', async () => {
+  test('is removed once if ten operators kick at once', async () => {
     const { code } = await room();
     const replies = await Promise.all(Array.from({ length: 10 }, () => change(`/rooms/${code}/kick`, { player: 'p2' })));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);

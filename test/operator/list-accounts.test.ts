@@ -54,7 +54,7 @@ async function account(coins = 10): Promise<{ installId: string; accountId: stri
   return { installId, accountId: accountIdOf(installId) };
 }
 
-test('accounts are listed with kind, ban, debt and days, and found by them', async () => {
+test('accounts are listed with kind, ban, debt and days, and can be filtered by them', async () => {
   const [plain, banned, debtor, active] = [await account(), await account(20), await account(30), await account(40)];
   await service.post(`/v1/admin/accounts/${banned.accountId}/ban`, { reason: 'cheats' }, { bearer });
   const [ledger] = await own.redis.keys(`{${debtor.accountId}}:ledger`);
@@ -96,7 +96,7 @@ test('a moved guest and a deleted account are not listed', async () => {
   expect([ids.has(accountId), ids.has(body.accountId)]).toEqual([false, true]);
 });
 
-test('a long list comes in pages of bounded work, each account once, and a page that finds nothing leads on', async () => {
+test('a long list comes in pages of bounded work with each account once, and an empty page has a cursor to the next one', async () => {
   const made = new Set<string>();
   const pipeline = own.redis.pipeline();
   for (let number = 0; number < 800; number++) {

@@ -45,7 +45,7 @@ async function account(coins: number): Promise<{ accountId: string }> {
 
 const newest = async (): Promise<object> => (await look('/log?limit=1')).body.entries[0];
 
-test('lists each change in pages, the newest first, with its operator, its subject, its reason and its outcome', async () => {
+test('the log lists each change in pages, the newest first, with its operator, its subject, its reason and its outcome', async () => {
   const { accountId } = await account(1);
   for (const key of ['a', 'b', 'c']) await change(`/accounts/${accountId}/adjust`, { coins: 1, key, reason: `reason ${key}` });
   const { body } = await look('/log?limit=2');
@@ -64,7 +64,7 @@ test('lists each change in pages, the newest first, with its operator, its subje
   for (const query of ['limit=0', 'limit=101', 'cursor=0', 'cursor=x']) expect((await look(`/log?${query}`)).status).toBe(400);
 });
 
-test('has nothing of looks, and nothing of changes that could not begin', async () => {
+test('the log has no entries of looks, and none of changes that could not begin', async () => {
   const before = await newest();
   await look('/boards/tetris');
   await change('/find', { who: 'install-0001' });
@@ -73,7 +73,7 @@ test('has nothing of looks, and nothing of changes that could not begin', async 
   expect(await newest()).toEqual(before);
 });
 
-test('has a look at what single players of a room see, with its reason, and shows nothing that it could not keep', async () => {
+test('the log has each look at private data of players in a room with its reason, and without an entry the look is refused', async () => {
   const [host, guest] = [freshId(), freshId()];
   const { code } = (await service.post('/v1/rooms', { installId: host, game: 'cards' })).body.room;
   await service.post(`/v1/rooms/${code}/join`, { installId: guest });
@@ -109,13 +109,13 @@ test('has a look at what single players of a room see, with its reason, and show
   expect([refused.status, JSON.stringify(refused.body).includes('hearts')]).toEqual([503, false]);
 });
 
-test('reasons hold no control characters and no text that runs backwards', async () => {
+test('reasons contain no control characters and no right-to-left overrides', async () => {
   const { accountId } = await account(1);
   for (const reason of ['', ' ', 'a\u001b[2J', 'a\nb', 'a\u202eb', 'x'.repeat(121), 'x'.repeat(5000)])
     expect((await change(`/accounts/${accountId}/sign-out`, { reason })).body.error.code).toBe('invalid_request');
 });
 
-test('a change whose process died is there without an outcome, and no later change overwrites its entry', async () => {
+test('a change whose process died is in the log without an outcome, and no later change overwrites its entry', async () => {
   const scripts = new ScriptRunner(service.service.connections.scripts, { now: service.now });
   await beginChange(
     { action: 'accounts adjust', by: 'ada@ops-1', what: { account: 'a'.repeat(22) }, why: 'crash' },
@@ -131,7 +131,7 @@ test('a change whose process died is there without an outcome, and no later chan
   expect(entries[1]).not.toHaveProperty('outcome');
 });
 
-test('an entry is there before its change, and has the outcome after it, also of one that failed', async () => {
+test('an entry is written before its change, and gets the outcome after it, also if the change failed', async () => {
   const parts = { scripts: new ScriptRunner(service.service.connections.scripts, { now: service.now }), now: service.now };
   const change = { action: 'test', by: 'ada@ops-1', what: {}, why: 'order' };
   let seen: object = {};
@@ -145,7 +145,7 @@ test('an entry is there before its change, and has the outcome after it, also of
   expect(await newest()).toMatchObject({ why: 'order', outcome: { word: 'unknown', reason: 'the link broke' } });
 });
 
-test('an entry that is damaged is shown as it is', async () => {
+test('a damaged entry is shown unchanged', async () => {
   // The second time exists in no calendar.
   for (const entry of ['{"at":', '{"at":8640000000000001,"by":"a","action":"b","what":{},"why":""}']) {
     await redis.rpush('{operator-log}', entry);
@@ -154,7 +154,7 @@ test('an entry that is damaged is shown as it is', async () => {
   }
 });
 
-test('while Redis refuses writes, a change is refused and did nothing', async () => {
+test('while Redis refuses writes, a change is refused without an effect', async () => {
   const { accountId } = await account(5);
   const before = await newest();
   await redis.config('SET', 'maxmemory', '1');
@@ -213,7 +213,7 @@ describe('a search', () => {
       expect([query, (await look(`/log?${query}`)).status]).toEqual([query, 400]);
   });
 
-  test('looks at 5,000 entries a page, and comes to the end of a long log', async () => {
+  test('examines 5,000 entries a page, and reaches the end of a long log', async () => {
     const entry = JSON.stringify({ at: at(1), by: 'a@b', action: 'boards reset', what: { game: 'tetris' }, why: 'x' });
     await redis.lpush('{operator-log}', ...Array.from({ length: 12_000 }, () => entry));
     await redis.lset('{operator-log}', 0, entry.replace('tetris', 'the-first'));

@@ -41,7 +41,7 @@ const move = (purchase: string, account: string, key: string, at = shop) =>
 const shown = async (purchase: string) => (await shop.service.get(`/v1/admin/purchases/${purchase}`, { bearer })).body.purchase;
 
 describe('a purchase of coins', () => {
-  test('goes to another account with its coins, once a key, and back', async () => {
+  test('moves to another account with its coins once per key, and back', async () => {
     const { before, after, orderId, purchaseId, from, to } = await bought();
     const reply = await move(orderId, to, 'a');
     expect(reply.body).toEqual({ ok: true, purchase: purchaseId, accountId: to, movedFrom: from, coins: 500, takenCoins: 500, logged });
@@ -78,7 +78,7 @@ describe('a purchase of coins', () => {
     expect([await shop.balance(before), await shop.balance(after)]).toEqual([500, 7]);
   });
 
-  test('leaves a debt where its coins were spent, and a later refund concerns the new owner', async () => {
+  test('leaves a debt if its coins were spent, and a later refund affects the new owner', async () => {
     const { before, after, purchaseToken, purchaseId, to } = await bought();
     await shop.service.post('/v1/coins/debit', { installId: before, coins: 450, key: 'hat' });
     expect((await move(purchaseId, to, 'a')).body).toMatchObject({ coins: 500, takenCoins: 500 });
@@ -95,7 +95,7 @@ describe('a purchase of coins', () => {
     expect((await shop.service.get(`/v1/balance?installId=${before}`)).body).toMatchObject({ debtCoins: 450 });
   });
 
-  test('with REFUNDS=floor takes what there is, and still gives all', async () => {
+  test('with REFUNDS=floor takes the available coins, and still gives all', async () => {
     const { before, after, purchaseId, to } = await bought(floor);
     await floor.service.post('/v1/coins/debit', { installId: before, coins: 450, key: 'hat' });
     expect((await move(purchaseId, to, 'a', floor)).body).toMatchObject({ coins: 500, takenCoins: 50 });
@@ -122,7 +122,7 @@ describe('a purchase of coins', () => {
     expect(moves.at(-1).to).toBe(accountId);
   });
 
-  test('whose process died in the middle is finished by the queue', async () => {
+  test('is finished by the queue if the process dies during its move', async () => {
     const { before, after, purchaseId, from, to } = await bought();
     // The state after the script: the new owner is stored, but no ledger has an entry yet.
     const key = `{product-purchase:${purchaseId}}`;
@@ -135,7 +135,7 @@ describe('a purchase of coins', () => {
     expect((await move(purchaseId, to, 'a')).body).toMatchObject({ replayed: true, takenCoins: 500 });
   });
 
-  test('of nobody, to nobody and of a deleted account is refused', async () => {
+  test('of an unknown owner, to an unknown account and of a deleted account cannot be moved', async () => {
     const { purchaseId, from, to } = await bought();
     expect((await move('GPA.0000', to, 'a')).body.error.code).toBe('purchase_not_found');
     expect((await move(purchaseId, accountIdOf(freshId()), 'a')).body.error.code).toBe('account_not_found');
@@ -159,7 +159,7 @@ test('the audit finds nothing after all these moves', async () => {
   expect((await audited(shop.location)).findings).toEqual([]);
 });
 
-test('a subscription gives its access to the other account, once a key, and back', async () => {
+test('a subscription moves its access to the other account once per key, and back', async () => {
   await using store = await openShop(undefined, { ADMIN_API: 'on' });
   const { token } = await makeServerKey(store.service, ['admin'], { role: 'economist' });
   const [before, after] = [freshId('before'), freshId('after')];

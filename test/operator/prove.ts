@@ -15,7 +15,7 @@ import { statusWith } from '../server-keys.ts';
 /**
  * Proves that a bulk grant does not slow down other clients: `npm run prove:grants`. Twenty addresses ask for `/health` and credit coins, in
  * short phases that alternate between no bulk grant and one. Each pair of phases gives a ratio of p99s, and the median of the ratios is
- * judged: other load of the machine changes more slowly than the phases. `--pairs 40` makes it surer, `--seconds` a phase longer.
+ * judged, because other load of the machine changes more slowly than the phases. `--pairs` adds pairs, `--seconds` makes phases longer.
  */
 const { values } = parseArgs({ options: { pairs: { type: 'string', default: '20' }, seconds: { type: 'string', default: '4' } } });
 const [pairs, milliseconds] = [Number(values.pairs), Number(values.seconds) * 1000];

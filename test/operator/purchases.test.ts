@@ -51,7 +51,7 @@ test('a purchase is found by the order number of the store and by its id, and an
   expect([unknown.status, unknown.body.error.code]).toEqual([404, 'purchase_not_found']);
 });
 
-test('stuck ones are listed, and an operator makes the service look again', async () => {
+test('stuck purchases are listed, and an operator makes the service check them again', async () => {
   const installId = freshId();
   const { purchaseToken } = await shop.issue({ state: 'pending' });
   const { purchaseId } = (await shop.buy(installId, purchaseToken)).body.purchase;

@@ -77,7 +77,7 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'log export': ['viewer'],
 };
 
-/** Asks for an operation by HTTP. @param role of the key; undefined: without a key */
+/** Requests an operation by HTTP. @param role of the key; undefined: without a key */
 function ask(name: string, fields: Record<string, unknown>, role?: Role): Promise<TestReply> {
   const { method, path } = operations.find((each) => each.name === name)!;
   const query = new URLSearchParams(Object.entries(fields).filter(([field]) => !path.includes(`{${field}}`)) as [string, string][]);
@@ -97,21 +97,24 @@ describe('every operation', () => {
     );
   });
 
-  test.each(Object.entries(asked))('%s is forbidden below it, and the refusal names it', async (name, [least, fields = {}]) => {
-    for (const role of roles) {
-      const { status, body } = await ask(name, fields, role);
-      if (roles.indexOf(role) >= roles.indexOf(least)) expect([role, status]).toEqual([role, expect.toBeOneOf([200, 400, 404, 409])]);
-      else
-        expect([role, status, body.error]).toEqual([
-          role,
-          403,
-          { code: 'forbidden', message: `This needs the role ${least}, and the key has the role ${role}.`, role: least },
-        ]);
-    }
-  });
+  test.each(Object.entries(asked))(
+    '%s is forbidden below its least role, and the refusal names that role',
+    async (name, [least, fields = {}]) => {
+      for (const role of roles) {
+        const { status, body } = await ask(name, fields, role);
+        if (roles.indexOf(role) >= roles.indexOf(least)) expect([role, status]).toEqual([role, expect.toBeOneOf([200, 400, 404, 409])]);
+        else
+          expect([role, status, body.error]).toEqual([
+            role,
+            403,
+            { code: 'forbidden', message: `This needs the role ${least}, and the key has the role ${role}.`, role: least },
+          ]);
+      }
+    },
+  );
 });
 
-test('support corrects up to SUPPORT_ADJUST_COINS, up or down, and an economist more', async () => {
+test('support may add or take up to SUPPORT_ADJUST_COINS, and an economist more', async () => {
   const installId = freshId();
   await service.post('/v1/coins/credit', { installId, coins: 5000, key: 'first' });
   const accountId = accountIdOf(installId);
@@ -139,7 +142,7 @@ describe('the corrections of a support key', () => {
     return { here, token, by, adjust: by(token), [Symbol.asyncDispose]: () => here[Symbol.asyncDispose]() };
   }
 
-  test('are bounded by the sum of a day, also after a restart, and the next day begins anew', async () => {
+  test('are bounded by a daily sum, also after a restart, and the next day starts at 0', async () => {
     await using first = await desk();
     expect(await first.adjust(1000, 'a')).toMatchObject({ balanceAfterCoins: 6000 });
     expect(await first.adjust(-1000, 'b')).toMatchObject({ balanceAfterCoins: 5000 });
@@ -170,7 +173,7 @@ describe('the corrections of a support key', () => {
     expect((await restarted(1000, 'i')).error).toBeUndefined();
   });
 
-  test('at once are bounded too', async () => {
+  test('sent at once are bounded too', async () => {
     await using one = await desk();
     const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => one.adjust(100, `k${index}`)));
     expect(replies.filter(({ error }) => error === undefined)).toHaveLength(25);
@@ -178,14 +181,14 @@ describe('the corrections of a support key', () => {
   });
 });
 
-test('what single players of a room see needs support', async () => {
+test('a look at the private data of players in a room needs support', async () => {
   const fields = { code: 'BCDFG', private: 'true', reason };
   expect((await ask('rooms show', fields, 'viewer')).body.error).toMatchObject({ code: 'forbidden', role: 'support' });
   expect((await ask('rooms show', fields, 'support')).body.error.code).toBe('room_not_found');
 });
 
 describe('the record of a key', () => {
-  test('with a role opens nothing of operators where a build knows no roles, and one without a role is admin', async () => {
+  test('with a role gives no operator access in a build without roles, and a key without a role is admin', async () => {
     const { id } = await makeServerKey(service, ['admin', 'coins'], { role: 'support' });
     const text = (await redis.hget(SERVER_KEYS, id))!;
     expect(JSON.parse(text).scopes).toEqual(['admin:support', 'coins']);
@@ -204,7 +207,7 @@ describe('the record of a key', () => {
   });
 });
 
-test('docs/operator.md has the least role of every operation, and of the commands of the tool alone', () => {
+test('docs/operator.md has the least role of every operation and of every command that only the tool has', () => {
   const page = readFileSync(new URL('../../docs/operator.md', import.meta.url), 'utf8');
   const table = page.slice(page.indexOf('## Roles'), page.indexOf('## Coins for many accounts'));
   const rows = [...table.matchAll(/^\| `(\w+)` +\| (.*) \|$/gm)].flatMap(([, role, list]) =>

@@ -4,7 +4,7 @@ import { openCoinShop, type CoinShop } from '../features/purchases/store.ts';
 import { freshId } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 
-/** `accounts find` by anything that a user can name. */
+/** `accounts find` by every kind of name that a user may give. */
 
 let shop: CoinShop;
 const keys = { viewer: '', admin: '' };
@@ -55,7 +55,7 @@ describe('a purchase of coins', () => {
 });
 
 describe('a name', () => {
-  test('is found in any spelling: the same first, then those that begin with it, then those that hold it', async () => {
+  test('is found in any spelling: first equal names, then names that begin with the text, then names that contain it', async () => {
     const game = freshId('game').toLowerCase();
     const [holds, begins, same] = [await player('The Zoë', game), await player('Zoë 99', game), await player('ZOE', game)];
     await player('Ada', game);
@@ -74,7 +74,7 @@ describe('a name', () => {
     expect((await find(playerId, { game })).accounts).toMatchObject([{ accountId, foundBy: 'player', via: { game, playerId } }]);
   });
 
-  test('is looked for on the boards of the catalogue where no game is named', async () => {
+  test('is searched on the boards of the catalogue if no game is named', async () => {
     const name = freshId('n').slice(0, 20);
     const { accountId } = await player(name, 'pebble-drop');
     let cursor: string | undefined;
@@ -87,7 +87,7 @@ describe('a name', () => {
     expect(found).toMatchObject([{ accountId, foundBy: 'name', via: { game: 'pebble-drop', name } }]);
   });
 
-  test('on a board of 30,000 is looked for in parts', async () => {
+  test('on a board of 30,000 is searched in parts', async () => {
     const game = freshId('game').toLowerCase();
     const text = (index: number): string => `${accountIdOf(`${game}${index}`)}!!!!!!!Player ${index}`;
     for (let from = 0; from < 30_000; from += 5000) {
@@ -117,7 +117,7 @@ test('a room leads to its seats, with and without a prefix', async () => {
     });
 });
 
-test('server keys are found by the role admin alone', async () => {
+test('only the role admin finds server keys', async () => {
   const name = freshId('backend');
   const { id } = await makeServerKey(shop.service, ['coins'], { name });
   const found = [{ id, name, state: 'valid' }];
@@ -126,7 +126,7 @@ test('server keys are found by the role admin alone', async () => {
   expect((await find(name)).error.code).toBe('account_not_found');
 });
 
-test('the worst text costs a bounded look', async () => {
+test('the work of a search is bounded for the worst text', async () => {
   for (const who of ['x'.repeat(1000), '\u0301'.repeat(64), 'name:\u{fdfa}'.repeat(12), `install:${'x'.repeat(900)}`])
     expect((await find(who)).error.code).toBe('account_not_found');
   expect((await find('x'.repeat(1001))).error.code).toBe('invalid_request');

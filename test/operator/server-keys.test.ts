@@ -22,7 +22,7 @@ async function cookieOf(token = admin.token): Promise<string> {
 const send = (cookies: string, path: string, body: object, says?: string): Promise<TestReply> =>
   service.post(path, body, { cookies, headers: headers(says) });
 
-/** Asks for a change of the console, and makes it. */
+/** Requests the question of a change in the console, and makes the change. */
 async function change(cookies: string, operation: string, path: string, body: object, target: object = {}) {
   const asked = await send(cookies, '/console/ask', { operation, input: { ...target, ...body } });
   expect(asked.body.error).toBeUndefined();
@@ -32,7 +32,7 @@ async function change(cookies: string, operation: string, path: string, body: ob
 const wanted = { name: 'Ada', role: 'support', expiresInDays: 90, reason: 'she starts on Monday' };
 
 describe('a key of the console', () => {
-  test('is made by an admin who typed the key a moment ago, is shown once, and works', async () => {
+  test('is made by an admin who has just typed the admin key, is shown once, and works', async () => {
     const cookies = await cookieOf();
     const { asked, reply } = await change(cookies, 'keys create', '', wanted);
     expect(asked).toMatchObject({
@@ -55,7 +55,7 @@ describe('a key of the console', () => {
     expect(keys.find((key: { id: string }) => key.id === id)).toMatchObject({ name: 'Ada', role: 'support', state: 'valid' });
   });
 
-  test('of a server has its scopes and its game, and one without a scope is refused', async () => {
+  test('of a server has its scopes and its game, and a key without a scope is refused', async () => {
     const cookies = await cookieOf();
     const body = { name: 'shop', scopes: ['coins'], game: 'pebble-drop', expiresInDays: 30, reason: 'the shop' };
     const { asked, reply } = await change(cookies, 'keys create', '', body);
@@ -67,7 +67,7 @@ describe('a key of the console', () => {
     expect(endless.body.error.code).toBe('invalid_request');
   });
 
-  test('rotates with both valid for a while, and is revoked with a word about the keys that it made', async () => {
+  test('can be rotated, with an overlap in which both keys are valid, and its revocation names the keys that it made', async () => {
     const cookies = await cookieOf();
     const chief = (await change(cookies, 'keys create', '', { ...wanted, role: 'admin', name: freshId('chief') })).reply.body;
     await eventually(async () => (await statusWith(service.url, chief.token)) === 200);
@@ -98,7 +98,7 @@ describe('nobody else makes a key', () => {
     expect(await statusWith(service.url, admin.token)).toBe(200);
   });
 
-  test.each(['viewer', 'support', 'economist'] as const)('nor a %s, nor a key of one game', async (role) => {
+  test.each(['viewer', 'support', 'economist'] as const)('neither the role %s nor a key of one game', async (role) => {
     const { token } = await makeServerKey(service, ['admin'], { role });
     const asked = await send(await cookieOf(token), '/console/ask', { operation: 'keys create', input: wanted });
     expect(asked.body.error).toMatchObject({ code: 'forbidden', role: 'admin' });
@@ -107,7 +107,7 @@ describe('nobody else makes a key', () => {
     expect((await send(await cookieOf(ofGame.token), '/console/ask', game)).body.error.code).toBe('forbidden');
   });
 
-  test('a session whose key was typed more than five minutes ago is asked for it', async () => {
+  test('a session whose key was typed more than five minutes ago has to send the key', async () => {
     const cookies = await cookieOf();
     service.advance(301_000);
     const asked = await send(cookies, '/console/ask', { operation: 'keys create', input: wanted });
@@ -116,7 +116,7 @@ describe('nobody else makes a key', () => {
     service.advance(-301_000);
   });
 
-  test('a forged request, and one without the confirmed question, make none', async () => {
+  test('a forged request and a request without a confirmed question make no key', async () => {
     const cookies = await cookieOf();
     expect((await send(cookies, '/console/keys', wanted)).body.error).toMatchObject({ code: 'forbidden', needs: 'confirmation' });
     const crossSite = { cookies, headers: { ...headers(), 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' } };

@@ -51,7 +51,7 @@ test('are listed with their browsers, and end one by one, also while the account
   expect([await isSignedIn(service, second), await isSignedIn(service, phone)]).toEqual([false, true]);
 });
 
-test('of another account, and none at all, are 404 session_not_found', async () => {
+test('of another account and unknown sessions give 404 session_not_found', async () => {
   const [one, other] = [await phoneWithBrowsers(service), await phoneWithBrowsers(service)];
   const [{ id }] = (await sessionsOf(accountIdOf(one.installId))).listed;
   for (const session of [id, '0.AAAAAAAAAAAAAAAA'])

@@ -36,7 +36,7 @@ async function credit(installId = freshId(), coins = 5): Promise<string> {
 }
 
 describe('a webhook', () => {
-  test('that is added gets what happens from then on, signed with the secret that was shown', async () => {
+  test('gets events from its creation on, signed with the secret that was shown', async () => {
     await using receiver = await startReceiver();
     const { token } = await makeServerKey(service, ['events']);
     const before = await credit();
@@ -169,7 +169,7 @@ describe('a webhook', () => {
     expect(receiver.received.map(({ headers: sent }) => sent['webhook-id'])).toContain(failing.lastFailure.event);
   });
 
-  test('gets an event again that an operator repeats, and all since a time that one replays', async () => {
+  test('gets an event again if an operator repeats it, and all events since a time if an operator replays them', async () => {
     await using receiver = await startReceiver();
     const { id } = (await change('', { url: receiver.url, types: ['coins.changed'] })).body;
     const before = new Date(Date.now() - 1000).toISOString();
@@ -193,7 +193,7 @@ describe('a webhook', () => {
     expect((await change(`/${id}/repeat`, { event: ids[0] })).body.error.code).toBe('webhooks_full');
   });
 
-  test('with EVENTS=off is kept with a warning and not delivered, and has nothing to replay', async () => {
+  test('with EVENTS=off is stored with a warning, gets no events, and has no events to replay', async () => {
     await using off = await start({ settings: { ADMIN_API: 'on', WEBHOOKS_PRIVATE: 'on' } });
     const { id, warning } = (await change('', { url: 'http://127.0.0.1:65001/' }, off)).body;
     expect(warning).toMatch(/^No process carries events: EVENTS is off,/);

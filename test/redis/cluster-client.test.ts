@@ -28,7 +28,7 @@ afterEach(async () => {
   fakes = [];
 });
 
-/** A node that answers what a test says. It knows the commands that a connection begins with. */
+/** A node with answers that a test sets. It knows the first commands of a connection. */
 class FakeNode {
   readonly port: number;
   readonly #server: Server;
@@ -38,7 +38,7 @@ class FakeNode {
   state = 'ok';
   coverage = 'no';
   appends = 1;
-  /** The reply to GET: by default that of a key which is not there. */
+  /** The reply to GET: by default the reply for a missing key. */
   got = '$-1\r\n';
   role = 'master';
   replicas = 0;
@@ -105,7 +105,7 @@ const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r
 
 const portsOf = (): number[] => cluster.shards.map(({ address }) => address.port).toSorted();
 
-/** Two nodes that tell the same map: the first half of the slots is the first node's. */
+/** Two nodes with the same map of slots: the first node has the first half. */
 async function twoNodes(): Promise<[FakeNode, FakeNode]> {
   const pair: [FakeNode, FakeNode] = [await FakeNode.open(), await FakeNode.open()];
   for (const fake of pair) {

@@ -70,7 +70,7 @@ test('while a primary is away its accounts get 503 in time, the others are serve
   expect(longest.ofLost).toBeLessThan(2500);
   expect(longest.ofOthers).toBeLessThan(1000);
 
-  // What was acknowledged before and during the failover is there.
+  // The credits that were acknowledged before and during the failover exist.
   const replay = await credit(ofLost, 'before');
   expect(replay.body).toMatchObject({ balanceAfterCoins: 1, replayed: true, balanceCoins: 2 });
   await expect.poll(async () => (await service.get('/ready')).body.degraded).toBeUndefined();

@@ -51,7 +51,7 @@ test('a cluster starts within seconds, moves a slot with its keys, and goes on a
   await cluster.untilAgreed();
   expect([one.role, one.primary]).toEqual(['replica', heir]);
 
-  // A paused primary loses its slots too, and finds that out when it wakes.
+  // A paused primary loses its slots too, and learns that when it resumes.
   await cluster.pause(heir);
   expect(await cluster.untilFailedOver(heir)).toBe(one);
   await cluster.resume(heir);

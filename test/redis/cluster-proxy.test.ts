@@ -65,9 +65,9 @@ test('a partition promotes a replica on the side of the majority, and writes tha
   await client.set(KEY, 'before');
   expect(await client.call('WAIT', 1, 5000)).toBe(1);
   await cluster.partition([primary]);
-  // It does not know yet.
+  // The node has not noticed the failure yet.
   expect(await client.set(KEY, 'cut off')).toBe('OK');
-  // After the node timeout it does.
+  // The node notices after the node timeout.
   await expect.poll(() => client.set(KEY, 'refused').catch((error: Error) => error.message), { timeout: 10_000 }).toMatch(/^CLUSTERDOWN/);
   const heir = await cluster.untilFailedOver(primary);
   expect(heir.index).toBe(5);

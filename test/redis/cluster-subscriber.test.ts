@@ -172,7 +172,7 @@ describe('with replicas', () => {
     expect(await publish(ofVictim[0]!, 'x')).toBe(1);
     expect(await listeners(promoted, ofVictim.at(-1)!)).toBe(1);
 
-    // The old primary comes back as a replica, and the process leaves it.
+    // The old primary returns as a replica, and the process closes its connection to it.
     await nodes.start(victim);
     await nodes.untilAgreed();
     expect(cluster.shards.some(({ address }) => address.port === victim.port)).toBe(false);

@@ -46,7 +46,7 @@ function open(work: DueQueueParts['work'] = finish, more: Partial<DueQueueParts>
   return queue;
 }
 
-/** Work that a test holds up. */
+/** Work that waits until the test releases it. */
 function heldWork(next: () => number | undefined = () => undefined) {
   const begun = Promise.withResolvers<void>();
   const mayEnd = Promise.withResolvers<void>();
@@ -148,7 +148,7 @@ test('a close waits for the work under way, and takes no more', async () => {
   held.end();
   await closed;
   expect(done).toEqual(['slow']);
-  // Longer than a queue leaves between two looks: nothing is to happen within it.
+  // Longer than the pause of a queue between two looks: nothing may happen in this time.
   await sleep(200);
   expect(done).toEqual(['slow']);
   expect(await dueAt('slow')).toBeUndefined();
@@ -273,7 +273,7 @@ test('work whose lease ran out makes its member due earlier, never later', async
     next.at = now + inMs;
     const held = heldWork(() => next.at);
     await redis.zadd('due', now, 'member');
-    // It takes nothing else meanwhile, so the member is left to the other process.
+    // This process takes no other work meanwhile, so the member is left to the other process.
     const slow = open(held.work, { atOnce: 1 });
     await held.begun;
     now += LEASE_MS;

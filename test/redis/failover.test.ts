@@ -16,11 +16,11 @@ test('a write that meets a replica is refused, and the connection of the scripts
       /^id=(\d+) .* name=coinop-scripts /m.exec(String(await redis.client('LIST')))?.[1];
     const before = await connection();
     expect(before).toBeDefined();
-    // A replica of nothing: it refuses writes and answers reads.
+    // A replica without a primary refuses writes and answers reads.
     await redis.replicaof('127.0.0.1', 1);
     const { status, body } = await credit('b');
     expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
-    // Redis said so before the script began: nothing happened.
+    // Redis refused before the script began, so nothing was written.
     expect(body.error).not.toHaveProperty('outcome');
     await expect.poll(connection).toSatisfy((id) => id !== undefined && id !== before);
 

@@ -7,7 +7,7 @@ let own: OwnRedis;
 beforeAll(async () => void (own = await startRedis()));
 afterAll(() => own[Symbol.asyncDispose]());
 
-/** The Redis, which says other things of itself. */
+/** The Redis with other answers to INFO. */
 function saying(sections: Record<string, string>): Redis {
   return Object.assign(Object.create(own.redis) as Redis, {
     info: async (section: string) => sections[section] ?? (await own.redis.info(section)),

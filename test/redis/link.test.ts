@@ -14,7 +14,7 @@ let link: ScriptLink;
 beforeEach(async () => {
   own = await startRedis();
   way = await RedisLink.open(own.location.socketPath);
-  // As the service's own: nothing waits for a return, and nothing is sent twice.
+  // Like the service's connection: no command waits for a reconnection, and none is sent twice.
   const options = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 };
   redis = new Redis({ path: way.location.socketPath, ...options });
   redis.on('error', () => {});
@@ -62,11 +62,11 @@ test('a link to a peer that never answers is closed after 3 s and opened again',
   way.restore();
   way.mute('commands');
   await expect.poll(() => link.isReady).toBe(false);
-  // A connection that says nothing is not ready: it is not to become so within this time.
+  // A silent connection is not ready, and must not become ready in this time.
   await sleep(500);
   expect(link.isReady).toBe(false);
   way.restore();
-  // The dead connection is noticed by the link's own check alone.
+  // Only the link's own check notices the dead connection.
   await expect.poll(() => link.isReady, { timeout: 6000 }).toBe(true);
   expect(await link.call('ECHO', ['back'])).toBe('back');
 });

@@ -60,12 +60,12 @@ test.each(['the primary of the data id', 'another primary'])(
     await expect.poll(() => fatal().length, { timeout: 5000 }).toBe(1);
     expect((await service.get('/ready')).status).toBe(503);
     expect((await service.get(`/v1/balance?installId=${ofEmptied}`)).status).toBe(503);
-    // The others are what they were.
+    // The other primaries are unchanged.
     expect((await credit(service, ofOther, 'k')).body).toMatchObject({ replayed: true });
     // Long enough for a read of all marks, which writes none.
     await new Promise((resolve) => setTimeout(resolve, 1500));
     expect(await emptied.call('DBSIZE')).toBe(0);
-    // A process that starts now sees it too, without having known the data.
+    // A process that starts now also sees the loss, although it never knew the data.
     const startedLines: string[] = [];
     {
       await using started = await start({ redis: { url: cluster.url }, logLines: startedLines });
@@ -107,7 +107,7 @@ test('a primary that comes back in an older state is refused', async () => {
   await expect.poll(() => fatal().length, { timeout: 15_000 }).toBe(1);
   for (let number = 0; number < 20; number++) expect((await credit(service, installId, `c${number}`)).status).toBe(503);
   expect((await service.get('/ready')).status).toBe(503);
-  // All marks get another id: a process that starts later knows by it that this was accepted.
+  // All marks get another id, by which a process that starts later knows that the loss was accepted.
   await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
   await expect.poll(async () => (await credit(service, installId, 'd')).status, { timeout: 10_000 }).toBe(200);
   // `b` was lost.
@@ -149,7 +149,7 @@ test('a primary whose connections broke is served again at once while another pr
   const installId = installOn(other);
   expect((await credit(service, installId, 'k')).status).toBe(200);
   await cluster.pause(hanging);
-  // A look waits for the one that hangs, for three seconds from its begin.
+  // A look waits for the hanging look, until three seconds after the beginning of that look.
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await other.call('CLIENT', 'KILL', 'TYPE', 'normal');
   const brokenAt = performance.now();
@@ -272,7 +272,7 @@ test('an emptied Cluster gets no marks while the primary of the data id is away'
   const [other, home] = cluster.nodes as [TestNode, TestNode, TestNode];
   for (const node of cluster.nodes) {
     await node.call('FLUSHALL');
-    // So the others serve on without it.
+    // So the other primaries serve without it.
     await node.call('CONFIG', 'SET', 'cluster-node-timeout', '15000');
   }
   // As in a Cluster of four primaries: the primary of the data id has none of the other keys that a first start reads.
@@ -284,7 +284,7 @@ test('an emptied Cluster gets no marks while the primary of the data id is away'
   expect(await marksOf(cluster.nodes.filter((node) => node !== home))).toBe(0);
 }, 60_000);
 
-/** What `redis-cli --cluster import --cluster-copy` does. */
+/** Does the same as `redis-cli --cluster import --cluster-copy`. */
 async function importInto({ primaryOf, slotOf }: TestCluster, source: Redis): Promise<void> {
   for (const key of await source.keys('*')) {
     const node = await primaryOf.call(cluster, slotOf.call(cluster, key));

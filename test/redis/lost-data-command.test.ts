@@ -60,7 +60,7 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
     expect([refused.code, refused.error]).toEqual([1, expect.stringContaining('the data was lost or swapped')]);
     const doctor = await runCommand('doctor.ts', ['--json'], { REDIS_URL: redis.url, DATA_DIR: join(folder, 'one'), NODE_ENV: 'test' });
     expect(doctor.out).toContain('data_lost');
-    // The tool knows nothing of the services' folders.
+    // The tool does not know the services' folders.
     const accepted = await runAdmin(['data', 'accept', '--yes', '--json', '--reason', 'a drill'], {
       REDIS_URL: redis.url,
       DATA_DIR: join(folder, 'none'),

@@ -47,7 +47,7 @@ async function dataId(): Promise<{ id: string; heartbeat: number }> {
   return { id: id!, heartbeat: Number(heartbeat) };
 }
 
-/** What an operator does by `npm run admin -- data accept`. */
+/** Does the same as an operator with `npm run admin -- data accept`. */
 async function accept(): Promise<string> {
   const seen = (await redis.client.get(DATA_ID_KEY))?.slice(0, 22) ?? '';
   const to = successorOf(seen === '' ? 'data that nobody names' : seen);
@@ -96,7 +96,7 @@ class Load {
   }
 }
 
-/** Loses the data under load, and expects that nothing of it is served, nor written into what is there. */
+/** Loses the data under load, and expects that the services neither serve the data that Redis then has nor write to it. */
 async function expectRefused(lose: () => Promise<unknown>, installId: string): Promise<void> {
   const load = new Load(installId);
   await expect.poll(() => load.after.length).toBeGreaterThan(50);
@@ -136,7 +136,7 @@ test('an emptied Redis is refused by every process until it is accepted, and not
   expect(await redis.client.keys('*')).toEqual([]);
   await accept();
   await expectServed(installId, 0);
-  // The hashes of used keys stay those that the processes know.
+  // The secret stays the one that the processes know, and with it the hashes of used keys.
   expect(await redis.client.mget(DATA_VERSION_KEY, KEY_SECRET)).toEqual([String(DATA_VERSION), expect.stringMatching(/^[0-9a-f]{16}$/)]);
 });
 
@@ -177,10 +177,10 @@ test('a Redis that was restored to an older state is refused, and after a restar
   await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
   await serve();
   const { id, heartbeat } = await dataId();
-  // As if it had been served for a quarter of a minute more.
+  // As if the data had been served for another 15 s.
   await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 15_000, Date.now(), 0));
   await expect.poll(async () => (await dataId()).heartbeat).toBeGreaterThan(heartbeat + 15_000);
-  // Both processes have seen it.
+  // Both processes have seen the loss.
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await expectRefused(() => redis.load('older'), installId);
   await stopAll();
@@ -192,7 +192,7 @@ test('a Redis that was restored to an older state is refused, and after a restar
   const accepting = await serve({ dataMemory: memory(), settings: { ACCEPT_DATA: fatal()[0]!.acceptData } });
   await expectServed(installId, 0);
   expect((await dataId()).id).toBe(successorOf(id));
-  // A process that knows the data from before it was accepted needs no more than that.
+  // The acceptance is enough for a process that knew the data before it.
   await accepting[Symbol.asyncDispose]();
   services = [];
   writeFileSync(join(folder, 'data-id'), `${id}\n`);
@@ -318,7 +318,7 @@ test('a process that starts on an emptied Redis knows by DATA_DIR that it had da
   expect(await redis.client.dbsize()).toBe(0);
   const { acceptData: ACCEPT_DATA } = fatal()[0]!;
   await stopAll();
-  // The id that another loss would have.
+  // The id of another loss.
   const wrong = await serve({ dataMemory: memory(), settings: { ACCEPT_DATA: successorOf(ACCEPT_DATA) } });
   expect((await wrong.get('/ready')).status).toBe(503);
   await stopAll();
@@ -365,7 +365,7 @@ test('a service that starts on a replica says so, answers reads, and writes once
   const connections = async () => Number(/total_connections_received:(\d+)/.exec(await redis.client.info('stats'))![1]);
   const before = await connections();
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  // A look that writes closes its connection: every one of them would open another.
+  // A look that writes closes its connection, so every such look would open another.
   expect((await connections()) - before).toBeLessThan(10);
   await redis.client.replicaof('NO', 'ONE');
   await expect.poll(async () => (await credit(service, installId, 'b')).status, { timeout: 5000 }).toBe(200);

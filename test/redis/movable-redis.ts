@@ -33,7 +33,7 @@ export class MovableRedis implements AsyncDisposable {
     await this.restart(() => cpSync(join(this.#data, 'redis'), join(this.#folder, name), { recursive: true }));
   }
 
-  /** Puts the data of that name in place of the present one. Without a name: none, as on a new machine. */
+  /** Puts the data of that name in place of the present one. Without a name the Redis is empty, as on a new machine. */
   async load(name?: string): Promise<void> {
     await this.restart(() => {
       rmSync(join(this.#data, 'redis'), { recursive: true });

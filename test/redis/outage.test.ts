@@ -49,7 +49,7 @@ test('of 1,000 credits during which Redis is killed, each is there once, acknowl
       }
       if (acknowledged.size >= 400 && !killed) {
         killed = true;
-        // Redis dies with credits under way: those that came since it stands still.
+        // Redis dies with unanswered credits: those that arrived during its pause.
         process.kill(redis.pid!, 'SIGSTOP');
         const { registry } = service.service.metrics;
         await eventually(async () => /in_flight [1-9]/.test(await registry.getSingleMetricAsString('coinop_http_requests_in_flight')));
@@ -107,7 +107,7 @@ test('while Redis hangs a write is answered 503 with outcome unknown, and a retr
     expect(took).toBeGreaterThan(1900);
     expect(took).toBeLessThan(2500);
     expect((await service.get('/health')).status).toBe(200);
-    // After 3 s of silence the service gives the connection up. From then on answers come at once.
+    // After 3 s of silence the service closes the connection. From then on it answers at once.
     const failsAtOnce = async (ask: () => Promise<{ status: number }>): Promise<boolean> => {
       const askedAt = performance.now();
       expect((await ask()).status).toBe(503);

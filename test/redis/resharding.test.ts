@@ -46,7 +46,7 @@ test(
     });
     const moves = await cluster.moveWhile(Promise.all(clients), slot, 30);
 
-    // There and back.
+    // Move the slot, and move it back.
     expect(moves).toBeGreaterThan(1);
     // Each acknowledged credit is one entry: the balances after them are all numbers from 1 to COUNT.
     expect([...balances.values()].toSorted((one, other) => one - other)).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));

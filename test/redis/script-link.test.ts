@@ -12,7 +12,7 @@ let link: ScriptLink;
 beforeEach(async () => {
   own = await startRedis();
   way = await RedisLink.open(own.location.socketPath);
-  // As the service's own: nothing waits for a return, and nothing is sent twice.
+  // Like the service's connection: no command waits for a reconnection, and none is sent twice.
   const options = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 };
   redis = new Redis({ path: way.location.socketPath, ...options });
   redis.on('error', () => {});
@@ -30,7 +30,7 @@ afterEach(async () => {
 test('each of thousands of calls gets its own reply, also while others are under way', async () => {
   let asked = 0;
   const asks = Array.from({ length: 300 }, async () => {
-    // There is always a call under way.
+    // There is always an unanswered call.
     for (let turn = 0; turn < 20; turn++) {
       const word = `Zoë ${asked++}`;
       expect(await link.call('ECHO', [word])).toBe(word);

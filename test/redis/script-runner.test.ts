@@ -11,7 +11,7 @@ import { callerFrom } from '../../src/server/identity/caller.ts';
 import { lua } from '../lua-files.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
 
-/** Counts in `count`. With a fault it raises an error, or gives no answer. */
+/** Counts in `count`. With a fault the script raises an error, or gives no answer. */
 const counting = defineScript({
   file: lua(
     'counting',
@@ -130,7 +130,7 @@ test('a script whose prologue has arguments does not run without a caller, and t
   expect(counted).toEqual({ status: 'fulfilled', value: ['counted', '1'] });
 });
 
-/** A connection that notes its commands, and replies when the test says so. */
+/** A connection that records its commands, and replies when the test tells it to. */
 function connection() {
   const waiting: { resolve: (reply: unknown) => void; reject: (error: Error) => void }[] = [];
   const sent: string[] = [];
@@ -222,7 +222,7 @@ test('answers with and without a caller are handled in one order', async () => {
 });
 
 describe('on a Cluster', () => {
-  /** A Cluster whose primaries answer what a test says. The slot of `{b}` may have another primary than the rest. */
+  /** A Cluster whose primaries give the answers that a test sets. The slot of `{b}` may have another primary than the rest. */
   class FakeMap implements ShardMap {
     asked: string[] = [];
     answer: () => unknown = () => new Error('ELSEWHERE');

@@ -85,7 +85,7 @@ test('a subscriber that breaks emits close, refuses commands, and emits ready wh
 
 test('a subscriber that is silent for 3 s is closed and opened again if a command is under way, and else kept', async () => {
   await subscriber.subscribe('a');
-  // Longer than the silence that breaks a link with a command under way: nothing is to happen within it.
+  // Longer than the silence that closes a link with an unanswered command: nothing may happen in this time.
   await sleep(3500);
   expect(events).toEqual(['ready']);
   way.silence('subscriber');
@@ -95,7 +95,7 @@ test('a subscriber that is silent for 3 s is closed and opened again if a comman
   await expect.poll(() => events, { timeout: 5000 }).toEqual(['ready', 'close', 'ready']);
 });
 
-/** A subscriber whose replies the test gives. */
+/** A subscriber with replies that the test sets. */
 class Fed extends Subscriber {
   protected override send(): void {}
 
@@ -111,7 +111,7 @@ test('leaving a channel whose slot moves is refused, and confuses no later comma
   const left = fed.unsubscribeSharded(['{1}a']);
   const refused = expect(fed.subscribeSharded(['{1}c'])).rejects.toThrow('MOVED');
   const subscribed = fed.subscribeSharded(['{2}d']);
-  // The node tells of all channels of the slot, and then refuses both commands.
+  // The node reports all channels of the slot, and then refuses both commands.
   fed.feed(['sunsubscribe', '{1}b', 1], ['sunsubscribe', '{1}a', 0]);
   fed.feed(new Error('MOVED 1 127.0.0.1:1'), 'PONG', new Error('MOVED 1 127.0.0.1:1'));
   await left;

@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 5, key });
 
-/** Runs `work` while the replica confirms nothing. */
+/** Runs `work` while the replica confirms no writes. */
 async function whileReplicaSleeps(work: () => Promise<void>): Promise<void> {
   process.kill(replicaPid, 'SIGSTOP');
   try {

@@ -52,7 +52,7 @@ test('Redis at its maxmemory is logged once, named by /ready and counted, until 
   expect(text).toMatch(/^coinop_redis_takes_writes 0$/m);
   expect(text).toMatch(/^coinop_redis_memory_max_bytes 1048576$/m);
   expect(Number(/^coinop_redis_memory_used_bytes (\d+)$/m.exec(text)![1])).toBeGreaterThan(500_000);
-  // Reads go on.
+  // Reads continue.
   expect((await service.get('/v1/highscores/pebble-drop')).status).toBe(200);
 
   await redis.config('SET', 'maxmemory', '0');
@@ -69,7 +69,7 @@ test('Redis that wants more replicas than it has is not ready', async () => {
   expect((await service.get('/ready')).status).toBe(200);
 });
 
-/** Your own Redis, which goes on where the private one ends. A full disk needs the rights of root. */
+/** An operator's own Redis, which continues on a full disk, where the private one ends. A full disk needs the rights of root. */
 test.skipIf(process.getuid?.() !== 0)(
   'a Redis with appendfsync everysec on a full disk is logged, not ready, and named',
   async (context) => {

@@ -6,7 +6,7 @@ import { startRedis } from '../own-redis.ts';
 import { eventually, watchRoom } from '../realtime/watcher.ts';
 import { all, credit, limited, Lines } from './connection-lines.ts';
 
-/** Notes every question, and answers each with the same. */
+/** Records every question, and gives the same answer to each. */
 class FakeReservations implements Reservations {
   readonly asked: string[] = [];
   answer: number | Promise<number> = 0;
@@ -194,7 +194,7 @@ describe('MAX_IN_FLIGHT', () => {
   test('requests beyond it are refused as overloaded, and those within it wait for Redis', async () => {
     await using redis = await startRedis();
     await using service = await start({ redis: redis.location, settings: { MAX_IN_FLIGHT: '10' } });
-    // Longer than an answer may take, so that ten requests keep their places until they are given up.
+    // Longer than an answer may take, so that ten requests keep their places until their deadline.
     await service.service.redis.call('CLIENT', 'PAUSE', '2400', 'ALL');
     const replies = await all(30, () => service.get(`/v1/balance?installId=${freshId()}`));
     const codes = replies.map(({ body }) => body.error.code);

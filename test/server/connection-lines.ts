@@ -44,7 +44,7 @@ export class Lines implements Disposable {
     return line;
   }
 
-  /** Sends a request on a connection of its own, and waits until the service closes the connection. */
+  /** Sends a request on a separate connection, and waits until the service closes the connection. */
   async ask(from?: string): Promise<number> {
     const line = await this.open(from);
     line.socket.write('GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
@@ -57,13 +57,13 @@ export class Lines implements Disposable {
   }
 }
 
-/** Status of the first answer; NaN where none came. */
+/** Status of the first answer; NaN without an answer. */
 export const statusOf = ({ received }: Line): number => Number(received.split(' ')[1]);
 
 export const count = (replies: readonly { readonly status: number }[], status: number): number =>
   replies.filter((reply) => reply.status === status).length;
 
-/** Does something so many times at once. */
+/** Runs a function this many times at once. */
 export const all = <Item>(length: number, make: (index: number) => Promise<Item>): Promise<Item[]> =>
   Promise.all(Array.from({ length }, (_, index) => make(index)));
 

@@ -11,7 +11,7 @@ const collect = runInNewContext('gc') as () => void;
 const COUNT = 1000;
 const PADDING_BYTES = 15_000;
 
-/** Bytes that stay in memory of what `make` returns for each number below 1000. */
+/** The bytes of memory that the results of `make` for the numbers below 1000 keep. */
 async function kept(make: (index: number) => unknown): Promise<number> {
   const held: unknown[] = [];
   collect();

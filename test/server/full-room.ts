@@ -25,7 +25,7 @@ const TABS = Array.from({ length: 8 }, (_, tab) => `${Number.MAX_SAFE_INTEGER} $
 
 /**
  * Opens a room that is as full as one can be: 64 players with names, data, private parts and tabs, tags, kicked accounts and state of the
- * greatest length. What would take thousands of requests is written in the form of the scripts.
+ * greatest length. Data that would take thousands of requests is written in the format of the scripts.
  * @param last installId of the player who joins last
  */
 export async function openFullRoom(post: Post, redis: Redis, host: string, last = `${host}-player-${MAX_PLAYERS}`): Promise<FullRoom> {
@@ -36,7 +36,7 @@ export async function openFullRoom(post: Post, redis: Redis, host: string, last 
   const key = roomKeys.room(code);
   const others = Array.from({ length: MAX_PLAYERS - 2 }, (_, index) => `${host}-player-${index + 2}`);
   const players = [host, ...others, last];
-  // As if so many had joined and left.
+  // As if this many players had joined and left.
   await redis.hset(key, 'given', 1e15 - 1 - MAX_PLAYERS, 'seq', Number.MAX_SAFE_INTEGER - 10_000_000);
   for (const installId of players.slice(1)) await post(`/v1/rooms/${code}/join`, { installId, name: LONGEST_NAME });
   for (const installId of players) await post(`/v1/rooms/${code}/data`, { installId, data: LONGEST_DATA });

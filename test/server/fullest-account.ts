@@ -31,7 +31,7 @@ export interface Fullness {
 
 export const FULLEST: Fullness = { rooms: 600, guests: 500, boards: 128, entries: 1_000 };
 
-/** What to fill: a service that the sandbox store or none serves, without limits, and the one Redis behind it. */
+/** The target: a service with the sandbox store or without a store, without limits, and its single Redis. */
 export interface Filled {
   readonly url: string;
   readonly redis: Redis;
@@ -59,10 +59,10 @@ const MOVED_AT_ONCE = 25;
 const DAY_MS = 86_400_000;
 
 /**
- * Makes an account that has as much of everything as one may have. The installId names it, also after the guests have moved in: the
+ * Makes an account that is as full as one can be. The installId names it, also after the guests have moved in: the
  * script that takes a guest in does not ask how the account began.
  *
- * What one request makes is made by a request. What would take thousands of them is written in the same format, and the guests move by
+ * Data that takes one request is made by a request. Data that would take thousands is written in the same format, and the guests move by
  * the scripts of the journal. `npm run audit` finds no fault in the result.
  */
 export async function fillFullestAccount(installId: string, filled: Filled, fullness: Fullness = FULLEST): Promise<FullestAccount> {
@@ -173,7 +173,7 @@ async function takeSeats(
   const { redis } = filled;
   const room = await openFullRoom((path, body) => post(filled, path, body), redis, `${installId}-host`, installId);
   const source = roomKeys.room(room.code);
-  // What players keep in a room is read with none of the account's data. 600 times 190 KB would hold up the Redis of all test files.
+  // Reads of the account do not include players' data in rooms. 600 times 190 KB would delay the Redis of all test files.
   const kept = (await redis.hkeys(source)).filter((name) => /(?::tabs|:private|\.data)$|^kicked$/.test(name));
   await redis
     .multi()
@@ -189,7 +189,7 @@ async function takeSeats(
     const owner = index % 2 === 0 ? accountId : accountIdOf(`${installId}-other`);
     pipeline.copy(source, roomKeys.room(code)).hset(roomKeys.room(code), { code, [`${lastId}:account`]: owner });
   }
-  // Those who sit in the room sit in its copies too.
+  // The players of the room have seats in its copies too.
   const seated = Object.entries(await redis.hgetall(source)).filter(([name]) => name.endsWith(':account'));
   const others = [...new Set([...seated.map(([, id]) => id), accountIdOf(`${installId}-other`)])].filter((id) => id !== accountId);
   const inAll = [accountId, ...others].map((id) => ({ id, entered: [room.code, ...codes] }));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 
-/** As a client without gzip asks: `fetch` would ask for gzip. */
+/** A request without gzip. `fetch` would accept gzip. */
 const plain = { headers: { 'accept-encoding': 'identity' } };
 const BUDGET_BYTES = 16 * 1024;
 const PER_SECOND = 50;
@@ -21,14 +21,14 @@ describe('an answer of more than 16 KiB', () => {
   afterAll(() => service[Symbol.asyncDispose]());
 
   let address = 0;
-  /** A client of its own address. */
+  /** A client with a separate address. */
   const client = () => {
     const from = `203.0.113.${++address}`;
     return (path: string, options: RequestOptions = {}) =>
       service.get(path, { ...options, headers: { ...options.headers, 'x-forwarded-for': from } });
   };
 
-  /** Requests that the address has left: their number is not changed by large answers of others. */
+  /** The remaining requests of the address. Large answers to other addresses do not change the number. */
   const left = async (get: ReturnType<typeof client>): Promise<number> => {
     for (let count = 0; ; count++) if ((await get('/v1/session')).status === 429) return count;
   };
@@ -70,7 +70,7 @@ describe('an answer of more than 16 KiB', () => {
       if (status === 200) continue;
       expect([status, body.error.code]).toEqual([429, 'rate_limited']);
       const waitMs = body.error.retryAfterMs;
-      // Before an address has one request left, it is not known what it will cost.
+      // The service does not know the cost of a request before the address has one left.
       expect(Number(headers.get('retry-after'))).toBe(Math.ceil(waitMs / 1000));
       service.advance(waitMs);
       if (waitMs > 1000 / PER_SECOND) break;

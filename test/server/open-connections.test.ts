@@ -82,7 +82,7 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
     using lines = new Lines(service);
     const opened = await all(30, () => lines.open('127.0.0.2'));
     expect((await service.get('/health')).status).toBe(200);
-    // Longer than the service leaves between two looks at the kernel's list: nothing is to happen within it.
+    // Longer than the pause between two looks at the kernel's list: nothing may happen in this time.
     await sleep(300);
     expect(opened.filter(isClosed)).toEqual([]);
   });

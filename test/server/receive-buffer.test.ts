@@ -12,7 +12,7 @@ import { startChild, type Child } from '../realtime/child.ts';
 import { frame, opcodes, RawSocket } from '../realtime/raw-socket.ts';
 import { post } from '../realtime/storm.ts';
 
-/** How long the flood lasts at the least. Without the bound the service answers nobody meanwhile. */
+/** The minimum length of the flood. Without the bound the service answers no other client in that time. */
 const FLOOD_MS = 500;
 
 async function withService(settings: Record<string, string>, use: (service: Child) => Promise<void>): Promise<void> {

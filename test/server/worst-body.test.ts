@@ -353,7 +353,7 @@ describe('a long list of rooms', { timeout: 300_000 }, () => {
     await redis.zadd(order, ...entries.flatMap((entry) => ['0', entry]));
     await redis.zadd(untils, ...entries.flatMap((entry) => [Date.now() + 600_000, entry]));
     await redis.hset(rooms, ...entries.flatMap((entry) => [entry, `1 1 4 ${game} ${JSON.stringify(tags)}`]));
-    // Rooms that a match finds by their hash, and that are not what it asks for.
+    // Rooms that a match finds by their hash, but that do not fit its request.
     const hash = createHash('sha1').update('{}').digest('hex').slice(0, 16);
     await redis.zadd(free, ...entries.flatMap((entry) => ['0', hash + entry]));
     return Object.entries(tags)
@@ -431,7 +431,7 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
         { name: 'a debit that is refused', request: post('/v1/coins/debit', '{"coins":999999,"key":"too much"}', owner) },
       ]),
     ).toEqual([]);
-    // Each credit needs a key of its own, so a try is thirty different requests.
+    // Each credit needs a separate key, so a try is thirty different requests.
     const credit = (key: string) => JSON.stringify({ installId, coins: 1, key });
     const cost = await leastOf(5, BOUND, async (round) => {
       const before = await redisCpu(redis);
@@ -475,7 +475,7 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
   });
 
   test('all its sessions end in one request, and its deletion takes few rooms at a time', async () => {
-    // One request is measured, and what Redis does beside it.
+    // One request and the concurrent work of Redis are measured.
     const cost = await leastOf(5, BOUND, async () => {
       const cookies = await signIn();
       const before = await redisCpu(redis);

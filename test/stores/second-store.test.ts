@@ -142,7 +142,7 @@ describe('an app store that is not Google', () => {
     expect(features).toEqual(expect.arrayContaining(['provision.ts signIn', 'purchase-check.ts checkPurchase', 'install.ts verify']));
   });
 
-  test('the same probe sees the code of Google where the sandbox signs a user in', async () => {
+  test('the same probe sees the code of Google if the sandbox signs a user in', async () => {
     await using sandbox = await start();
     const [google] = await calledIn(['stores/google'], async () => void (await signInToStore(sandbox, freshId())));
     expect(google).toContain('id-tokens.ts verifySignIn');

@@ -13,7 +13,7 @@ async function typed(): Promise<void> {
     const balance: number = credit.balanceAfterCoins;
     const replayed: true | undefined = credit.replayed;
     void [balance, replayed];
-    // @ts-expect-error: a credit answers no rank
+    // @ts-expect-error: the reply of a credit has no rank
     void credit.rank;
   } else if (credit.error.code === 'balance_limit') {
     const balance: number = credit.error.balanceCoins;
@@ -26,7 +26,7 @@ async function typed(): Promise<void> {
     void (credit.error.code === 'network' || credit.error.code === 'timeout' || credit.error.code === 'aborted');
     void (credit.error.code === 'not_coinop' || credit.error.code === 'sign_in_required' || credit.error.code === 'session_required');
   }
-  // @ts-expect-error: the reply has to be looked at first
+  // @ts-expect-error: the reply has to be checked first
   void credit.balanceAfterCoins;
 
   const debit = await client.coins.debit({ coins: 5, key: 'hat' });
@@ -78,14 +78,14 @@ async function typed(): Promise<void> {
   await client.rooms.ready({ code: 'BCDFG', order: 1 });
   await client.rooms.settings({ code: 'BCDFG', maxPlayers: 4 });
 
-  // A call of an action lists only the errors that this action gives.
+  // A call of an action lists only the errors of this action.
   const state = await client.rooms.state({ code: 'BCDFG', state: 1, ifStateSeq: 3 });
   if (!state.ok && state.error.code === 'stale_state') state.error.stateSeq.toFixed();
   // @ts-expect-error: a state is not refused for a full room
   void (!state.ok && state.error.code === 'room_full');
   const kick = await client.rooms.kick({ code: 'BCDFG', playerId: 'p2' });
   void (!kick.ok && (kick.error.code === 'not_host' || kick.error.code === 'invalid_request' || kick.error.code === 'identity_required'));
-  // @ts-expect-error: a kick meets no state
+  // @ts-expect-error: a kick is not refused for a stale state
   void (!kick.ok && kick.error.code === 'stale_state');
   // @ts-expect-error: the path names the action
   void (!kick.ok && kick.error.code === 'unknown_action');
@@ -108,22 +108,22 @@ async function typed(): Promise<void> {
 }
 void typed;
 
-// Each endpoint is listed by its own path: one by `GET ${string}` would make the package's types contradict each other.
+// Each endpoint is listed by its own path. An entry for `GET ${string}` would make the package's types contradict each other.
 type Wide = { [Route in keyof Wire]: `GET ${string}` extends Route ? Route : never }[keyof Wire];
 const wide: [Wide] extends [never] ? true : Wide = true;
 void wide;
 
-// `Calls` writes each call out, and no call has another route than `Calls` says.
+// `Calls` lists each call, and each call has the route in `Calls`.
 const written: Calls = {} as CallsByRoute;
 const routed: CallsByRoute = {} as Calls;
 void [written, routed];
 
-// A path that no endpoint has does not compile.
+// An unknown path does not compile.
 const call = client.parts.call;
 void call('GET /v1/balance', {}, {}, async () => ({}));
 // @ts-expect-error: no endpoint has this path
 void call('GET /v1/balances', {}, {}, async () => ({}));
-// @ts-expect-error: nor this method
+// @ts-expect-error: no endpoint has this method
 void call('POST /v1/balance', {}, {}, async () => ({}));
 const repeatable: Route = '!POST /v1/rooms';
 // @ts-expect-error: no room has this action

@@ -28,7 +28,7 @@ export async function keysAndArguments(scripts: ScriptRunner, caller: Caller, ma
 
   // @ts-expect-error KEYS has no seats
   await scripts.run(takeSeat, { room: '{BCDFG}:room', seats: '{BCDFG}:players' }, args);
-  // @ts-expect-error KEYS has no seats besides
+  // @ts-expect-error KEYS has no additional seats
   await scripts.run(takeSeat, { room: '{BCDFG}:room', players: '{BCDFG}:players', seats: '' }, args);
   // @ts-expect-error players is missing from KEYS
   await scripts.run(takeSeat, { room: '{BCDFG}:room' }, args);
@@ -36,7 +36,7 @@ export async function keysAndArguments(scripts: ScriptRunner, caller: Caller, ma
   await scripts.run(takeSeat, { room: 1, players: '{BCDFG}:players' }, args);
   // @ts-expect-error at is missing from ARGV
   await scripts.run(takeSeat, keys, { name: 'Ada' });
-  // @ts-expect-error ARGV has no now besides
+  // @ts-expect-error ARGV has no additional now
   await scripts.run(takeSeat, keys, { name: 'Ada', at: 1, now: 1 });
   // @ts-expect-error an argument is a string or a number
   await scripts.run(takeSeat, keys, { name: 'Ada', at: undefined });

@@ -47,7 +47,7 @@ endpoint({ ...seat, errors: [], handle: () => refuse('not_host') });
 // @ts-expect-error no_such_code is no error code
 endpoint({ ...seat, errors: ['no_such_code'], handle: () => done });
 
-// session_required follows from every caller rule that refuses an invalid bearer, sign_in_required from every one that names an
+// session_required follows from each caller rule that refuses an invalid bearer, sign_in_required from each rule that names an
 // account which may have moved.
 endpoint({ ...seat, handle: () => refuse('sign_in_required') });
 endpoint({ ...common, caller: 'optional', handle: () => refuse('sign_in_required') });
@@ -59,7 +59,7 @@ endpoint({ ...common, caller: 'none', handle: () => refuse('session_required') }
 endpoint({ ...common, caller: 'any', handle: () => refuse('session_required') });
 // @ts-expect-error caller: 'none' names no account
 endpoint({ ...common, caller: 'none', handle: () => refuse('sign_in_required') });
-// @ts-expect-error caller: 'lenient' takes a moved account for no caller
+// @ts-expect-error caller: 'lenient' treats a moved account as no caller
 endpoint({ ...common, caller: 'lenient', handle: () => refuse('sign_in_required') });
 
 // A reply has the declared fields, each of its type.
@@ -137,7 +137,7 @@ endpoint({ ...seat, handle: (_, { clock }: Pick<Services, 'clock'>) => ({ balanc
 // @ts-expect-error the sandbox is there only with STORE=sandbox
 endpoint({ ...seat, handle: (_, { sandbox }: Pick<Services, 'sandbox'>) => ({ balanceCoins: String(sandbox.keys).length }) });
 
-// Who calls a handler hands over the services that it names. The table of contents hands over all.
+// The caller of a handler passes the services that the handler names. The table of contents passes all.
 const timed = endpoint({ ...seat, handle: (_, { now }: Pick<Services, 'now'>) => ({ balanceCoins: now() }) });
 timed.handle({} as never, { now: Date.now });
 // @ts-expect-error now is missing
@@ -146,11 +146,11 @@ timed satisfies Endpoint<Services>;
 // @ts-expect-error there is no such service
 endpoint({ ...seat, handle: (_, { clock }: { clock: number }) => ({ balanceCoins: clock }) }) satisfies Endpoint<Services>;
 
-// No endpoint takes all services. The error of a line below names the route of the one that does.
+// No endpoint takes all services. If an endpoint does, the error of a line below names its route.
 type TakesAll<E> = E extends Endpoint<infer Taken> ? (keyof Services extends keyof Taken ? E : never) : never;
 const takesAll = <E>() => undefined as unknown as TakesAll<E>;
 takesAll<(typeof features)[keyof typeof features][number]>() satisfies never;
 takesAll<typeof timed>() satisfies never;
 const greedy = endpoint({ ...seat, handle: (_, { now }: Services) => ({ balanceCoins: now() }) });
-// @ts-expect-error it takes all
+// @ts-expect-error this endpoint takes all services
 takesAll<typeof greedy | typeof timed>() satisfies never;

@@ -19,7 +19,7 @@ async function typed(): Promise<void> {
     void [players[0]?.data?.x.toFixed(), phase === 'playing'];
     // @ts-expect-error: a player's data is null before it is set
     void players[0]!.data.x;
-    // @ts-expect-error: nobody else sees it
+    // @ts-expect-error: no other player sees it
     void players[0]!.private;
   });
   room.on('message', ({ n, from, data }) => void [n.toFixed(), from.trim(), data.text.trim()]);
@@ -32,7 +32,7 @@ async function typed(): Promise<void> {
 
   await room.set({ x: 1, y: 2 });
   await room.merge({ x: 3 });
-  // @ts-expect-error: own data has an y
+  // @ts-expect-error: own data has a y
   await room.set({ x: 1 });
   // @ts-expect-error: x is a number
   await room.merge({ x: '3' });
@@ -53,12 +53,12 @@ async function typed(): Promise<void> {
   await room.act('settings', { maxPlayers: 3, tags: { mode: 'duel' } });
   // @ts-expect-error: a player is needed
   await room.act('kick');
-  // @ts-expect-error: a join makes a seat, which is what a room is played with
+  // @ts-expect-error: a join returns a seat, and acts need the seat
   await room.act('join');
 
   const kicked = await room.act('kick', { playerId: 'p2' });
   void (!kicked.ok && (kicked.error.code === 'not_host' || kicked.error.code === 'queue_full'));
-  // @ts-expect-error: a kick meets no state
+  // @ts-expect-error: a kick is not refused for a stale state
   void (!kicked.ok && kicked.error.code === 'stale_state');
 
   const moved = await room.set({ x: 1, y: 1 });
@@ -67,12 +67,12 @@ async function typed(): Promise<void> {
   else void (moved.error.code === 'queue_full' || moved.error.code === 'not_in_room' || moved.error.code === 'aborted');
   const written = await room.setState({ board: [], turn: 'black', clock: { white: 1, black: 1 } });
   if (!written.ok && written.error.code === 'stale_state') written.error.stateSeq.toFixed();
-  // @ts-expect-error: the result has to be looked at first
+  // @ts-expect-error: the result has to be checked first
   void moved.seq;
   room.me?.private?.map((card) => card.trim());
   // @ts-expect-error: there may be no seat
   void room.me.id;
-  // @ts-expect-error: nobody else changes what it shows
+  // @ts-expect-error: only the client changes the shown data
   room.state = undefined;
   lastSeat(client)?.code.trim();
 
@@ -84,7 +84,7 @@ async function typed(): Promise<void> {
 
   const open = await listRooms(client, { game: 'chess', tags: { mode: 'duel', level: 3, ranked: true }, limit: 5 });
   if (open.ok) await listRooms(client, { cursor: open.nextCursor });
-  // @ts-expect-error: the reply has to be looked at first
+  // @ts-expect-error: the reply has to be checked first
   void open.rooms;
   watchBoard(client, 'chess', (top) => top.map(({ rank, name, score, playerId }) => `${rank + score} ${name} ${playerId}`), {
     onState: (state) => void state.status,
@@ -99,7 +99,7 @@ async function typed(): Promise<void> {
   const match = await quickMatch<Chess>(client, { game: 'chess', tags: { mode: 'duel' }, maxPlayers: 2, startWhenFull: true });
   if (match.ok) match.room.on('change', ({ state }) => void (match.created && state.board.join()));
   else if (match.error.code === 'rate_limited') match.error.retryAfterMs.toFixed();
-  // @ts-expect-error: a match is asked for by game
+  // @ts-expect-error: a match needs a game
   await quickMatch(client, { tags: {} });
   // @ts-expect-error: the client names the caller
   await quickMatch(client, { game: 'chess', installId: 'install-0001' });

@@ -11,7 +11,7 @@ async function typed(): Promise<void> {
     const balance: number = grant.balanceAfterCoins;
     const replayed: true | undefined = grant.replayed;
     void [balance, replayed];
-    // @ts-expect-error: a grant answers no rank
+    // @ts-expect-error: the reply of a grant has no rank
     void grant.rank;
   } else if (grant.error.code === 'balance_limit') grant.error.balanceCoins.toFixed();
   else {
@@ -20,7 +20,7 @@ async function typed(): Promise<void> {
     // @ts-expect-error: a grant is never refused for too few coins
     void (grant.error.code === 'insufficient_coins');
   }
-  // @ts-expect-error: the reply has to be looked at first
+  // @ts-expect-error: the reply has to be checked first
   void grant.balanceAfterCoins;
 
   await coinop.grant({ installId: 'install-0001', coins: 5, key: 'welcome' }, { timeoutMs: 60_000, signal: AbortSignal.timeout(100) });
@@ -28,7 +28,7 @@ async function typed(): Promise<void> {
   await coinop.grant({ ...by, coins: 5 });
   // @ts-expect-error: an account is needed
   await coinop.grant({ coins: 5, key: 'k' });
-  // @ts-expect-error: one of both names the account
+  // @ts-expect-error: only one of the two fields may name the account
   await coinop.grant({ ...by, installId: 'install-0001', coins: 5, key: 'k' });
   // @ts-expect-error: coins are a number
   await coinop.grant({ ...by, coins: '5', key: 'k' });
@@ -78,11 +78,11 @@ async function typed(): Promise<void> {
       event.data.coins.toFixed();
       if (event.data.entryId !== undefined) void [cursor, event.accountId.trim(), event.data.coins.toFixed(), event.data.type === 'merge'];
     }
-    // @ts-expect-error: this type was not asked for
+    // @ts-expect-error: this type was not requested
     void (event?.type === 'pairing.claimed');
   } else void (page.error.code === 'not_found' || page.error.code === 'forbidden' || page.error.code === 'network');
   for await (const each of coinop.events.follow()) {
-    // @ts-expect-error: a failure that lasts ends the pages
+    // @ts-expect-error: a lasting failure ends the pages
     void each.events;
     if (!each.ok) throw new Error(each.error.code);
     for (const { type, data, accountId } of each.events)
@@ -107,7 +107,7 @@ async function typed(): Promise<void> {
   void [{} as Declared['type'] satisfies EventType, {} as EventType satisfies Declared['type']];
   type Fields<E> = E extends { data: infer Data } ? (Data extends unknown ? keyof Data : never) : never;
   void [{} as Fields<CoinopEvent> satisfies keyof Declared['data'], {} as keyof Declared['data'] satisfies Fields<CoinopEvent>];
-  // @ts-expect-error: a server mints no session
+  // @ts-expect-error: a server cannot create a session
   await coinop.login(by);
 }
 void typed;

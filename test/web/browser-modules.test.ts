@@ -8,7 +8,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const modules = readdirSync(new URL('../../src/web/browser', import.meta.url)).filter((file) => file.endsWith('.ts'));
 
-test.each(modules)('%s is served as JavaScript that parses, and whose imports lead to modules that are served', async (file) => {
+test.each(modules)('%s is served as valid JavaScript, and its imports lead to served modules', async (file) => {
   const { status, headers, body } = await service.get(`/pages/modules/${file.replace(/ts$/, 'js')}`);
   expect([status, headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
   expect(body).not.toMatch(/\.ts'|import type|interface \w+ \{/);

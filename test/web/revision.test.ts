@@ -26,7 +26,7 @@ const git = (files: Record<string, string>, at = '.git'): string => {
   }
   return root;
 };
-/** As `git write-tree` has it for the files above (git 2.39). */
+/** The output of `git write-tree` for the files above (git 2.39). */
 const ofSource = 'src-9b618e47bd61';
 
 test('without a checkout the revision is the hash that git gives the folder src', () => {
@@ -37,14 +37,14 @@ test('without a checkout the revision is the hash that git gives the folder src'
   expect(revisionOf(changed)).not.toBe(ofSource);
 });
 
-test('the revision of a checkout is its commit: of a branch, of packed branches, or of none', () => {
+test('the revision of a checkout is its commit, on a branch, on a packed branch, or with a detached HEAD', () => {
   expect(revisionOf(git({ HEAD: 'ref: refs/heads/a/b\n', 'refs/heads/a/b': `${commit}\n` }))).toBe('c40a2dcfb3d1');
   const packed = `# pack-refs with: peeled fully-peeled sorted\n${'1'.repeat(40)} refs/heads/a\n${commit} refs/heads/b\n^${'2'.repeat(40)}\n`;
   expect(revisionOf(git({ HEAD: 'ref: refs/heads/b\n', 'packed-refs': packed }))).toBe('c40a2dcfb3d1');
   expect(revisionOf(git({ HEAD: `${commit}\n` }))).toBe('c40a2dcfb3d1');
 });
 
-test('a further work tree has its HEAD in the folder of the first one, and its branch in what they share', () => {
+test('a linked work tree has its HEAD in the folder of the main one, and its branch in their shared part', () => {
   const root = git(
     { 'worktrees/w/HEAD': 'ref: refs/heads/b\n', 'worktrees/w/commondir': '../..\n', 'refs/heads/b': `${commit}\n` },
     'of-the-first',
@@ -53,13 +53,13 @@ test('a further work tree has its HEAD in the folder of the first one, and its b
   expect(revisionOf(root)).toBe('c40a2dcfb3d1');
 });
 
-test('a checkout whose commit is not found has the hash of src', () => {
+test('if the commit of a checkout is not found, its revision is the hash of src', () => {
   expect(revisionOf(git({ HEAD: 'ref: refs/heads/.invalid\n' }))).toBe(ofSource);
   expect(revisionOf(git({ HEAD: 'ref: refs/heads/../../secret\n' }))).toBe(ofSource);
   expect(revisionOf(git({ HEAD: 'nonsense' }))).toBe(ofSource);
 });
 
-test('the revision of this project costs a start little', () => {
+test('finding the revision of this project costs little time at a start', () => {
   const root = mkdtempSync(join(folder, 'whole-'));
   symlinkSync(fileURLToPath(new URL('../../src', import.meta.url)), join(root, 'src'));
   const times = Array.from({ length: 5 }, () => {

@@ -43,7 +43,7 @@ async function reasonOf(path: string): Promise<string> {
   }
 }
 
-test('an archive gives its members back, and only its owner may open it', async () => {
+test('the members of an archive can be read back, and only its owner may open it', async () => {
   const path = await written();
   const archive = await Archive.open(path);
   await archive.verify();
@@ -56,7 +56,7 @@ test('an archive gives its members back, and only its owner may open it', async 
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test('tar and sha256sum read it without coinop', async () => {
+test('tar and sha256sum read an archive without coinop', async () => {
   const path = await written();
   expect(execFileSync('tar', ['tf', path]).toString()).toBe('dump.rdb\nmanifest.json\nempty\nSHA256SUMS\n');
   execFileSync('tar', ['xf', path, '-C', folder]);
@@ -65,7 +65,7 @@ test('tar and sha256sum read it without coinop', async () => {
   );
 });
 
-test('a file that exists is not overwritten', async () => {
+test('an existing file is not overwritten', async () => {
   const path = join(folder, 'other.tar');
   writeFileSync(path, 'kept');
   await expect(ArchiveWriter.create(path, AT)).rejects.toThrow('EEXIST');
@@ -122,7 +122,7 @@ test.each([
   expect(await reasonOf(path)).toBe('A part of it is unreadable.');
 });
 
-test('members outside the folder are read by no one', async () => {
+test('members outside the folder are not extracted', async () => {
   const path = join(folder, 'backup.tar');
   const archive = await ArchiveWriter.create(path, AT);
   for (const name of ['../outside', '/outside', 'dump.rdb']) await archive.add(name, DATA);

@@ -174,7 +174,7 @@ test(
   },
 );
 
-test('a backup without session keys and without an audit says so', { timeout: 60_000 }, async () => {
+test('a backup without session keys and without an audit reports that', { timeout: 60_000 }, async () => {
   await (await launch({ DATA_DIR: dataDir })).stop();
   const file = join(folder, 'bare.tar');
   const { code, out } = await backup(['--to', file, '--no-session-keys', '--no-audit']);
@@ -190,7 +190,7 @@ test('a backup without session keys and without an audit says so', { timeout: 60
   expect((await restore(['--from', file], { DATA_DIR: join(folder, 'other') })).code).toBe(0);
 });
 
-test('data with drift is backed up, and the command says so', { timeout: 60_000 }, async () => {
+test('data with drift is backed up, and the command reports the drift', { timeout: 60_000 }, async () => {
   const service = await launch({ DATA_DIR: dataDir });
   const installId = freshId();
   await credit(service, { installId, coins: 5, key: 'k' });
@@ -210,7 +210,7 @@ test('data with drift is backed up, and the command says so', { timeout: 60_000 
   expect((await restore(['--from', file, '--accept-drift'], other)).code).toBe(0);
 });
 
-describe('a backup that cannot end', () => {
+describe('a backup that does not finish', () => {
   /** Kills a backup once a condition holds, and returns the files that it left in its folder. */
   async function killed(target: string, seen: (unfinished: string) => boolean): Promise<string[]> {
     const { signal } = await runCommand('backup.ts', ['--to', join(target, 'backup.tar')], { DATA_DIR: dataDir }, async (child) => {
@@ -226,7 +226,7 @@ describe('a backup that cannot end', () => {
     return readdirSync(target);
   }
 
-  test('leaves no file that looks like a backup, and the next one clears up', { timeout: 120_000 }, async () => {
+  test('leaves no file that looks like a backup, and the next backup cleans up', { timeout: 120_000 }, async () => {
     await filled(5000);
     const target = join(folder, 'backups');
     mkdirSync(target);
@@ -241,7 +241,7 @@ describe('a backup that cannot end', () => {
     expect(readdirSync(target)).toEqual(['backup.tar']);
   });
 
-  test('by SIGTERM ends with exit code 2 and leaves nothing', { timeout: 60_000 }, async () => {
+  test('because of SIGTERM ends with exit code 2 and leaves no files', { timeout: 60_000 }, async () => {
     await filled(20_000);
     const target = join(folder, 'backups');
     mkdirSync(target);
@@ -270,7 +270,7 @@ describe('a backup that cannot end', () => {
   })();
 
   // Only root may mount a small disk.
-  test.skipIf(!canMount)('by a full disk leaves nothing on it', { timeout: 60_000 }, async () => {
+  test.skipIf(!canMount)('because of a full disk leaves no files', { timeout: 60_000 }, async () => {
     await filled(5000);
     mkdirSync(small);
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', small]);

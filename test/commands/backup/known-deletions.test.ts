@@ -62,7 +62,7 @@ async function expectDeleted(place: string, installId: string, other: string): P
   expect(JSON.parse(audit.out)).toMatchObject({ drift: 0, checked: { ledgers: 1 } });
 }
 
-test('a restore elsewhere deletes the accounts again that a newer backup knows as deleted', { timeout: 120_000 }, async () => {
+test('a restore on another machine repeats the deletions of accounts that a newer backup knows', { timeout: 120_000 }, async () => {
   const [installId, other] = [freshId(), freshId()];
   const [before, after] = [join(folder, 'before.tar'), join(folder, 'after.tar')];
   const service = await launch();
@@ -83,7 +83,7 @@ test('a restore elsewhere deletes the accounts again that a newer backup knows a
   expect([newer.code, newer.out]).toEqual([0, expect.not.stringContaining('again')]);
 });
 
-test('data that cannot be read is replaced only if its deletions may be forgotten', { timeout: 60_000 }, async () => {
+test('unreadable data is replaced only if its deletions may be forgotten', { timeout: 60_000 }, async () => {
   const service = await launch();
   const installId = freshId();
   await credit(service, installId, 'k');
@@ -102,7 +102,7 @@ test('data that cannot be read is replaced only if its deletions may be forgotte
   expect(await credit(await launch(), installId, 'another')).toEqual({ status: 200 });
 });
 
-test('an account that was deleted by a process that died at once is among the tombstones', async () => {
+test('an account is among the tombstones even if the deleting process died at once', async () => {
   await using server = await startRedis();
   const { redis } = server;
   await redis.zadd('tombstones', 1_795_000_000_000, 'indexed');

@@ -11,7 +11,7 @@ import { freshId, request } from '../../harness.ts';
 import { startChild, type Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
 
-/** Runs the shell lines of docs/backup.md for a Redis of one's own and for a Cluster, with other paths and addresses. */
+/** Runs the shell lines of docs/backup.md for an operator's own Redis and for a Cluster, with other paths and addresses. */
 
 const root = new URL('../../..', import.meta.url).pathname;
 const page = readFileSync(join(root, 'docs/backup.md'), 'utf8');
@@ -132,7 +132,7 @@ async function credit({ url }: Child, operation: Operation): Promise<{ status: n
   return { status, ...(body as object) };
 }
 
-/** Sends credits without end. */
+/** Sends credits until it is stopped. */
 class Load {
   readonly done: { readonly operation: Operation; readonly balance: number }[] = [];
   readonly #clients: Promise<unknown>;

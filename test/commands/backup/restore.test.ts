@@ -71,7 +71,7 @@ async function withData(): Promise<void> {
   await service.stop();
 }
 
-test('a running service refuses a restore, and goes on', { timeout: 60_000 }, async () => {
+test('a restore is refused while the service runs, and the service continues', { timeout: 60_000 }, async () => {
   const service = await launch();
   await credit(service, made.installId, 'other');
   const { code, out, error } = await restore('--from', made.file, '--replace');
@@ -82,7 +82,7 @@ test('a running service refuses a restore, and goes on', { timeout: 60_000 }, as
   expect(await service.stop()).toBe(0);
 });
 
-test('data that is there is replaced only with --replace, and kept', { timeout: 60_000 }, async () => {
+test('existing data is replaced only with --replace, and the old data is kept', { timeout: 60_000 }, async () => {
   await withData();
   const before = content();
   const refused = await restore('--from', made.file);
@@ -108,7 +108,7 @@ test('data that is there is replaced only with --replace, and kept', { timeout: 
   expect(await balance(await launch(), made.installId)).toBe(10);
 });
 
-describe('nothing is touched by', () => {
+describe('no data is changed by', () => {
   const damages: [string, (file: string) => unknown, string][] = [
     ['a file that is cut off', (file) => truncateSync(file, readFileSync(file).length - 2000), 'cannot be restored'],
     ['a file that is cut off in the data', (file) => truncateSync(file, 700), 'It is cut off.'],
@@ -150,7 +150,7 @@ describe('nothing is touched by', () => {
     expect(content()).toEqual(before);
   });
 
-  test('the command of a damaged file, which says so in one sentence', async () => {
+  test('the restore of a damaged file, which reports the damage in one sentence', async () => {
     const file = join(folder, 'damaged.tar');
     writeFileSync(file, readFileSync(made.file).subarray(0, 5000));
     const { code, out, error } = await restore('--from', file);

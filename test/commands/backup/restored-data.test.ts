@@ -30,7 +30,7 @@ function before(): void {
   writeFileSync(join(folder, 'restoring/session-keys'), 'new keys');
 }
 
-test('restored data takes the place of the old, which is kept', () => {
+test('restored data replaces the old data, which is kept', () => {
   before();
   putInPlace(folder, '.before-x');
   expect(state()).toEqual(DONE);
@@ -96,7 +96,7 @@ test.each([
   expect(finishRestore(folder)).toBe(false);
 });
 
-test('a restore into an empty folder leaves nothing beside it', () => {
+test('a restore into an empty folder leaves no other files', () => {
   data('restoring/redis', 'new');
   expect(hasData(folder)).toBe(false);
   putInPlace(folder, '.before-x');

@@ -57,7 +57,7 @@ test('a backup that could fill the disk of the data is refused before it begins'
   expect((await backup()).manifest.verified?.accounts).toBe(1);
 });
 
-test('a backup whose audit needs more memory than there is, is refused, but for one without an audit', async () => {
+test('a backup is refused if its audit needs more memory than is free, and works without an audit', async () => {
   [machine.room, machine.memory] = [Infinity, 500_000];
   await expect(backup()).rejects.toThrow(
     /^The audit of the copy needs 1\.\d MB of memory, and 500 KB are free\. Take the backup with --no-audit/,

@@ -56,7 +56,7 @@ test('a Cluster: its primaries, replicas, settings and boards', { timeout: 90_00
   expect(found.find(({ kind }) => kind === 'big_board')).toMatchObject({ level: 'warning', text: 'The board huge has 100000 entries.' });
 });
 
-test('a Cluster of which a primary is away', { timeout: 90_000 }, async () => {
+test('a Cluster with a missing primary', { timeout: 90_000 }, async () => {
   await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '500'] });
   await cluster.kill(cluster.nodes[0]!);
   await expect
@@ -66,7 +66,7 @@ test('a Cluster of which a primary is away', { timeout: 90_000 }, async () => {
     .toContain('cluster_degraded');
 });
 
-test('a line that is pasted mends all nodes of a Cluster, and asks for the password', { timeout: 90_000 }, async () => {
+test('a pasted line fixes all nodes of a Cluster, and asks for the password', { timeout: 90_000 }, async () => {
   await using cluster = await startCluster({ replicas: 1, password: 'secret', settings: ['--cluster-require-full-coverage', 'yes'] });
   const { found } = await examine(cluster.url);
   expect(JSON.stringify(found)).not.toContain('secret');

@@ -117,7 +117,7 @@ describe('on a Redis', () => {
     expect([mended.code, mended.dangers, mended.texts['appendfsync']]).toEqual([0, [], undefined]);
   });
 
-  test('a user that may not use a command, and a database that is not there, are a danger each', { timeout: 60_000 }, async () => {
+  test('a user without a needed permission and a missing database are a danger each', { timeout: 60_000 }, async () => {
     const { url, client } = await startPort();
     await client.acl('SETUSER', 'limited', 'on', '>pw', '+@all', '-info', '-config', '~*', '&*');
     const limited = url.replace('//', '//limited:pw@');
@@ -143,7 +143,7 @@ describe('on a Redis', () => {
     expect(warnings.filter((kind) => kind === 'lua_holes')).toHaveLength(luaHolesOf(version!, server === 'Valkey').length);
   });
 
-  test('weak durability, missing replicas and big boards are told', { timeout: 60_000 }, async () => {
+  test('weak durability, missing replicas and big boards are reported', { timeout: 60_000 }, async () => {
     const { url, client } = await startPort(
       '--appendfsync',
       'everysec',
@@ -162,7 +162,7 @@ describe('on a Redis', () => {
     expect(facts['boards']).toBe('1, the biggest is chess with 2 entries');
   });
 
-  test('a replica that follows is no spare one if coin operations wait for it', { timeout: 60_000 }, async () => {
+  test('a replica does not count as spare if coin operations wait for it', { timeout: 60_000 }, async () => {
     const [primary, replica] = [await startPort(), await startPort()];
     await replica.client.replicaof('127.0.0.1', Number(new URL(primary.url).port));
     await expect.poll(() => primary.client.info('replication'), { timeout: 20_000 }).toContain('state=online');
@@ -172,7 +172,7 @@ describe('on a Redis', () => {
     expect((await examine({ REDIS_URL: replica.url })).dangers).toContain('replica');
   });
 
-  test('memory that lasts a few days only is told with the time that is left', { timeout: 60_000 }, async () => {
+  test('memory that lasts only a few days is reported with the remaining time', { timeout: 60_000 }, async () => {
     const { url, client } = await startPort();
     // 48 entries, one an hour: half of them are from today, so the data doubles in two days.
     const ledger = Array.from(
@@ -262,7 +262,7 @@ describe('on a Redis', () => {
     expect([bad.dangers, bad.facts['redis']]).toEqual([['bad_setting'], undefined]);
   });
 
-  test('names the setting that trusts an authority of your own, and trusts it then', { timeout: 60_000 }, async () => {
+  test('names the setting that trusts a private certificate authority, and works with the setting', { timeout: 60_000 }, async () => {
     const { cert, key } = selfSignedCertificate();
     const [certFile, keyFile, port] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), await freePort()];
     writeFileSync(certFile, cert);
@@ -279,7 +279,7 @@ describe('on a Redis', () => {
     expect((await examine(trusted)).texts['appendfsync']).toBeUndefined();
   });
 
-  test('a node of a Cluster under a plain address is told', { timeout: 60_000 }, async () => {
+  test('a node of a Cluster under a plain address is reported', { timeout: 60_000 }, async () => {
     const { url } = await startPort('--cluster-enabled', 'yes');
     expect((await examine({ REDIS_URL: url })).dangers).toEqual(['cluster_node']);
   });
@@ -295,7 +295,7 @@ describe('on the settings', () => {
     expect(facts['redis']).toContain('none yet');
   });
 
-  test('all bad settings are reported, and the rest is examined all the same', async () => {
+  test('all bad settings are reported, and the rest is still examined', async () => {
     const { code, texts, dangers, warnings } = await examine({ NODE_ENV: 'production', PORT: 'x', STORE: 'sandbox', RATE_LIMIT: 'off' });
     expect([code, dangers.filter((kind) => kind === 'bad_setting')]).toEqual([1, Array.from({ length: 3 }, () => 'bad_setting')]);
     expect(dangers).toEqual(expect.arrayContaining(['sandbox', 'no_limits']));
@@ -338,7 +338,7 @@ describe('on a service', () => {
     return service;
   };
 
-  test('its private Redis, its data and its state are facts, beside it and after it', { timeout: 60_000 }, async () => {
+  test('its private Redis, its data and its state are facts, while it runs and after its end', { timeout: 60_000 }, async () => {
     const service = await launch({});
     const beside = await examine({ PORT: String(service.port) });
     expect([beside.code, beside.dangers]).toEqual([0, []]);
@@ -351,7 +351,7 @@ describe('on a service', () => {
     expect(after.facts['service']).toMatch(/^none answers at /);
   });
 
-  test('one that is named and does not answer, and one that is not ready, are dangers', { timeout: 60_000 }, async () => {
+  test('a named service that does not answer and a service that is not ready are dangers', { timeout: 60_000 }, async () => {
     const port = await freePort();
     expect((await examine({}, '--url', `http://127.0.0.1:${port}`)).dangers).toEqual(['no_service']);
     const service = await launch({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
@@ -375,7 +375,7 @@ describe('on a service', () => {
     expect(withKey.texts['key_expires']).toMatch(/^The server key [a-z0-9]{8} \(soon\) expires on \d{4}-\d\d-\d\d\.$/);
   });
 
-  test('/metrics, /v1/admin and /console that PUBLIC_URL answers are warnings, and others are facts', { timeout: 60_000 }, async () => {
+  test('/metrics, /v1/admin and /console are warnings if PUBLIC_URL answers them, and facts otherwise', { timeout: 60_000 }, async () => {
     // The address 0.0.0.0 leads to this machine, but counts as an address of the internet.
     const diagnose = async (service: Child, settings: Record<string, string>): Promise<Diagnosis> => {
       const { config } = readSettings({ ...settings, PUBLIC_URL: `http://0.0.0.0:${service.port}` }, () => []);
@@ -486,7 +486,7 @@ test.each([[['--urll', 'x']], [['--url', 'ftp://x']], [['everything']]])('%j is 
   expect(error).toMatch(/^coinop doctor: [A-Z].*\.\n$/);
 });
 
-test('the report for people has the worst first, and no control characters from outside', () => {
+test('the report as text has the worst findings first, and no control characters from other sources', () => {
   const diagnosis = new Diagnosis();
   diagnosis.fact('redis', 'Redis 7.0.15');
   const words = { cost: 'Much.', mend: 'mend it' };
@@ -526,20 +526,20 @@ describe('the growth of a day', () => {
     expect(growthOf([{ entries: 40, times }], now)!.partADay).toBeCloseTo((39 / 40) * 24);
   });
 
-  test('of a ledger with more entries of today than were read goes on at their rate', () => {
+  test('of a ledger with more entries of today than were read is computed from their rate', () => {
     const times = Array.from({ length: 200 }, (_, index) => hoursAgo(2 - index / 100));
     const old = { entries: 1, times: [hoursAgo(2000)] };
     // 200 entries in two hours: 2,400 a day, of 10,001.
     expect(growthOf([{ entries: 10_000, times }, old], now)!.partADay).toBeCloseTo(2400 / 10_001, 2);
   });
 
-  test('is not told of data that is younger than an hour', () => {
+  test('is not reported for data that is younger than an hour', () => {
     expect(
       growthOf([{ entries: 100, times: Array.from({ length: 100 }, (_, index) => hoursAgo(0.9 - index / 200)) }], now),
     ).toBeUndefined();
   });
 
-  test('is not told from few entries', () => {
+  test('is not reported for few entries', () => {
     expect(growthOf([{ entries: 29, times: Array.from({ length: 29 }, (_, index) => hoursAgo(index + 1)) }], now)).toBeUndefined();
     expect(growthOf([], now)).toBeUndefined();
   });

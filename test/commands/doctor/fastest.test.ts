@@ -36,7 +36,7 @@ describe('the addresses that make ledgers grow fastest', () => {
     return diagnosis;
   };
 
-  test('are named with what they wrote through all processes, today and yesterday, and forgotten then', async () => {
+  test('are named with their entries of today and yesterday through all processes, and are then forgotten', async () => {
     let at: number;
     {
       await using one = await start({ redis: own.location, settings: { ...settings, ...budget }, stoppedClock: true });
@@ -60,7 +60,7 @@ describe('the addresses that make ledgers grow fastest', () => {
     expect((await audited(own.location)).findings).toEqual([]);
   });
 
-  test('are written down in none of the public answers', async () => {
+  test('do not appear in public answers', async () => {
     await using service = await start({ redis: own.location, settings: { ...settings, ...budget } });
     await credit(service, '203.0.113.77', 60);
     for (const path of ['/metrics', '/ready', '/health', '/?format=json'])
@@ -80,7 +80,7 @@ describe('the accounts whose ledgers grow fastest', () => {
     for (let bucket = 0; bucket < entries.length / 32; bucket++) await redis.hset(`{${id}}:index:${bucket}`, 'a', '1');
   };
 
-  test('are found among many by the keys that they have, and named with their entries of 24 hours', async () => {
+  test('are found among many by their keys, and named with their entries of 24 hours', async () => {
     await redis.flushdb();
     const now = Date.now();
     const [fast, busy] = [accountIdOf('fast'), accountIdOf('busy')];
@@ -100,7 +100,7 @@ describe('the accounts whose ledgers grow fastest', () => {
     ]);
   });
 
-  test('an empty Redis names none', async () => {
+  test('are not named for an empty Redis', async () => {
     await redis.flushdb();
     const diagnosis = new Diagnosis();
     await examineAccounts(redis, await drawKeys(redis), Date.now(), diagnosis);

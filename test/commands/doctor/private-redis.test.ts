@@ -43,7 +43,7 @@ test('data that ends in the middle of a write is a warning with the bytes that a
   expect(readFileSync(aof()).equals(cut)).toBe(true);
 });
 
-test('damaged data is a danger with the words of Redis and the place of the damage', async () => {
+test('damaged data is a danger with the error message of Redis and the place of the damage', async () => {
   const { length } = readFileSync(aof());
   appendFileSync(aof(), 'no command\r\n'.repeat(5));
   const findings = await found();
@@ -73,7 +73,7 @@ test('the last trouble of the private Redis is a warning', async () => {
   expect(mend).toBe('docs/operations/runbook.md#a-full-disk');
 });
 
-test('a disk that the growth of the data fills soon is named', () => {
+test('a disk that the data will soon fill is named', () => {
   const levelAt = (partADay: number, isOfDay: boolean): string | undefined => {
     const diagnosis = new Diagnosis();
     examineDiskGrowth(folder, { partADay, error: 0, ledgers: 100, isOfDay }, diagnosis);

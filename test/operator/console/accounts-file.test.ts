@@ -17,7 +17,7 @@ describe('a file of accounts', () => {
     expect(read(text).map(([, accountId]) => accountId)).toEqual([a, b]);
   });
 
-  test('names lines as an editor counts them', () => {
+  test('numbers lines like an editor', () => {
     expect(read(`accountId\n\n${a}\n${b}`)).toEqual([
       [3, a],
       [4, b],
@@ -55,7 +55,7 @@ describe('a file of accounts', () => {
     expect(() => read(text)).toThrow(new Error(message));
   });
 
-  test('that is no file, or no UTF-8, is refused', () => {
+  test('that is not a file, or not UTF-8, is refused', () => {
     expect(() => readAccountsFile('/nowhere/f.csv')).toThrow('/nowhere/f.csv cannot be read: ENOENT');
     expect(() => readAccountsFile('/')).toThrow('/ cannot be read: EISDIR');
     expect(() => readAccountsFile(process.execPath)).toThrow(/is not UTF-8|has more than/);

@@ -39,7 +39,7 @@ async function account(coins: number): Promise<{ installId: string; accountId: s
   return { installId, accountId: accountIdOf(installId) };
 }
 
-test('"I lost 50 coins" is answered and mended by two commands', async () => {
+test('two commands find and repair "I lost 50 coins"', async () => {
   const { installId, accountId } = await account(100);
   await service.post('/v1/coins/debit', { installId, coins: 50, key: 'hat' });
   const shown = await runAdmin(['accounts', 'show', installId], settings);
@@ -68,7 +68,7 @@ test('"I lost 50 coins" is answered and mended by two commands', async () => {
   expect(log.out).not.toContain(installId);
 });
 
-test('coins may be negative, and a refusal has the figures and exit code 1', async () => {
+test('an adjustment may be negative, and a refusal has the figures and exit code 1', async () => {
   const { accountId } = await account(30);
   const adjust = (coins: string) => runAdmin(['accounts', 'adjust', accountId, coins, '--reason', 'test', '--key', 'a', '--yes'], settings);
   expect(await adjust('-31')).toEqual({
@@ -81,7 +81,7 @@ test('coins may be negative, and a refusal has the figures and exit code 1', asy
   expect((await adjust('1000000000001')).error).toContain('coins: Must be a whole number from -1000000000000 to 1000000000000, and not 0.');
 });
 
-test('what does not fit is refused before Redis is opened', async () => {
+test('invalid input is refused before the tool connects to Redis', async () => {
   const away = { REDIS_URL: 'redis://127.0.0.1:1' };
   const cases: [string[], string][] = [
     [['accounts', 'adjust', 'a'.repeat(22), '5', '--key', 'a', '--yes'], '"accounts adjust" needs --reason TEXT.'],
@@ -102,7 +102,7 @@ test('what does not fit is refused before Redis is opened', async () => {
   }
 });
 
-test.skipIf(!hasTerminals)('a change asks with all that will change, and nothing is logged without a yes', async () => {
+test.skipIf(!hasTerminals)('a change asks with all its effects, and is not logged without a yes', async () => {
   const { accountId } = await account(30);
   const { entries: before } = await json('log');
   const words = ['accounts', 'adjust', accountId, '-10', '--reason', 'test', '--key', 'a'];
@@ -113,7 +113,7 @@ test.skipIf(!hasTerminals)('a change asks with all that will change, and nothing
   expect((await runAdmin(words, settings)).error).toContain('add --yes');
 });
 
-test('an account that is none is told, and one with two names has to be told apart', async () => {
+test('an unknown account is reported, and a name of two accounts has to be made clear', async () => {
   expect(await runAdmin(['accounts', 'show', freshId()], settings)).toMatchObject({
     code: 1,
     error: 'coinop admin: There is no such account. It may be mistyped, or an install that never wrote anything.\n',
@@ -125,7 +125,7 @@ test('an account that is none is told, and one with two names has to be told apa
   expect((await json('accounts', 'show', `install:${accountId}`)).balanceCoins).toBe(0);
 });
 
-test('on a Redis that no service has used, nothing is told as missing', async () => {
+test('on a Redis that no service has used, the tool reports that there is no data', async () => {
   const empty = { REDIS_URL: `${settings.REDIS_URL}/5` };
   for (const words of [
     ['accounts', 'find', 'install-0001'],
@@ -140,7 +140,7 @@ test('on a Redis that no service has used, nothing is told as missing', async ()
   }
 });
 
-test('a store subject names the account that it has now, else the one that was deleted', async () => {
+test('a store subject names its current account, or else the deleted one', async () => {
   const subject = freshId('user');
   const { body, cookies } = await signInToStore(service, subject);
   const token = async (): Promise<string> => (await issue(service, { kind: 'id_token', subject })).token;
@@ -154,7 +154,7 @@ test('a store subject names the account that it has now, else the one that was d
   expect((await json('accounts', 'show', `sandbox:${subject}`)).accountId).toBe(again.body.accountId);
 });
 
-test('a change that an account refuses has exit code 1, as any other refusal', async () => {
+test('a change that an account refuses has exit code 1, like any other refusal', async () => {
   const { accountId } = await account(1);
   await runAdmin(['accounts', 'ban', accountId, '--reason', 'test', '--yes'], settings);
   const adjusted = await runAdmin(['accounts', 'adjust', accountId, '1', '--reason', 'test', '--key', 'a', '--yes'], settings);
@@ -168,7 +168,7 @@ test('an operator who shares a user of the operating system with others gives a 
   expect((await json('log', '--limit', '1')).entries[0].by).toBe(`zoë as ${who}`);
 });
 
-test('a change whose result cannot be shown is no refusal, and a look into a pipe that has enough is none either', async () => {
+test('a change whose result cannot be shown is not reported as refused, nor is a look into a closed pipe', async () => {
   const { accountId } = await account(1);
   const adjusted = await runInShell(`admin accounts adjust ${accountId} 1 --reason test --key a --yes >/dev/full`, settings);
   expect([adjusted.code, adjusted.error]).toEqual([
@@ -180,7 +180,7 @@ test('a change whose result cannot be shown is no refusal, and a look into a pip
   expect([looked.code, looked.error]).toEqual([0, '']);
 });
 
-test('an account can be named on standard input, so that no history and no list of processes has its installId', async () => {
+test('an account can be named on standard input, so that its installId appears in no shell history or process list', async () => {
   const { accountId, installId } = await account(1);
   expect((await runInShell(`echo ${installId} | admin accounts find -`, settings)).out).toContain(`${accountId}  installId`);
   const change = 'admin accounts adjust - 5 --reason test --key a --yes';
@@ -270,7 +270,7 @@ describe('the tool and the HTTP API', () => {
   });
 });
 
-test('names in Redis cannot steer the terminal, in a table or in JSON', async () => {
+test('names in Redis cannot control the terminal, in a table or in JSON', async () => {
   const name = '\u001b[2J\u009b31m\u202e\n\r\t\u0000';
   const game = freshId('game').toLowerCase();
   await addEntry(redis, game, 'a'.repeat(22), 1, name);
@@ -325,7 +325,7 @@ test('an audit finds nothing after removals, resets and adjustments', async () =
   expect((await runAuditCommand([], settings)).code).toBe(0);
 });
 
-test('it works on the private Redis of a service that runs, and of one that does not', async () => {
+test('the tool works on the private Redis of a running and of a stopped service', async () => {
   const own = { DATA_DIR: join(tool.folder, 'data'), NODE_ENV: 'test' };
   const child = await startChild(own);
   const installId = freshId();

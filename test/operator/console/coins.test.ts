@@ -47,7 +47,7 @@ const words = (path: string, key: string, ...more: string[]): string[] => [
 const reportOf = (path: string): string[] => readFileSync(`${path}.report.csv`, 'utf8').trimEnd().split('\n');
 
 describe('coins grant', () => {
-  test('looks first, and then grants to whoever can get coins, with a report of every line', async () => {
+  test('checks first, then grants coins to every account that can get them, with a report of every line', async () => {
     const [one, two, banned, guest] = [await account(), await account(), await account(), await account()];
     await service.post(`/v1/admin/accounts/${banned.accountId}/ban`, { reason: 'cheats' }, { bearer });
     const moved = (await signInToStore(service, freshId('user'), { installId: guest.installId })).body.accountId;
@@ -103,7 +103,7 @@ describe('coins grant', () => {
     expect(await balanceOf(one.installId)).toBe(25);
   });
 
-  test.skipIf(!hasTerminals)('asks for the number of accounts, and takes no other answer', async () => {
+  test.skipIf(!hasTerminals)('asks for the number of accounts, and accepts no other answer', async () => {
     const [one, two] = [await account(), await account()];
     const path = fileOf('asked.csv', ['installId', one.installId, two.installId]);
     const prompt = 'Type 2 to go on:';
@@ -117,7 +117,7 @@ describe('coins grant', () => {
     expect([await balanceOf(one.installId), await balanceOf(two.installId)]).toEqual([25, 25]);
   });
 
-  test('what does not fit is refused before Redis is opened', async () => {
+  test('invalid input is refused before the tool connects to Redis', async () => {
     const away = { REDIS_URL: 'redis://127.0.0.1:1' };
     const path = fileOf('good.csv', [accountIdOf('install-0001')]);
     const bad = fileOf('bad.csv', ['accountId', 'nobody']);
@@ -136,7 +136,7 @@ describe('coins grant', () => {
     }
   });
 
-  test('killed twice in the middle of 2,000 accounts and then stopped, it gives each its coins once', async () => {
+  test('gives each account its coins once, also if it is killed twice within 2,000 accounts and then stopped', async () => {
     const installIds: string[] = [];
     for (let from = 0; from < 2000; from += 100)
       installIds.push(...(await Promise.all(Array.from({ length: 100 }, async () => (await account()).installId))));

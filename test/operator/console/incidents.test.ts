@@ -47,7 +47,7 @@ async function run(section: string): Promise<string> {
   return out;
 }
 
-test('every section is tried here', () => {
+test('every section has a test here', () => {
   const sections = [...page.matchAll(/^## (.*)$/gm)].map(([, name]) => name);
   expect(sections).toEqual([
     'Coins are lost',
@@ -59,18 +59,18 @@ test('every section is tried here', () => {
   ]);
 });
 
-test('coins that are lost are found and given back, and a wrong grant is taken back', async () => {
+test('lost coins are found and given back, and a wrong grant is reverted', async () => {
   expect(await run('Coins are lost')).toContain('Granted to 2 accounts, 40 coins in sum');
   expect([await balanceOf('install-0001'), await balanceOf('install-0002')]).toEqual([170, 120]);
   expect(await run('A wrong bulk grant')).toContain('comp-2026-11-back');
   expect([await balanceOf('install-0001'), await balanceOf('install-0002'), await balanceOf('install-0003')]).toEqual([150, 100, 100]);
 });
 
-test('data that was lost is shown', async () => {
+test('lost data is shown', async () => {
   expect(await run('Redis lost its data')).toMatch(/^In Redis: \S+\nIn DATA_DIR: none\n$/);
 });
 
-test('a key that leaked is ended, and what was done with it is found', async () => {
+test('a leaked key is revoked, and its changes are found', async () => {
   const out = await run('A key leaked');
   expect(out).toContain(`Revoked ${keyId}.`);
   expect(out).toContain('leaked.csv has 0 entries.');
@@ -81,7 +81,7 @@ test('a cheater leaves the board, and gets another name', async () => {
   expect((await service.get('/v1/highscores/pebble-drop')).body.top).toEqual([]);
 });
 
-test('whoever paid while the store is down gets access, which ends', async () => {
+test('a player who paid while the store is down gets temporary access', async () => {
   expect(await run('The app store is down')).toContain('has access until 2030-01-01 00:00 UTC.');
   expect((await service.get('/v1/entitlement?installId=install-0001')).body.state).toBe('none');
 });

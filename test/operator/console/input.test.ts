@@ -47,7 +47,7 @@ test.each<[words: string[], error: string]>([
   expect(plan).toThrow(new Failure(message));
 });
 
-test('the help of the tool names the groups, that of a group its commands and flags', () => {
+test('the help of the tool names the groups, and the help of a group names its commands and flags', () => {
   for (const words of [[], ['--help'], ['-h']]) expect(readInput(words, [keys]).help).toBe(true);
   expect(helpOf([keys], undefined)).toContain('  keys       the keys of your own servers: list, create, rotate, revoke\n');
   const { group } = readInput(['keys', '--help'], [keys]);
@@ -67,19 +67,19 @@ test.each([
   ['3653d', 315_619_200_000],
 ])('%s are %i ms', (text, milliseconds) => expect(durationOf('expires', text)).toBe(milliseconds));
 
-test.each(['', '90', 'd', '-1d', '1.5d', '1 d', '3654d', '1y', '1D', '٣d', '99999999m'])('"%s" is no time', (text) => {
+test.each(['', '90', 'd', '-1d', '1.5d', '1 d', '3654d', '1y', '1D', '٣d', '99999999m'])('"%s" is not a valid time', (text) => {
   expect(() => durationOf('expires', text)).toThrow(Failure);
 });
 
-describe('what a terminal is shown', () => {
+describe('terminal output', () => {
   test.each([
     ['an escape sequence', '\u001b[31mred', '\\u{1b}[31mred'],
     ['a C1 control character', '\u009b31m', '\\u{9b}31m'],
     ['a line break', 'a\nb\r', 'a\\u{a}b\\u{d}'],
-    ['text that runs backwards', 'a\u202eb\u2066', 'a\\u{202e}b\\u{2066}'],
-    ['what is invisible', 'a\u200bb\ufeff\u2028', 'a\\u{200b}b\\u{feff}\\u{2028}'],
-    ['half a character', '\ud800', '\\u{d800}'],
-    ['marks that pile up', 'a\u0301\u0302\u0303\u0304\u0305b', 'a\u0301\u0302\u0303\\u{304}\\u{305}b'],
+    ['direction overrides', 'a\u202eb\u2066', 'a\\u{202e}b\\u{2066}'],
+    ['invisible characters', 'a\u200bb\ufeff\u2028', 'a\\u{200b}b\\u{feff}\\u{2028}'],
+    ['a lone surrogate', '\ud800', '\\u{d800}'],
+    ['stacked marks', 'a\u0301\u0302\u0303\u0304\u0305b', 'a\u0301\u0302\u0303\\u{304}\\u{305}b'],
     ['letters, marks and emoji', 'Zoë 李 🎮', 'Zoë 李 🎮'],
   ])('of %s', (_, text, shown) => {
     expect(printable(text)).toBe(shown);
@@ -87,11 +87,11 @@ describe('what a terminal is shown', () => {
     expect(printableJson({ text }).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}]/u);
   });
 
-  test('of a text with several lines: all but its line breaks', () => {
+  test('of a text with several lines keeps line breaks and escapes other control characters', () => {
     expect(printableLines('a\n\tb\u0007')).toBe('a\n\\u{9}b\\u{7}');
   });
 
-  test('a table that is wider than the terminal goes on in further lines, and leaves out those that have nothing', () => {
+  test('a table that is wider than the terminal continues in further lines, without empty lines', () => {
     const columns = ['NO', 'WHO', 'WHAT', 'WHY'];
     const rows = [
       ['1', 'ada@ops-1', 'account=abc', 'ticket 1'],
@@ -106,7 +106,7 @@ describe('what a terminal is shown', () => {
     expect(table(columns, rows, 80).split('\n')).toHaveLength(4);
   });
 
-  test('a column of a table is as wide as what a terminal shows', () => {
+  test('a column of a table is as wide as its text in a terminal', () => {
     const rows = [
       ['李明', 'x'],
       ['e\u0301e', 'x'],
@@ -115,7 +115,7 @@ describe('what a terminal is shown', () => {
     expect(table(['NAME', 'B'], rows)).toBe('NAME  B\n李明  x\ne\u0301e    x\n🎮    x');
   });
 
-  test('a table has a column for each head, a dash for nothing, and no cell of more than 80 characters', () => {
+  test('a table has a column for each head, a dash for an empty cell, and no cell of more than 80 characters', () => {
     expect(
       table(
         ['ID', 'NAME'],
@@ -138,7 +138,7 @@ test.each([
   expect([input.words, input.flags['key']]).toEqual([expected, key]);
 });
 
-test('a group with a usual command needs no name of a command', () => {
+test('a group with a default command does not need the name of the command', () => {
   expect(readInput(['log'], [log]).command).toBe(log.commands['list']);
   expect(readInput(['log', '--limit', '5', '--json'], [log])).toMatchObject({ json: true, input: { words: [], flags: { limit: '5' } } });
   expect(() => readInput(['log', 'nothing'], [log])).toThrow(new Failure('There is no command "log nothing": see log --help.'));

@@ -26,7 +26,7 @@ test('docs/operator.md names every command', () => {
   expect(missing).toEqual([]);
 });
 
-test('the commands of the walk are understood', () => {
+test('the tool accepts the commands of the walk-through', () => {
   const walk = [...page.matchAll(/^npm run admin -- (accounts .*)$/gm)].map(([, line]) => line!);
   expect(walk.length).toBeGreaterThanOrEqual(4);
   for (const line of walk) {
@@ -41,12 +41,12 @@ describe('the tool and the HTTP API', () => {
     .filter((group) => group !== keys)
     .flatMap(({ name, commands: all }) => Object.entries(all).map(([command, each]) => ({ name: `${name} ${command}`, ...each })));
 
-  test('have the same operations, but for the keys', () => {
+  test('have the same operations, except for keys', () => {
     expect(operations.map(({ name }) => name).toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
     expect(operatorApi.map(({ method, path }) => `${method} ${path}`)).toEqual(operations.map(({ method, path }) => `${method} ${path}`));
   });
 
-  test('agree on what changes data: such a command asks first, and such an endpoint needs a reason, but for webhooks', () => {
+  test('agree on the operations that change data: their commands ask first, and their endpoints need a reason, except for webhooks', () => {
     const takesReason = operations.filter(({ input }) => 'reason' in input.shape);
     const mayGoWithout = takesReason.filter(({ input }) => (input.shape['reason'] as z.ZodType).safeParse(undefined).success);
     const logged = commands.filter(({ mayBeLogged }) => mayBeLogged === true).map(({ name }) => name);

@@ -92,7 +92,7 @@ describe('keys', () => {
     }
   });
 
-  test('rotate makes a second valid key, and gives the first one an end', async () => {
+  test('rotate makes a second valid key, and sets an expiry for the first', async () => {
     const old = await makeKey(settings, '--scopes', 'coins', '--game', 'snake', '--expires', '30d');
     const { code, out } = await runAdmin(['keys', 'rotate', old.id, '--overlap', '2h', '--json', '--yes'], settings);
     const made = JSON.parse(out);
@@ -122,7 +122,7 @@ describe('keys', () => {
     expect([code, error]).toEqual([1, `coinop admin: The key ${old.id} is expired: make a new one with "keys create".\n`]);
   });
 
-  test('revoke ends a key for good, and says so again', async () => {
+  test('revoke ends a key permanently, and a second revoke reports that', async () => {
     const { id } = await makeKey(settings, '--scopes', 'coins');
     expect(await runAdmin(['keys', 'revoke', id, '--yes'], settings)).toEqual({ code: 0, out: `Revoked ${id}.\n`, error: '' });
     expect((await keyOf(id))['state']).toBe('revoked');
@@ -134,7 +134,7 @@ describe('keys', () => {
     ]);
   });
 
-  test('a command line that does not fit is refused before Redis is opened', async () => {
+  test('an invalid command line is refused before the tool connects to Redis', async () => {
     const { code, out, error } = await runAdmin(['keys', '\u001b]0;x\u0007'], { REDIS_URL: 'redis://127.0.0.1:1' });
     expect([code, out, error]).toEqual([1, '', 'coinop admin: There is no command "keys \\u{1b}]0;x\\u{7}": see keys --help.\n']);
   });
@@ -150,7 +150,7 @@ describe('keys', () => {
     expect(await keysOf()).toEqual(before);
   });
 
-  test.skipIf(!hasTerminals)('a change in a terminal asks first, and only yes means yes', async () => {
+  test.skipIf(!hasTerminals)('a change in a terminal asks first, and accepts only "yes"', async () => {
     const { id } = await makeKey(settings, '--scopes', 'coins');
     for (const typed of ['n\n', '\u0003', '\u0004']) {
       const { code, out } = await runAdminInTerminal(['keys', 'revoke', id], settings, typed);
@@ -163,7 +163,7 @@ describe('keys', () => {
     expect((await keyOf(id))['state']).toBe('revoked');
   });
 
-  test('names in Redis cannot steer the terminal, in a table or in JSON', async () => {
+  test('names in Redis cannot control the terminal, in a table or in JSON', async () => {
     const { id } = await makeKey(settings, '--scopes', 'coins');
     const record = JSON.parse((await redis.hget('{server-keys}', id))!);
     const name = '\u001b[2J\u009b31m\u202e\n\r\t\u0000\ud800';
@@ -176,7 +176,7 @@ describe('keys', () => {
     await redis.hdel('{server-keys}', id);
   });
 
-  test('there are 200 keys at most: the one that ended first makes room, and valid ones do not', async () => {
+  test('there are at most 200 keys: a new key replaces the key that ended first, but never a valid key', async () => {
     const record = JSON.parse((await redis.hget('{server-keys}', (await makeKey(settings, '--scopes', 'coins')).id))!);
     await redis.del('{server-keys}', '{server-keys}:used');
     const records: Record<string, string> = {};

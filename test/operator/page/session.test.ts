@@ -16,7 +16,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const own = (): Record<string, string> => ({ origin: service.url, 'sec-fetch-site': 'same-origin', 'x-console': 'look' });
 
-/** Signs in as the page does. */
+/** Signs in with the request of the page. */
 async function signIn(token = key.token, headers: Record<string, string> = own()): Promise<TestReply> {
   return service.post('/console/session', {}, { bearer: token, headers });
 }
@@ -27,7 +27,7 @@ async function cookieOf(token = key.token): Promise<string> {
   return cookies[0]!;
 }
 
-/** Asks as the page does. */
+/** Sends a request as the page does. */
 const look = (cookie: string, path = '/v1/admin/log?limit=1', headers: Record<string, string> = {}): Promise<TestReply> =>
   service.get(path, { cookies: cookie, headers: { 'sec-fetch-site': 'same-origin', 'x-console': 'look', ...headers } });
 
@@ -43,7 +43,7 @@ const send = (cookie: string, path: string, body: object, says: string, more: Re
 const ask = (cookie: string, operation: string, input: object): Promise<TestReply> =>
   send(cookie, '/console/ask', { operation, input }, 'look');
 
-/** Asks for a change, and makes it. */
+/** Requests the question of a change, and makes the change. */
 async function change(cookie: string, operation: string, path: string, target: object, body: object): Promise<TestReply> {
   const asked = await ask(cookie, operation, { ...target, ...body });
   expect(asked.status).toBe(200);
@@ -52,7 +52,7 @@ async function change(cookie: string, operation: string, path: string, target: o
 
 const codeOf = ({ status, body }: TestReply): [number, string | undefined] => [status, body.error?.code];
 
-test('a key that is typed into the page gives a cookie that no script, no other site and no other path reads', async () => {
+test('a key typed into the page gives a cookie that no script, no other site and no other path can read', async () => {
   const { status, body, setCookies, headers } = await signIn();
   expect([status, body.name, body.role, body.keyId]).toEqual([200, 'Zoë', 'admin', key.id]);
   expect(setCookies).toHaveLength(1);
@@ -66,7 +66,7 @@ test('a key that is typed into the page gives a cookie that no script, no other 
   expect(Math.abs(Date.parse(again.endsAt) - Date.parse(body.endsAt))).toBeLessThan(1000);
 });
 
-test('over TLS the cookie is Secure with the prefix __Host-, and a cookie without it opens nothing', async () => {
+test('over TLS the cookie is Secure with the prefix __Host-, and a cookie without the prefix gives no access', async () => {
   await using secure = await start({ settings: { ADMIN_API: 'on', PUBLIC_URL: 'https://play.example' } });
   await eventually(async () => (await secure.get('/console/session', { bearer: key.token })).status === 200);
   const headers = { origin: 'https://play.example', 'x-console': 'look' };
@@ -78,7 +78,7 @@ test('over TLS the cookie is Secure with the prefix __Host-, and a cookie withou
   expect(codeOf(await secure.get('/v1/admin/log', { cookies: tossed, ...open }))).toEqual([403, 'server_only']);
 });
 
-test('the cookie stands for the key, and the log has the key', async () => {
+test('a request with the cookie acts for the key, and the log names the key', async () => {
   const cookie = await cookieOf();
   const accountId = await anAccount();
   const { status, body } = await change(
@@ -95,7 +95,7 @@ test('the cookie stands for the key, and the log has the key', async () => {
   expect(history[0]).toMatchObject({ type: 'adjust', by: `key:${key.id}`, reason: 'lost' });
 });
 
-describe('a request that the page did not make finds nobody signed in', () => {
+describe('a request from outside the page is not signed in', () => {
   const foreign: [string, Record<string, string | undefined>][] = [
     ['without the header, as a form or an image sends it', { 'x-console': undefined }],
     ['from another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }],
@@ -121,7 +121,7 @@ describe('a request that the page did not make finds nobody signed in', () => {
     expect((await look(cookies, `/v1/admin/accounts/${accountId}`)).body.balanceCoins).toBe(100);
   });
 
-  test.each(foreign)('and signs nobody in: %s', async (_, more) => {
+  test.each(foreign)('and cannot sign in: %s', async (_, more) => {
     const reply = await service.post('/console/session', {}, { bearer: key.token, headers: headersOf(more) });
     expect([codeOf(reply), reply.setCookies]).toEqual([[401, 'bad_key'], []]);
   });
@@ -136,13 +136,13 @@ describe('a request that the page did not make finds nobody signed in', () => {
   });
 });
 
-test('a key in a browser is refused everywhere but at the sign-in of the page', async () => {
+test('a key from a browser is refused everywhere except at the sign-in of the page', async () => {
   expect(codeOf(await service.get('/v1/admin/log', { bearer: key.token, headers: own() }))).toEqual([401, 'bad_key']);
   expect(codeOf(await service.get('/console/session', { bearer: key.token, headers: own() }))).toEqual([401, 'bad_key']);
   expect((await signIn()).status).toBe(200);
 });
 
-test('a wrong key signs nobody in, nor does one without the scope of operators', async () => {
+test('neither a wrong key nor a key without the scope of operators can sign in', async () => {
   expect(codeOf(await signIn(`${key.token.slice(0, -4)}AAAA`))).toEqual([401, 'bad_key']);
   const { token } = await makeServerKey(service, ['coins']);
   expect(codeOf(await signIn(token))).toEqual([403, 'forbidden']);
@@ -151,7 +151,7 @@ test('a wrong key signs nobody in, nor does one without the scope of operators',
   expect(codeOf(await service.post('/console/session', {}, { cookies, headers: own() }))).toEqual([403, 'server_only']);
 });
 
-test('guesses count for the limit of requests of their address', async () => {
+test('guesses count against the rate limit of their address', async () => {
   await using limited = await start({
     settings: { ADMIN_API: 'on', RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '5' },
     stoppedClock: true,
@@ -177,7 +177,7 @@ test('signing out ends a copy of the cookie too, on every process', async () => 
     expect(codeOf(await get('/v1/admin/log', { cookies, headers: { 'x-console': 'look' } }))).toEqual([401, 'bad_key']);
 });
 
-test('a second sign-in of a browser ends its first session, and takes no session from it', async () => {
+test('a second sign-in of a browser ends its first session and starts a new one', async () => {
   const first = await cookieOf();
   const { cookies } = await service.post('/console/session', {}, { bearer: key.token, cookies: first, headers: own() });
   expect(cookies[0]).not.toBe(first);
@@ -185,7 +185,7 @@ test('a second sign-in of a browser ends its first session, and takes no session
   expect((await look(cookies[0]!)).status).toBe(200);
 });
 
-test('a session ends after an hour, also one that is used, and a forged cookie opens nothing', async () => {
+test('a session ends after an hour even if it is used, and a forged cookie gives no access', async () => {
   await using timed = await start({ settings: { ADMIN_API: 'on' } });
   await eventually(async () => (await timed.get('/console/session', { bearer: key.token })).status === 200);
   const headers = { 'x-console': 'look' };
@@ -198,14 +198,14 @@ test('a session ends after an hour, also one that is used, and a forged cookie o
   expect(codeOf(await timed.get('/v1/admin/log', { cookies: forged, headers }))).toEqual([401, 'bad_key']);
 });
 
-test('the cookie of a player is no cookie of an operator', async () => {
+test('the cookie of a player does not sign an operator in', async () => {
   const installId = freshId();
   const player = (await service.post('/v1/login', { installId })).cookies.find((cookie) => cookie.startsWith('svc_session='))!;
   const cookies = player.replace('svc_session', 'svc_console');
   expect(codeOf(await look(cookies))).toEqual([401, 'bad_key']);
 });
 
-test('of a key at most twenty sessions are open: the oldest one ends', async () => {
+test('a key has at most twenty open sessions: the oldest one ends', async () => {
   const { token } = await makeServerKey(service, ['admin'], { role: 'viewer' });
   const first = await cookieOf(token);
   service.advance(1);
@@ -215,7 +215,7 @@ test('of a key at most twenty sessions are open: the oldest one ends', async () 
   expect((await look(others[0]!)).status).toBe(200);
 });
 
-test('revoking the key ends its sessions at once, and so does another role', async () => {
+test('revoking a key or changing its role ends its sessions at once', async () => {
   const made = await makeServerKey(service, ['admin'], { role: 'economist' });
   const cookie = await cookieOf(made.token);
   expect((await look(cookie)).status).toBe(200);
@@ -247,7 +247,7 @@ describe('a change', () => {
   let cookie: string;
   beforeAll(async () => void (cookie = await cookieOf()));
 
-  test('without a question that was confirmed is refused, with the question', async () => {
+  test('without a confirmed question is refused, and the refusal has the question', async () => {
     const accountId = await anAccount();
     const { status, body } = await send(
       cookie,
@@ -260,7 +260,7 @@ describe('a change', () => {
     expect((await look(cookie, `/v1/admin/accounts/${accountId}`)).body.balanceCoins).toBe(100);
   });
 
-  test('of an account that changed meanwhile is refused, and asked again with what it is now', async () => {
+  test('of an account that changed meanwhile is refused, with a new question about its current state', async () => {
     const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 100, key: 'welcome' });
     const accountId = accountIdOf(installId);
@@ -274,7 +274,7 @@ describe('a change', () => {
     expect([again.status, again.body.balanceAfterCoins]).toEqual([200, 7]);
   });
 
-  test('is another one with other fields: a confirmation counts for what was asked', async () => {
+  test('with other fields needs another question: a confirmation is only for its question', async () => {
     const accountId = await anAccount();
     const asked = await ask(cookie, 'accounts adjust', { accountId, coins: 1, key: 't-4', reason: 'lost' });
     const { status } = await send(
@@ -288,7 +288,7 @@ describe('a change', () => {
     expect(other.status).toBe(403);
   });
 
-  test('asks for nothing that does not exist, and the question changes nothing', async () => {
+  test('has no question if its subject does not exist, and a question changes no data', async () => {
     expect(codeOf(await ask(cookie, 'accounts mint', {}))).toEqual([400, 'invalid_request']);
     expect(codeOf(await ask(cookie, 'accounts ban', { accountId: accountIdOf(freshId()), reason: 'x' }))).toEqual([
       404,
@@ -301,7 +301,7 @@ describe('a change', () => {
     expect((await ask(cookie, 'accounts unban', { accountId, reason: 'x' })).body.question).toBeUndefined();
   });
 
-  test('that cannot be undone needs the key again, after five minutes, and that of the session', async () => {
+  test('that cannot be undone needs the key of the session again after five minutes', async () => {
     await using timed = await start({ settings: { ADMIN_API: 'on' } });
     await eventually(async () => (await timed.get('/console/session', { bearer: key.token })).status === 200);
     const headers = { 'x-console': 'look' };
@@ -332,14 +332,14 @@ describe('a change', () => {
     expect(codeOf(await confirm(key.token))).toEqual([401, 'bad_key']);
   });
 
-  test('with the key itself, from a server, is asked nothing', async () => {
+  test('with the key itself, from a server, needs no question', async () => {
     const accountId = await anAccount();
     const reply = await service.post(`/v1/admin/accounts/${accountId}/delete`, { reason: 'asked' }, { bearer: key.token });
     expect(reply.status).toBe(200);
   });
 });
 
-test('a key of one game has a session that reaches its boards and rooms only', async () => {
+test('the session of a key for one game reaches only the boards and rooms of that game', async () => {
   const { token } = await makeServerKey(service, ['admin'], { game: 'pebble-drop' });
   const cookie = await cookieOf(token);
   expect((await look(cookie, '/v1/admin/boards/pebble-drop')).status).toBe(200);
@@ -352,7 +352,7 @@ test('a key of one game has a session that reaches its boards and rooms only', a
 });
 
 describe('the page', () => {
-  test('cannot be framed, is kept nowhere, and runs nothing but the modules of the service', async () => {
+  test('cannot be framed, is not cached, and runs only modules of the service', async () => {
     const { status, headers, body } = await service.get('/console');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(headers.get('cache-control')).toBe('no-store');
@@ -364,7 +364,7 @@ describe('the page', () => {
     expect(body).not.toMatch(/<script(?![^>]*\bsrc=)|\bon\w+=|style=/);
   });
 
-  test('names every module that it runs, so that none waits for another; together they have at most 40 KB', async () => {
+  test('names every module that it runs, so that no module waits for another; together they have at most 40 KB', async () => {
     const { body } = await service.get('/console');
     const named = [...body.matchAll(/"\/pages\/modules\/([\w-]+\.js)"/g)].map(([, name]) => name as string);
     const texts = new Map<string, string>();
@@ -375,7 +375,7 @@ describe('the page', () => {
     expect(sizeBytes).toBeLessThan(40_000);
   });
 
-  test('starts in no service that has no paths of operators', async () => {
+  test('makes the start fail without the paths of operators', async () => {
     await expect(start({ settings: { CONSOLE: 'on' } })).rejects.toThrow('CONSOLE=on needs ADMIN_API=on');
   });
 

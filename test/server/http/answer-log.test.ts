@@ -136,7 +136,7 @@ describe('AnswerLog', () => {
       { ...failure, reason: 'Redis is away', failed: 500, msg: 'requests failed' },
       { ...failure, reason: 'Redis is away', failed: 499, msg: 'requests failed' },
     ]);
-    // Long after the outage a failure has its usual line again.
+    // Long after the outage, a failure is logged with its usual line again.
     answer(503, { refusal: away, now: 60_000 });
     expect(parsed(lines)[3]).toEqual({ ...failure, reason: 'Redis is away', msg: 'request failed' });
   });
@@ -398,7 +398,7 @@ describe('through the server', () => {
   test('a fast request writes no line', async () => {
     const logLines: string[] = [];
     await using service = await start({ logLines, settings: { SLOW_REQUEST_MS: '5000' } });
-    // The start says who can mint coins.
+    // The log line of the start says who can mint coins.
     logLines.length = 0;
     const installId = freshId();
     const cookies = await signIn(service, installId);

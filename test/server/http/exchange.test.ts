@@ -123,7 +123,7 @@ test('a client that asks 5,000 times and reads nothing gets one answer or two, a
     }),
   );
   await eventually(async () => !(await openConnections(service.port)).counts.has(localAddress));
-  // Piled up, all answers would be 7 GB.
+  // All answers together would be 7 GB in memory.
   expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 1024 * 1024);
   for (const client of deaf) {
     client.socket.on('data', (bytes) => (client.text += bytes.toString('latin1')));

@@ -106,7 +106,7 @@ describe('a chunked body', () => {
     const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
     let isReset = false;
     socket.on('error', () => (isReset = true));
-    // A client that reads only once it has sent everything.
+    // The client reads only after it has sent everything.
     socket.pause();
     socket.write(post(['Transfer-Encoding: chunked'], '').replace('application/json', mediaType));
     for (let sent = 0; sent < 60; sent++) {

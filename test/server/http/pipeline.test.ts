@@ -218,7 +218,7 @@ class SlowReservations implements Reservations {
   get openCount(): number {
     return this.#open.length;
   }
-  /** Resolves once everything that follows from the answer has happened. */
+  /** Resolves after all effects of the answer. */
   async answer(waitMs: number): Promise<void> {
     this.#open.shift()!.resolve(waitMs);
     await sleep(10);
@@ -283,7 +283,7 @@ describe('a request whose reservation takes long', () => {
 });
 
 describe('an endpoint that writes an entry to a ledger', () => {
-  /** Reservations that note what becomes of entries. */
+  /** Reservations that record the outcome of entries. */
   const noted = () => {
     const notes: string[] = [];
     return Object.assign(new SlowReservations(), {
@@ -341,7 +341,7 @@ test('a join that waited for its turn until it was answered 503 does not join th
   using lines = new Lines(paused);
   const guesses = await all(30, () => lines.open());
   for (const { socket } of guesses) socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
-  // As many requests as there are guesses wait for Redis: each further one waits for its turn.
+  // As many requests as there are guesses wait for Redis. Each further request waits for its turn.
   const { registry } = paused.service.metrics;
   await eventually(async () => (await registry.getSingleMetricAsString('coinop_http_requests_in_flight')).includes('in_flight 30'));
   const joins = await all(5, () => paused.post(`${path}/join`, { installId: freshId() }));
@@ -365,7 +365,7 @@ test('a login whose bearer was checked after the 503 of the deadline opens no ac
   await paused.service.redis.call('CLIENT', 'PAUSE', '2400', 'ALL');
   const { status, body } = await paused.post('/v1/login', { installId }, { bearer });
   expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
-  // Answered behind the check of the bearer.
+  // The service answers after the check of the bearer.
   await eventually(async () => (await paused.get('/v1/session', { bearer })).body.authenticated === true);
   await sleep(100);
   expect(await paused.service.redis.exists(accountKey(accountIdOf(installId)))).toBe(0);

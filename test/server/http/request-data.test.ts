@@ -90,7 +90,7 @@ describe('x-install-id', () => {
     const { status, body } = await service.get(`/v1/balance?installId=${one}&installId=${other}`);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
     expect((await service.get(`/v1/balance?installId=${one}&installId=${one}&installId=`)).body.balanceCoins).toBe(1);
-    // A session comes first: the query does not count.
+    // A session has priority, so the query does not count.
     const bearer = await tokenFor(service, other);
     expect((await service.get(`/v1/balance?installId=${one}&installId=x`, { bearer })).body.balanceCoins).toBe(2);
   });

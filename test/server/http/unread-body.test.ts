@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** Far more than a service may take, so that a flood which is not cut off ends. */
+/** Far more than a service may accept, so that the test ends even if the flood is not cut off. */
 const MOST_SENT_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -66,7 +66,7 @@ describe('an endless body has its connection cut', () => {
     ['of a request with a repeated header', () => head('POST /v1/login', json, 'host: y', endless)],
   ])('%s', async (_, headOf) => {
     expect((await flood(headOf(), 'a'.repeat(1024))).sentBytes).toBeLessThan(BOUND_BYTES);
-    // The chunks hold a byte each: a callback for each byte would hold the others up.
+    // Each chunk has one byte: a callback for each byte would delay other requests.
     expect((await flood(headOf().replace(endless, chunked), '1\r\na\r\n')).sentBytes).toBeLessThan(BOUND_BYTES);
   });
 });

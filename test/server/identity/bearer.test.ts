@@ -165,7 +165,7 @@ describe('through the server', () => {
     const reply = await service.post('/v1/logout', {}, { bearer, cookies });
     expect([codeOf(reply), reply.setCookies]).toEqual(['200', []]);
     expect(codeOf(await service.get('/v1/session', { bearer }))).toBe('401 session_required');
-    // The same token as a cookie is no session either.
+    // The same token as a cookie is not a session either.
     expect((await service.get('/v1/session', { cookies: `svc_session=${bearer}` })).body.authenticated).toBe(false);
     expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
     for (const again of [bearer, 'a.b.c', '']) {

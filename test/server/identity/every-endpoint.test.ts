@@ -40,9 +40,9 @@ async function install(): Promise<string> {
 
 const codeOf = ({ status, body }: TestReply): string => (status === 200 ? '200' : `${status} ${body.error.code}`);
 const keysNow = async (): Promise<Set<string>> => new Set(await service.service.redis.keys('*'));
-/** Keys of the question for refunds, which each service asks a second after its start. */
+/** Keys of the check for refunds, which each service starts a second after its start. */
 const OF_REFUNDS = /^(product-purchases:asked:|\{sandbox:keys\}$)/;
-/** Keys that have come or gone since, but those that come or go by themselves within seconds. */
+/** Keys that were added or removed since, except keys that change by themselves within seconds. */
 async function changesSince(before: ReadonlySet<string>): Promise<string[]> {
   const now = await keysNow();
   return [
@@ -50,7 +50,7 @@ async function changesSince(before: ReadonlySet<string>): Promise<string[]> {
     ...[...before].filter((key) => !now.has(key) && !key.includes(':match:')),
   ];
 }
-/** A body without what differs between two accounts and two moments: ids, codes and times. */
+/** A body without the parts that differ between accounts and times: ids, codes and times. */
 const masked = (body: object): unknown =>
   JSON.parse(JSON.stringify(body, (_, value: unknown) => (typeof value === 'string' && /[\dA-Z]/.test(value) ? '…' : value)));
 
@@ -83,7 +83,7 @@ async function invalidBearers(): Promise<Record<string, string>> {
 
 const SIGNED_OUT = ['signed out here', 'signed out on another process', 'signed out on another process before this one saw it'];
 
-/** The endpoint takes an invalid credential for not sent. */
+/** The endpoint treats an invalid credential as a missing one. */
 const refusesNone = (caller: string): boolean => caller === 'any' || caller === 'public';
 
 describe.each(identifying)('$name', (endpoint) => {
@@ -96,7 +96,7 @@ describe.each(identifying)('$name', (endpoint) => {
     const byBearer = await (await prepare(endpoint, service))({ bearer, installId: other });
     expect([codeOf(byCookie), codeOf(byBearer)]).toEqual(['200', '200']);
     expect(byBearer.setCookies).toEqual([]);
-    // A new session goes to a request with a bearer as a token.
+    // A request with a bearer gets a new session as a token.
     const { sessionToken: _, ...body } = byBearer.body;
     expect(masked(body)).toEqual(masked(byCookie.body));
   });
@@ -181,7 +181,7 @@ describe.each(identifying.filter((endpoint) => takesInstallId(endpoint) && !['in
   (endpoint) => {
     test.each(['cookie', 'bearer'])('a session by %s decides, whatever x-install-id says', async (form) => {
       for (const header of [freshId(), 'short']) {
-        // The request may end the session, or be one that an account makes once.
+        // The request may end the session, or an account may send it only once.
         const installId = await install();
         const session = form === 'cookie' ? { cookies: await signIn(service, installId) } : { bearer: await tokenFor(service, installId) };
         const send = await prepare(endpoint, service);

@@ -67,7 +67,7 @@ test('a ring that lost its subscription and the message learns of a revocation w
   const { ring, changes } = await ringOn();
   const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
   await eventually(() => problemOf(ring, token) === 'valid');
-  // The revocation comes between the end of the subscription and the new one, and tells nobody.
+  // The revocation comes between two subscriptions, so its message reaches no process.
   const text = (await redis.hget(RECORDS, id))!;
   const revoked = JSON.stringify({ ...JSON.parse(text), revokedAt: clock });
   const asked = performance.now();

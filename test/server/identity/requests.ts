@@ -11,7 +11,7 @@ import { nameOf, validRequest, type Fields } from '../../valid-requests.ts';
 export const identifying = api.filter(({ caller }) => caller !== 'none').map((endpoint) => ({ ...endpoint, name: nameOf(endpoint) }));
 
 interface Needs {
-  /** In place of the fields of the valid request. */
+  /** Replaces the fields of the valid request. */
   readonly fields?: Fields;
   readonly headers?: Record<string, string>;
   /** Fields that depend on the caller. */
@@ -20,11 +20,11 @@ interface Needs {
 
 type Credentials = RequestOptions & { installId?: string | undefined };
 
-/** Makes what must exist before the valid request of an endpoint is answered with 200. */
+/** Creates the data that the valid request of an endpoint needs for a 200. */
 const needed: { readonly [Route in keyof DeclaredWire]?: (service: TestService) => Needs | Promise<Needs> } = {
   'POST /v1/sessions/end': (service) => ({ fieldsOf: async (credentials) => ({ id: await aSessionOf(credentials, service) }) }),
   'POST /v1/highscores/{game}': () => ({ fields: { game: freshId('game').toLowerCase() } }),
-  // Else the second one gets a seat in the room of the first.
+  // Otherwise the second caller gets a seat in the room of the first.
   'POST /v1/rooms/match': () => ({ fields: { game: `${freshId('game').toLowerCase()}1` } }),
   'POST /v1/pair/claim': async (service) => ({ fields: { token: (await service.post('/v1/pair/new')).body.token } }),
   'POST /v1/rooms/{code}/{action}': async (service) => {

@@ -5,7 +5,7 @@ import type { Relayed, Watcher } from '../../../src/server/live/watcher.ts';
 /** A watcher that reads at once, and leaves its topic when it is ended, as a socket does. */
 export class FakeWatcher implements Watcher {
   readonly sent: string[] = [];
-  /** What was sent until it subscribed. */
+  /** The messages until it subscribed. */
   sentBefore: string[] | undefined;
   ended: number | undefined;
   isSubscribed = false;

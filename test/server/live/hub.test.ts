@@ -29,7 +29,7 @@ class FakeSubscriber extends EventEmitter {
 let subscriber: FakeSubscriber;
 let hub: Hub;
 let published: string[];
-/** What Redis has of every thing; an error where Redis is away. */
+/** The state of every thing in Redis; an error while Redis is down. */
 let standing: State | undefined | Error;
 let fetches: number;
 
@@ -357,7 +357,7 @@ describe('a feed that is polled', () => {
     await pass(500);
     expect(fetches).toBe(9);
     expect(topics.map(({ position }) => position)).toEqual([2, 2]);
-    // A new watcher gets what the others have.
+    // A new watcher gets the same state as the others.
     await hub.watch(polled, '1');
     expect(fetches).toBe(9);
     topics[0]!.release();

@@ -58,7 +58,7 @@ test('a watcher that missed a patch gets none that was published in the turn in 
   });
   let state = new PatchedState(1);
   const change = (): void => topic.advance((state = new PatchedState(state.position + 1, state)));
-  /** Another watcher joins, and what is due is pushed before. */
+  /** Another watcher joins, after due changes are pushed. */
   const pushNow = (): void => {
     topic.hold();
     topic.add(new FakeWatcher(topic));

@@ -3,7 +3,7 @@ import type { Feed, State } from '../../../src/server/live/feed.ts';
 import { Topic } from '../../../src/server/live/topic.ts';
 import { FakeWatcher } from './fake-watcher.ts';
 
-/** A state whose patch tells the position of the last push. */
+/** A state whose patch contains the position of the last push. */
 function patchedState(position: number, before?: { pushedAt: number }): State & { pushedAt: number } {
   return {
     position,

@@ -15,7 +15,7 @@ const feed: Feed = {
 };
 
 let topic: Topic;
-/** What the sockets that are subscribed get, in order. */
+/** The messages to subscribed sockets, in order. */
 let sent: string[];
 
 function open(bytesPerSecond?: number): void {
@@ -32,7 +32,7 @@ function open(bytesPerSecond?: number): void {
   topic.advance(stateAt(1));
 }
 
-/** Adds a watcher. What a topic relays to it alone stands among what is published to all. */
+/** Adds a watcher. Messages relayed to it alone are in the same list as messages published to all. */
 function watch(name?: string): FakeWatcher {
   const watcher = new FakeWatcher(topic);
   watcher.relay = (relayed) => {
@@ -51,7 +51,7 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-/** What a topic relays goes out after the turn. */
+/** A topic sends relayed messages after the turn. */
 const turn = async (): Promise<void> => {};
 
 const missed = (from: number, to: number): string => JSON.stringify({ type: 'missed', from, to });

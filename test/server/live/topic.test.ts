@@ -46,7 +46,7 @@ function watch(topic: Topic): FakeWatcher {
   return watcher;
 }
 
-/** What is due at once is done then: the microtasks of this turn. */
+/** Resolves after all immediate work, the microtasks of this turn. */
 const turn = (): Promise<void> => vi.advanceTimersByTimeAsync(0).then(() => {});
 const pass = (milliseconds: number): Promise<void> => vi.advanceTimersByTimeAsync(milliseconds).then(() => {});
 
@@ -145,7 +145,7 @@ describe('a watcher', () => {
     topic.take('2');
     const late = watch(topic);
     await turn();
-    // The push went out before the late watcher subscribed, and is not made again.
+    // The push was sent before the late watcher subscribed, and is not repeated.
     expect([published, late.sentBefore, late.sent]).toEqual([['state 2'], [], ['state 2']]);
   });
 

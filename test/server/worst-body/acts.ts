@@ -1,6 +1,6 @@
 import { LONGEST_DATA } from '../full-room.ts';
 
-/** Bodies of an action, given the ids of the room's players. Those of a row change the room in turn, so that none finds its work done. */
+/** Bodies of an action, given the ids of the room's players. The bodies of a row change the room in turn, so that each has work to do. */
 type Row = readonly [name: string, action: string, bodies: (ids: readonly string[]) => readonly object[]];
 
 /** Hands that fill a body of 16 KiB, for all of 64 players. */
@@ -29,7 +29,7 @@ const NOTHING = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`n
 const tags = (letter: string): object =>
   Object.fromEntries(Array.from({ length: 8 }, (_, tag) => [`${tag}`.padStart(32, 't'), letter + '\u0001'.repeat(63)]));
 
-/** What costs most in a room of 64 players with full data. */
+/** The most expensive bodies in a room of 64 players with full data. */
 export const actInFullestRoom: readonly Row[] = [
   ['data of the last seat', 'data', () => [{ data: `1${LONGEST_DATA.slice(1)}` }, { data: `2${LONGEST_DATA.slice(1)}` }]],
   [

@@ -45,7 +45,7 @@ describe('an answer', () => {
     expect((await boundedFetch(url, {}, 1000)).text).toBe('');
   });
 
-  test('may hold 64 KiB and not a byte more', async () => {
+  test('may have at most 64 KiB', async () => {
     respond = answering(200, {}, 'x'.repeat(64 * KIB));
     expect((await boundedFetch(url, {}, 1000)).text).toHaveLength(64 * KIB);
     respond = answering(200, {}, 'x'.repeat(64 * KIB + 1));
@@ -71,7 +71,7 @@ describe('the Retry-After header', () => {
     expect((await boundedFetch(url, {}, 1000)).retryAfterMs).toBe(milliseconds);
   });
 
-  test('holds a date to come', async () => {
+  test('may have a future date', async () => {
     // An HTTP date has whole seconds.
     respond = answering(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() });
     const { retryAfterMs } = await boundedFetch(url, {}, 1000);
@@ -81,7 +81,7 @@ describe('the Retry-After header', () => {
 });
 
 describe('a failed call', () => {
-  test('is a timeout where the whole answer does not come in time', async () => {
+  test('is a timeout if the whole answer does not arrive in time', async () => {
     respond = () => {};
     expect(await faultOf(boundedFetch(url, {}, 50))).toBe('timeout');
     respond = (response) => void response.writeHead(200).write('half of');

@@ -35,7 +35,7 @@ const bought = {
 const ok = (body: unknown) => () => ({ status: 200, body });
 
 describe('the look at a purchase', () => {
-  test('reads what Google says', async () => {
+  test('reads the answer of Google', async () => {
     const { google, asked } = products(ok({ ...bought, obfuscatedExternalAccountId: 'ada', testPurchaseContext: { fopType: 'TEST' } }));
     expect(await google.look('a/token', undefined, 'trace')).toEqual({
       id: 'a/token',
@@ -90,11 +90,11 @@ describe('the look at a purchase', () => {
     expect(lines.join()).not.toContain('token');
   });
 
-  test.each([400, 404, 410])('takes %i for a purchase that is not of the app', async (status) => {
+  test.each([400, 404, 410])('treats %i as a purchase of another app', async (status) => {
     expect(await products(() => ({ status, body: {} })).google.look('token')).toBe('unknown');
   });
 
-  test('asks for all apps, and only for the one that sold it where that is known', async () => {
+  test('asks for all apps, or only for the selling app if it is known', async () => {
     const apps = ['com.one', 'com.two'];
     const answer = ({ url }: ApiRequest) => (url.includes('com.two') ? { status: 200, body: bought } : { status: 404, body: {} });
     expect(await products(answer, apps).google.look('token')).toMatchObject({ packageName: 'com.two' });
@@ -120,7 +120,7 @@ describe('the consumption', () => {
     );
   });
 
-  test('that Google refuses, or does not answer, is no success', async () => {
+  test('that Google refuses or does not answer is not a success', async () => {
     expect(await products(() => ({ status: 400, body: {} })).google.finish(sold)).toBe(false);
     const away = products(() => {
       throw refuse('store_unavailable');
@@ -129,7 +129,7 @@ describe('the consumption', () => {
   });
 });
 
-describe('the list of what was taken back', () => {
+describe('the list of voided purchases', () => {
   const voided = (purchaseToken: string, more: object = {}) => ({ purchaseToken, voidedTimeMillis: String(NOW - 5), ...more });
   const all = async (google: PlayProducts, since = 0) => {
     const found = [];
@@ -158,13 +158,13 @@ describe('the list of what was taken back', () => {
     ]);
   });
 
-  test('reaches back no further than Google does, 30 days', async () => {
+  test('goes back at most 30 days, like Google', async () => {
     const { google, asked } = products(ok({}));
     await all(google);
     expect(Number(new URL(asked[0]!.url).searchParams.get('startTime'))).toBe(NOW - 30 * DAY + 60_000);
   });
 
-  test('asks for the apps behind one that fails too, and fails in the end', async () => {
+  test('also asks for the apps after a failing one, and then fails', async () => {
     const { google } = products(
       ({ url }) => (url.includes('com.gone') ? { status: 404, body: {} } : { status: 200, body: { voidedPurchases: [voided('a')] } }),
       ['com.gone', 'com.two'],

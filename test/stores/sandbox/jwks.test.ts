@@ -57,7 +57,7 @@ describe('GET /sandbox/jwks.json', () => {
     expect(await first.service.redis.ttl('{sandbox:keys}')).toBe(-1);
   });
 
-  test('every purpose has a key of its own', async () => {
+  test('every purpose has a separate key', async () => {
     const keys = await keptKeys(service);
     expect(Object.keys(keys)).toEqual(['tokens', 'serviceAccount', 'accessTokens', 'integrityDecryption', 'integritySigning']);
     expect(new Set(Object.values(keys)).size).toBe(5);

@@ -24,7 +24,7 @@ const consume = (token: string, productId = 'coins_500') =>
 const list = async (query: string) => (await google(service, `${base}/voidedpurchases?${query}`, { headers: bearer })).body;
 
 describe('a purchase of the sandbox', () => {
-  test('is issued, read and consumed in the words of Google', async () => {
+  test('is issued, read and consumed in the format of Google', async () => {
     const { body } = await issue({ productId: 'coins_3000', quantity: 2, obfuscatedAccountId: 'ada', test: true });
     expect(body).toEqual({
       ok: true,
@@ -56,7 +56,7 @@ describe('a purchase of the sandbox', () => {
     });
   });
 
-  test('changes its state and what is refunded of it, and keeps what it was bought for', async () => {
+  test('changes its state and its refunded quantity, and keeps the rest', async () => {
     const { purchaseToken } = (await issue({ state: 'pending', quantity: 2 })).body;
     const pending = (await look(purchaseToken)).body;
     expect([pending.purchaseStateContext.purchaseState, pending.orderId, pending.purchaseCompletionTime]).toEqual([
@@ -89,7 +89,7 @@ describe('a purchase of the sandbox', () => {
     expect([subscription.status, subscription.body.error.issues[0].path]).toEqual([400, 'state']);
   });
 
-  test('errors are those of Google', async () => {
+  test('errors have the format of Google', async () => {
     const { purchaseToken } = (await issue({})).body;
     expect((await look(purchaseToken, 'com.other.app')).body.error.errors[0].reason).toBe('purchaseTokenDoesNotMatchPackageName');
     expect((await look('sandbox.'.padEnd(40, 'A'))).status).toBe(404);
@@ -97,7 +97,7 @@ describe('a purchase of the sandbox', () => {
     expect((await google(service, `${base}/productsv2/tokens/${purchaseToken}`)).status).toBe(401);
   });
 
-  test('is listed once it is voided, in pages, with partial refunds only where they are asked for', async () => {
+  test('is listed in pages once it is voided, with partial refunds only on request', async () => {
     const from = service.now();
     const tokens: string[] = [];
     for (const change of [{ refundedQuantity: 2 }, { refundedQuantity: 1 }, { state: 'canceled' }]) {
@@ -129,7 +129,7 @@ describe('a purchase of the sandbox', () => {
 });
 
 describe('SANDBOX_CHAOS', () => {
-  test('a seed gives the same numbers each time, and all that can go wrong goes wrong', async () => {
+  test('a seed gives the same numbers each time, and every kind of fault occurs', async () => {
     const seen = (seed: number) => {
       const chaos = new Chaos(seed);
       return Array.from({ length: 400 }, () => [chaos.deliveries(), chaos.refund(3)] as const);

@@ -12,10 +12,10 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const run = promisify(execFile);
 
-/** In bytes, for all that a browser downloads. */
+/** In bytes, for everything that a browser downloads. */
 const LIMIT = 6.2 * 1024;
 
-/** On top of it, for pages that play in rooms or watch boards. */
+/** In addition, for pages that play in rooms or watch boards. */
 const ROOMS_LIMIT = 4.2 * 1024;
 
 describe('GET /client.js', () => {
@@ -27,7 +27,7 @@ describe('GET /client.js', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=60');
     expect(headers.get('content-encoding')).toBe('gzip');
     expect(Number(headers.get('content-length'))).toBeLessThanOrEqual(LIMIT);
-    // It loads nothing else.
+    // The module loads no other files.
     expect(body).not.toMatch(/\bimport\b|https?:\/\/\w/);
   });
 
@@ -113,7 +113,7 @@ describe('the module', () => {
     expect(performance.now() - began).toBeLessThan(15_000);
   });
 
-  test('is built from the present sources, and so is the half for game servers', async () => {
+  test('is built from the current sources, and so is the module for game servers', async () => {
     const script = new URL('../../../scripts/build-client.mjs', import.meta.url).pathname;
     expect(await run(process.execPath, [script, '--check'])).toEqual({ stdout: '', stderr: '' });
   });

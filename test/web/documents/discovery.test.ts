@@ -78,7 +78,7 @@ test('the response schema describes the reply', () => {
   expect(listed('GET', '/')!.response).toMatchObject({ type: 'string' });
 });
 
-test('its references point to components of the OpenAPI document', async () => {
+test('references of the response schema point to components of the OpenAPI document', async () => {
   const { body } = await service.get('/openapi.json');
   const references = [...JSON.stringify(endpoints).matchAll(/"\$ref":"([^"]*)"/g)];
   expect(references.length).toBeGreaterThan(0);

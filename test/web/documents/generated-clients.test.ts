@@ -124,7 +124,7 @@ describe('generated clients', () => {
       return [Object.keys(properties), required, post.requestBody.required];
     };
     const settings = ['public', 'tags', 'minPlayers', 'maxPlayers', 'writers'];
-    /** The own fields of an action, and the one that a request without fields lacks. */
+    /** The fields of an action itself, and the field that a request without fields lacks. */
     const own = new Map<string, [fields: string[], missing?: string]>([
       ['join', [['name']]],
       ['kick', [['playerId'], 'playerId']],
@@ -149,7 +149,7 @@ describe('generated clients', () => {
     expect(document.paths['/v1/rooms/{code}/{action}'].post.operationId).toBe('actInRoom');
   });
 
-  test('get the errors of its own for each action of a room', () => {
+  test('get separate errors for each action of a room', () => {
     const ofHost = ['not_host', 'not_in_room', 'room_ended'];
     const own: Record<string, readonly string[]> = {
       join: ['kicked', 'room_ended', 'room_full', 'room_locked', 'room_started'],
@@ -181,7 +181,7 @@ describe('generated clients', () => {
     expect(all.filter((code) => !ofAll.includes(code)).toSorted()).toEqual([...new Set(Object.values(own).flat())].toSorted());
   });
 
-  test('get the unknown action only where the action is a parameter', () => {
+  test('get the error for an unknown action only if the action is a parameter', () => {
     const codes = (path: string) => openapi.codes(document.paths[path].post, 400);
     expect(codes('/v1/rooms/{code}/{action}')).toContain('unknown_action');
     expect(codes('/v1/rooms/{code}/join')).not.toContain('unknown_action');

@@ -3,8 +3,8 @@ import { start, type TestService } from '../../harness.ts';
 import { OpenapiDocument } from './openapi-document.ts';
 
 /**
- * What openapi-generator needs, so that the clients that it generates compile and call: `npm run prove:openapi` generates, compiles and
- * calls. Here the rules hold for each endpoint, those of operators too.
+ * Rules that the generated clients of openapi-generator need to compile and work: `npm run prove:openapi` generates, compiles and
+ * calls them. Here the rules are checked for each endpoint, also for operators.
  */
 
 let service: TestService;
@@ -33,7 +33,7 @@ function schemas(): [path: string, schema: Any][] {
   return found;
 }
 
-/** The schemas that a rule does not hold for. */
+/** The schemas that break a rule. */
 const against = (rule: (schema: Any, path: string) => boolean): string[] =>
   schemas()
     .filter(([path, schema]) => rule(schema, path))
@@ -46,7 +46,7 @@ describe('every client that openapi-generator makes of the document', () => {
     expect(against(({ type, enum: values }) => type === 'boolean' && values !== undefined)).toEqual([]);
   });
 
-  test('gets no allOf, anyOf or oneOf: of an allOf it takes the first part alone, and for the others it names classes that nobody writes', () => {
+  test('gets no allOf, anyOf or oneOf: it uses only the first part of an allOf, and for the others it names classes that it does not generate', () => {
     expect(against((schema) => ['allOf', 'anyOf', 'oneOf'].some((word) => word in schema))).toEqual([]);
   });
 
@@ -91,7 +91,7 @@ describe('every client that openapi-generator makes of the document', () => {
     }
   });
 
-  test('gets a type for every optional field of a body: it sends null for one of any type that was not set', () => {
+  test('gets a type for every optional field of a body, because it sends null for an unset field of any type', () => {
     const optional = openapi.operations
       .filter(({ operation }) => operation.requestBody !== undefined)
       .flatMap(({ name, operation }) => {
@@ -108,7 +108,7 @@ describe('every client that openapi-generator makes of the document', () => {
     expect(against(({ pattern }) => typeof pattern === 'string' && pattern.includes('\\/'))).toEqual([]);
   });
 
-  test('gets nothing of the sandbox', () => {
+  test('gets no part of the sandbox', () => {
     expect(Object.keys(openapi.all.paths).filter((path) => path.startsWith('/sandbox'))).toEqual([]);
     expect(Object.keys(openapi.all.components.schemas).filter((name) => name.startsWith('Sandbox'))).toEqual([]);
     expect(openapi.all.tags).not.toContainEqual(expect.objectContaining({ name: 'sandbox' }));

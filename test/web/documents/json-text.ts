@@ -1,7 +1,7 @@
 /** Columns of a line in this project. */
 const WIDTH = 140;
 
-/** JSON with each list or object on one line where it fits: half the lines of `JSON.stringify`, and still a line for each change. */
+/** JSON with each list or object on one line if it fits: half the lines of `JSON.stringify`, and still a line for each change. */
 export function jsonText(value: unknown, indent = ''): string {
   const line = lineOf(value);
   if (typeof value !== 'object' || value === null || indent.length + line.length <= WIDTH) return line;

@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What `scripts/languages.mjs` unpacks. */
+/** The files that `scripts/languages.mjs` unpacks. */
 const home = new URL('../../../.cache/languages', import.meta.url).pathname;
 const unpacked = (path: string): string => join(home, 'root/usr', path);
 
 const games = new URL('generated', import.meta.url).pathname;
 
-/** A command with what it needs of the environment. */
+/** A command with its environment variables. */
 interface Command {
   readonly program: string;
   readonly args: readonly string[];
@@ -24,7 +24,7 @@ export interface Language {
   compile?(client: string, jar: string): Command;
   /** Runs the game, which loads the whole client. */
   call(client: string, jar: string, url: string): Command;
-  /** What the game prints: a balance, the code of a refusal and its detail, then what it saw of a room. */
+  /** The output of the game: a balance, the code of a refusal and its detail, then its view of a room. */
   readonly printed: string;
 }
 
@@ -45,11 +45,11 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'C#',
-    // The generator calls it so, and it is the one for Unity too.
+    // This is the name in the generator. Unity uses the same library.
     generator: ['csharp-netcore'],
     compile(client) {
       const sources = join(client, 'src/Org.OpenAPITools');
-      // ApiClient.cs of the games takes the place of these two: they need packages that no Debian has.
+      // ApiClient.cs of the games replaces these two files, because they need packages that Debian does not have.
       for (const name of ['ApiClient.cs', 'RetryConfiguration.cs']) rmSync(join(sources, 'Client', name), { force: true });
       const assemblies = ['Net.Http', 'Web', 'Runtime.Serialization', 'ComponentModel.DataAnnotations'].map((name) => `-r:System.${name}`);
       const own = ['ApiClient.cs', 'Game.cs'].map((name) => join(games, name));
@@ -61,7 +61,7 @@ export const languages: readonly Language[] = [
   },
   {
     name: 'Java',
-    // This library needs the JDK and Jackson alone, and the jar of the generator holds Jackson.
+    // This library needs only the JDK and Jackson, and the jar of the generator contains Jackson.
     generator: ['java', '--library', 'native'],
     compile(client, jar) {
       const sources = readdirSync(join(client, 'src/main/java'), { recursive: true, encoding: 'utf8' })
@@ -92,7 +92,7 @@ export const languages: readonly Language[] = [
 
 const jsonNet = (): string => unpacked('lib/cli/Newtonsoft.Json-5.0');
 
-/** A command that neither fails nor takes longer may still print the wrong thing: `stdout` says. */
+/** A command that ends in time with success may still print a wrong text: see `stdout`. */
 export interface Ran {
   readonly succeeded: boolean;
   readonly stdout: string;
@@ -114,7 +114,7 @@ export function run({ program, args, env = {} }: Command): Ran {
 /** Some generators of this version never end for some documents. */
 const LONGEST_MS = 120_000;
 
-/** Generates a client. It succeeds without made-up names alone: those of parts of the document that have none. */
+/** Generates a client. Fails if the generator made up names for unnamed parts of the document. */
 export function generate({ generator }: Language, document: string, client: string, jar: string): Ran {
   mkdirSync(client, { recursive: true });
   copyFileSync(document, join(client, 'openapi.json'));

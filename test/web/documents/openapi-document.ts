@@ -16,7 +16,7 @@ function ajvFor(components: object) {
   for (const format of ['base64', 'base64url', 'int64']) ajv.addFormat(format, true);
   // The keywords that OpenAPI 3.0 adds to draft 4. ajv knows `nullable`.
   ajv.addVocabulary(['example', 'deprecated', 'components']);
-  // Once for all: ajv compiles each component that a schema refers to at most once.
+  // One instance for all: ajv then compiles each component at most once.
   ajv.addSchema({ id: 'openapi', components: withoutExamples(components) as object });
   return ajv;
 }
@@ -25,11 +25,11 @@ function ajvFor(components: object) {
 // oxlint-disable-next-line no-explicit-any
 type Any = any;
 
-/** What tests look up in an OpenAPI document. */
+/** Lookups of the tests in an OpenAPI document. */
 export class OpenapiDocument {
   readonly all: Any;
   readonly #ajv;
-  /** By schema: many operations have the same errors, and ajv takes milliseconds for each. */
+  /** Validators by schema, because many operations have the same errors and ajv takes milliseconds for each. */
   readonly #validators = new Map<string, ValidateFunction>();
 
   constructor(body: Any) {
@@ -37,7 +37,7 @@ export class OpenapiDocument {
     this.#ajv = ajvFor(body.components);
   }
 
-  /** Every operation, the variants of an endpoint among them. */
+  /** Every operation, including the variants of an endpoint. */
   get operations(): { name: string; operation: Any }[] {
     return Object.entries<Any>(this.all.paths).flatMap(([path, methods]) =>
       Object.entries<Any>(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),

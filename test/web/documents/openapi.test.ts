@@ -38,7 +38,7 @@ describe('GET /openapi.json', () => {
     for (const { method, path, auth } of interfaceEndpoints) {
       const operation = document.paths[path.split('?')[0]!]?.[method.toLowerCase()];
       expect(operation, `${method} ${path}`).toBeDefined();
-      // What a keyless caller may send is given. Servers of the operator may call some endpoints with a key besides.
+      // The auth is that of callers without a key. Servers of the operator may also call some endpoints with a key.
       const keyless = operation.security.filter((scheme: object) => !('serverKey' in scheme));
       const given = auth === 'none' && keyless.length < operation.security.length ? [{}] : security[auth as keyof typeof security];
       expect(keyless, `${method} ${path}`).toEqual(given);
@@ -69,7 +69,7 @@ describe('GET /openapi.json', () => {
     );
   });
 
-  test('gives every operation a short id, and no two the same', () => {
+  test('gives every operation a unique short id', () => {
     const ids = openapi.operations.map(({ operation }) => operation.operationId as string);
     expect(new Set(ids).size).toBe(ids.length);
     for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]{3,26}$/);
@@ -102,7 +102,7 @@ describe('GET /openapi.json', () => {
           });
         });
       const declared = declaredErrors(endpoint);
-      // Any request may have malformed headers. It is listed where nothing else of a client is refused.
+      // Any request may have malformed headers. The error is listed if the endpoint has no other refusal of a request.
       const expected = declared.some((code) => errors[code].status < 500) ? declared : [...declared, 'invalid_request'];
       expect(listed.toSorted(), `${endpoint.method} ${path}`).toEqual(expected.toSorted());
     }

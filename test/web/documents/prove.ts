@@ -10,12 +10,12 @@ import { startChild } from '../../realtime/child.ts';
 import { generate, languages, run as runCommand } from './languages.ts';
 
 /**
- * Proves that generators take the OpenAPI document: `npm run prove:openapi`. openapi-typescript and @hey-api/openapi-ts generate
- * TypeScript from it without a warning, what they generate compiles under `strict`, and so does a game that uses it; mistakes
- * of that game do not compile. openapi-generator generates a client in five languages, and a game in each calls a service by it: those in
- * C# and Java are compiled. Exits with 1 where one of these does not hold.
+ * Proves that generators accept the OpenAPI document: `npm run prove:openapi`. openapi-typescript and @hey-api/openapi-ts generate
+ * TypeScript from it without a warning, the generated code compiles under `strict`, and so does a game that uses it; mistakes
+ * in that game do not compile. openapi-generator generates a client in five languages, and a game in each calls a service with it: those in
+ * C# and Java are compiled. Exits with 1 if any of this fails.
  *
- * The first two generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a TypeScript 5 of their own in a
+ * The first two generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a separate TypeScript 5 in a
  * temporary folder; npm fetches all generators into it. The languages are those of `scripts/languages.mjs`.
  */
 
@@ -23,7 +23,7 @@ const packages = {
   typescript: '5.9.3',
   'openapi-typescript': '7.13.0',
   '@hey-api/openapi-ts': '0.99.0',
-  // The newest that holds the program. Later ones download it from elsewhere when they run.
+  // The newest version that contains the program. Later versions download the program when they run.
   '@openapitools/openapi-generator-cli': '1.0.18-5.0.0-beta2',
 };
 const JAR_SHA256 = '5c62d437e0f319fe5e9065242e270a14fb0581b4a92c5833f44940e18717dc0b';
@@ -59,7 +59,7 @@ export async function play(): Promise<Room | undefined> {
   await joinRoom({ client, path, body: { installId: 'install-0002', name: 'Bob' } });
   await setRoomState({ client, path, body: { installId, state: { balance, conflict, query, types, badQuery, badConflict } } });
   await kickPlayer({ client, path, body: { installId, playerId: 'p2' } });
-  // @ts-expect-error to kick needs a player
+  // @ts-expect-error a kick needs a player
   await kickPlayer({ client, path, body: { installId } });
   // @ts-expect-error coins are needed
   await creditCoins({ client, body: { installId, key: 'level-8' } });

@@ -16,7 +16,7 @@ interface Problem {
   readonly message: string;
 }
 
-/** What Redocly's recommended rules find in the document. */
+/** The problems that Redocly's recommended rules find in the document. */
 async function lint(document: object): Promise<string[]> {
   const file = join(folder, 'openapi.json');
   writeFileSync(file, JSON.stringify(document));
@@ -35,7 +35,7 @@ test.each(['sandbox', 'off'])("with STORE=%s Redocly's recommended rules find no
   expect(await lint((await service.get('/openapi.json')).body)).toEqual([]);
 });
 
-test('they find a tag without a description and an example that does not match', async () => {
+test('the recommended rules find a tag without a description and an example that does not match', async () => {
   await using service = await start();
   const { body } = await service.get('/openapi.json');
   delete body.tags[0].description;

@@ -36,11 +36,11 @@ describe('GET /', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('referrer-policy')).toBe('no-referrer');
     expect(body).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! type="module" src="\/pages\/modules\/home\.js"><\/script>)/);
-    // Every address that the page loads is the service's own.
+    // The page loads only addresses of the service.
     for (const [, address] of body.matchAll(/(?:src|href)="([^"]*)"/g)) expect(address).toMatch(/^(\/(?!\/)|#|data:image\/svg)/);
   });
 
-  test('with PLAYGROUND=off, as in production, it has no playground and loads no module of one', async () => {
+  test('with PLAYGROUND=off, as in production, has no playground and loads no module of a playground', async () => {
     const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://play.example', SESSION_KEYS: `k1:${'A'.repeat(43)}`, STORE: 'off' };
     for (const [settings, isOn] of [
       [production, false],

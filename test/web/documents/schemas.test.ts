@@ -8,7 +8,7 @@ test.each([
   ['a literal becomes an enum of one value', z.literal('a'), { type: 'string', enum: ['a'] }],
   ['a literal boolean is a boolean that says its value', z.literal(true), { type: 'boolean', description: 'Always `true`.' }],
   [
-    'a literal boolean keeps a description of its own',
+    'a literal boolean keeps its own description',
     z.literal(true).meta({ description: 'Done before.' }),
     { type: 'boolean', description: 'Done before.' },
   ],
@@ -18,7 +18,7 @@ test.each([
   ['an exclusive bound becomes a flag', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
   ['a record becomes additionalProperties', z.record(z.string(), z.number()), { type: 'object', additionalProperties: { type: 'number' } }],
   [
-    'an object that takes more fields is like any other',
+    'an object that accepts more fields is like any other object',
     z.looseObject({ a: z.string() }),
     { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
   ],
@@ -72,7 +72,7 @@ test.each([
   expect(schemaOf(shape)).toEqual(expected);
 });
 
-test('a shape referred to by name becomes one component, however often it is', () => {
+test('a shape with references by name becomes one component', () => {
   const schemas = new Schemas();
   const shape = z.object({ id: z.string() });
   expect([schemas.reference('SeatReply', shape), schemas.reference('SeatReply', z.object({ id: z.string() }))]).toEqual([

@@ -9,7 +9,7 @@ const byKind = z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }),
 
 test.each([
   [
-    'a union with a plain type is any value',
+    'a union with a plain type becomes any value',
     z.union([z.string(), z.number()]).meta({ description: 'A text or a number.' }),
     { description: 'A text or a number.' },
   ],
@@ -34,7 +34,7 @@ test.each([
     },
   ],
   [
-    'a union by a field takes exactly one',
+    'a union by a field accepts exactly one schema',
     byKind,
     {
       oneOf: [

@@ -21,15 +21,15 @@ afterAll(() => service[Symbol.asyncDispose]());
 const PAGES = ['/docs', '/docs/channels', '/docs/errors'];
 const codes = Object.keys(errors) as ErrorCode[];
 
-/** Without the blanks between tags. */
+/** The HTML without the blanks between tags. */
 const dense = (page: string): string => page.replace(/\s+</g, '<').replace(/>\s+/g, '>');
 const pageAt = async (path: string): Promise<string> => dense((await service.get(path)).body as string);
 const idsOf = (page: string): string[] => Array.from(page.matchAll(/\sid="([^"]*)"/g), ([, id]) => id!);
-/** As the page writes a text: without the marks of code, and escaped. */
+/** A text as it is in the page: without the marks of code, and escaped. */
 const written = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-test('the first request for a page waits until it is made, also on a machine that takes longer than Redis may', async () => {
-  // Nobody else asks for the pages of these settings: no test has made them.
+test('the first request for a page waits until the page is made, even longer than a request may wait for Redis', async () => {
+  // No other test requests the pages of these settings, so they are not made yet.
   await using slow = await start({ settings: { STORE: 'sandbox', ADMIN_API: 'on', PLAYGROUND: 'off' } });
   const reply = slow.get('/docs');
   // Time for the request to arrive. The thread that makes the pages takes longer to start.
@@ -57,7 +57,7 @@ describe.each(PAGES)('GET %s', (path) => {
     expect(Array.from(page.matchAll(/\s(?:href|src|action)="(?!\/|#|data:image)([^"]*)"/g), ([, url]) => url)).toEqual([]);
   });
 
-  test('is sent gzipped, and not again while it is unchanged', async () => {
+  test('is sent gzipped, and is not sent again while it is unchanged', async () => {
     const { headers } = await service.get(path, { headers: { 'accept-encoding': 'gzip' } });
     expect([headers.get('content-encoding'), headers.get('cache-control')]).toEqual(['gzip', 'public, max-age=60']);
     expect(headers.get('vary')).toContain('Accept-Encoding');
@@ -141,14 +141,14 @@ describe('the reference', () => {
   test('has the endpoints of the sandbox only with STORE=sandbox', async () => {
     await using production = await start({ settings: { STORE: 'off' } });
     expect(await pageAt('/docs')).toContain('id="sandboxIssue"');
-    // An example of the store still names it.
+    // An example of the store still names the sandbox.
     expect((await production.get('/docs')).body).not.toContain('data-path="/sandbox/');
     expect((await production.get('/docs/errors')).body).not.toContain('<code>/sandbox/');
   });
 });
 
 describe('the channels', () => {
-  test('have a section each, one for each message, and the codes that close them', async () => {
+  test('have a section for each channel and each message, and their close codes', async () => {
     const page = await pageAt('/docs/channels');
     const ids = idsOf(page);
     expect(ids).toEqual(
@@ -203,7 +203,7 @@ describe('the error codes', () => {
     }
   });
 
-  test('that no endpoint declares say what else gives them', async () => {
+  test('that no endpoint declares name their other source', async () => {
     const page = await pageAt('/docs/errors');
     expect(rowOf(page, 'not_found')).toContain('Every path that the service does not have.');
     expect(rowOf(page, 'method_not_allowed')).toContain('Every path.');

@@ -9,7 +9,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const source = new URL('../../../src/', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, source), 'utf8');
 
-/** The text of every file that makes HTML or runs in a page. */
+/** The text of every file that generates HTML or runs in a page. */
 const pages = [
   ...readdirSync(new URL('web', source), { recursive: true, encoding: 'utf8' }).map((file) => `web/${file}`),
   'features/pairing/pairing-page.ts',

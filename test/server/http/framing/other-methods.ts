@@ -38,7 +38,7 @@ export const otherMethods: FramingCase[] = requests.flatMap(([line, withLength, 
     // uWS reads the credit as a request while the refusal is still due, and closes the connection.
     expected: withLength === 'answered 505 last' ? withLength : 'dropped',
   },
-  // Of a GET or HEAD uWS runs the credit: docs/operating.md, requests on the wire.
+  // uWS runs the credit in the body of a GET or HEAD: docs/operating.md, requests on the wire.
   ...(/^(GET|HEAD) /.test(line)
     ? []
     : ([

@@ -56,7 +56,7 @@ export async function run(
   socket.on('data', (chunk) => {
     chunks.push(chunk);
     timer.refresh();
-    // After status 100 the answer is still to come.
+    // After status 100 the answer still follows.
     if (followed || statusesIn(chunk.toString('latin1')).every((status) => status === 100)) return;
     followed = true;
     setTimeout(follow, 5);
