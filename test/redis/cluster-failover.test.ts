@@ -1,27 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { startCluster, type TestCluster } from '../cluster-nodes.ts';
-import { start, type TestService } from '../harness.ts';
+import { start } from '../harness.ts';
 
-let cluster: TestCluster;
-let service: TestService;
-
-beforeAll(async () => {
-  cluster = await startCluster({ replicas: 1 });
-  service = await start({ redis: { url: cluster.url } });
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await cluster[Symbol.asyncDispose]();
-});
-
-const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
+/** A credit that takes longer has waited for a primary. */
+const WAITED_MS = 1500;
 
 /** One installId for each primary, by its port. */
-async function installsByPort(): Promise<Map<number, string>> {
+async function installsByPort(cluster: TestCluster): Promise<Map<number, string>> {
   const found = new Map<number, string>();
   for (let number = 0; found.size < 3; number++) {
     const installId = `install-failover-${number}`;
@@ -32,7 +20,11 @@ async function installsByPort(): Promise<Map<number, string>> {
 }
 
 test('while a primary is away its accounts get 503 in time, the others are served, and its replica takes over', async () => {
-  const installs = await installsByPort();
+  // Started here, because CI repeats a failed test, and the killed primary stays away.
+  await using cluster = await startCluster({ replicas: 1 });
+  await using service = await start({ redis: { url: cluster.url } });
+  const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
+  const installs = await installsByPort(cluster);
   for (const installId of installs.values()) expect((await credit(installId, 'before')).status).toBe(200);
   // Replication is asynchronous: without REDIS_WAIT_REPLICAS a failover could take the credit back.
   await pause(300);
@@ -44,7 +36,8 @@ test('while a primary is away its accounts get 503 in time, the others are serve
 
   let refused = 0;
   let key = 0;
-  const longest = { ofLost: 0, ofOthers: 0 };
+  let longestMs = 0;
+  const othersMs: number[] = [];
   for (;;) {
     key++;
     const begun = performance.now();
@@ -54,11 +47,13 @@ test('while a primary is away its accounts get 503 in time, the others are serve
     ]);
     for (const { status, tookMs } of others) {
       expect(status).toBe(200);
-      longest.ofOthers = Math.max(longest.ofOthers, tookMs);
+      othersMs.push(tookMs);
+      // A credit that waited for the lost primary would end together with that primary's own credit.
+      if (own!.tookMs > WAITED_MS) expect(tookMs).toBeLessThan(own!.tookMs - WAITED_MS / 3);
     }
     if (own!.status === 200) break;
     expect([own!.status, own!.body.error.code]).toEqual([503, 'store_unavailable']);
-    longest.ofLost = Math.max(longest.ofLost, own!.tookMs);
+    longestMs = Math.max(longestMs, own!.tookMs);
     if (++refused === 1) {
       const ready = await service.get('/ready');
       expect(ready.status).toBe(200);
@@ -67,11 +62,12 @@ test('while a primary is away its accounts get 503 in time, the others are serve
     await pause(50);
   }
   expect(refused).toBeGreaterThan(0);
-  expect(longest.ofLost).toBeLessThan(2500);
-  expect(longest.ofOthers).toBeLessThan(1000);
+  // The deadline is 2 s, and a busy machine may pause for as long.
+  expect(longestMs).toBeLessThan(4000);
+  expect(othersMs.toSorted((one, other) => one - other)[othersMs.length >> 1]).toBeLessThan(1000);
 
   // The credits that were acknowledged before and during the failover exist.
   const replay = await credit(ofLost, 'before');
   expect(replay.body).toMatchObject({ balanceAfterCoins: 1, replayed: true, balanceCoins: 2 });
   await expect.poll(async () => (await service.get('/ready')).body.degraded).toBeUndefined();
-});
+}, 60_000);
