@@ -313,11 +313,11 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await desk.press('Go on');
       await grant(3);
       await shows(page, 'h2', 'Granted');
-      await shows(page, '.facts', 'had got them under this key');
+      await shows(page, '.facts', 'got them under this key before');
       // The whole file once more grants no coins.
       await look();
       await shows(page, 'h2', 'Nothing will change');
-      await shows(page, '.facts', /0 accounts.*had got them under this key1,003/);
+      await shows(page, '.facts', /0 accounts.*got them under this key before1,003/);
       const redis = sharedClient();
       try {
         const entries = await Promise.all(players.map(({ accountId }) => redis.llen(coinKeys.ledger(accountId))));
@@ -745,7 +745,7 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       // A wrong key is reported, and stays in its field for a correction.
       await other.page.fill('[name=key]', `coinop_sk_abcdefgh_${'x'.repeat(32)}`);
       await other.press('Sign in');
-      await shows(other.page, '.said', 'opens nothing');
+      await shows(other.page, '.said', 'is not valid');
     });
 
     extra('pages of other sites and of other ports neither frame the console nor act through it', async () => {
