@@ -81,10 +81,8 @@ export async function searchLog(filter: LogFilter, before: number, limit: number
 /** The operators with keys of this name, including keys that have ended, because a rotated key keeps its name. */
 async function keysCalled(name: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<string[]> {
   if (name.startsWith(KEY_PREFIX)) return [];
-  const keys = await new ServerKeyChanges(scripts, Date.now).list();
-  return keys
-    .filter((key) => key.scopes.includes('admin') && key.name.toLowerCase() === name.toLowerCase())
-    .map(({ id }) => `${KEY_PREFIX}${id}`);
+  const keys = await new ServerKeyChanges(scripts, Date.now).operators();
+  return keys.filter((key) => key.name.toLowerCase() === name.toLowerCase()).map(({ id }) => `${KEY_PREFIX}${id}`);
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set();

@@ -84,7 +84,7 @@ const SOLD_BETWEEN_KILLS = 500;
  */
 const AGREED_WITHIN_MS = 90_000;
 
-/** With a mistake in the copy they need not agree. Without one they agree sooner, as nothing is killed. */
+/** Without kills, ledgers and books of a service without a mistake agree sooner than this. */
 const MISTAKE_SHOWS_MS = 30_000;
 
 const NOTICED_WITHIN_MS = 5000;
@@ -219,7 +219,8 @@ async function untilAgreed(
 ): Promise<void> {
   const those = new Set(accounts);
   const some = new Map([...known].filter(([, { accountId }]) => those.has(accountId)));
-  for (; now() < giveUpAt; await pause(1000)) {
+  while (now() < giveUpAt) {
+    await pause(1000);
     const { accounts: left } = await compare(ownedOf(some, await readBooks(running, [...some.keys()])), running);
     if (left.length === 0) return;
   }

@@ -76,18 +76,23 @@ export function isDelivered({ status, error }: Attempt): boolean {
  */
 export class Sender {
   readonly #parts: SenderParts;
-  readonly #url: URL;
   readonly #agent: HttpAgent | HttpsAgent;
+  readonly #request: typeof httpRequest;
   readonly #options: RequestOptions;
+  readonly #isBarred: boolean;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
-    this.#url = new URL(parts.url);
-    const { connections: maxSockets, ca } = parts;
+    const { connections: maxSockets, ca, allowsPrivate } = parts;
+    const url = new URL(parts.url);
+    const host = hostOf(url);
+    const isPlain = url.protocol === 'http:';
     const options = { keepAlive: true, maxSockets, timeout: IDLE_MS };
-    this.#agent =
-      this.#url.protocol === 'https:' ? new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca }) }) : new HttpAgent(options);
-    this.#options = { ...urlToHttpOptions(this.#url), method: 'POST', agent: this.#agent, lookup: this.#lookup };
+    this.#agent = isPlain ? new HttpAgent(options) : new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca }) });
+    this.#request = isPlain ? httpRequest : httpsRequest;
+    this.#options = { ...urlToHttpOptions(url), method: 'POST', agent: this.#agent, lookup: this.#lookup };
+    // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` for names only, so addresses are checked here.
+    this.#isBarred = (isPlain && !allowsPrivate) || (isIP(host) !== 0 && !isReachable(host, allowsPrivate));
   }
 
   /**
@@ -127,13 +132,8 @@ export class Sender {
     endsAt: number,
     mayRepeat: boolean,
   ): Promise<Omit<Attempt, 'durationMs'>> {
-    const host = hostOf(this.#url);
-    const isPlain = this.#url.protocol === 'http:';
-    // WEBHOOKS_PRIVATE may have been on when the hook was added. Node calls `lookup` for names only, so addresses are checked here.
-    if (isPlain && !this.#parts.allowsPrivate) return { error: 'private_address' };
-    if (isIP(host) !== 0 && !isReachable(host, this.#parts.allowsPrivate)) return { error: 'private_address' };
-    const send = isPlain ? httpRequest : httpsRequest;
-    const request = send({ ...this.#options, headers });
+    if (this.#isBarred) return { error: 'private_address' };
+    const request = this.#request({ ...this.#options, headers });
     // A timer costs less than a signal for each request.
     const timer = setTimeout(() => request.destroy(new Late()), Math.max(0, endsAt - performance.now()));
     try {

@@ -131,7 +131,7 @@ export const operatorNames = endpoint({
   async handle({ key }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
     if (key === undefined) return refuseWithoutKey();
     if (key.game !== undefined) return ofGame(key.game);
-    const keys = await new ServerKeyChanges(scripts, now).list();
-    return { operators: keys.filter(({ scopes }) => scopes.includes('admin')).map(({ id, name }) => ({ id, name })) };
+    const keys = await new ServerKeyChanges(scripts, now).operators();
+    return { operators: keys.map(({ id, name }) => ({ id, name })) };
   },
 });

@@ -66,6 +66,11 @@ export class ServerKeyChanges {
     this.#now = now;
   }
 
+  /** Keys of operators, also ended ones, the newest first. */
+  async operators(): Promise<ListedKey[]> {
+    return (await this.list()).filter(({ scopes }) => scopes.includes('admin'));
+  }
+
   /** All keys, the newest first. Those whose records cannot be read are left out: they open nothing. */
   async list(): Promise<ListedKey[]> {
     const [[, ...words], [, ...used]] = await Promise.all([
