@@ -139,7 +139,7 @@ const curl = ((): boolean => {
   }
 })();
 
-/** Runs the lines of a tour against a separate service. @returns the answer of each `curl` on a line of its own */
+/** Runs the lines of a tour against a separate service. @returns the answers of the lines that begin with `curl` */
 async function answersOf(lines: string): Promise<{ ok: boolean; [field: string]: unknown }[]> {
   await using redis = await startRedis();
   await using service = await start({ redis: redis.location });

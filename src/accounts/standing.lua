@@ -62,7 +62,7 @@ local function guest_set(moved_in)
   return guests
 end
 
--- Returns the number of guests that moved in, and the number of those whose ledger is not filed.
+-- Returns the number of guests that moved in, and the number of unfiled ledgers among theirs.
 local function count_guests(moved_in)
   local _, guests = string.gsub(moved_in, ' %d+[=*]%d*\n', '')
   local _, unfiled = string.gsub(moved_in, '%*%d', '')

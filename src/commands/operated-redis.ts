@@ -34,7 +34,7 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
       throw error;
     });
     const parts = { now: Date.now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable };
-    // If a service with EVENTS=on has ever run on this data, operators' changes emit events too, whatever this command's own settings say.
+    // Operators' changes emit events if a service with EVENTS=on has ever run on this data. The command ignores its own setting EVENTS.
     const hasEvents = await hasEventLog(new CallerScripts(connections.scripts, parts));
     return {
       connections,

@@ -116,7 +116,7 @@ export class PrivateRedis {
     this.#record?.note(`dropped ${cut.bytes ?? 'some'} bytes at the end of ${cut.file}, from byte ${cut.offset} on`, []);
   }
 
-  /** Logs each sentence once a minute at most, whatever numbers it contains. */
+  /** Logs a sentence at most once a minute. Sentences that differ only in numbers count as the same. */
   #warn(line: string): void {
     const [sentence, now] = [line.replaceAll(/\d+/g, '0'), performance.now()];
     const isSame = now < (this.#warnedAt.get(sentence) ?? -Infinity) + SAME_TROUBLE_MS;

@@ -28,8 +28,8 @@ const LATE_MS = 50;
 const MOST_ASKED = 7;
 
 /**
- * If no node knows our epoch for this long, an older map is accepted: the Cluster was created anew, or only nodes that were cut off can be
- * reached.
+ * After so long without a node that knows our epoch, this process accepts an older map. The Cluster was then created anew, or only nodes that
+ * were cut off can be reached.
  */
 const EPOCH_KEPT_MS = 5000;
 

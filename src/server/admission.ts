@@ -55,7 +55,7 @@ export class Admission {
     return this.#requests?.take(group, this.#options.monotonic()) ?? 0;
   }
 
-  /** As `charge`, for an act over a live channel. Acts have a limit of their own, because a household plays behind one address. */
+  /** As `charge`, for an act over a live channel. Acts have a separate limit, because a household plays behind one address. */
   chargeAct(group: string): number {
     return this.#acts?.take(group, this.#options.monotonic()) ?? 0;
   }

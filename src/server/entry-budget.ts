@@ -6,7 +6,7 @@ interface Bundle {
   left: number;
   /** Entries that came for the address since it was first met. */
   came: number;
-  /** How many of those were passed to `told`. */
+  /** Entries that `told` has reported so far. */
   told: number;
   /** The pending request for more entries: resolves to 0 or milliseconds to wait. */
   asked: Promise<number> | undefined;

@@ -9,7 +9,7 @@ import { z } from 'zod';
  * a token that no store verified must never count. The sandbox knows its address only once the service listens, so callers ask for a
  * part in each call.
  *
- * A store that sends notifications of changed purchases has an endpoint in its folder, at a path and in a format of its own. That endpoint
+ * A store that sends notifications of changed purchases has an endpoint in its folder, with the path and format of that store. That endpoint
  * verifies the sender, and names the purchase to `Services.checkPurchaseSoon` (a subscription) or `Services.productNoticed` (a one-time
  * product).
  *

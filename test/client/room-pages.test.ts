@@ -176,7 +176,7 @@ describe('a tab that is duplicated', () => {
     other.client.close();
   });
 
-  test('with unfinished acts of an earlier page sends them once, whichever copy is first', async () => {
+  test('with unfinished acts of an earlier page sends them once, also if the copy of the page sends first', async () => {
     using at = await table();
     const { code, tab, ada } = at;
     const first = tab.load(code);

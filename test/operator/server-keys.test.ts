@@ -32,7 +32,7 @@ async function change(cookies: string, operation: string, path: string, body: ob
 const wanted = { name: 'Ada', role: 'support', expiresInDays: 90, reason: 'she starts on Monday' };
 
 describe('a key of the console', () => {
-  test('is made by an admin who has just typed the admin key, is shown once, and works', async () => {
+  test('works, and is shown only once, when an admin makes it and has just typed the admin key', async () => {
     const cookies = await cookieOf();
     const { asked, reply } = await change(cookies, 'keys create', '', wanted);
     expect(asked).toMatchObject({

@@ -163,7 +163,7 @@ test.skipIf(!canMount)('on a full disk the service does not end its Redis: reads
   }
 });
 
-test.skipIf(!canMount)('an end of Redis on a full disk is reported until there is room again, whatever the clock says', (context) => {
+test.skipIf(!canMount)('an end of Redis on a full disk is reported until there is room again, even if the clock was changed', (context) => {
   const disk = join(folder, 'disk');
   mkdirSync(disk);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();

@@ -34,7 +34,7 @@ test('the lag is that of the slowest replica that follows', async () => {
   expect([replicas, lag]).toEqual([2, { bytes: 600, seconds: 7 }]);
 });
 
-test('a replica reports no replicas of its own', async () => {
+test('the figures of a replica name no replicas', async () => {
   const { replicas, lag, takesWrites } = await figuresOf('a:1', saying({ replication: 'role:slave\r\nmaster_host:b' }));
   expect([replicas, lag, takesWrites]).toEqual([undefined, undefined, false]);
 });

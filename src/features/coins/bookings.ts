@@ -77,8 +77,8 @@ export interface BookingParts {
  * An entry is booked once per key, even by simultaneous calls, and even if the guest that has it moves into another account meanwhile. The
  * limits for callers do not apply: caps, install proofs, COIN_AUTHORITY, the daily budget of an address.
  *
- * A key is known as long as its entry is kept. With LEDGER_RETENTION_DAYS the ledger deletes both. So a caller whose work may be repeated
- * days later needs a record of its own that decides whether the entry was booked.
+ * A ledger knows a key as long as it keeps the entry. With LEDGER_RETENTION_DAYS it deletes both. So a caller that may repeat its work days
+ * later has to keep a record, which decides whether the entry was booked.
  */
 export class Bookings {
   readonly #parts: BookingParts;

@@ -39,8 +39,8 @@ local function whole(number) return string.format('%d', number) end
 -- Another key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
 local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
 
--- The ledger of a guest that moved into the account: '{id}:guest:<guest id>:ledger' for '{id}:ledger'. It has the account's tag and, unless
--- it is filed, an index of its own. `of_account` also makes the names of the guest's buckets.
+-- The key of a moved guest's ledger: '{id}:guest:<guest id>:ledger' beside the account's '{id}:ledger'. It has the account's tag. A ledger
+-- that is not filed has a separate index. `of_account` also makes the names of the guest's buckets.
 local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:' .. guest_id .. ':ledger') end
 
 -- Returns the seq of the last entry and the balance.

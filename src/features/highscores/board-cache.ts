@@ -61,7 +61,7 @@ class Held {
 }
 
 /**
- * Cached top tens: a process reads each from Redis about ten times a second, however many clients read or submit. The cache also has
+ * Cached top tens: a process reads each from Redis about ten times a second, even if many clients read or submit. The cache also has
  * the list's version. A submission sends the version to Redis, and gets the list only if the version has changed. Otherwise Redis
  * reads no list, and the process parses and encodes none: that saves 5 µs of Redis and 8 µs of the process.
  *

@@ -4,7 +4,7 @@ import { isReachable } from './reachable.ts';
 /** Longer than the URL of any endpoint, and short enough for a table of fifty hooks. */
 export const MOST_URL_LENGTH = 1024;
 
-/** Web ports. Other ports below 1024 belong to services such as mail, which could read a request as commands of their own. */
+/** Web ports. Other ports below 1024 belong to services such as mail, which could take a request for their own commands. */
 const WEB_PORTS = ['', '80', '443'];
 
 /**

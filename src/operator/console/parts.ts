@@ -37,7 +37,7 @@ export function openOperatorParts(
   const bookings = new Bookings({ scripts, keySecret, coinTotals: { applied(): void {} }, config });
   const bans = new Bans({ scripts, catalogue, config, holdings, log, now });
   const hooks = new Hooks({ scripts, config, now });
-  // The tool reads the log of events whatever its own setting EVENTS says.
+  // The tool ignores its own setting EVENTS: the log is there if a service wrote it.
   const events = new EventLog({ scripts, subscriber: connections.subscriber });
   return {
     parts: { scripts, keySecret, catalogue, config, deletions, bans, bookings, grantPace: new GrantPace(), hooks, events, now },

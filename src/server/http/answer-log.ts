@@ -92,7 +92,7 @@ export class AnswerLog {
   }
 
   /**
-   * During an outage the first failures with an unknown outcome get lines of their own: an operator has to look up what these requests did.
+   * During an outage the first failures with an unknown outcome get a line each: an operator has to look up what these requests did.
    */
   #tellFailed(line: FailureLine, now: number): void {
     const isUnknown = line.outcome === 'unknown';

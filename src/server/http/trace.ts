@@ -3,8 +3,8 @@ export interface Trace {
   /** 32 hexadecimal digits. */
   readonly id: string;
   /**
-   * The header for calls that this request causes. The parent stays the caller's span: the service exports no spans, so nobody could find a
-   * span of its own.
+   * The header for calls that this request causes. The parent stays the caller's span. The service exports no spans,
+   * so nobody could look up a span that it added.
    */
   readonly traceparent: string;
 }

@@ -1,8 +1,7 @@
 import type { State } from './feed.ts';
 
 /**
- * The state of a feed that is polled. Each process counts positions of its own, because the data that it reads has no number that always
- * rises.
+ * The state of a feed that is polled. Each process numbers its own positions, because the data has no number that always rises.
  */
 export class PolledState implements State {
   readonly position: number;

@@ -8,7 +8,7 @@ export function clientModule(): string {
   return bundle('client');
 }
 
-/** The part of the library that plays in rooms: a module of its own, because most pages need no rooms. `/rooms.js` serves it. */
+/** The part of the library that plays in rooms. It is a separate module, `/rooms.js`, because most pages need no rooms. */
 export function roomsModule(): string {
   return bundle('rooms');
 }

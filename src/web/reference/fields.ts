@@ -75,7 +75,7 @@ function typeOf(schema: Schema, components: Components): string {
   const { type, nullable, format, minLength, maxLength } = schema as Readonly<Record<string, string | number | undefined>>;
   const values = (schema['enum'] ?? ('const' in schema ? [schema['const']] : undefined)) as unknown[] | undefined;
   const orNull = nullable ? ' or null' : '';
-  // The error codes have a page of their own.
+  // Error codes have a separate page.
   if (values !== undefined && values.length <= 12) return values.map((value) => JSON.stringify(value)).join(' or ');
   const choices = (schema['oneOf'] ?? schema['anyOf']) as Schema[] | undefined;
   if (choices !== undefined) return choices.map((choice) => typeOf(resolved(choice, components), components)).join(' or ') + orNull;

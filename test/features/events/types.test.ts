@@ -21,7 +21,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const credit = (installId: string, coins: number, key = freshId()) => service.post('/v1/coins/credit', { installId, coins, key });
 
-test('an account begins with account.created, whatever its first write is', async () => {
+test('the first event of an account is account.created after a credit, a given name or a report', async () => {
   const [byCoins, byName, byProof] = [freshId(), freshId(), freshId()];
   await credit(byCoins, 5);
   await service.post('/v1/account/resolve', { installId: byName });

@@ -276,7 +276,7 @@ test('a refund of the last unit is taken back by the list if answers leave the c
   expect(await coinsOf(installId)).toEqual([200, -200]);
 });
 
-test('a purchase whose process died before it was listed is listed by the next check, whatever the store says by then', async () => {
+test('a purchase whose process died before it was listed is listed by the next check, even if the store has changed its state', async () => {
   const installId = freshId();
   const token = books.sell({ state: 'pending' });
   const dying = process();

@@ -150,7 +150,7 @@ describe('state', () => {
     expect(refusal(await room.act('state', guest, { merge: { a: ofSize(9000) } }))).toEqual([403, 'not_host']);
   });
 
-  test('that was replaced after a merge is the base of the next merge, however long the earlier state was', async () => {
+  test('that was replaced after a merge is the base of the next merge, also after a longer state', async () => {
     const room = await open(service);
     await room.act('state', room.host, { merge: { a: ofSize(8000) } });
     await room.act('state', room.host, { state: { b: 1 } });

@@ -179,7 +179,7 @@ describe('an address', () => {
         error: 'private_address',
       });
     expect(receiver.connections()).toBe(0);
-    // Without TLS nothing is sent, whatever the address.
+    // A URL that begins with http: needs WEBHOOKS_PRIVATE=on.
     await using plain = await startReceiver();
     const toPlain = open(`http://play.example:${plain.port}/`, { ...strict, resolve: async () => ['127.0.0.1'] });
     expect(await toPlain.send(message, [newSecret()])).toMatchObject({ error: 'private_address' });

@@ -170,7 +170,7 @@ test('the last use of a key is noted once a minute, by whichever process saw it 
   await vi.waitFor(async () => expect(await usedAt()).toBe(second), 5000);
 });
 
-test('checking a wrong key costs no more than checking a right one, whatever the wrong key looks like', async () => {
+test('checking any wrong key costs no more than checking a right one', async () => {
   const { ring, changes } = await ringOn();
   const { token } = await changes.create({ name: 'a', scopes: ['coins'] });
   await eventually(() => problemOf(ring, token) === 'valid');

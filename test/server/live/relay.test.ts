@@ -64,7 +64,7 @@ describe('a message', () => {
     expect(sent).toEqual(['message 7', 'message 8', missed(9, 10), 'message 11']);
   });
 
-  test('may be the first that the topic hears, whatever its number: earlier ones are not reported as missed', async () => {
+  test('with any number may be the first of the topic: messages before it are not reported as missed', async () => {
     watch();
     topic.take('41');
     await turn();

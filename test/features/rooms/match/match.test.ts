@@ -154,7 +154,7 @@ describe('POST /v1/rooms/match', () => {
     await nothingReserved(game);
   });
 
-  test('starts the room when its last seat is taken, in whatever way, if its creator wanted that', async () => {
+  test('starts the room when a match or a join takes its last seat, if its creator wanted that', async () => {
     const game = freshGame();
     const first = (await ask(game, { maxPlayers: 3, startWhenFull: true })).body.room;
     expect(await codeOf(ask(game))).toBe(first.code);
