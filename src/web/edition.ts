@@ -6,6 +6,7 @@ import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { endpoint, type Services } from '../declare.ts';
+import { namesTag } from '../server/http/entity-tag.ts';
 import { Encoded, EncodedBytes, Reply, type RequestMeta } from '../server/http/endpoint.ts';
 
 /** A text as the service sends it: plain, gzipped, and with an ETag that changes with the text. */
@@ -84,8 +85,11 @@ export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
  */
 export function sendEdition({ tag, plain, gzipped }: Edition, { acceptEncoding, ifNoneMatch }: RequestMeta, more: Headers): Reply<Encoded> {
   const isGzipped = /\bgzip\b(?!\s*;\s*q=0)/.test(acceptEncoding);
-  const headers: Headers = [['etag', isGzipped ? `"${tag}-gzip"` : `"${tag}"`], ['vary', 'Accept-Encoding'], ...more];
-  if (ifNoneMatch.includes(tag)) return new Reply<Encoded>(new Encoded(''), { status: 304, headers });
+  const tags = { plain: `"${tag}"`, gzipped: `"${tag}-gzip"` };
+  const headers: Headers = [['etag', isGzipped ? tags.gzipped : tags.plain], ['vary', 'Accept-Encoding'], ...more];
+  // A client that has the text in either encoding has the text.
+  if (Object.values(tags).some((known) => namesTag(ifNoneMatch, known)))
+    return new Reply<Encoded>(new Encoded(''), { status: 304, headers });
   return isGzipped
     ? new Reply<Encoded>(gzipped, { headers: [...headers, ['content-encoding', 'gzip']] })
     : new Reply<Encoded>(plain, { headers });

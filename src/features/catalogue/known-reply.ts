@@ -1,4 +1,5 @@
 import { Encoded, Reply, type RequestMeta } from '../../server/http/endpoint.ts';
+import { namesTag } from '../../server/http/entity-tag.ts';
 import type { Listing } from './file.ts';
 
 export const KNOWN_REPLY =
@@ -12,12 +13,5 @@ const CACHE_RULE = ['cache-control', 'public, max-age=60'] as const;
 /** A part of the catalogue, or 304 if the request names its ETag. */
 export function unlessKnown({ body, etag }: Listing, { ifNoneMatch }: RequestMeta): Reply<Encoded> {
   const headers = [['etag', etag] as const, CACHE_RULE];
-  return matches(ifNoneMatch, etag) ? new Reply(new Encoded(''), { status: 304, headers }) : new Reply(body, { headers });
-}
-
-/** Whether an If-None-Match header holds this tag, by weak comparison (RFC 9110, section 13.1.2). */
-function matches(ifNoneMatch: string, etag: string): boolean {
-  if (ifNoneMatch === '') return false;
-  if (ifNoneMatch === '*') return true;
-  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+  return namesTag(ifNoneMatch, etag) ? new Reply(new Encoded(''), { status: 304, headers }) : new Reply(body, { headers });
 }

@@ -4,6 +4,7 @@ import { MAX_NAME_LENGTH, PlayerName } from '../../accounts/player-name.ts';
 import { invalid, type ErrorCode, type Refusal } from '../../errors.ts';
 import {
   DATA_LIMIT_BYTES,
+  FreeJson,
   jsonText,
   MAX_PLAYERS,
   Order,
@@ -13,28 +14,31 @@ import {
   StateText,
   Tab,
   Tags,
+  withoutProto,
   Writers,
 } from './model.ts';
 
 const DataText = jsonText(DATA_LIMIT_BYTES);
 
 /** Bounded like the result, because a longer patch could only add data that exceeds the bound. */
-const Merge = z.unknown().meta({
+const Merge = FreeJson.meta({
   description:
     'For `state`, `data` and `private`, in place of the whole value: a JSON merge patch (RFC 7396), applied deeply to the current value. ' +
     '`null` removes a member, a list is replaced as a whole. The result has the bound of the whole value.',
   example: { x: 4 },
 });
 
-const Seats = z
-  .record(PlayerId, DataText)
-  .refine((seats) => Object.keys(seats).length <= MAX_PLAYERS, `Must be at most ${MAX_PLAYERS}`)
-  .meta({
-    description:
-      `For \`private\`: the private part of each of these players, by player id: any JSON of at most ${DATA_LIMIT_BYTES} bytes each. It ` +
-      "replaces the player's old part; other players keep theirs. A request has room for 15 parts of that length.",
-    example: { p1: ['hearts-7'] },
-  });
+const Seats = withoutProto(
+  z
+    .record(PlayerId, DataText)
+    .refine((seats) => Object.keys(seats).length <= MAX_PLAYERS, `Must be at most ${MAX_PLAYERS}`)
+    .meta({
+      description:
+        `For \`private\`: the private part of each of these players, by player id: any JSON of at most ${DATA_LIMIT_BYTES} bytes each. It ` +
+        "replaces the player's old part; other players keep theirs. A request has room for 15 parts of that length.",
+      example: { p1: ['hearts-7'] },
+    }),
+);
 
 const To = z
   .array(z.string().regex(/^(?:p[1-9]\d{0,14}|server)$/, 'Must be the id of a player, or server'))

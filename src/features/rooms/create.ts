@@ -29,7 +29,7 @@ export const createRoom = endpoint({
       state: StateText.optional(),
       writers: Writers.default('host'),
       public: z.boolean().default(false).meta({ description: 'Whether lists show the room.' }),
-      tags: Tags.default({}),
+      tags: Tags.prefault({}),
       seatless: z.boolean().optional().meta({ description: "With a server key only: a server's room, without a host." }),
     })
     .refine(({ minPlayers, maxPlayers }) => minPlayers <= maxPlayers, { path: ['minPlayers'], message: 'Must not be above maxPlayers' }),

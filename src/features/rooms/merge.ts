@@ -1,3 +1,5 @@
+import { setOwn } from '../../server/http/json.ts';
+
 /**
  * Applies a JSON merge patch (RFC 7396), deeply: null removes a member, an object is merged, any other value replaces the member.
  * @param target parsed from JSON for this call alone: its objects are changed
@@ -24,10 +26,4 @@ type JsonObject = Record<string, unknown>;
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** An assignment to `__proto__` would set the prototype, and the member would be lost. */
-function setOwn(object: JsonObject, name: string, value: unknown): void {
-  if (name === '__proto__') Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
-  else object[name] = value;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { standingLibrary } from '../../accounts/standing.ts';
 import type { Config } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
+import { unkeptIn } from '../../server/http/json.ts';
 import { roomJson, type Private, type RoomFields } from './record.ts';
 
 export const MAX_PLAYERS = 64;
@@ -82,15 +83,30 @@ export const roomLibrary = new URL('room.lua', import.meta.url);
 /** Libraries of the scripts of a room that act for a caller. */
 export const roomLibraries = [standingLibrary, roomLibrary];
 
+/** Any JSON, but for numbers and texts that the service cannot keep as they were sent. */
+export const FreeJson = z.unknown().superRefine((value, context) => {
+  const unkept = unkeptIn(value);
+  if (unkept !== undefined) context.addIssue({ code: 'custom', message: unkept.message, path: [...unkept.path] });
+});
+
 /** Accepts any JSON, and gives its text, which is stored and sent. */
 export function jsonText(limitBytes: number) {
-  return z.unknown().transform((value, context) => {
+  return FreeJson.transform((value, context) => {
     // Cheap to encode: the pipeline refuses bodies nested deeper than MAX_JSON_DEPTH. 3,500 levels would cost 10 ms.
     const text = JSON.stringify(value);
     if (Buffer.byteLength(text) <= limitBytes) return text;
     context.issues.push({ code: 'custom', message: `Must be at most ${limitBytes} bytes of JSON`, input: value });
     return z.NEVER;
   });
+}
+
+/** `z.record` drops a member named `__proto__` in silence. This shape of the same members refuses it. */
+export function withoutProto<Members extends z.ZodType>(members: Members) {
+  return z.preprocess((value, context) => {
+    if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__'))
+      context.addIssue({ code: 'custom', message: 'Must not be a name', path: ['__proto__'] });
+    return value;
+  }, members);
 }
 
 /** The game's public state. */
@@ -130,16 +146,18 @@ export const TAG_LENGTH = 64;
 export const MOST_TAGS = 8;
 
 /** Tags by which players find a room. */
-export const Tags = z
-  .record(
-    z.string().regex(TAG_NAME, 'Must be 1 to 32 small letters, digits and underscores, a letter first'),
-    z.union([z.string().max(TAG_LENGTH), z.number(), z.boolean()]),
-  )
-  .refine((tags) => Object.keys(tags).length <= MOST_TAGS, `Must be at most ${MOST_TAGS}`)
-  .meta({
-    description: `At most ${MOST_TAGS} names (small letters, digits, underscores), each with a text of at most ${TAG_LENGTH} characters, a number or a boolean.`,
-    example: { mode: 'duel' },
-  });
+export const Tags = withoutProto(
+  z
+    .record(
+      z.string().regex(TAG_NAME, 'Must be 1 to 32 small letters, digits and underscores, a letter first'),
+      z.union([z.string().max(TAG_LENGTH), z.number(), z.boolean()]),
+    )
+    .refine((tags) => Object.keys(tags).length <= MOST_TAGS, `Must be at most ${MOST_TAGS}`)
+    .meta({
+      description: `At most ${MOST_TAGS} names (small letters, digits, underscores), each with a text of at most ${TAG_LENGTH} characters, a number or a boolean.`,
+      example: { mode: 'duel' },
+    }),
+);
 
 /** The text of tags in a room, sorted by name, so that equal tags give equal texts. */
 export function tagsText(tags: z.output<typeof Tags>): string {

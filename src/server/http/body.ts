@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import type { EndpointDeclaration } from './endpoint.ts';
+import { parseJson } from './json.ts';
 import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
 import type { RequestHeaders } from './request-headers.ts';
 
@@ -20,7 +21,13 @@ export function bodyLimitOf({ bodyLimitBytes, keyScope }: EndpointDeclaration, k
 }
 
 /** Refuses a body by its headers alone: for its media type or its length. */
-export function refuseBodyOf({ contentType, contentLength }: RequestHeaders, { form }: BodyRules, limitBytes: number): Refusal | undefined {
+export function refuseBodyOf(headers: RequestHeaders, { form }: BodyRules, limitBytes: number): Refusal | undefined {
+  const { contentType, contentEncoding, contentLength } = headers;
+  if (!NOT_ENCODED.test(contentEncoding))
+    return refuse('unsupported_media_type', {
+      message: 'Send the body as it is: with no Content-Encoding other than identity.',
+      field: 'content-encoding',
+    });
   if (!(form === true ? FORM_MEDIA_TYPE : JSON_MEDIA_TYPE).test(contentType)) return refuse('unsupported_media_type');
   if (contentLength !== '' && Number(contentLength) > limitBytes) return refuse('payload_too_large');
   return undefined;
@@ -36,7 +43,7 @@ export function parseBody(bytes: Buffer, headers: RequestHeaders, rules: BodyRul
   if (nestedField !== undefined) return refuseNesting(nestedField, rules);
   if (rules.form === true) return parseForm(bytes.toString());
   try {
-    return JSON.parse(bytes.toString()) as unknown;
+    return parseJson(bytes.toString());
   } catch {
     return refuse('invalid_json');
   }
@@ -57,6 +64,9 @@ function parseForm(text: string): unknown {
 const MOST_FORM_FIELDS = 64;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(;|$)/i;
+/** A list of codings, in any case; a coding may be `identity` only (RFC 9110, section 8.4). */
+const NOT_ENCODED = /^[\s,]*(?:identity\s*(?:,[\s,]*|$))*$/i;
+
 const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**

@@ -5,6 +5,7 @@ import type { CookieScope } from '../identity/cookies.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
+import { unkeptAt } from './json.ts';
 
 /**
  * Validates a part of a request by the declared shape.
@@ -14,7 +15,10 @@ export function check(shape: z.ZodObject | undefined, value: unknown): Record<st
   if (shape === undefined) return undefined;
   const parsed = shape.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join('.') || 'body', message: issue.message }));
+  const issues = parsed.error.issues.map((issue) => ({
+    path: issue.path.join('.') || 'body',
+    message: unkeptAt(value, issue.path) ?? issue.message,
+  }));
   const first = issues[0]!;
   throw refuse('invalid_request', { message: `${first.path}: ${first.message}`, field: first.path, issues });
 }
@@ -228,7 +232,7 @@ export class ExchangeMeta implements RequestMeta {
 
 /** X-Forwarded-Proto counts only if a trusted proxy sent it. */
 export function isOverTls(exchange: Exchange, addresses: ClientAddresses): boolean {
-  return exchange.headers.forwardedProto === 'https' && addresses.isTrusted(exchange.peer);
+  return /^https$/i.test(exchange.headers.forwardedProto) && addresses.isTrusted(exchange.peer);
 }
 
 /** A name or an address, with or without a port. A Host header may hold other characters; such a host is replaced by `localhost`. */

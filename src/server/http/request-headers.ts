@@ -15,6 +15,7 @@ export interface InvalidHeader {
  */
 export class RequestHeaders {
   contentType = '';
+  contentEncoding = '';
   contentLength = '';
   cookie = '';
   authorization = '';
@@ -125,6 +126,9 @@ export class RequestHeaders {
         // Two of these headers count as none (W3C Trace Context, section 3.2): their list is no well-formed traceparent.
         this.traceparent = this.traceparent === '' ? value : `${this.traceparent},${value}`;
         break;
+      case 'content-encoding':
+        this.contentEncoding = this.contentEncoding === '' ? value : `${this.contentEncoding}, ${value}`;
+        break;
       case 'user-agent':
         this.userAgent = value;
         break;
@@ -135,7 +139,7 @@ export class RequestHeaders {
         this.forwardedProto = value;
         break;
       case 'if-none-match':
-        this.ifNoneMatch = value;
+        this.ifNoneMatch = this.ifNoneMatch === '' ? value : `${this.ifNoneMatch}, ${value}`;
         break;
       case 'accept':
         this.accept = value;

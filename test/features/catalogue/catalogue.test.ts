@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SettingError } from '../../../src/config.ts';
 import { freshId, sleep, start, type TestService } from '../../harness.ts';
+import { sendRaw } from '../../raw.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -96,9 +97,22 @@ describe('the bundled sample catalogue', () => {
     }
   });
 
+  test('answers 304 when one of several If-None-Match headers holds its ETag', async () => {
+    const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
+    for (const known of [
+      [etag, '"older"'],
+      ['"older"', etag],
+      ['"older"', '*'],
+    ]) {
+      const fields = known.map((tag) => `if-none-match: ${tag}\r\n`).join('');
+      const { text } = await sendRaw(service.port, `GET /v1/catalogue HTTP/1.1\r\nhost: x\r\n${fields}\r\n`);
+      expect([known, text.slice(0, 12)]).toEqual([known, 'HTTP/1.1 304']);
+    }
+  });
+
   test('answers 200 when If-None-Match holds another ETag', async () => {
     const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
-    for (const known of ['"older"', `W/"older"`, etag.slice(1, -1), etag.toLowerCase(), '"*"']) {
+    for (const known of ['"older"', `W/"older"`, etag.slice(1, -1), etag.toLowerCase(), '"*"', '"*, ' + etag.slice(1)]) {
       expect((await service.get('/v1/catalogue', { headers: { 'if-none-match': known } })).status).toBe(200);
     }
   });

@@ -447,7 +447,7 @@ describe('state', () => {
     '0',
     '""',
     '[]',
-    '"\\u0000 \\ud800 </script> é 😀"',
+    '"\\u0000 </script> é 😀"',
   ])('%s is stored byte for byte', async (state) => {
     const room = await open(service);
     const headers = { 'content-type': 'application/json' };

@@ -328,3 +328,59 @@ describe('order', () => {
     expect(statusAndField(await room.act('ready', room.host, { order, tab: 't' }))).toEqual([400, 'invalid_request', 'order']);
   });
 });
+
+describe('free JSON that cannot be kept', () => {
+  const LONG = '9007199254740993';
+  test.each([
+    ['state', `"state":{"deep":[0,${LONG}]}`, 'state.deep.1'],
+    ['state', `"state":${LONG}`, 'state'],
+    ['state', '"merge":{"n":-1e400}', 'merge.n'],
+    ['state', '"state":{"\\ud800":1}', 'state.\ud800'],
+    ['data', `"data":{"x":${LONG}}`, 'data.x'],
+    ['data', '"merge":{"t":"\\udc00\\ud800"}', 'merge.t'],
+    ['message', `"data":[${LONG}]`, 'data.0'],
+    ['private', `"seats":{"p1":{"hand":${LONG}}}`, 'seats.p1.hand'],
+    ['settings', `"tags":{"level":${LONG}}`, 'tags.level'],
+    ['settings', '"tags":{"mode":"\\ud800"}', 'tags.mode'],
+    ['settings', '"tags":{"__proto__":"duel"}', 'tags.__proto__'],
+    ['private', '"seats":{"__proto__":{},"p1":1}', 'seats.__proto__'],
+  ])('%s with %s is refused by its path over HTTP and over the channel, and changes nothing', async (action, fields, path) => {
+    const room = await open(service);
+    const url = `${service.url}/v1/rooms/${room.code}/${action}`;
+    const headers = { 'content-type': 'application/json' };
+    const reply = await fetch(url, { method: 'POST', headers, body: `{"installId":"${room.host}",${fields}}` });
+    const { error } = (await reply.json()) as { error: { code: string; field: string; issues: { path: string }[] } };
+    expect([reply.status, error.code, error.field, error.issues.map((issue) => issue.path)]).toEqual([
+      400,
+      'invalid_request',
+      path,
+      [path],
+    ]);
+    const channel = await watchRoom(service, room.code);
+    await channel.hello(room.host);
+    await channel.until(({ type }) => type === 'welcome');
+    channel.send(`{"type":"act","order":1,"tab":"a","action":"${action}",${fields}}`);
+    const acted = await channel.until(({ type }) => type === 'acted');
+    expect([acted['error'].code, acted['error'].field]).toEqual(['invalid_request', path]);
+    const { state, tags, players } = await room.read();
+    expect([state, tags, players[0].data]).toEqual([{}, {}, null]);
+    await channel.close();
+  });
+
+  test('of a room that is made is refused by its path', async () => {
+    const body = `{"installId":"${freshId()}","state":{"n":${LONG}}}`;
+    const reply = await fetch(`${service.url}/v1/rooms`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    expect([reply.status, ((await reply.json()) as { error: { field: string } }).error.field]).toEqual([400, 'state.n']);
+  });
+
+  test('in a field that the action does not have is ignored', async () => {
+    const room = await open(service);
+    const body = `{"installId":"${room.host}","state":{"a":1e21},"other":[${LONG},"\\ud800"]}`;
+    const reply = await fetch(`${service.url}/v1/rooms/${room.code}/state`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+    expect([reply.status, ((await reply.json()) as { room: { state: unknown } }).room.state]).toEqual([200, { a: 1e21 }]);
+  });
+});

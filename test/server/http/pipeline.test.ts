@@ -78,6 +78,15 @@ describe('a JSON body', () => {
     },
   );
 
+  test.each(['gzip', 'br', 'identity, gzip', 'GZIP', 'identityx'])('a body with Content-Encoding %s is refused', async (encoding) => {
+    const { status, body } = await resolve('{}', { 'content-encoding': encoding });
+    expect([status, body.error.code, body.error.field]).toEqual([415, 'unsupported_media_type', 'content-encoding']);
+  });
+
+  test.each(['identity', 'Identity', ' identity , identity', ''])('a body with Content-Encoding "%s" is taken', async (encoding) => {
+    expect((await resolve(JSON.stringify({ installId: freshId() }), { 'content-encoding': encoding })).status).toBe(200);
+  });
+
   test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'])(
     'content-type %s is taken',
     async (contentType) => {

@@ -128,7 +128,8 @@ describe('cookies in development', () => {
   test('are Secure if a trusted proxy says https', async () => {
     await using proxied = await start({ settings: { TRUSTED_PROXIES: '127.0.0.1' } });
     expect(await login(proxied)).not.toContain('Secure');
-    expect(await login(proxied, { 'x-forwarded-proto': 'https' })).toMatch(/; Secure$/);
+    for (const https of ['https', 'HTTPS', 'Https']) expect(await login(proxied, { 'x-forwarded-proto': https })).toMatch(/; Secure$/);
+    expect(await login(proxied, { 'x-forwarded-proto': 'httpsx' })).not.toContain('Secure');
   });
 
   test('are not Secure if a client that is no trusted proxy says https', async () => {

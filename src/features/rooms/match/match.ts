@@ -22,7 +22,7 @@ export const matchRoom = endpoint({
     .object({
       installId: OptionalInstallId,
       game: GameId,
-      tags: Tags.default({}),
+      tags: Tags.prefault({}),
       name: PlayerName.optional(),
       minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start a new room.' }),
       maxPlayers: PlayerCount.min(2)

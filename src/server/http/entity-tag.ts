@@ -1,0 +1,8 @@
+/** A member of an If-None-Match header: `*`, or an entity tag in quotes, weak or strong (RFC 9110, sections 8.8.3 and 13.1.2). */
+const MEMBER = /\*|(?:W\/)?("[^"]*")/g;
+
+/** Whether an If-None-Match header names this entity tag by weak comparison, or `*`, any representation. */
+export function namesTag(ifNoneMatch: string, tag: string): boolean {
+  for (const [member, strong] of ifNoneMatch.matchAll(MEMBER)) if (member === '*' || strong === tag) return true;
+  return false;
+}
