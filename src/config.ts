@@ -432,9 +432,15 @@ export function consoleOf({ production, CONSOLE, ADMIN_API }: Config): 'open' | 
  * Whether pages of this machine may call from any port: in development, on a loopback address. A service for others must not
  * trust the loopback origins of its users' machines, because any program there can serve pages from them.
  */
-export function allowsLoopbackOrigins({ production, HOST }: Config): boolean {
-  const version = isIP(HOST);
-  return !production && (version === 0 ? HOST === 'localhost' : LOOPBACK.check(HOST, version === 4 ? 'ipv4' : 'ipv6'));
+export function allowsLoopbackOrigins({ production, HOST }: Pick<Config, 'production' | 'HOST'>): boolean {
+  return !production && isLoopback(HOST);
+}
+
+/** Whether a host always means this machine. @param host an address, with or without brackets, or a name (RFC 6761, section 6.3) */
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  const version = isIP(address);
+  return version === 0 ? /^(?:.+\.)?localhost\.?$/i.test(address) : LOOPBACK.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
 /** RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3. An IPv4 range includes its addresses mapped into IPv6. */

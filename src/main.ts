@@ -15,6 +15,7 @@ import { finishRestore } from './process/restored-data.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
 import { startService } from './service.ts';
 import type { ServiceOptions } from './serving/options.ts';
+import { servedHosts } from './server/identity/served-hosts.ts';
 import { METRICS_KEPT_MS } from './server/metrics.ts';
 import { monotonic } from './server/monotonic.ts';
 import { keptFor } from './server/one-at-a-time.ts';
@@ -44,7 +45,8 @@ async function main(): Promise<void> {
   let metricsText = (): Promise<string> => Promise.reject(new Error('the service is not started yet'));
   try {
     const { METRICS_HOST, METRICS_PORT } = config;
-    if (METRICS_PORT !== undefined) metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log);
+    if (METRICS_PORT !== undefined)
+      metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log, servedHosts(METRICS_HOST, config));
     // Read only now: a restore that was cut off may just have put other keys in place.
     const sessionKeys = loadSessionKeys(config);
     if (config.WORKERS === 1) {

@@ -62,7 +62,7 @@ export interface TestReply {
 export const testKeys: SessionKey[] = parseSessionKeys(`test:${Buffer.alloc(32, 7).toString('base64url')}`);
 
 export interface StartOptions {
-  /** Settings as environment variables. RATE_LIMIT defaults to off, and so does the log of slow requests. */
+  /** Settings as environment variables. RATE_LIMIT defaults to off, and so do the log of slow requests and the check of the Host. */
   settings?: Record<string, string>;
   redis?: RedisLocation;
   sessionKeys?: SessionKey[];
@@ -84,6 +84,9 @@ export interface StartOptions {
   stoppedClock?: boolean;
 }
 
+/** Trusts no client of the tests. With a trusted proxy the service serves requests with every Host, so that tests may send any. */
+const ANOTHER_MACHINE = '192.0.2.1';
+
 export async function start({
   settings = {},
   redis,
@@ -101,7 +104,7 @@ export async function start({
   const [startedAt, startedTick] = [Date.now(), processClock()];
   const now = (): number => (stoppedClock ? startedAt : Date.now()) + offset + setBy;
   const monotonic = (): number => (stoppedClock ? startedTick : processClock()) + offset;
-  const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', ...settings });
+  const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', TRUSTED_PROXIES: ANOTHER_MACHINE, ...settings });
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
   const location = redis ?? sharedRedis();

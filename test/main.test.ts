@@ -336,7 +336,7 @@ describe('with WORKERS=2', { timeout: 60_000 }, () => {
 
     process.kill(nodes[0]!, 'SIGKILL');
     await vi.waitUntil(() => service.output().includes('a worker ended, starting another'), { timeout: 10_000 });
-    const health = Array.from({ length: 20 }, () => 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
+    const health = Array.from({ length: 20 }, () => 'GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
     await expect.poll(() => answering(service.port, health), { timeout: 10_000 }).toBe(2);
     // A falling sum would look like a restart, and its whole value like an increase.
     expect(await counted()).toBe('64');
@@ -424,7 +424,7 @@ test('the log has no line for a successful request and no secrets', { timeout: 6
 
 function post(path: string, body: object): string {
   const text = JSON.stringify(body);
-  return `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+  return `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
 }
 
 /** The request, after whose answer the service closes the connection. */

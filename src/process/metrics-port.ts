@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { addressGroup, canonicalAddress } from '../server/address.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
+import { FOREIGN_HOST, type ServedHosts } from '../server/identity/served-hosts.ts';
 import { RateLimit } from '../server/rate-limit.ts';
 
 /** METRICS_PORT: serves only `/metrics`, on a port that clients cannot reach. With several workers the primary opens it. */
@@ -20,12 +21,14 @@ const REQUESTS_PER_SECOND = 250;
 /**
  * @param port 0 lets the system pick a port
  * @param text the metrics in the Prometheus text format
+ * @param hosts the hosts of requests that are answered; undefined: all
  * @throws SettingError if the port is taken or the machine does not have the address
  */
 export function openMetricsPort(
   { METRICS_HOST: host, METRICS_PORT: port }: { METRICS_HOST: string; METRICS_PORT: number },
   text: () => Promise<string>,
   log: Logger,
+  hosts?: ServedHosts,
 ): Promise<MetricsPort> {
   const textOfAll = oneAtATime(text);
   const connections = new Connections();
@@ -39,7 +42,7 @@ export function openMetricsPort(
     readHeads(socket, (head) => {
       if (requests.take(group, performance.now()) > 0) return void socket.destroy();
       connections.used(socket);
-      return answer(socket, head, textOfAll, log);
+      return answer(socket, head, textOfAll, log, hosts);
     });
   });
   return new Promise((resolve, reject) => {
@@ -127,8 +130,17 @@ const REQUEST_LINE = /^([A-Z]+) (\/[^ ?]*)(?:\?[^ ]*)? HTTP\/1\.([01])\r\n/;
  */
 const ENDS_CONNECTION = /^(?:connection:[^\r\n]*close|content-length:|transfer-encoding:)/im;
 
+/** The Host headers of a head: none for an old scraper, one for a browser. As `ENDS_CONNECTION`, the pattern stays within a line. */
+const hostsIn = (head: string): string[] => [...head.matchAll(/^host:([^\r\n]*)/gim)].map(([, host = '']) => host.trim());
+
 /** Resolves when the client has read the answer, or has gone. */
-async function answer(socket: Socket, head: string, text: () => Promise<string>, log: Logger): Promise<void> {
+async function answer(
+  socket: Socket,
+  head: string,
+  text: () => Promise<string>,
+  log: Logger,
+  hosts: ServedHosts | undefined,
+): Promise<void> {
   const [, method, path, minor] = REQUEST_LINE.exec(head) ?? [];
   const goesOn = minor === '1' && (method === 'GET' || method === 'HEAD') && !ENDS_CONNECTION.test(head);
   const send = (status: string, body: string, type = 'text/plain; charset=utf-8', header = ''): Promise<void> => {
@@ -140,6 +152,7 @@ async function answer(socket: Socket, head: string, text: () => Promise<string>,
     });
   };
   if (method === undefined) return send('400 Bad Request', 'This is no request.\n');
+  if (hosts !== undefined && !hostsIn(head).every((host) => hosts.serves(host))) return send('403 Forbidden', `${FOREIGN_HOST}\n`);
   if (path !== '/metrics') return send('404 Not Found', 'Only /metrics is here.\n');
   if (method !== 'GET' && method !== 'HEAD') return send('405 Method Not Allowed', 'Only GET.\n', undefined, 'allow: GET, HEAD\r\n');
   const found = await text().catch((error: unknown) => void log.error({ err: error }, 'the metrics could not be made'));

@@ -15,6 +15,7 @@ import { Connections } from '../server/open-connections.ts';
 import type { Endpoint } from '../server/http/endpoint.ts';
 import { Server } from '../server/http/server.ts';
 import { Origins } from '../server/identity/origin.ts';
+import { servedHosts } from '../server/identity/served-hosts.ts';
 import { unlessOff } from '../server/limit-settings.ts';
 import { notFoundPage } from '../web/pages/not-found.ts';
 
@@ -33,6 +34,7 @@ export function serverOf(config: Config, admission: Admission, services: Service
     noteSession: (caller, userAgent) => noteSession(caller, userAgent, { scripts, now }),
     followMove: async (accountId) => (await settled(accountId, scripts)).accountId,
     serverKeys,
+    servedHosts: servedHosts(config.HOST, config),
     consoleSessions,
     takesConsole: consoleOf(config) === 'open',
     metrics,

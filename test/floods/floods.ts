@@ -170,7 +170,7 @@ export const floods: readonly Flood[] = [
   },
   {
     name: 'endless chunked body of a request with a repeated header',
-    opening: requestOf('POST', '/v1/login', [json, 'host: b', 'transfer-encoding: chunked']),
+    opening: requestOf('POST', '/v1/login', [json, 'host: localhost', 'transfer-encoding: chunked']),
     unit: () => '1\r\na\r\n',
   },
   {

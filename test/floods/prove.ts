@@ -41,7 +41,8 @@ const { fullest, game } = await fill();
 const commands = new Redis({ path: redis.socketPath });
 const list = await fillList(commands);
 const metricsPort = Number(await freePort());
-const service = await startChild({ ...settings, RATE_LIMIT: 'on', METRICS_PORT: String(metricsPort) });
+// With a trusted proxy the service serves requests with every Host, as in production.
+const service = await startChild({ ...settings, RATE_LIMIT: 'on', METRICS_PORT: String(metricsPort), TRUSTED_PROXIES: '192.0.2.1' });
 let isHeld = true;
 
 try {

@@ -52,7 +52,7 @@ async function openRoom(child: Child): Promise<string> {
   return room.code;
 }
 
-const guess = ({ socket }: Line, code: string) => socket.write(`GET /v1/rooms/${code} HTTP/1.1\r\nhost: a\r\n\r\n`);
+const guess = ({ socket }: Line, code: string) => socket.write(`GET /v1/rooms/${code} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
 
 /** A connection from the address that has received the answer for a room that does not exist. */
 async function guessed(lines: Lines, from: string): Promise<Line> {
@@ -149,7 +149,7 @@ describe('two workers', () => {
       // An address with all of its creations left.
       const line = await lines.open('127.0.0.3');
       const body = JSON.stringify({ installId: freshId() });
-      const create = `POST /v1/rooms HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+      const create = `POST /v1/rooms HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
       const rooms = async (): Promise<number> => (await redis.keys('{room:?????}')).length;
       const before = await rooms();
       signal('SIGSTOP', child.pid);
@@ -172,7 +172,7 @@ describe('two workers', () => {
     using lines = new Lines(child);
     const upgrade = ({ socket }: Line) =>
       socket.write(
-        `GET /v1/rooms/${code}/live HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+        `GET /v1/rooms/${code}/live HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
           'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
       );
     // One of the workers may have just replaced a worker that an earlier test killed.
@@ -182,7 +182,7 @@ describe('two workers', () => {
     // The connections without an answer are those of the paused worker.
     const opened = await all(120, () => lines.open('127.0.0.2'));
     signal('SIGSTOP', doomed);
-    for (const { socket } of opened) socket.write('GET /health HTTP/1.1\r\nhost: a\r\n\r\n');
+    for (const { socket } of opened) socket.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
     // The kernel gives at least 31 of 120 connections to one worker.
     await eventually(() => opened.filter(({ received }) => received !== '').length >= 31);
     await sleep(STEP_MS);

@@ -39,7 +39,7 @@ export class Lines implements Disposable {
   async beginBody(headers = '', from?: string): Promise<Line> {
     const line = await this.open(from);
     line.socket.write(
-      `POST /v1/coins/credit HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 80\r\n${headers}\r\n{`,
+      `POST /v1/coins/credit HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 80\r\n${headers}\r\n{`,
     );
     return line;
   }
@@ -47,7 +47,7 @@ export class Lines implements Disposable {
   /** Sends a request on a separate connection, and waits until the service closes the connection. */
   async ask(from?: string): Promise<number> {
     const line = await this.open(from);
-    line.socket.write('GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+    line.socket.write('GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
     await eventually(() => line.isClosed);
     return statusOf(line);
   }

@@ -1,11 +1,8 @@
 import { BlockList, isIP } from 'node:net';
+import { isLoopback } from '../../config.ts';
 
 /** How far from this machine an address is. `name`: a host name, whose addresses are not asked for. */
 export type Distance = 'loopback' | 'private' | 'name' | 'public';
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
 
 /** RFC 1918, RFC 6598 (shared), RFC 3927 and RFC 4291 (link-local), RFC 4193 (unique local). */
 const PRIVATE = new BlockList();
@@ -22,10 +19,9 @@ PRIVATE.addSubnet('fe80::', 10, 'ipv6');
 
 /** @param host an address, with or without brackets, or a name */
 export function distanceOf(host: string): Distance {
+  if (isLoopback(host)) return 'loopback';
   const address = host.replaceAll(/^\[|\]$/g, '');
   const version = isIP(address);
-  if (version === 0) return /^localhost\.?$/i.test(address) || /\.localhost$/i.test(address) ? 'loopback' : 'name';
-  const family = version === 4 ? 'ipv4' : 'ipv6';
-  if (LOOPBACK.check(address, family)) return 'loopback';
-  return PRIVATE.check(address, family) ? 'private' : 'public';
+  if (version === 0) return 'name';
+  return PRIVATE.check(address, version === 4 ? 'ipv4' : 'ipv6') ? 'private' : 'public';
 }

@@ -24,6 +24,7 @@ import { isFromConsole } from '../identity/console-sessions.ts';
 import { KeyCheck } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
+import type { ServedHosts } from '../identity/served-hosts.ts';
 import { RefusedOrigins } from '../identity/refused-origins.ts';
 import { Unanswered } from './unanswered.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
@@ -41,6 +42,8 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
   readonly watchersPerTopic: number;
   readonly metrics: Metrics;
   readonly serverKeys: KeyRing;
+  /** Undefined: requests with every Host are served. */
+  readonly servedHosts: ServedHosts | undefined;
   /** Whether the cookie of a session of the console stands for a key. */
   readonly takesConsole: boolean;
   /** Undefined: the number of connections per address has no bound. */
@@ -250,9 +253,11 @@ export class Server<Services> {
     exchange.leaveHandler();
   }
 
-  /** Counts the request for its server key, else for its address. A bad key is refused once the address is charged. */
+  /** Counts the request for its server key, else for its address. A foreign Host and a bad key are refused once the address is charged. */
   #admit(exchange: Exchange, route: Route): Refusal | undefined {
     const { headers } = exchange;
+    const refusal = this.#options.servedHosts?.refusalOf(headers.host);
+    if (refusal !== undefined) return this.#rateLimit(exchange, route) ?? refusal;
     if (headers.authorization === '' && !route.takesConsole) return this.#rateLimit(exchange, route);
     const key = headers.authorization === '' ? this.#consoleKeyOf(exchange) : this.#sentKeyOf(exchange, route);
     if (key === undefined || key instanceof Refusal) return this.#rateLimit(exchange, route) ?? key;

@@ -59,6 +59,7 @@ export async function startServer(
     // Without Redis no key is known, and none is sent here.
     serverKeys: { isKnown: false } as KeyRing,
     consoleSessions: {} as ConsoleSessions,
+    servedHosts: undefined,
     takesConsole: false,
     secureCookies: false,
     sameSite: 'lax',
