@@ -1,6 +1,7 @@
 // Provides the programs with which `npm run prove:openapi` compiles and runs generated clients: Java, Mono, PHP, Ruby and Python, and the
-// libraries that the clients import. Programs on the PATH are used unchanged. Others, and all libraries, come from the distribution's
-// packages, without root, in <project>/.cache/languages. Nothing else needs them. test/web/documents/languages.ts looks in the same places.
+// libraries that the clients import. Programs on the PATH are used unchanged if they can do that: a compiler may be installed without the
+// libraries that it needs. Others, and all libraries, come from the distribution's packages, without root, in <project>/.cache/languages.
+// Nothing else needs them. test/web/documents/languages.ts looks in the same places.
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
@@ -13,7 +14,11 @@ const libraries = ['libnewtonsoft-json5.0-cil', 'php-guzzlehttp-guzzle', 'php-gu
   'python3-six',
   'python3-dateutil',
 ]);
+// The assemblies that the generated client refers to.
+const assemblies = ['Net.Http', 'Web', 'Runtime.Serialization', 'ComponentModel.DataAnnotations'].map((name) => `System.${name}`);
+
 // `programs` has the shell line of each launcher. `$root` is the folder of the packages; patterns find names with a version.
+// `trial` is a shell line that succeeds if the programs can do what the proof needs. `$folder` is an empty folder.
 const languages = [
   {
     packages: ['default-jdk-headless'],
@@ -21,23 +26,22 @@ const languages = [
       java: 'exec "$root"/usr/lib/jvm/java-[0-9][0-9]-openjdk-*/bin/java',
       javac: 'exec "$root"/usr/lib/jvm/java-[0-9][0-9]-openjdk-*/bin/javac',
     },
-    version: '--version',
+    trial: 'java --version && javac --version',
   },
   {
-    // The assemblies that the generated client refers to.
-    packages: ['mono-runtime', 'mono-mcs'].concat(
-      ['net-http', 'web', 'runtime-serialization', 'componentmodel-dataannotations'].map((name) => `libmono-system-${name}4.0-cil`),
-    ),
+    packages: ['mono-runtime', 'mono-mcs'].concat(assemblies.map((name) => `libmono-${name.toLowerCase().replaceAll('.', '-')}4.0-cil`)),
     programs: {
       mono: 'MONO_CFG_DIR="$root/etc" exec "$root/usr/bin/mono"',
       mcs: 'MONO_CFG_DIR="$root/etc" exec "$root/usr/bin/mono" "$root/usr/lib/mono/4.5/mcs.exe"',
     },
-    version: '--version',
+    trial:
+      'mono --version && echo "class Any {}" > "$folder/any.cs" && ' +
+      `mcs -target:library "-out:$folder/any.dll" ${assemblies.map((name) => `-r:${name}`).join(' ')} "$folder/any.cs"`,
   },
   {
     packages: ['php-cli'],
     programs: { php: 'exec "$root"/usr/bin/php[0-9]* -n -d extension="$(echo "$root"/usr/lib/php/2*/ctype.so)"' },
-    version: '--version',
+    trial: "php -r 'ctype_alpha(json_encode(1));'",
   },
   {
     packages: ['ruby'],
@@ -47,28 +51,36 @@ const languages = [
         '"$root"/usr/lib/*/rubygems-integration -type d \\( -name "[0-9]*" -o -name vendor_ruby -o -name lib -o -name "ffi-*" \\) ' +
         '2>/dev/null | tr "\\n" ":") exec "$root/usr/bin/ruby"',
     },
-    version: '--version',
+    // Typhoeus loads a library that fits one version of Ruby only.
+    trial: "ruby -e 'require %q(typhoeus)'",
   },
-  { packages: ['python3'], programs: { python3: 'PYTHONHOME="$root/usr" exec "$root/usr/bin/python3"' }, version: '--version' },
+  { packages: ['python3'], programs: { python3: 'PYTHONHOME="$root/usr" exec "$root/usr/bin/python3"' }, trial: 'python3 --version' },
 ];
 
-const isOnPath = (name) => (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)));
-const missing = () => languages.filter(({ programs }) => !Object.keys(programs).every((name) => isOnPath(name)));
+const namesOf = (some) => some.flatMap(({ programs }) => Object.keys(programs));
+
+// Runs the trial with the launchers of this folder before the programs on the PATH.
+function tried({ trial }, bin) {
+  const script = `folder=$(mktemp -d) && trap 'rm -rf "$folder"' EXIT && ${trial}`;
+  return spawnSync('sh', ['-c', script], { encoding: 'utf8', env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` } });
+}
+
+// The languages whose programs are missing or fail their trial.
+const unfit = (bin) => languages.filter((language) => tried(language, bin).status !== 0);
 
 export function languagesAreThere() {
-  const launchers = missing().flatMap(({ programs }) => Object.keys(programs));
-  return existsSync(join(home, 'root')) && launchers.every((name) => existsSync(join(home, 'bin', name)));
+  return existsSync(join(home, 'root')) && unfit(join(home, 'bin')).length === 0;
 }
 
 // Unpacks into a staging folder and renames it last, so an interrupted run leaves no folder that looks complete.
 export function unpackLanguages() {
-  const wanted = missing();
-  const names = wanted.flatMap(({ programs }) => Object.keys(programs)).concat('their libraries');
-  say(`unpacking ${names.join(', ')} from the distribution's packages into .cache/languages …`);
   const staging = join(cache, 'languages-unfinished');
   try {
     rmSync(staging, { recursive: true, force: true });
     mkdirSync(join(staging, 'bin'), { recursive: true });
+    const wanted = unfit(join(staging, 'bin'));
+    const names = namesOf(wanted).concat(wanted.length === 0 ? 'libraries' : 'their libraries');
+    say(`unpacking ${names.join(', ')} from the distribution's packages into .cache/languages …`);
     withApt(staging, (settings) => unpackAndCheck(staging, settings, wanted));
     for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
     rmSync(home, { recursive: true, force: true });
@@ -87,16 +99,18 @@ export function unpackLanguages() {
 function unpackAndCheck(staging, settings, wanted) {
   const root = join(staging, 'root');
   rmSync(root, { recursive: true, force: true });
-  download(settings, wanted.flatMap(({ packages }) => packages).concat(libraries), join(staging, 'packages'));
+  // With all that they depend on, although the system may have it: a launcher finds libraries of its language in `root` only.
+  const fromScratch = [...settings, '--option', 'Dir::State::status=/dev/null'];
+  download(fromScratch, wanted.flatMap(({ packages }) => packages).concat(libraries), join(staging, 'packages'));
   unpack(join(staging, 'packages'), root);
   relink(root, join(root, 'usr/lib/jvm'));
-  for (const { programs, version } of wanted) {
-    for (const [name, start] of Object.entries(programs)) {
-      writeFileSync(join(staging, 'bin', name), launcher(start), { mode: 0o755 });
-      const run = spawnSync(join(staging, 'bin', name), [version], { encoding: 'utf8' });
-      if (run.status === 0) continue;
-      throw new SetupProblem(`the distribution's ${name} does not run here: "${run.error?.message ?? run.stderr.trim().split('\n')[0]}"`);
-    }
+  for (const { programs } of wanted)
+    for (const [name, start] of Object.entries(programs)) writeFileSync(join(staging, 'bin', name), launcher(start), { mode: 0o755 });
+  for (const language of wanted) {
+    const { status, error, stdout, stderr } = tried(language, join(staging, 'bin'));
+    if (status === 0) continue;
+    const reason = error?.message ?? `${stderr}${stdout}`.trim().split('\n')[0];
+    throw new SetupProblem(`the distribution's ${namesOf([language]).join(' or ')} does not run here: "${reason}"`);
   }
 }
 

@@ -107,6 +107,9 @@ case "$2" in
       echo 'echo "<html></html>"'
     } > "$3/usr/lib/chromium/chromium"
     chmod 755 "$3/usr/lib/chromium/chromium" ;;
+  */mono-runtime_*)
+    echo '#!/bin/sh' > "$bin/mono"
+    chmod 755 "$bin/mono" ;;
 esac
 `;
 
@@ -200,6 +203,42 @@ describe('the Chromium of the browser tests', () => {
     const { code, output } = setUp('broken-chromium', process.execPath, { ...forTests, CI: 'true' });
     expect([code, output.includes('does not run here')]).toEqual([1, true]);
     expect(existsSync(join(folder, '.cache/no-chromium'))).toBe(false);
+  });
+});
+
+describe('the languages of prove:openapi', () => {
+  const forProof = { npm_lifecycle_event: 'preprove:openapi' };
+  const launchers = (): string[] => readdirSync(join(folder, '.cache/languages/bin'));
+
+  beforeEach(() => {
+    linkProgram('mktemp');
+    for (const name of ['java', 'javac', 'mono', 'mcs', 'php', 'ruby', 'python3']) writeProgram(name, '');
+    writeProgram('redis-server', 'echo Redis server v=7.0.15 sha=0');
+  });
+
+  test('are those of the machine if they can do what the proof needs', () => {
+    expect(setUp('archived', process.execPath, forProof)).toMatchObject({ code: 0 });
+    expect(launchers()).toEqual([]);
+    expect(setUp('archived', process.execPath, forProof)).toEqual({ code: 0, output: '' });
+  });
+
+  test('are unpacked with all that they depend on if the machine has a compiler without its libraries', () => {
+    writeProgram('mcs', 'echo "error CS0006: Metadata file System.Web could not be found" >&2; exit 1');
+    const { code, output } = setUp('archived', process.execPath, forProof);
+    expect([code, output]).toEqual([0, expect.stringContaining('unpacking mono, mcs, their libraries from')]);
+    expect(launchers().toSorted()).toEqual(['mcs', 'mono']);
+    const planned = readFileSync(join(folder, 'apt-calls'), 'utf8')
+      .split('\n')
+      .filter((call) => call.includes('mono-mcs') && call.includes('--print-uris'));
+    expect(planned).toEqual([expect.stringContaining('Dir::State::status=/dev/null')]);
+    expect(setUp('archived', process.execPath, forProof)).toEqual({ code: 0, output: '' });
+  });
+
+  test('are asked for again if the machine has lost one', () => {
+    setUp('archived', process.execPath, forProof);
+    rmSync(join(folder, 'bin/mono'));
+    expect(setUp('archived', process.execPath, forProof)).toMatchObject({ code: 0 });
+    expect(launchers().toSorted()).toEqual(['mcs', 'mono']);
   });
 });
 

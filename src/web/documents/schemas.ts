@@ -150,8 +150,8 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
   // Objects may have more fields anyway. If a class says so, generators for PHP make it call a parent class that it does not have.
   const isClass = typeof cleaned['properties'] === 'object' && !isEmpty(cleaned['properties']);
   if (dialect === 'openapi-3.0' && isClass && isEmpty(cleaned['additionalProperties'])) delete cleaned['additionalProperties'];
-  // zod adds a pattern of 200 characters to dates; the format says enough.
-  if (cleaned['format'] === 'date-time') delete cleaned['pattern'];
+  // zod adds long patterns to dates and UUIDs. The format says enough, and generators for C# match the pattern with a Guid, which does not compile.
+  if (typeof cleaned['format'] === 'string') delete cleaned['pattern'];
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'boolean') describeLiteral(cleaned);
   if (dialect === 'openapi-3.0' && isUnionOfPlainTypes(cleaned)) delete cleaned['anyOf'];
   if (cleaned['type'] === 'integer') describeInteger(cleaned, dialect);
