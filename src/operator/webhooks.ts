@@ -243,6 +243,7 @@ export const rotateWebhook = operation({
   role: 'admin',
   handsOutSecret: true,
   summary: 'Makes a new secret for a webhook, and shows it once. The old secret signs too for a while.',
+  description: 'Secrets that an earlier rotation still lets sign end then too, or earlier at the end that it gave them.',
   input: z.object({
     id: Id,
     overlapMinutes: z
@@ -264,14 +265,14 @@ export const rotateWebhook = operation({
     const oldUntil = now() + overlapMinutes * 60_000;
     return {
       // The question must not contain a time, which would differ when the question is confirmed.
-      question: `Make a new secret for ${hook.url}, and end the present one ${overlapMinutes === 0 ? 'at once' : `in ${overlapMinutes} minutes`}?`,
+      question: `Make a new secret for ${hook.url}, and end all older ones ${overlapMinutes === 0 ? 'at once' : `in ${overlapMinutes} minutes at the latest`}?`,
       what: { id, url: placeOf(hook.url), overlapMinutes },
       why: reason,
       async act() {
         const rotated = await hooks.rotate(id, oldUntil);
         return rotated === undefined
           ? refuse('webhook_not_found')
-          : { secret: rotated.secret, webhook: { ...shown(hook), ...recordOf(id, rotated.record), waitingAccounts: hook.waitingAccounts } };
+          : { secret: rotated.secret, webhook: shown({ ...hook, ...rotated.record }) };
       },
     };
   }),

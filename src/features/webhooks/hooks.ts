@@ -154,14 +154,14 @@ export class Hooks {
     return word === 'changed' ? { id, secret, record } : undefined;
   }
 
-  /** Makes a new secret. The current secret also signs until `oldUntil`. With too many secrets, the oldest ends at once. */
+  /** Makes a new secret. The older ones, of earlier rotations too, sign until `oldUntil` at most. Of too many, the oldest end at once. */
   async rotate(id: string, oldUntil: number): Promise<{ secret: string; record: HookRecord } | undefined> {
     const secret = newSecret();
     const now = this.#parts.now();
     const record = await this.#change(id, (hook) => {
       const old = hook.secrets
-        .map((each, index) => (index === 0 ? { ...each, until: oldUntil } : each))
-        .filter(({ until = Infinity }) => now < until);
+        .map(({ until = Infinity, ...each }) => ({ ...each, until: Math.min(until, oldUntil) }))
+        .filter(({ until }) => now < until);
       return { ...hook, secrets: [{ secret }, ...old].slice(0, MOST_SECRETS) };
     });
     return record && { secret, record };

@@ -64,7 +64,8 @@ export const webhooks: CommandGroup = {
         id,
         overlapMinutes: overlap === undefined ? undefined : durationOf('overlap', overlap) / 60_000,
       }),
-      text: ({ secret, webhook }) => `${secretText(secret)}\n\nThe old one signs too until ${minuteOfText(webhook.oldSecretsUntil)} UTC.`,
+      text: ({ secret, webhook: { oldSecretsUntil } }) =>
+        `${secretText(secret)}\n\n${oldSecretsUntil === undefined ? 'No older one signs any more.' : `Older ones sign too until ${minuteOfText(oldSecretsUntil)} UTC at the latest.`}`,
     }),
     disable: commandOf(disableWebhook, {
       words: ID,

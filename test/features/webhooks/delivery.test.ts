@@ -494,6 +494,28 @@ describe('an operator', () => {
     expect(receiver.received.at(-1)!.headers['webhook-signature']!.split(' ')).toHaveLength(1);
   });
 
+  test('ends all older secrets with the overlap of a rotation, and postpones no earlier end', async () => {
+    await using receiver = await startReceiver();
+    const first = await addHook(receiver);
+    const [time, minute] = [now(), 60_000];
+    const second = (await hooks.rotate(first.id, time + 60 * minute))!;
+    const third = (await hooks.rotate(first.id, time + 10 * minute))!;
+    expect(third.record.secrets).toEqual([
+      { secret: third.secret },
+      { secret: second.secret, until: time + 10 * minute },
+      { secret: first.secret, until: time + 10 * minute },
+    ]);
+    const fourth = (await hooks.rotate(first.id, time + 30 * minute))!;
+    expect(fourth.record.secrets.map(({ until }) => until)).toEqual([
+      undefined,
+      time + 30 * minute,
+      time + 10 * minute,
+      time + 10 * minute,
+    ]);
+    const fifth = (await hooks.rotate(first.id, time))!;
+    expect(fifth.record.secrets).toEqual([{ secret: fifth.secret }]);
+  });
+
   test('disables, enables and removes a hook within a second or two', async () => {
     await using receiver = await startReceiver();
     const log = new FakeLog();
