@@ -1,20 +1,31 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { DATA_ID_FORMAT } from '../redis/data-id.ts';
-import type { DataMemory } from '../redis/known-data.ts';
+import type { DataMemory, Newest } from '../redis/known-data.ts';
 import { makeFolder } from './data-dir.ts';
 
 /** The file in DATA_DIR with the id of the data that the service had last. */
 export const DATA_ID_FILE = 'data-id';
 
-/** Beside it: the heartbeats that the data lost when it was rolled back, until an operator accepts the loss. */
+/** Beside it: the newest heartbeats that the services of DATA_DIR saw, so that a start notices data that was rolled back meanwhile. */
 const HEARTBEATS_FILE = 'data-heartbeats';
 
-/** `DATA_DIR/data-id`: by this file a process that starts knows which data it had. Several processes and services may share the file. */
+const UNKNOWN: Newest = { heartbeats: {}, times: {} };
+
+/**
+ * `data-id` and `data-heartbeats` in DATA_DIR: by these files a process that starts knows which data it had, and how far that data had been
+ * served. Several processes and services may share them.
+ */
 export class DataIdFile implements DataMemory {
   readonly #folder: string;
   readonly #log: Logger;
+  /** The heartbeats that were remembered last, and those that still have to be written. */
+  #remembered = '';
+  #unwritten: { readonly id: string; readonly newest: Newest } | undefined;
+  #isWriting = false;
+  #hasWarned = false;
 
   constructor(dataDir: string, log: Logger) {
     this.#folder = dataDir;
@@ -23,52 +34,101 @@ export class DataIdFile implements DataMemory {
 
   read(): ReturnType<DataMemory['read']> {
     const id = readDataId(this.#folder);
-    return { id, heartbeats: id === undefined ? {} : this.#heartbeatsOf(id) };
+    return { id, newest: id === undefined ? UNKNOWN : readNewest(this.#folder, id) };
   }
 
   write(id: string): void {
-    this.#write(DATA_ID_FILE, `${id}\n`);
-    try {
-      rmSync(join(this.#folder, HEARTBEATS_FILE), { force: true });
-    } catch {
-      // `#write` has warned. A file that stays has another id, so it is ignored.
-    }
-  }
-
-  writeHeartbeats(id: string, heartbeats: Readonly<Record<string, number>>): void {
-    this.#write(HEARTBEATS_FILE, JSON.stringify({ id, heartbeats }));
-  }
-
-  /** Heartbeats of another id are ignored: restored data has a new id, and must not be compared with the old data's heartbeats. */
-  #heartbeatsOf(id: string): Readonly<Record<string, number>> {
-    try {
-      const found = JSON.parse(readFileSync(join(this.#folder, HEARTBEATS_FILE), 'utf8')) as Heartbeats;
-      return found.id === id ? found.heartbeats : {};
-    } catch {
-      return {};
-    }
-  }
-
-  /** A read-only file system must not keep the service from starting: then only the process remembers the id. */
-  #write(name: string, text: string): void {
-    const file = join(this.#folder, name);
-    const draft = `${file}.${process.pid}`;
+    const file = join(this.#folder, DATA_ID_FILE);
+    const text = `${id}\n`;
     try {
       makeFolder(this.#folder);
       if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
       // On disk before the rename: with an empty file after a power cut, lost data would look like a first start.
-      writeFileSync(draft, text, { mode: 0o600, flush: true });
-      renameSync(draft, file);
+      writeFileSync(draftOf(file), text, { mode: 0o600, flush: true });
+      renameSync(draftOf(file), file);
     } catch (error) {
-      const message = 'DATA_DIR cannot be written: after a restart this service would not notice that Redis lost its data';
-      this.#log.warn({ file, reason: (error as Error).message }, message);
+      this.#warn(file, error);
     }
+  }
+
+  remember(id: string, newest: Newest): void {
+    const heartbeats = JSON.stringify({ id, heartbeats: newest.heartbeats });
+    if (heartbeats === this.#remembered) return;
+    this.#remembered = heartbeats;
+    this.#unwritten = { id, newest };
+    if (!this.#isWriting) void this.#writeNewest();
+  }
+
+  /**
+   * Written about once a second, outside the event loop, and not synced to the disk: after a power cut the file may be some seconds old, and
+   * a start then compares the data with those heartbeats.
+   */
+  async #writeNewest(): Promise<void> {
+    const file = join(this.#folder, HEARTBEATS_FILE);
+    this.#isWriting = true;
+    for (let next = this.#unwritten; next !== undefined; next = this.#unwritten) {
+      this.#unwritten = undefined;
+      try {
+        const text = joined(await readFile(file, 'utf8').catch(() => ''), next);
+        if (text === undefined) continue;
+        await writeFile(draftOf(file), text, { mode: 0o600 });
+        await rename(draftOf(file), file);
+      } catch (error) {
+        this.#warn(file, error);
+      }
+    }
+    this.#isWriting = false;
+  }
+
+  /** A read-only file system must not keep the service from starting: then only the process remembers the data. */
+  #warn(file: string, error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const message = 'DATA_DIR cannot be written: after a restart this service would not notice that Redis lost its data';
+    this.#log.warn({ file, reason: (error as Error).message }, message);
   }
 }
 
-interface Heartbeats {
+/** Each process has its own draft. */
+const draftOf = (file: string): string => `${file}.${process.pid}`;
+
+interface Heartbeats extends Newest {
+  /** Heartbeats of another id are ignored: restored data has a new id, and must not be compared with the old data's heartbeats. */
   readonly id: string;
-  readonly heartbeats: Readonly<Record<string, number>>;
+}
+
+function heartbeatsIn(text: string): Heartbeats | undefined {
+  try {
+    const { id, heartbeats = {}, times = {} } = JSON.parse(text) as Partial<Heartbeats>;
+    const isWhole = [heartbeats, times].every((each) => Object.values(each).every(Number.isSafeInteger));
+    return typeof id === 'string' && isWhole ? { id, heartbeats, times } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text of the file with newer heartbeats. Undefined: another process has written them. */
+function joined(text: string, { id, newest }: { readonly id: string; readonly newest: Newest }): string | undefined {
+  const kept = heartbeatsIn(text);
+  if (kept?.id !== id) return JSON.stringify({ id, ...newest } satisfies Heartbeats);
+  const newer = Object.entries(newest.heartbeats).filter(([key, heartbeat]) => heartbeat > (kept.heartbeats[key] ?? 0));
+  if (newer.length === 0) return undefined;
+  const times = newer.map(([key]) => [key, newest.times[key] ?? 0] as const);
+  return JSON.stringify({
+    id,
+    heartbeats: { ...kept.heartbeats, ...Object.fromEntries(newer) },
+    times: { ...kept.times, ...Object.fromEntries(times) },
+  } satisfies Heartbeats);
+}
+
+/** The newest heartbeats of data with this id that the services of DATA_DIR saw. */
+export function readNewest(dataDir: string, id: string): Newest {
+  try {
+    const found = heartbeatsIn(readFileSync(join(dataDir, HEARTBEATS_FILE), 'utf8'));
+    return found?.id === id ? found : UNKNOWN;
+  } catch {
+    return UNKNOWN;
+  }
 }
 
 /** @returns undefined if there is no such file, or if it holds no id */

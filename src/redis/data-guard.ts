@@ -62,7 +62,8 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     );
     this.#known = {
       id: remembered?.id,
-      heartbeats: new Map(Object.entries(remembered?.heartbeats ?? {})),
+      heartbeats: new Map(Object.entries(remembered?.newest.heartbeats ?? {})),
+      times: new Map(Object.entries(remembered?.newest.times ?? {})),
       found: new Map(),
       accepts: options.accepts,
       stands: !('shards' in source),
@@ -108,7 +109,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   get problem(): string | undefined {
     const problems = this.#places.flatMap(({ problem }) => problem ?? []);
     if (problems.length === 0) return undefined;
-    return `${problems.map(({ text }) => text).join('; ')}. An operator has to bring it back, or to accept what is there (docs/operating.md)`;
+    return `${problems.map(({ text }) => text).join('; ')}. An operator has to bring it back, or to accept what is there: npm run admin -- data accept (docs/operating.md#data-that-is-gone)`;
   }
 
   wordsFor(shard: ScriptShard | undefined): readonly [id: string, leastHeartbeat: string] {
@@ -159,6 +160,9 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
       this.#options.log.debug({ reason: (error as Error).message }, 'could not look at the data in redis');
       return false;
     }
+    const { id, stands, heartbeats, times } = this.#known;
+    if (id !== undefined && stands)
+      this.#options.memory?.remember(id, { heartbeats: Object.fromEntries(heartbeats), times: Object.fromEntries(times) });
     this.#tell();
     return true;
   }
@@ -185,16 +189,13 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
         if (id !== this.#known.id) {
           this.#known.heartbeats.clear();
           this.#known.found.clear();
+          this.#known.times.clear();
         }
         this.#known.id = id;
         if (this.#known.stands) memory?.write(id);
         this.#wasUsable = false;
       },
-      lost: () => {
-        if (this.#places.some(({ problem }) => problem?.kind === 'older'))
-          memory?.writeHeartbeats(this.#known.id!, Object.fromEntries(this.#known.heartbeats));
-        this.emit('lost');
-      },
+      lost: () => this.emit('lost'),
     });
   }
 }

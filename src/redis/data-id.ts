@@ -61,6 +61,12 @@ export function idIn(value: string | null): string | undefined {
   return id !== undefined && DATA_ID_FORMAT.test(id) ? id : undefined;
 }
 
+/** The heartbeat in a value of the key, and when it was last advanced. Undefined if there is none. */
+export function heartbeatIn(value: string | null): { readonly heartbeat: number; readonly at: number } | undefined {
+  const [, heartbeat, at] = /^\S{22} (\d{15}) (\d{1,15}) /.exec(value ?? '') ?? [];
+  return heartbeat === undefined ? undefined : { heartbeat: Number(heartbeat), at: Number(at) };
+}
+
 const lookAtDataParts = {
   file: new URL('look-at-data.lua', import.meta.url),
   keys: ['id', 'secret'],

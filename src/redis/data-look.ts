@@ -22,6 +22,8 @@ export interface Found {
   readonly id: string;
   readonly heartbeat: number;
   readonly heartbeatAfter: number;
+  /** When the heartbeat was last advanced before this read, by Redis's clock. */
+  readonly beatenAt: number;
   readonly acceptedAt: number;
   readonly at: number;
   readonly secret: string;
@@ -53,14 +55,15 @@ export class DataLook {
       // A first start has to write the id, and waits until Redis accepts writes.
       if (id === undefined) throw new Error(`${name ?? 'this Redis'} has no data yet, and takes none`);
       const [at, secret] = figures;
-      return { hasId: false, id: '', heartbeat: 0, heartbeatAfter: 0, acceptedAt: 0, at: Number(at), secret: secret! };
+      return { hasId: false, id: '', heartbeat: 0, heartbeatAfter: 0, beatenAt: 0, acceptedAt: 0, at: Number(at), secret: secret! };
     }
-    const [found, before, after, acceptedAt, at, secret] = figures;
+    const [found, before, after, beatenAt, acceptedAt, at, secret] = figures;
     return {
       hasId: true,
       id: found!,
       heartbeat: Number(before),
       heartbeatAfter: Number(after),
+      beatenAt: Number(beatenAt),
       acceptedAt: Number(acceptedAt),
       at: Number(at),
       secret: secret!,

@@ -126,7 +126,8 @@ export class DataOfCluster {
       if (home?.status !== 'ready') return 0;
       return await home.exists(DATA_VERSION_KEY, `${tagOf(slot)}${DATA_VERSION_KEY}`).catch(() => 0);
     };
-    const wasServed = [...known.found.values(), ...known.heartbeats.values()].some((heartbeat) => heartbeat > 0);
+    // Heartbeats in DATA_DIR may be those of one Redis whose data was imported: its key is that of no slot.
+    const wasServed = [...known.found, ...known.heartbeats].some(([key, heartbeat]) => key !== DATA_ID_KEY && heartbeat > 0);
     if (!wasServed && (await marksOfHome()) < 2 && !(await this.#isGone())) return false;
     known.stands = true;
     memory?.write(known.id!);

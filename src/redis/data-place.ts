@@ -1,6 +1,7 @@
 import { acceptData, heartbeatText, idIn, isSameData, readHeartbeat, succeeds, successorOf } from './data-id.ts';
 import { DataLook, MOST_BEHIND_MS, type Found } from './data-look.ts';
 import type { DataProblem, PlaceParts } from './known-data.ts';
+import { missingFrom } from './older-data.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 /** The data of one Redis, or of one primary of a Cluster, as this process knows it. */
@@ -129,7 +130,7 @@ export class DataPlace {
     const isBack = found.heartbeat >= seen && found.heartbeat - last > MOST_BEHIND_MS;
     known.found.set(key, found.heartbeat);
     // Another process, which never saw the newer state, may advance the heartbeat. The data is still older then.
-    if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(found, seen);
+    if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(key, found, seen);
     if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret) {
       const text = `${this.name} has another secret of the ledgers than before`;
       return this.#loseUnlessAccepted({ kind: 'secret', text, accept: successorOf(id) }, found.at, found.id);
@@ -142,10 +143,11 @@ export class DataPlace {
     this.#take(key, found);
   }
 
-  #isOlder(found: Found, seen: number): Promise<void> | void {
+  #isOlder(key: string, found: Found, seen: number): Promise<void> | void {
     const seconds = Math.max(1, Math.round((seen - found.heartbeat) / 1000));
     if (this.#problem?.kind === 'older') return;
-    const text = `${this.name} was restored to a state that is ${seconds} s older than the one that this process saw`;
+    const missing = missingFrom(found.beatenAt, this.#parts.known.times.get(key) ?? 0);
+    const text = `${this.name} was restored to a state that is ${seconds} s older than the one that this service saw${missing}`;
     return this.#loseUnlessAccepted({ kind: 'older', text, accept: successorOf(found.id) }, found.at, found.id);
   }
 
@@ -159,11 +161,12 @@ export class DataPlace {
     this.#take(key, found);
   }
 
-  #take(key: string, { id, heartbeatAfter, secret }: Found): void {
+  #take(key: string, { id, heartbeatAfter, secret, at }: Found): void {
     this.#id = id;
     if (this.#parts.isSecret(secret)) this.#secret = secret;
     const { heartbeats, found } = this.#parts.known;
     found.set(key, heartbeatAfter);
+    this.#parts.known.times.set(key, at);
     heartbeats.set(key, this.#parts.durable === undefined ? heartbeatAfter : Math.min(heartbeats.get(key) ?? 0, heartbeatAfter));
     this.#words = [id, heartbeatText(heartbeats.get(key)! - MOST_BEHIND_MS)];
     this.#problem = undefined;

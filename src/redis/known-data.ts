@@ -1,12 +1,20 @@
 import type { Logger } from 'pino';
 import type { ScriptRunner, ScriptShard } from './script-runner.ts';
 
-/** The data that a process remembers across restarts: `DATA_DIR/data-id`. */
+/** The data that a process remembers across restarts: `data-id` and `data-heartbeats` in DATA_DIR. */
 export interface DataMemory {
-  read(): { readonly id: string | undefined; readonly heartbeats: Readonly<Record<string, number>> };
+  read(): { readonly id: string | undefined; readonly newest: Newest };
   write(id: string): void;
-  /** Stores the heartbeats of data that was rolled back, so that the process still knows them after a restart. */
-  writeHeartbeats(id: string, heartbeats: Readonly<Record<string, number>>): void;
+  /** Stores the newest heartbeats, so that the process still knows them after a restart. Returns at once, and writes later. */
+  remember(id: string, newest: Newest): void;
+}
+
+/** How far data was known to have been served. */
+export interface Newest {
+  /** The heartbeats by their keys (`data-id.ts`), in milliseconds of serving. */
+  readonly heartbeats: Readonly<Record<string, number>>;
+  /** When each was read, by its key, in milliseconds since 1970 by Redis's clock. */
+  readonly times: Readonly<Record<string, number>>;
 }
 
 /** The data as a process knows it, over all primaries of a Cluster. */
@@ -15,6 +23,8 @@ export interface KnownData {
   id: string | undefined;
   /** The heartbeat that must not be lost, by its key: the last one that Redis, and replicas if scripts wait for them, acknowledged. */
   readonly heartbeats: Map<string, number>;
+  /** When that one was read, by its key, in milliseconds since 1970 by Redis's clock. */
+  readonly times: Map<string, number>;
   /** The heartbeat that the last check found, by its key. */
   readonly found: Map<string, number>;
   /** ACCEPT_DATA. */

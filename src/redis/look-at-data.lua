@@ -1,7 +1,7 @@
 -- Reads the id of the data, writes it at a first start, and advances the heartbeat (data-id.ts).
 -- KEYS id, secret
 -- ARGV known ('': none), made (the id to write if there is none; '': write none), least (data below this heartbeat is too old), beats (1: advance the heartbeat)
--- Answers found(id, heartbeat before, heartbeat after, accepted at, now, secret) missing(now, secret)
+-- Answers found(id, heartbeat before, heartbeat after, beaten at, accepted at, now, secret) missing(now, secret)
 local BEAT_MS = 900 -- several processes run this every second, but only one advances the heartbeat
 local MOST_MS = 2000 -- the heartbeat counts time in which the data was served, not outages
 local time = redis.call('TIME')
@@ -23,4 +23,4 @@ if beats == '1' and (found == known or found == made) and before >= least and (p
   after = string.format('%015d', before + math.min(passed, MOST_MS))
   redis.call('SET', id, found .. ' ' .. after .. ' ' .. at .. ' ' .. accepted_at)
 end
-return {'found', found, before, after, accepted_at, at, found_secret}
+return {'found', found, before, after, beaten_at, accepted_at, at, found_secret}

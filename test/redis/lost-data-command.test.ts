@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -40,7 +40,7 @@ const readiness = async ({ url }: Child) => (await fetch(`${url}/ready`)).status
 
 const knownIn = (dataDir: string) => readFileSync(join(dataDir, 'data-id'), 'utf8').trim();
 
-test('two workers and a second service refuse an emptied Redis, until the tool accepts it', { timeout: 60_000 }, async () => {
+test('two workers and a second service refuse an emptied Redis, until the tool accepts it', { timeout: 180_000 }, async () => {
   const redis = await startTcpRedis(folder);
   const client = new Redis(redis.url);
   try {
@@ -77,6 +77,25 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
     expect(id).not.toBe(before);
     const log = await runAdmin(['log', '--json'], { REDIS_URL: redis.url });
     expect(log.out).toContain('data accept');
+    // The service of another folder saw this data 100 s of serving later.
+    const [, heartbeat] = (await client.get(DATA_ID_KEY))!.split(' ');
+    const newest = { heartbeats: { [DATA_ID_KEY]: Number(heartbeat) + 100_000 }, times: { [DATA_ID_KEY]: Date.UTC(2286, 0, 1) } };
+    const later = { REDIS_URL: redis.url, DATA_DIR: join(folder, 'later'), NODE_ENV: 'test' };
+    mkdirSync(later.DATA_DIR);
+    writeFileSync(join(later.DATA_DIR, 'data-id'), `${id}\n`);
+    writeFileSync(join(later.DATA_DIR, 'data-heartbeats'), JSON.stringify({ id, ...newest }));
+    const shown = await runAdmin(['data', 'show'], later);
+    const older =
+      /The data in Redis is \d+ s older than the one that the services of DATA_DIR saw: it ends at 20.*, and what was acknowledged from then until 2286-01-01T00:00:00.000Z is missing\./;
+    expect([shown.code, shown.out]).toEqual([0, expect.stringMatching(older)]);
+    const found = await runAdmin(['accounts', 'find', 'install-lost-command'], later);
+    expect([found.code, found.error]).toEqual([1, expect.stringMatching(older)]);
+    const ofLater = await runCommand('doctor.ts', ['--json'], later);
+    const { findings } = JSON.parse(ofLater.out) as { findings: { kind: string; text: string; mend: string }[] };
+    expect(findings.find(({ kind }) => kind === 'data_lost')).toMatchObject({
+      text: expect.stringMatching(older),
+      mend: expect.stringContaining('npm run admin -- data accept'),
+    });
     const audit = await runCommand('audit.ts', [], { REDIS_URL: redis.url });
     expect([audit.code, audit.out]).toEqual([0, expect.not.stringMatching(/unknown key/)]);
   } finally {
@@ -86,7 +105,7 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
   }
 });
 
-test('a private Redis whose folder is gone is refused, and a restore accepts itself', { timeout: 60_000 }, async () => {
+test('a private Redis whose folder is gone is refused, and a restore accepts itself', { timeout: 180_000 }, async () => {
   const dataDir = join(folder, 'data');
   const first = await launch({ DATA_DIR: dataDir });
   expect(await credit(first, 'a')).toBe(200);

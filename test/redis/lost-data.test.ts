@@ -200,6 +200,70 @@ test('a Redis that was restored to an older state is refused, and after a restar
   await expectServed(installId, 1);
 });
 
+test('a process that starts knows by DATA_DIR how far the data had been served, even if Redis was emptied in between', async () => {
+  const installId = freshId();
+  await credit(await serve({ dataMemory: memory() }), installId, 'a');
+  await redis.save('older');
+  const { id, heartbeat } = await dataId();
+  // As if the data had been served for another 15 s.
+  const newer = heartbeat + 15_000;
+  const beatenAt = Date.now();
+  await redis.client.set(DATA_ID_KEY, dataIdValue(id, newer, beatenAt, 0));
+  const kept = () => memory().read().newest.heartbeats[DATA_ID_KEY] ?? 0;
+  await expect.poll(kept, { timeout: 5000 }).toBeGreaterThanOrEqual(newer);
+  // It goes on with each second.
+  const first = kept();
+  await expect.poll(kept, { timeout: 5000 }).toBeGreaterThan(first);
+  await stopAll();
+  const lastKept = memory().read().newest;
+  expect(lastKept.times[DATA_ID_KEY]).toBeGreaterThan(beatenAt);
+  await redis.client.flushall();
+  const emptied = await serve({ dataMemory: memory() });
+  expect((await emptied.get('/ready')).body.error.message).toContain('has lost its data: it is empty');
+  await stopAll();
+  expect(memory().read()).toEqual({ id, newest: lastKept });
+  await redis.load('older');
+  logLines = [];
+  const older = await serve({ dataMemory: memory() });
+  const { status, body } = await older.get('/ready');
+  const until = new Date(lastKept.times[DATA_ID_KEY]!).toISOString();
+  expect([status, body.error.message]).toEqual([
+    503,
+    expect.stringMatching(
+      /^Not ready: this Redis was restored to a state that is 1\d s older than the one that this service saw: it ends at 2\S+Z, and /,
+    ),
+  ]);
+  expect(body.error.message).toContain(
+    `what was acknowledged from then until ${until} is missing. An operator has to bring it back, or to accept what is there: npm run admin -- data accept`,
+  );
+  expect((await credit(older, installId, 'b')).status).toBe(503);
+  await expect.poll(async () => (await older.get('/metrics')).body).toMatch(/^coinop_data_lost 1$/m);
+  expect(fatal()).toHaveLength(1);
+  await accept();
+  await expectServed(installId, 1);
+});
+
+test('heartbeats of other data, and a damaged file of them, do not count', async () => {
+  const installId = freshId();
+  await credit(await serve({ dataMemory: memory() }), installId, 'a');
+  await stopAll();
+  const { id } = await dataId();
+  const far = Number.MAX_SAFE_INTEGER;
+  const ofOther = JSON.stringify({ id: 'A'.repeat(22), heartbeats: { [DATA_ID_KEY]: far } });
+  for (const text of [ofOther, '', '{', 'null', '[1]', JSON.stringify({ id, heartbeats: { [DATA_ID_KEY]: 'x' } })]) {
+    writeFileSync(join(folder, 'data-heartbeats'), text);
+    const service = await serve({ dataMemory: memory() });
+    expect([text, (await service.get('/ready')).status]).toEqual([text, 200]);
+    await stopAll();
+  }
+  // A time that no date has.
+  const edited = { id, heartbeats: { [DATA_ID_KEY]: far }, times: { [DATA_ID_KEY]: far } };
+  writeFileSync(join(folder, 'data-heartbeats'), JSON.stringify(edited));
+  expect((await (await serve({ dataMemory: memory() })).get('/ready')).body.error.message).toMatch(
+    / s older than the one that this service saw\. /,
+  );
+});
+
 test('data is served after a failover to a replica that lagged by seconds, and the lost writes are reported', async () => {
   await serve();
   await redis.save('lagging');
@@ -378,8 +442,6 @@ test('a service starts where DATA_DIR cannot be written, and warns', async () =>
   await serve({ dataMemory: new DataIdFile(folder, pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })) });
   await expectServed(freshId(), 0);
   expect(warnings.filter((line) => line.includes('DATA_DIR cannot be written'))).toHaveLength(1);
-  mkdirSync(join(folder, 'data-heartbeats'));
-  expect(() => memory().write('A'.repeat(22))).not.toThrow();
 });
 
 test('an id succeeds only the ids in whose place it was accepted', () => {

@@ -21,6 +21,10 @@ export interface Fact {
   readonly value: string;
 }
 
+/** The remedy for data that the service refuses. */
+export const BRING_BACK =
+  'Bring the data back; or accept what is there: npm run admin -- data accept (docs/operating.md#data-that-is-gone)';
+
 const LEVELS: readonly Level[] = ['danger', 'warning', 'note'];
 
 /** Collects the findings and facts of an examination. */

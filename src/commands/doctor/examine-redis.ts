@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { SettingError, type Config } from '../../config.ts';
 import { addressGrowthKey } from '../../features/coins/address-growth.ts';
-import { DATA_ID_FILE, readDataId } from '../../process/data-id-file.ts';
+import { DATA_ID_FILE, readDataId, readNewest } from '../../process/data-id-file.ts';
 import { openPrivateRedis } from '../opened-redis.ts';
 import { hasData } from '../../process/restored-data.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
@@ -10,10 +10,11 @@ import { Cluster } from '../../redis/cluster-client.ts';
 import { checkDatabase } from '../../redis/connect.ts';
 import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
 import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, standOfVersion } from '../../redis/data-version.ts';
+import { findOlder, textOfOlder } from '../../redis/older-data.ts';
 import { slotOf, SLOTS } from '../../redis/slots.ts';
 import { SERVER_KEYS } from '../../server/identity/server-key-record.ts';
 import { examineBoards } from './boards.ts';
-import type { Diagnosis } from './diagnosis.ts';
+import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { examineEvents } from './events.ts';
 import { examineAddresses } from './fast-addresses.ts';
 import { examineKeys } from './server-keys.ts';
@@ -128,7 +129,7 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
   examineReplicas(facts, config, diagnosis);
   if (place.isOnThisMachine) examineKernel(facts, diagnosis);
   await examineVersion(redis, diagnosis);
-  await examineDataId(redis, config, diagnosis);
+  await examineDataId(() => redis, config, diagnosis);
   await examineKeys(redis, config, diagnosis);
   await examineAddresses(redis, config, Date.now(), diagnosis);
   await examineEvents(() => redis, config, diagnosis);
@@ -147,13 +148,17 @@ function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<s
 }
 
 /** Whether Redis has the data that a service with this DATA_DIR knows. */
-async function examineDataId(redis: Redis, { DATA_DIR }: Config, diagnosis: Diagnosis): Promise<void> {
-  const [id, known] = [idIn(await redis.get(DATA_ID_KEY)), readDataId(DATA_DIR)];
-  if (known === undefined || known === id || (id !== undefined && succeeds(id, known))) return;
+async function examineDataId(redisOf: (key: string) => Redis | undefined, { DATA_DIR }: Config, diagnosis: Diagnosis): Promise<void> {
+  const read = async (key: string) => (await redisOf(key)?.get(key)) ?? null;
+  const [id, known] = [idIn(await read(DATA_ID_KEY)), readDataId(DATA_DIR)];
+  if (known === undefined || (id !== undefined && succeeds(id, known))) return;
+  const older = known === id ? await findOlder(id, readNewest(DATA_DIR, id), read) : undefined;
+  if (known === id && older === undefined) return;
+  const other = `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and ${DATA_DIR}/${DATA_ID_FILE} names ${known}.`;
   diagnosis.find('danger', 'data_lost', {
-    text: `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and ${DATA_DIR}/${DATA_ID_FILE} names ${known}.`,
+    text: older === undefined ? other : `The data in Redis is ${textOfOlder(older)}.`,
     cost: 'The service is not ready, and all requests of accounts are 503 store_unavailable.',
-    mend: 'Bring the data back; or accept what is there: npm run admin -- data accept (docs/operating.md#data-that-is-gone)',
+    mend: BRING_BACK,
   });
 }
 
@@ -225,12 +230,11 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     if (grown?.status === 'ready') await examineAddresses(grown, config, Date.now(), diagnosis);
     const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
     if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
-    const homeOfId = cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
-    if (homeOfId?.status === 'ready') await examineDataId(homeOfId, config, diagnosis);
     const redisOf = (key: string): Redis | undefined => {
       const redis = cluster.shardOf(slotOf(key))?.redis;
       return redis?.status === 'ready' ? redis : undefined;
     };
+    if (redisOf(DATA_ID_KEY) !== undefined) await examineDataId(redisOf, config, diagnosis);
     await examineEvents(redisOf, config, diagnosis, Array.from({ length: SLOTS }).keys().toArray());
   } finally {
     cluster.disconnect();

@@ -2,7 +2,7 @@ import { consoleOf, type Config } from '../../config.ts';
 import { whoMintsCoins } from '../../features/coins/model.ts';
 import { urlOnThisMachine } from '../../server/address.ts';
 import { version } from '../../web/version.ts';
-import type { Diagnosis } from './diagnosis.ts';
+import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 import { isForOthers } from './settings.ts';
 
@@ -64,7 +64,10 @@ function examineReadiness({ status, text }: Answer, config: Config, diagnosis: D
     diagnosis.find('danger', 'not_ready', {
       text: `The service is not ready. It says: ${body.error?.message ?? `status ${status}`}`,
       cost: 'A load balancer sends it no requests; those that need Redis are 503.',
-      mend: 'The other findings give the reason; else read the log of the service',
+      mend:
+        body.error?.message?.includes('data accept') === true
+          ? BRING_BACK
+          : 'The other findings give the reason; else read the log of the service',
     });
   for (const problem of body.degraded ?? [])
     diagnosis.find('warning', 'degraded', {

@@ -2,9 +2,10 @@ import { pino } from 'pino';
 import { keySecretKind } from '../../features/coins/secret-keys.ts';
 import { Reason } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
-import { DataIdFile, readDataId } from '../../process/data-id-file.ts';
+import { DataIdFile, readDataId, readNewest } from '../../process/data-id-file.ts';
 import { acceptCluster } from '../../redis/accept-cluster.ts';
 import { acceptData, DATA_ID_KEY, idIn, newDataId, successorOf } from '../../redis/data-id.ts';
+import { findOlder, textOfOlder, type OlderData } from '../../redis/older-data.ts';
 import { slotOf } from '../../redis/slots.ts';
 import type { Command, CommandGroup, Tool } from './command.ts';
 import { loggedChange } from './operate.ts';
@@ -14,9 +15,14 @@ const show: Command = {
   role: 'viewer',
   plan: () => async (tool) => {
     const [id, known] = [await idOf(tool), readDataId(tool.config.DATA_DIR)];
+    const older = await olderIn(tool, id);
     return {
-      text: `In Redis: ${id ?? 'none'}\nIn DATA_DIR: ${known ?? 'none'}`,
-      json: { id, known },
+      text: [
+        `In Redis: ${id ?? 'none'}`,
+        `In DATA_DIR: ${known ?? 'none'}`,
+        ...(older === undefined ? [] : [`The data in Redis is ${textOfOlder(older)}.`]),
+      ].join('\n'),
+      json: { id, known, ...(older === undefined ? {} : { older }) },
     };
   },
 };
@@ -34,7 +40,9 @@ const accept: Command = {
       const lost = seen ?? known;
       const to = lost === undefined ? newDataId() : successorOf(lost);
       const what = seen === undefined ? 'Redis as it is, without data of coinop' : `the data ${seen} in Redis as it is`;
-      await tool.confirm(`Serve ${what}? What was lost cannot be brought back into it later.`);
+      const older = await olderIn(tool, seen);
+      const age = older === undefined ? '' : ` It is ${textOfOlder(older)}.`;
+      await tool.confirm(`Serve ${what}?${age} What was lost cannot be brought back into it later.`);
       const change = { action: 'data accept', what: { ...(seen === undefined ? {} : { before: seen }), id: to }, why: reason };
       await loggedChange(tool, change, () => acceptAll(tool, seen, to));
       if (known !== undefined) new DataIdFile(tool.config.DATA_DIR, pino({ level: 'silent' })).write(to);
@@ -61,6 +69,13 @@ async function idOf({ connections: { source } }: Tool): Promise<string | undefin
   return idIn(await home.get(DATA_ID_KEY)) ?? marks.map(idIn).find((id) => id !== undefined);
 }
 
+/** Whether the data in Redis is older than the services of DATA_DIR have seen it. */
+async function olderIn({ config, connections: { source } }: Tool, id: string | undefined): Promise<OlderData | undefined> {
+  if (id === undefined) return undefined;
+  const redisOf = (key: string) => ('shards' in source ? source.shardOf(slotOf(key))?.redis : source);
+  return findOlder(id, readNewest(config.DATA_DIR, id), async (key) => (await redisOf(key)?.get(key)) ?? null);
+}
+
 async function acceptAll({ connections: { source }, scripts }: Tool, seen: string | undefined, to: string): Promise<void> {
   if ('shards' in source) {
     await acceptCluster(source, { to, secret: keySecretKind }).catch((error: Error) => {
@@ -69,5 +84,5 @@ async function acceptAll({ connections: { source }, scripts }: Tool, seen: strin
     return;
   }
   const [word] = await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen: seen ?? '', to });
-  if (word === 'changed') throw new Failure('The data was changed meanwhile: look again. Nothing was accepted.');
+  if (word === 'changed') throw new Failure('The data was changed meanwhile. Nothing was accepted. Run the command again.');
 }

@@ -476,7 +476,8 @@ describe('on a service', () => {
     const mended = await examine({});
     expect([mended.dangers, mended.warnings.filter((kind) => kind.startsWith('open_'))]).toEqual([[], []]);
     paste(mended.mends['old_data']!);
-    expect(readdirSync(dataDir).toSorted()).toEqual(['data-id', 'redis', 'session-keys']);
+    expect(readdirSync(dataDir).toSorted()).toEqual(expect.arrayContaining(['data-id', 'redis', 'session-keys']));
+    expect(readdirSync(dataDir).filter((name) => name.includes('.before-'))).toEqual([]);
   });
 });
 

@@ -1,0 +1,48 @@
+import { heartbeatIn, idIn } from './data-id.ts';
+import { MOST_BEHIND_MS } from './data-look.ts';
+import type { Newest } from './known-data.ts';
+
+/** Data that is older than the state that DATA_DIR knows. Times are in milliseconds since 1970, by Redis's clock. */
+export interface OlderData {
+  /** Milliseconds of serving. */
+  readonly behindMs: number;
+  /** When the data in Redis was last served. */
+  readonly endsAt: number;
+  /** Until when DATA_DIR knows that the data was served. 0: unknown. */
+  readonly knownUntil: number;
+}
+
+/**
+ * Compares the data in Redis with the newest heartbeats of DATA_DIR, as a service does (`data-place.ts`).
+ * @param read reads a key of Redis
+ * @returns the part that is the most behind; undefined if a service would serve the data
+ */
+export async function findOlder(id: string, newest: Newest, read: (key: string) => Promise<string | null>): Promise<OlderData | undefined> {
+  const parts = await Promise.all(
+    Object.entries(newest.heartbeats).map(async ([key, known]) => {
+      const value = await read(key);
+      const found = idIn(value) === id ? heartbeatIn(value) : undefined;
+      if (found === undefined || known - found.heartbeat <= MOST_BEHIND_MS) return [];
+      return { behindMs: known - found.heartbeat, endsAt: found.at, knownUntil: newest.times[key] ?? 0 };
+    }),
+  );
+  return parts.flat().toSorted((one, other) => other.behindMs - one.behindMs)[0];
+}
+
+/** The state in words, without a full stop. */
+export function textOfOlder({ behindMs, endsAt, knownUntil }: OlderData): string {
+  return `${Math.round(behindMs / 1000)} s older than the one that the services of DATA_DIR saw${missingFrom(endsAt, knownUntil)}`;
+}
+
+/**
+ * Which changes are missing in older data; '' if it is not known, for example because another service has served that data since.
+ * @param endsAt, knownUntil as of `OlderData`
+ */
+export function missingFrom(endsAt: number, knownUntil: number): string {
+  if (endsAt >= knownUntil || knownUntil > LATEST_DATE_MS) return '';
+  const [from, until] = [endsAt, knownUntil].map((at) => new Date(at).toISOString());
+  return `: it ends at ${from}, and what was acknowledged from then until ${until} is missing`;
+}
+
+/** The last time that `Date` knows. A file or a Redis that was edited by hand may have a later one. */
+const LATEST_DATE_MS = 8.64e15;
