@@ -2,9 +2,15 @@ import { existsSync, mkdtempSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { dropUserSettings } from './test/environment.ts';
+import { stateOfUserData } from './test/user-data.ts';
 
 // Test files note provoked errors in this folder. It is made once for the run, because all projects share it.
 const notesDir = mkdtempSync(join(tmpdir(), 'coinop-notes-'));
+// Test processes inherit the environment of this one.
+dropUserSettings();
+// For test/closing/user-data.test.ts.
+const userDataBefore = stateOfUserData();
 
 /**
  * Test files that `npm test` also runs on a Redis Cluster: one for each way in which scripts depend on slots. `live-acts` is left out: all
@@ -82,7 +88,7 @@ export default defineConfig({
     retry: process.env['CI'] === 'true' ? 1 : 0,
     // On a loaded machine a condition may take longer than vitest's default of one second.
     expect: { poll: { timeout: 5000 } },
-    provide: { notesDir },
+    provide: { notesDir, userDataBefore },
     // Lua scripts are not imported, so `npm run test:watch` cannot know which tests use them.
     forceRerunTriggers: [...configDefaults.forceRerunTriggers, '**/src/**/*.lua'],
     coverage: {

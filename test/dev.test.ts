@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freshId, request } from './harness.ts';
+import { childEnvironment } from './environment.ts';
 
 /** The tests change source files, so `npm run dev` runs in a copy of the project. */
 const project = new URL('..', import.meta.url).pathname;
@@ -26,7 +27,7 @@ beforeAll(async () => {
   for (const name of ['node_modules', '.cache']) symlinkSync(join(project, name), join(folder, name));
   npm = spawn('npm', ['run', 'dev', '--ignore-scripts'], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], HOME: folder, PORT: '0', DATA_DIR: join(folder, 'data') },
+    env: childEnvironment({ HOME: folder, PORT: '0', DATA_DIR: join(folder, 'data') }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   for (const stream of [npm.stdout!, npm.stderr!]) stream.on('data', (text: Buffer) => void (output += text.toString()));

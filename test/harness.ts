@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { api } from '../src/api.ts';
 import { operatorApi } from '../src/operator/endpoints.ts';
 import { consoleApi } from '../src/operator/page/endpoints.ts';
-import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
+import { parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/web/documents/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
@@ -24,6 +24,7 @@ import { startService, type Service } from '../src/service.ts';
 import type { PrivateRedisWatch } from '../src/serving/options.ts';
 import type { Holding } from '../src/accounts/holdings.ts';
 import type { Services } from '../src/declare.ts';
+import { testConfig } from './environment.ts';
 
 /** A service started for one test file, on a free port, with a clock that the test moves. */
 export interface TestService extends AsyncDisposable {
@@ -104,7 +105,7 @@ export async function start({
   const [startedAt, startedTick] = [Date.now(), processClock()];
   const now = (): number => (stoppedClock ? startedAt : Date.now()) + offset + setBy;
   const monotonic = (): number => (stoppedClock ? startedTick : processClock()) + offset;
-  const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', TRUSTED_PROXIES: ANOTHER_MACHINE, ...settings });
+  const config = testConfig({ PORT: '0', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', TRUSTED_PROXIES: ANOTHER_MACHINE, ...settings });
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
   const location = redis ?? sharedRedis();

@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { PrivateRedis } from '../src/process/private-redis.ts';
 import { freshId, request } from './harness.ts';
 import { sendRaw, statusesIn } from './raw.ts';
-import { childEnvironment } from './child-environment.ts';
+import { childEnvironment } from './environment.ts';
 
 /** A service in a separate process, as operators start it. */
 interface Running {
@@ -292,11 +292,10 @@ describe('SIGTERM', { timeout: 60_000 }, () => {
   });
 
   test('to npm start reaches the service, which drains and stops its Redis', async () => {
-    const { PATH = '' } = process.env;
     const root = new URL('..', import.meta.url).pathname;
     const npm = spawn('npm', ['start', '--ignore-scripts'], {
       cwd: root,
-      env: { PATH, HOME: dataDir, PORT: '0', DATA_DIR: dataDir },
+      env: childEnvironment({ HOME: dataDir, PORT: '0', DATA_DIR: dataDir }),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { TestProject } from 'vitest/node';
 import { PrivateRedis } from '../src/process/private-redis.ts';
+import type { UserData } from './user-data.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -13,6 +14,8 @@ declare module 'vitest' {
     redisCluster?: string;
     /** Folder of the run. Test files record there which errors they provoked, for test/closing. */
     notesDir: string;
+    /** What `./data` held when the run began. */
+    userDataBefore: UserData;
   }
 }
 

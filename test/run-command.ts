@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { childEnvironment } from './child-environment.ts';
+import { childEnvironment } from './environment.ts';
 
 export interface EndedCommand {
   readonly code: number | null;

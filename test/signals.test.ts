@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { childEnvironment } from './environment.ts';
 
 const main = new URL('../src/main.ts', import.meta.url).pathname;
 
@@ -13,8 +14,10 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, 
 
 /** Starts the service, sends it the signals, and waits for its end. */
 async function stoppedBy(...signals: NodeJS.Signals[]): Promise<{ code: number | null; signal: string | null; stops: string[] }> {
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [main], { env: { PATH, PORT: '0', DATA_DIR: dataDir }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [main], {
+    env: childEnvironment({ PORT: '0', DATA_DIR: dataDir }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
   const exited = once(child, 'exit') as Promise<[number | null, string | null]>;

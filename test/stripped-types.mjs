@@ -4,7 +4,7 @@ import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Loaded into the processes that tests start (`child-environment.ts`). Node strips the types of all 600 modules at each start of a process,
+ * Loaded into the processes that tests start (`environment.ts`). Node strips the types of all 600 modules at each start of a process,
  * which is a third of its CPU time: this keeps the JavaScript of each version of a file in `.cache/stripped`.
  */
 const folder = new URL('../.cache/stripped/', import.meta.url);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../../bench/result.ts';
+import { childEnvironment } from '../environment.ts';
 
 const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
 
@@ -30,9 +31,8 @@ export function benchOutput(): BenchOutput {
     out,
     bench: (args, interruptAt) =>
       new Promise((resolve) => {
-        const { PATH = '' } = process.env;
         const child = spawn(process.execPath, [main, ...args, '--out', out], {
-          env: { PATH, TMPDIR: out },
+          env: childEnvironment({ TMPDIR: out }),
           stdio: ['ignore', 'pipe', 'pipe'],
         });
         let stdout = '';

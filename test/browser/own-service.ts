@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { sleep } from '../harness.ts';
-import { childEnvironment } from '../child-environment.ts';
+import { childEnvironment } from '../environment.ts';
 
 /** A port outside of the system's range of ephemeral ports, so that nobody takes it while the service is down. */
 export const fixedPort = (): string => String(20_000 + Math.floor(Math.random() * 10_000));

@@ -7,6 +7,7 @@ import { sleep, start, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { seat } from './played.ts';
 import { player, type Player } from './player.ts';
+import { childEnvironment } from '../environment.ts';
 
 /** docs/examples/game-server.mjs, as its page starts it, against a service whose coins only servers can mint. */
 const file = new URL('../../docs/examples/game-server.mjs', import.meta.url).pathname;
@@ -24,7 +25,7 @@ afterEach(() => {
 
 async function startGameServer(url = service.url) {
   const { token } = await makeServerKey(service, ['coins', 'rooms'], { game: 'guess' });
-  const child = spawn(process.execPath, [file], { env: { ...process.env, COINOP_URL: url, COINOP_KEY: token } });
+  const child = spawn(process.execPath, [file], { env: childEnvironment({ COINOP_URL: url, COINOP_KEY: token }) });
   children.push(child);
   let text = '';
   child.stderr.on('data', (data: Buffer) => (text += data));

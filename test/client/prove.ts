@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { api } from '../../src/api.ts';
 import { declaredErrors, KEY_CODES } from '../../src/server/http/endpoint.ts';
+import { inheritedEnvironment } from '../environment.ts';
 
 const project = new URL('../..', import.meta.url).pathname;
 const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };
@@ -15,7 +16,7 @@ const run = (command: string, ...args: string[]): string =>
   execFileSync(command, args, {
     cwd: folder,
     encoding: 'utf8',
-    env: { ...process.env, PATH: `${project}node_modules/.bin:${process.env['PATH']}` },
+    env: inheritedEnvironment({ PATH: `${project}node_modules/.bin:${process.env['PATH']}` }),
   });
 
 const game = `

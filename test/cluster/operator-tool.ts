@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { childEnvironment } from '../child-environment.ts';
+import { childEnvironment } from '../environment.ts';
 
 const ADMIN = new URL('../../src/commands/admin.ts', import.meta.url).pathname;
 

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../free-port.ts';
 import { sleep } from '../harness.ts';
-import { childEnvironment } from '../child-environment.ts';
+import { childEnvironment } from '../environment.ts';
 
 const command = new URL('../../src/commands/cluster.ts', import.meta.url).pathname;
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { childEnvironment } from '../child-environment.ts';
+import { childEnvironment } from '../environment.ts';
 
 const command = new URL('../../src/commands/audit.ts', import.meta.url).pathname;
 

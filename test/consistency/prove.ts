@@ -10,6 +10,7 @@ import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { startChild } from '../realtime/child.ts';
 import { fillAccounts } from './fill.ts';
+import { childEnvironment } from '../environment.ts';
 
 /**
  * Proves the audit at full size: `npm run prove:audit`. It fills a private Redis with a million accounts, audits it, and then
@@ -65,8 +66,10 @@ interface Running {
 }
 
 function audit(...flags: string[]): Running {
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [command, ...flags], { env: { PATH, DATA_DIR: folder }, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, [command, ...flags], {
+    env: childEnvironment({ DATA_DIR: folder }),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   let out = '';
   child.stdout.on('data', (text: Buffer) => void (out += text.toString()));
   return { child, ended: new Promise((resolve) => child.once('close', (code) => resolve({ code, out }))) };

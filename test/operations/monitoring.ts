@@ -9,6 +9,7 @@ import { startChild, type Child } from '../realtime/child.ts';
 import { Watcher } from '../realtime/watcher.ts';
 import { programPath, startProgram } from './programs.ts';
 import { ask } from './through-proxy.ts';
+import { childEnvironment } from '../environment.ts';
 
 const project = new URL('../../', import.meta.url).pathname;
 const files = new URL('../../docs/operations/', import.meta.url).pathname;
@@ -51,7 +52,7 @@ log() { cat ${log}; }
 redis() { ${redisCli} -s ${join(folder, 'data/redis.sock')} "$@"; }`;
   const commands = runbookCommands();
   const failed = commands.filter(([alert, command]) => {
-    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: join(folder, 'data') };
+    const env = childEnvironment({ HOME: process.env['HOME'] ?? '', DATA_DIR: join(folder, 'data') });
     const script = `set -o pipefail\n${definitions}\n${command}`;
     const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: project, env, encoding: 'utf8' });
     // grep ends with 1 if the log has no such line. The log of a healthy service has none.

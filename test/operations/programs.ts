@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { childEnvironment } from '../environment.ts';
 
 const home = new URL('../../.cache/operations', import.meta.url).pathname;
 
@@ -26,8 +27,7 @@ export async function startProgram(
   port: number,
   env: Record<string, string> = {},
 ): Promise<Program> {
-  const { PATH = '' } = process.env;
-  const child = spawn(programPath(name), args, { env: { PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(programPath(name), args, { env: childEnvironment(env), stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit');
   let output = '';
   for (const stream of [child.stdout, child.stderr])

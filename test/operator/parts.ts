@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { openOperatorParts } from '../../src/operator/console/parts.ts';
-import { readConfig } from '../../src/config.ts';
 import type { OperatorParts } from '../../src/operator/operation.ts';
 import { start, type TestService } from '../harness.ts';
+import { testConfig } from '../environment.ts';
 
 export interface TestParts extends Disposable {
   readonly parts: OperatorParts;
@@ -12,7 +12,7 @@ export interface TestParts extends Disposable {
 
 /** The parts of the operator's tool that operations use, on the Redis of a service. */
 export function openParts({ service, now }: TestService, scripts = new CallerScripts(service.connections.scripts, { now })): TestParts {
-  const { parts, closeParts } = openOperatorParts(readConfig({}), service.connections, scripts, pino({ level: 'silent' }));
+  const { parts, closeParts } = openOperatorParts(testConfig(), service.connections, scripts, pino({ level: 'silent' }));
   return { parts, [Symbol.dispose]: closeParts };
 }
 

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inheritedEnvironment } from '../environment.ts';
 
 export type Release = 'bookworm' | 'trixie';
 
@@ -114,7 +115,7 @@ function expectSuccess(run: Run): Run {
 /** Resolves when the command has ended, or was killed after so many seconds. Appends its output to the log. */
 function execute(command: string, args: string[], log: string, seconds: number, env: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { env: inheritedEnvironment(env), stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (text: Buffer) => {

@@ -7,6 +7,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
+import { childEnvironment } from '../environment.ts';
 
 /** A redis-server of this machine, as the service finds one. */
 const server = [
@@ -53,7 +54,7 @@ test('the next start stops a Redis that a killed service left running, and finds
     await redis.start();
     console.log('started');`;
   const service = spawn(process.execPath, ['--input-type=module', '-e', source], {
-    env: { PATH: folder },
+    env: childEnvironment({ PATH: folder }),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(service.stdout, 'data', { signal: AbortSignal.timeout(15_000) });

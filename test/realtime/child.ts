@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freePort } from '../free-port.ts';
-import { childEnvironment } from '../child-environment.ts';
+import { childEnvironment } from '../environment.ts';
 
 /** A service in a process of its own, started from main.ts. */
 export interface Child {

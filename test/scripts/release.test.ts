@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inheritedEnvironment } from '../environment.ts';
 
 /** Releases a made-up project with the real git. A script in place of npm writes down its arguments. */
 
@@ -61,15 +62,14 @@ afterEach(() => {
 
 const write = (file: string, text: string): void => writeFileSync(join(folder, file), text);
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
-const env = {
-  ...process.env,
-  ...Object.fromEntries(
+const env = inheritedEnvironment(
+  Object.fromEntries(
     ['AUTHOR', 'COMMITTER'].flatMap((who) => [
       [`GIT_${who}_NAME`, 'Ada'],
       [`GIT_${who}_EMAIL`, 'ada@example.com'],
     ]),
   ),
-};
+);
 
 function git(...words: string[]): string {
   return spawnSync('git', words, { cwd: folder, encoding: 'utf8', env }).stdout.trim();
@@ -85,7 +85,7 @@ function release(...words: string[]): { code: number | null; stdout: string; std
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(project, 'scripts/release.mjs'), ...words], {
     cwd: folder,
     encoding: 'utf8',
-    env: { ...env, PATH: path },
+    env: inheritedEnvironment({ ...env, PATH: path }),
   });
   return { code: status, stdout, stderr };
 }

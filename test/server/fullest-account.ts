@@ -3,7 +3,6 @@ import { pino } from 'pino';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey } from '../../src/accounts/account-keys.ts';
-import { readConfig } from '../../src/config.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
@@ -17,6 +16,7 @@ import { purchaseHash } from '../../src/features/subscription/purchase-token.ts'
 import { holdings } from '../../src/holdings.ts';
 import { operatorFor } from '../../src/server/identity/caller.ts';
 import { openFullRoom } from './full-room.ts';
+import { testConfig } from '../environment.ts';
 
 /** How full the account gets. */
 export interface Fullness {
@@ -113,7 +113,7 @@ async function moveGuestsIn(accountId: string, installId: string, count: number,
   const finisher = new MoveFinisher({
     scripts,
     catalogue: { orderOf: () => 'desc' },
-    config: readConfig({}),
+    config: testConfig(),
     holdings,
     keySecret: { text: secret, hashOf: halfSipHash(Buffer.from(secret, 'hex')), otherData: () => never('another secret') },
     log: pino({ level: 'silent' }),

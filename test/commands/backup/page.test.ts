@@ -10,6 +10,7 @@ import { freePorts } from '../../free-port.ts';
 import { freshId, request } from '../../harness.ts';
 import { startChild, type Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
+import { childEnvironment } from '../../environment.ts';
 
 /** Runs the shell lines of docs/backup.md for an operator's own Redis and for a Cluster, with other paths and addresses. */
 
@@ -105,7 +106,7 @@ async function run(lines: string, server: OwnServer | undefined, variables: Reco
   const programs = mkdtempSync(join(folder, 'programs-'));
   writeFileSync(join(programs, 'redis-cli'), clientOf(server), { mode: 0o700 });
   const child = spawn('bash', ['--norc', '-c', machineOf(server) + own], {
-    env: { PATH: `${programs}:${process.env['PATH']}`, ...variables },
+    env: childEnvironment({ PATH: `${programs}:${process.env['PATH']}`, ...variables }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { takeBackup } from '../../../src/commands/backup/take.ts';
-import { readConfig } from '../../../src/config.ts';
 import { freshId, request } from '../../harness.ts';
 import { startChild, type Child } from '../../realtime/child.ts';
+import { testConfig } from '../../environment.ts';
 
 /** The simulated free disk space and memory of the machine, in bytes. */
 const machine = vi.hoisted(() => ({ room: Infinity, memory: Infinity }));
@@ -37,7 +37,7 @@ async function backup(isAudited = true) {
   const own = join(folder, `try-${++tries}`);
   mkdirSync(own);
   const taken = takeBackup({
-    config: readConfig({ DATA_DIR: join(folder, 'data') }),
+    config: testConfig({ DATA_DIR: join(folder, 'data') }),
     to: own,
     withSessionKeys: true,
     isAudited,

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readConfig } from '../../../src/config.ts';
 import { Diagnosis, type Finding } from '../../../src/commands/doctor/diagnosis.ts';
 import { examineRedis } from '../../../src/commands/doctor/examine-redis.ts';
 import { examineDiskGrowth, examineRecord } from '../../../src/commands/doctor/private-redis.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
 import { RedisRecord } from '../../../src/process/redis-record.ts';
+import { testConfig } from '../../environment.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -27,7 +27,7 @@ const aof = (): string => join(folder, 'redis/appendonlydir/appendonly.aof.1.inc
 
 async function found(): Promise<Map<string, Finding>> {
   const diagnosis = new Diagnosis();
-  await examineRedis(readConfig({ DATA_DIR: folder }), diagnosis);
+  await examineRedis(testConfig({ DATA_DIR: folder }), diagnosis);
   return new Map(diagnosis.findings.map((finding) => [finding.kind, finding]));
 }
 

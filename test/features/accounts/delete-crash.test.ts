@@ -6,7 +6,6 @@ import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
-import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
@@ -20,6 +19,7 @@ import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId, type TestService } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
 import { type Around, callerOf, type Movers, type Moving, openMoving } from '../store/mortal.ts';
+import { testConfig } from '../../environment.ts';
 
 /** A process dies at each single script of a deletion, before or after it. Then the queue finishes the deletion. */
 
@@ -43,7 +43,7 @@ function deleter(): { scripts: DyingScripts; deletions: Deletions } {
 
 function deletionsBy(scripts: CallerScripts): Deletions {
   const { now } = service;
-  const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now, metrics: { accountDeleted: () => {} } };
+  const parts = { scripts, config: testConfig(), log: pino({ level: 'silent' }), now, metrics: { accountDeleted: () => {} } };
   return new Deletions({ ...parts, holdings, catalogue: { orderOf: () => 'desc' } });
 }
 

@@ -5,7 +5,6 @@ import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
-import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { holdings } from '../../../src/holdings.ts';
@@ -13,6 +12,7 @@ import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
 import { freshId, isOnCluster, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { issue, provision, signInToStore } from '../../store.ts';
+import { testConfig } from '../../environment.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -381,7 +381,7 @@ test('the queue entry is on as many replicas as the mark', async () => {
   };
   const parts = {
     scripts,
-    config: readConfig({}),
+    config: testConfig(),
     log: pino({ level: 'silent' }),
     now: service.now,
     metrics: { accountDeleted: () => {} },

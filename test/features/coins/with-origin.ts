@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
-import { readConfig } from '../../../src/config.ts';
 import { adjustBalance } from '../../../src/features/coins/adjust.ts';
 import { applyOperation } from '../../../src/features/coins/apply.ts';
 import { Bookings } from '../../../src/features/coins/bookings.ts';
@@ -12,6 +11,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import type { TestService } from '../../harness.ts';
+import { testConfig } from '../../environment.ts';
 
 /** Coin operations of a server key, of an operator and of the service itself, on the Redis of a service without HTTP. */
 export interface WithOrigin {
@@ -43,7 +43,7 @@ export async function withOrigin(service: TestService, settings: Record<string, 
   await keySecret.read();
   keySecret.close();
   const scripts = new CallerScripts(connections.scripts, { now, checksTags: true });
-  const config = readConfig(settings);
+  const config = testConfig(settings);
   const services = { scripts, config, now, keySecret };
   const linesOf = (account: Account): Promise<string[]> => redis.lrange(coinKeys.ledger(idOf(account)), 0, -1);
   return {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { childEnvironment } from '../../child-environment.ts';
+import { childEnvironment } from '../../environment.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { makeServerKey } from '../../server-keys.ts';
@@ -40,7 +40,7 @@ afterAll(async () => {
 /** @returns what the program has written */
 function run(name: string, settings: Record<string, string>, ...words: string[]): () => string {
   const program = new URL(`../../../docs/examples/${name}`, import.meta.url).pathname;
-  const env = { ...childEnvironment(settings), COINOP_URL: service.url, COINOP_KEY: token };
+  const env = childEnvironment({ ...settings, COINOP_URL: service.url, COINOP_KEY: token });
   const child = spawn(process.execPath, [program, ...words], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
   let output = '';

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ban, BANS_DUE, unban } from '../../../src/accounts/bans.ts';
 import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { readConfig } from '../../../src/config.ts';
 import { Bans } from '../../../src/features/accounts/bans.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { holdings } from '../../../src/holdings.ts';
@@ -15,6 +14,7 @@ import { freshId, start, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
 import { type Around, callerOf, type Movers, type Moving, openMoving } from '../store/mortal.ts';
+import { testConfig } from '../../environment.ts';
 
 /** Boards hide the entries of banned accounts. */
 
@@ -62,7 +62,7 @@ function bansBy(scripts: CallerScripts): Bans {
   scripts.helpMove = (accountId) => movers.mover().moves.help(accountId);
   return new Bans({
     scripts,
-    config: readConfig({}),
+    config: testConfig(),
     log: pino({ level: 'silent' }),
     now: service.now,
     holdings,

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingProblems } from '../../../src/setting-checks.ts';
-import { readConfig } from '../../../src/config.ts';
 import { freshId, start, type TestReply, type TestService } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
+import { testConfig } from '../../environment.ts';
 
 /** NAME_WORDS_FILE applies to all names of players. */
 
@@ -59,8 +59,8 @@ test('the list is read again when it changes, and a bad edit keeps the old one',
 test('a bad list stops the start with its line', () => {
   const bad = join(folder, 'bad.txt');
   writeFileSync(bad, 'good\n*\n');
-  expect(settingProblems(readConfig({ NAME_WORDS_FILE: bad }))).toEqual([
+  expect(settingProblems(testConfig({ NAME_WORDS_FILE: bad }))).toEqual([
     `NAME_WORDS_FILE ${bad}: line 2: must be a word of two letters or more, or one between asterisks`,
   ]);
-  expect(settingProblems(readConfig({ NAME_WORDS_FILE: join(folder, 'none') }))).toEqual([expect.stringMatching(/ENOENT/)]);
+  expect(settingProblems(testConfig({ NAME_WORDS_FILE: join(folder, 'none') }))).toEqual([expect.stringMatching(/ENOENT/)]);
 });

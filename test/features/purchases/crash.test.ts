@@ -2,7 +2,6 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { readConfig } from '../../../src/config.ts';
 import { Bookings } from '../../../src/features/coins/bookings.ts';
 import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
@@ -23,6 +22,7 @@ import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { seeded } from '../../seeded.ts';
 import { BookedStore, PACKAGE, UNIT_COINS } from './books.ts';
+import { testConfig } from '../../environment.ts';
 
 let own: OwnRedis;
 let service: TestService;
@@ -47,7 +47,7 @@ function process(): { purchases: Purchases; scripts: DyingScripts } {
   const connection: ScriptConnection = { call: (command, words) => own.redis.call(command, ...words) };
   const scripts = new DyingScripts(connection, Date.now);
   const metrics = new Metrics();
-  const bookings = new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: readConfig({}) });
+  const bookings = new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: testConfig() });
   const purchases = new Purchases({
     scripts,
     bookings,

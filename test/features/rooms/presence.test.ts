@@ -3,7 +3,6 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { readConfig } from '../../../src/config.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { Presence } from '../../../src/features/rooms/presence.ts';
 import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
@@ -14,6 +13,7 @@ import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { open, type TestRoom } from './room.ts';
+import { testConfig } from '../../environment.ts';
 
 const LEASE_MS = 10_000;
 /** For tests that wait for a renewal. */
@@ -38,7 +38,7 @@ function otherProcess(renewalMs?: number) {
   const scripts = new DyingScripts(connection, service.now);
   const subscriber = new EventEmitter() as unknown as Subscriber;
   const log = pino({ level: 'silent' });
-  const presence = new Presence({ subscriber, scripts, config: readConfig({}), log, now: service.now, ...(renewalMs && { renewalMs }) });
+  const presence = new Presence({ subscriber, scripts, config: testConfig(), log, now: service.now, ...(renewalMs && { renewalMs }) });
   return { presence, scripts, subscriber, [Symbol.asyncDispose]: () => presence.close() };
 }
 

@@ -13,7 +13,7 @@ import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../../harness.ts';
 import { seeded } from '../../seeded.ts';
-import { childEnvironment } from '../../child-environment.ts';
+import { childEnvironment } from '../../environment.ts';
 
 /**
  * Guests move, earn and spend while SIGKILL ends the service, its Redis or both. Every answered operation must be applied

@@ -4,7 +4,6 @@ import { pino } from 'pino';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { applyScript } from '../../../src/features/coins/apply.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
@@ -19,6 +18,7 @@ import { ScriptLink } from '../../../src/redis/script-link.ts';
 import { callerFrom, type Caller } from '../../../src/server/identity/caller.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { testConfig } from '../../environment.ts';
 
 /** Runs before each call of a script: `call` makes the call. */
 export type Around = (script: string, call: () => Promise<Answer<string>>) => Promise<Answer<string>>;
@@ -85,7 +85,7 @@ export class Movers implements Disposable {
 
   #partsWith(scripts: WatchedScripts) {
     const catalogue = { orderOf: () => 'desc' as const };
-    return { scripts, catalogue, config: readConfig({}), holdings, log: this.log, now: Date.now };
+    return { scripts, catalogue, config: testConfig(), holdings, log: this.log, now: Date.now };
   }
 
   hashOf(key: string): number {

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
-import { readConfig } from '../../../src/config.ts';
 import { GoogleStore } from '../../../src/stores/google/google-store.ts';
 import type { ServiceAccount, GoogleSettings } from '../../../src/stores/google/settings.ts';
 import { startService } from '../../../src/service.ts';
+import { testConfig } from '../../environment.ts';
 
 /** A shop's service in a child process that a test kills. */
 const { socketPath, store, account } = JSON.parse(process.env['BRANCH']!) as {
@@ -10,7 +10,7 @@ const { socketPath, store, account } = JSON.parse(process.env['BRANCH']!) as {
   store: GoogleSettings;
   account: ServiceAccount;
 };
-await startService(readConfig({ PORT: '0' }), {
+await startService(testConfig({ PORT: '0' }), {
   redis: { socketPath },
   sessionKeys: [{ kid: 'test', secret: Buffer.alloc(32, 7) }],
   log: pino({ level: 'silent' }),

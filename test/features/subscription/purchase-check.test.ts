@@ -10,6 +10,7 @@ import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { freshId, sleep } from '../../harness.ts';
 import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
+import { childEnvironment } from '../../environment.ts';
 
 const MINUTE = 60_000;
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
@@ -289,14 +290,13 @@ describe('several processes on one Redis', () => {
     await shop.service.service.drain();
 
     const child = spawn(process.execPath, [new URL('branch-process.ts', import.meta.url).pathname], {
-      env: {
-        PATH: process.env['PATH'],
+      env: childEnvironment({
         BRANCH: JSON.stringify({
           socketPath: (shop.redis.options as { path: string }).path,
           store: shop.google.settings,
           account: await shop.google.settings.serviceAccount!(),
         }),
-      },
+      }),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     await once(child.stdout!, 'data');

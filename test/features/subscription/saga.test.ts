@@ -3,7 +3,6 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
-import { readConfig } from '../../../src/config.ts';
 import { finishPurchase } from '../../../src/features/subscription/finish-purchase.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseSubscription } from '../../../src/features/subscription/purchase.ts';
@@ -18,6 +17,7 @@ import { freshId } from '../../harness.ts';
 import { UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, openShop, until, type Shop } from './shop.ts';
 import { seeded } from '../../seeded.ts';
+import { testConfig } from '../../environment.ts';
 
 let shop: Shop;
 // A service for each test: the audit uses the real clock, so the service's clock may be a minute ahead at most.
@@ -37,7 +37,7 @@ function otherScripts(): DyingScripts {
 async function buy(scripts: DyingScripts, installId: string, purchaseToken: string): Promise<unknown> {
   const { now } = shop.service;
   const store = new GoogleStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
-  const services = { store, scripts, now, log, config: readConfig({}) };
+  const services = { store, scripts, now, log, config: testConfig() };
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {
     const reply = await purchaseSubscription.handle({ caller, body: { installId, purchaseToken }, meta: {} } as never, services);

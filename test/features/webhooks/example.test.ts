@@ -4,11 +4,12 @@ import { Sender } from '../../../src/features/webhooks/sender.ts';
 import { newSecret } from '../../../src/features/webhooks/signature.ts';
 import { freePort } from '../../free-port.ts';
 import { eventually } from '../../realtime/watcher.ts';
+import { childEnvironment } from '../../environment.ts';
 
 test('the example receives an event once, and refuses an unsigned request', async () => {
   const [port, secret] = [await freePort(), newSecret()];
   const file = new URL('../../../docs/examples/webhook-receiver.mjs', import.meta.url).pathname;
-  const child = spawn(process.execPath, [file], { env: { COINOP_WEBHOOK_SECRET: secret, PORT: String(port) } });
+  const child = spawn(process.execPath, [file], { env: childEnvironment({ COINOP_WEBHOOK_SECRET: secret, PORT: String(port) }) });
   onTestFinished(() => void child.kill());
   let out = '';
   child.stdout.on('data', (text: Buffer) => void (out += text.toString()));

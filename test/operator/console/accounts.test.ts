@@ -13,6 +13,7 @@ import { startChild } from '../../realtime/child.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { issue, signInToStore } from '../../store.ts';
 import { adminPath, hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, runInShell, type ToolRedis } from './command.ts';
+import { childEnvironment } from '../../environment.ts';
 
 /** `npm run admin -- accounts`, `boards`, `rooms` and `log` as processes, like an operator's. */
 
@@ -209,7 +210,10 @@ test('Ctrl-C before the change ends the tool, also while Redis does not answer',
   for (const pattern of [/EVALSHA/, /./]) {
     const stuck = new EventEmitter<{ stuck: [] }>();
     await using proxy = await proxyTo(Number(new URL(settings.REDIS_URL).port), pattern, () => stuck.emit('stuck'));
-    const child = spawn(process.execPath, [adminPath, ...words], { env: { REDIS_URL: proxy.url }, stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, [adminPath, ...words], {
+      env: childEnvironment({ REDIS_URL: proxy.url }),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     let error = '';
     child.stderr.on('data', (text: Buffer) => void (error += text.toString()));
     stuck.once('stuck', () => child.kill('SIGINT'));

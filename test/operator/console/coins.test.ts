@@ -8,6 +8,7 @@ import { freshId, start, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
 import { adminPath, hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, type ToolRedis } from './command.ts';
+import { childEnvironment } from '../../environment.ts';
 
 /** `npm run admin -- coins grant`, as a process, like an operator's. */
 
@@ -155,7 +156,7 @@ describe('coins grant', () => {
       ['SIGINT', /Granted to \d+ of/],
     ];
     for (const [signal, when] of stops) {
-      const child = spawn(process.execPath, [adminPath, ...words(path, 'comp-3', '--yes')], { env: { ...process.env, ...settings } });
+      const child = spawn(process.execPath, [adminPath, ...words(path, 'comp-3', '--yes')], { env: childEnvironment(settings) });
       const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
       await shows(child, when);
       child.kill(signal);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { startTcpRedis } from '../../realtime/child.ts';
-import { childEnvironment } from '../../child-environment.ts';
+import { childEnvironment } from '../../environment.ts';
 
 export const adminPath = new URL('../../../src/commands/admin.ts', import.meta.url).pathname;
 

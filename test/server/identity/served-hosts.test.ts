@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pino } from 'pino';
-import { readConfig } from '../../../src/config.ts';
 import { openMetricsPort } from '../../../src/process/metrics-port.ts';
 import { ServedHosts, servedHosts } from '../../../src/server/identity/served-hosts.ts';
+import { testConfig } from '../../environment.ts';
 import { start, type TestService } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 
@@ -137,6 +137,6 @@ test.each<[string, Record<string, string>, boolean]>([
     true,
   ],
 ])('a service %s serves a foreign Host as its settings say', (_where, given, isServed) => {
-  const config = readConfig(given);
+  const config = testConfig(given);
   expect(servedHosts(config.HOST, config)?.serves('evil.example:3000') ?? true).toBe(isServed);
 });

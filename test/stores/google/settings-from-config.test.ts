@@ -3,9 +3,10 @@ import { generateKeyPairSync } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig, SettingError } from '../../../src/config.ts';
+import { SettingError } from '../../../src/config.ts';
 import { googleSettings } from '../../../src/stores/google/settings-from-config.ts';
 import { start } from '../../harness.ts';
+import { testConfig } from '../../environment.ts';
 
 let folder: string;
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-google-'))));
@@ -27,7 +28,7 @@ function written(content: string): string {
 
 test('the service account comes from its key file, and the URLs in that file are ignored', async () => {
   const file = written(JSON.stringify({ ...keyFile, token_uri: 'https://evil.example/token', auth_uri: 'https://evil.example' }));
-  const settings = googleSettings(readConfig({ STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file }));
+  const settings = googleSettings(testConfig({ STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file }));
   expect(await settings.serviceAccount!()).toEqual({
     clientEmail: 'coinop@a.iam.gserviceaccount.com',
     privateKey,
@@ -60,7 +61,7 @@ test.each([
 });
 
 test('without settings every list is empty and every part is undefined', () => {
-  const settings = googleSettings(readConfig({ STORE: 'google' }));
+  const settings = googleSettings(testConfig({ STORE: 'google' }));
   expect([settings.clientIds, settings.packageNames]).toEqual([[], []]);
   expect([settings.serviceAccount, settings.integrityKeys, settings.notifications]).toEqual([undefined, undefined, undefined]);
 });
@@ -72,7 +73,7 @@ const verificationKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
 test('integrity keys and notification settings are read in pairs', () => {
   const settings = googleSettings(
-    readConfig({
+    testConfig({
       PLAY_INTEGRITY_DECRYPTION_KEY: decryptionKey,
       PLAY_INTEGRITY_VERIFICATION_KEY: verificationKey,
       GOOGLE_NOTIFICATIONS_AUDIENCE: 'a',

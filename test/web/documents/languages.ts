@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { inheritedEnvironment } from '../../environment.ts';
 
 /** The files that `scripts/languages.mjs` unpacks. */
 const home = new URL('../../../.cache/languages', import.meta.url).pathname;
@@ -103,7 +104,7 @@ export function run({ program, args, env = {} }: Command): Ran {
   const launcher = join(home, 'bin', program);
   const { status, stdout, stderr, error } = spawnSync(existsSync(launcher) ? launcher : program, args, {
     encoding: 'utf8',
-    env: { ...process.env, ...env },
+    env: inheritedEnvironment(env),
     maxBuffer: 64 * 1024 * 1024,
     timeout: LONGEST_MS,
   });

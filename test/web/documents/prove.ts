@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { channels, features } from '../../../src/api.ts';
 import { docsOf } from '../../../src/web/documents/documents.ts';
-import { readConfig } from '../../../src/config.ts';
+import { inheritedEnvironment, testConfig } from '../../environment.ts';
 import { startChild } from '../../realtime/child.ts';
 import { generate, languages, run as runCommand } from './languages.ts';
 
@@ -84,7 +84,7 @@ function run(what: string, script: string, ...args: readonly string[]): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
     cwd: folder,
     encoding: 'utf8',
-    env: { ...process.env, NO_COLOR: '1', CI: '1' },
+    env: inheritedEnvironment({ NO_COLOR: '1', CI: '1' }),
   });
   const output = `${stdout}${stderr}`;
   report(what, status === 0 && !/warn|deprecated|⚠|✘|error/i.test(output), output || `exit code ${status}`);
@@ -119,7 +119,7 @@ async function proveLanguages(jar: string): Promise<void> {
 const bin = (name: string): string => join(folder, 'node_modules', name);
 
 try {
-  const document = docsOf(() => ({ features, channels }))(readConfig({ STORE: 'sandbox' })).openapi.text;
+  const document = docsOf(() => ({ features, channels }))(testConfig({ STORE: 'sandbox' })).openapi.text;
   writeFileSync(join(folder, 'openapi.json'), document);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: packages }));
   const npm = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], {

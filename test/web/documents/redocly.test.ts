@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import { start } from '../../harness.ts';
+import { childEnvironment } from '../../environment.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coinop-redocly-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -23,7 +24,7 @@ async function lint(document: object): Promise<string[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [cli, 'lint', file, '--extends=recommended', '--format=json'], {
     // An empty folder holds no configuration. Without these settings the tool reports its use, and asks for newer versions.
     cwd: folder,
-    env: { PATH: process.env['PATH'], HOME: folder, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' },
+    env: childEnvironment({ HOME: folder, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' }),
     maxBuffer: 64 * 1024 * 1024,
   }).catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? '' }));
   const { problems } = JSON.parse(stdout) as { problems: Problem[] };

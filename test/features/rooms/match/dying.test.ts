@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
-import { readConfig } from '../../../../src/config.ts';
 import { writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
 import { Matches } from '../../../../src/features/rooms/match/matches.ts';
@@ -11,6 +10,7 @@ import { audited } from '../../../consistency/audited.ts';
 import { DyingScripts } from '../../../dying-scripts.ts';
 import { freshId, start, type TestReply, type TestService } from '../../../harness.ts';
 import { startRedis } from '../../../own-redis.ts';
+import { testConfig } from '../../../environment.ts';
 
 let own: Awaited<ReturnType<typeof startRedis>>;
 /** The process that stays. */
@@ -32,7 +32,7 @@ async function matchAndDie(game: string, installId: string, call: number, losesA
   const { redis } = service.service;
   const connection: ScriptConnection = { call: (command, words) => redis.call(command, ...words) };
   const scripts = new DyingScripts(connection, service.now);
-  const parts = { scripts, config: readConfig({}), now: service.now, log: pino({ level: 'silent' }) };
+  const parts = { scripts, config: testConfig(), now: service.now, log: pino({ level: 'silent' }) };
   const roomList = new RoomList({ ...parts, metrics: { count() {}, gauge() {} } });
   const matches = new Matches({ ...parts, roomList, metrics: { countBy() {} } });
   scripts.dieBefore(call, losesAnswer);
