@@ -17,6 +17,9 @@ const EVERY_MS = 200;
 /** An answer that takes longer counts as refused. */
 const PATIENCE_MS = 15_000;
 
+/** Of all calls, so that each credit has a key of its own: a replay would write nothing. */
+let credits = 0;
+
 /** Clients that ask for `/health` and credit coins for `milliseconds`. They keep their pace also while earlier answers are outstanding. */
 export async function bystanders(port: number, milliseconds: number): Promise<Met> {
   const health: number[] = [];
@@ -29,7 +32,6 @@ export async function bystanders(port: number, milliseconds: number): Promise<Me
     installId: `bystander-${process.pid}-${index}`,
     nextAt: startedAt + (index * EVERY_MS) / ADDRESSES,
   }));
-  let count = 0;
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
       const now = performance.now();
@@ -41,7 +43,7 @@ export async function bystanders(port: number, milliseconds: number): Promise<Me
         if (client.nextAt > now) continue;
         const dueAt = client.nextAt;
         client.nextAt += EVERY_MS;
-        const body = JSON.stringify({ installId: client.installId, coins: 1, key: `k${count++}` });
+        const body = JSON.stringify({ installId: client.installId, coins: 1, key: `k${credits++}` });
         under.push(timed(port, client.agent, '/health', undefined, dueAt, health, refused));
         under.push(timed(port, client.agent, '/v1/coins/credit', body, dueAt, credit, refused));
       }

@@ -142,6 +142,9 @@ export const Event = z
 
 export type EventRecord = z.output<typeof Event>;
 
+/** A newer version of the service has written the event. */
+export class UnknownEvent extends Error {}
+
 /**
  * An event as an entry of the log: `<letter> <id> <account or -> <number or -> <word>…`. The id begins with the microseconds since 1970, in
  * base 36. An entry of a deleted account has no words.
@@ -149,7 +152,7 @@ export type EventRecord = z.output<typeof Event>;
 export function parseEvent(entry: string): EventRecord {
   const [letter = '', id = '', accountId = '', number = '', ...words] = entry.split(' ');
   const type = typeOfLetter.get(letter);
-  if (type === undefined) throw new Error(`the log of events has an entry of an unknown type: ${letter.slice(0, 8)}`);
+  if (type === undefined) throw new UnknownEvent(`the log of events has an entry of an unknown type: ${letter.slice(0, 8)}`);
   return {
     id,
     type,

@@ -1,20 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { Turns } from '../../server/turns.ts';
 import type { EventRecord } from '../events/model.ts';
 import { Backlog, type Job } from './backlog.ts';
 import { note, waitingOf, type HeldHook } from './delivery-state.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { parseHook, secretsOf, typesOf, type Attempted, type EventSource, type HookRecord } from './model.ts';
+import type { HookPlaces, RequestPlaces } from './request-places.ts';
 import { isDelivered, type Attempt, type Sender } from './sender.ts';
-import { FRESH_MS, WaitingEvents } from './waiting-events.ts';
+import type { SharedReads } from './shared-reads.ts';
+import { FRESH_MS, type WaitingEvents } from './waiting-events.ts';
 import type { HookFigures, WebhookCounts } from './webhook-counts.ts';
-
-/** Requests to one endpoint at a time, each of another account: an endpoint that needs 100 ms gets 320 events a second. */
-export const MOST_REQUESTS = 32;
-
-/** Events that one read of the log takes. */
-const PAGE = 200;
 
 /** Deliveries are stored within this time. If the process dies, only deliveries of this time are repeated. */
 const NOTE_WITHIN_MS = 200;
@@ -22,8 +19,8 @@ const NOTE_WITHIN_MS = 200;
 /** A position that moved past events of other types is stored within this time. */
 const NOTE_POSITION_WITHIN_MS = 1000;
 
-/** How often the process checks for accounts whose next attempt is due. */
-const TICK_MS = 100;
+/** How often the process calls `tick` of each delivery. */
+export const TICK_MS = 100;
 
 /** Longest wait for new events. */
 const NEWS_MS = 30_000;
@@ -36,6 +33,11 @@ const CLOSE_MS = 3000;
 
 export interface DeliveryParts {
   readonly events: EventSource;
+  readonly reads: Pick<SharedReads, 'read'>;
+  readonly waitingEvents: Pick<WaitingEvents, 'at'>;
+  readonly places: Pick<RequestPlaces, 'join'>;
+  /** Deliveries begin in turns. */
+  readonly begins: Turns;
   readonly scripts: ScriptRunner;
   readonly openSender: (url: string) => Pick<Sender, 'send' | 'close'>;
   readonly counts: Pick<WebhookCounts, 'begun' | 'counted' | 'gone'>;
@@ -58,8 +60,7 @@ export class HookDelivery {
   readonly #stop = new AbortController();
   readonly #health = new EndpointHealth();
   readonly #sending = new Set<Promise<void>>();
-  readonly #tick: NodeJS.Timeout;
-  readonly #waitingEvents: WaitingEvents;
+  readonly #places: HookPlaces;
   #backlog: Backlog | undefined;
   #text: string;
   #hook: HookRecord;
@@ -69,7 +70,7 @@ export class HookDelivery {
   #attempts: Attempted[] = [];
   #askedDone = 0;
   #goneAt: number | undefined;
-  #noteTimer: NodeJS.Timeout | undefined;
+  /** When to store the progress, on the clock of `performance.now()`. */
   #noteAt = Infinity;
   #noting: Promise<void> | undefined;
   #isClosing = false;
@@ -84,9 +85,8 @@ export class HookDelivery {
     this.#turn = held.turn;
     this.#leaseEnd = leaseEnd;
     this.#sender = parts.openSender(hook.url);
-    this.#waitingEvents = new WaitingEvents(parts.events);
+    this.#places = parts.places.join(() => this.#beginNext());
     parts.counts.begun(held.id);
-    this.#tick = setInterval(() => this.#pump(), TICK_MS);
     void this.#begin(held);
   }
 
@@ -115,12 +115,22 @@ export class HookDelivery {
     this.#ask(asked);
   }
 
+  /**
+   * Stores the progress if it is time, and sends what is due. All hooks do so in the same turn of the event loop: Redis then runs their notes
+   * in few commands, and waits for the disk once.
+   */
+  tick(): void {
+    const now = performance.now();
+    if (now > this.#leaseEnd) return this.abandon();
+    if (now >= this.#noteAt) this.#noteNow();
+    this.#places.want();
+  }
+
   /** Ends at once. Open requests fail. */
   abandon(): void {
     if (this.isOver) return;
     this.#stop.abort();
-    clearInterval(this.#tick);
-    clearTimeout(this.#noteTimer);
+    this.#places.leave();
     this.#roomMade();
     this.#sender.close();
   }
@@ -129,16 +139,18 @@ export class HookDelivery {
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.race([Promise.all(this.#sending), pause(CLOSE_MS, undefined, { ref: false })]);
-    clearTimeout(this.#noteTimer);
     await this.#noting;
     if (!this.isOver && this.#backlog !== undefined) await this.#note(0).catch(() => {});
     this.abandon();
   }
 
   async #begin({ cursor, asked }: HeldHook): Promise<void> {
-    const { events, scripts, log } = this.#parts;
+    const { events, scripts, begins, log } = this.#parts;
     try {
-      const [start, waiting, oldest] = await Promise.all([cursor ?? events.end(), waitingOf(scripts, this.id), events.oldest()]);
+      // One hook at a time: the waiting events of a hook may take some milliseconds to read.
+      const [start, waiting, oldest] = await begins.take('', () =>
+        Promise.all([cursor ?? events.end(), waitingOf(scripts, this.id), events.oldest()]),
+      );
       if (this.isOver) return;
       if (start < oldest && cursor !== 0)
         log.warn({ hook: this.id }, 'a webhook missed events: the log dropped them after EVENTS_DAYS, before the endpoint accepted them');
@@ -153,7 +165,7 @@ export class HookDelivery {
   }
 
   async #readOn(backlog: Backlog): Promise<void> {
-    const { events, log } = this.#parts;
+    const { events, reads, log } = this.#parts;
     let problem = '';
     while (!this.isOver) {
       if (backlog.isFull) {
@@ -161,13 +173,12 @@ export class HookDelivery {
         continue;
       }
       try {
-        const askedAt = performance.now();
-        const page = await events.read(backlog.readTo, PAGE, typesOf(this.#hook));
+        const page = await reads.read(backlog.readTo, typesOf(this.#hook));
         problem = '';
         if (this.isOver) return;
         const hasMoved = page.next !== backlog.readTo;
-        backlog.take(page, askedAt);
-        this.#pump();
+        backlog.take(page, page.readAt);
+        this.#places.want();
         if (hasMoved) this.#noteSoon(NOTE_POSITION_WITHIN_MS);
         if (page.isEnd) await events.news(page.next, NEWS_MS, this.#stop.signal);
       } catch (error) {
@@ -182,30 +193,30 @@ export class HookDelivery {
     }
   }
 
-  /** Sends the events that may be sent now. */
-  #pump(): void {
-    const { now } = this.#parts;
-    if (performance.now() > this.#leaseEnd) return this.abandon();
-    while (this.#backlog !== undefined && !this.isOver && !this.#isClosing && this.#goneAt === undefined) {
-      const { isDown, probeAt } = this.#health;
-      if (this.#sending.size >= (isDown ? 1 : MOST_REQUESTS) || (isDown && now() < probeAt)) return;
-      const job = this.#backlog.next(now(), isDown);
-      if (job === undefined) return;
-      const sent = this.#deliver(this.#backlog, job).finally(() => {
-        this.#sending.delete(sent);
-        this.#roomMade();
-        if (!this.isOver) this.#pump();
-      });
-      this.#sending.add(sent);
-    }
+  /** Begins the next request. Undefined: nothing may be sent now. */
+  #beginNext(): Promise<void> | undefined {
+    const backlog = this.#backlog;
+    if (performance.now() > this.#leaseEnd) this.abandon();
+    if (backlog === undefined || this.isOver || this.#isClosing || this.#goneAt !== undefined) return undefined;
+    const now = this.#parts.now();
+    const { isDown, probeAt } = this.#health;
+    if (isDown && (this.#sending.size > 0 || now < probeAt)) return undefined;
+    const job = backlog.next(now, isDown);
+    if (job === undefined) return undefined;
+    const sent = this.#deliver(backlog, job).finally(() => {
+      this.#sending.delete(sent);
+      this.#roomMade();
+    });
+    this.#sending.add(sent);
+    return sent;
   }
 
   async #deliver(backlog: Backlog, job: Job): Promise<void> {
-    const { now, log } = this.#parts;
+    const { now, waitingEvents, log } = this.#parts;
     let event = performance.now() - job.readAt < FRESH_MS ? job.event : undefined;
     if (event === undefined) {
       try {
-        event = await this.#waitingEvents.at(job.position);
+        event = await waitingEvents.at(job.position);
       } catch (error) {
         log.debug({ hook: this.id, reason: (error as Error).message }, 'an event could not be read again');
         return backlog.putBack(job, now(), READ_AGAIN_MS);
@@ -258,29 +269,28 @@ export class HookDelivery {
       this.#askedDone++;
       this.#noteSoon(0);
     }
-    this.#pump();
+    this.#places.want();
   }
 
-  /** Plans a note to Redis, unless an earlier one is planned. */
+  /** Plans a note to Redis for the tick before this time, unless an earlier one is planned. 0: at the end of this turn of the event loop. */
   #noteSoon(withinMs: number): void {
-    const at = performance.now() + withinMs;
+    const at = performance.now() + withinMs - TICK_MS;
     if (this.isOver || this.#backlog === undefined || at >= this.#noteAt) return;
     this.#noteAt = at;
-    clearTimeout(this.#noteTimer);
-    this.#noteTimer = setTimeout(() => void this.#noteNow(), withinMs);
+    if (withinMs === 0) setImmediate(() => this.#noteNow());
   }
 
-  async #noteNow(): Promise<void> {
-    // One note at a time: each needs the turn that the previous note set.
-    await this.#noting;
-    if (this.isOver || this.#isClosing) return;
+  /** One note at a time, because each needs the turn that the previous one set. The tick after it stores the rest. */
+  #noteNow(): void {
+    if (this.isOver || this.#isClosing || this.#noting !== undefined) return;
     this.#noteAt = Infinity;
-    this.#noting = this.#note(this.#parts.leaseMs).catch((error: unknown) => {
-      // The script may have run before the connection broke, so the state in Redis is unknown. The next holder reads it again.
-      this.#parts.log.debug({ hook: this.id, reason: (error as Error).message }, 'the progress of a webhook could not be stored');
-      this.abandon();
-    });
-    await this.#noting;
+    this.#noting = this.#note(this.#parts.leaseMs)
+      .catch((error: unknown) => {
+        // The script may have run before the connection broke, so the state in Redis is unknown. The next holder reads it again.
+        this.#parts.log.debug({ hook: this.id, reason: (error as Error).message }, 'the progress of a webhook could not be stored');
+        this.abandon();
+      })
+      .finally(() => (this.#noting = undefined));
   }
 
   async #note(leaseMs: number): Promise<void> {

@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { Turns } from '../../server/turns.ts';
 import { leasedHooks } from './delivery-state.ts';
-import { HookDelivery, LEASE_MARGIN_MS, MOST_REQUESTS } from './hook-delivery.ts';
+import { HookDelivery, LEASE_MARGIN_MS, TICK_MS, type DeliveryParts } from './hook-delivery.ts';
 import type { Hooks } from './hooks.ts';
 import { parseHook, type EventSource } from './model.ts';
+import { MOST_OF_A_HOOK, RequestPlaces } from './request-places.ts';
 import { Sender } from './sender.ts';
+import { SharedReads } from './shared-reads.ts';
+import { WaitingEvents } from './waiting-events.ts';
 import type { WebhookCounts } from './webhook-counts.ts';
 
 /** How often each process renews its leases and looks for hooks without a process. */
@@ -31,6 +35,9 @@ export class Webhooks {
   readonly #parts: WebhooksParts;
   readonly #holder = randomBytes(9).toString('base64url');
   readonly #deliveries = new Map<string, HookDelivery>();
+  /** What all deliveries of the process share. */
+  readonly #shared: Pick<DeliveryParts, 'reads' | 'waitingEvents' | 'places' | 'begins'>;
+  readonly #tick: NodeJS.Timeout;
   /** Unreadable records by hook: each is logged once. */
   readonly #unreadable = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
@@ -39,6 +46,16 @@ export class Webhooks {
 
   constructor(parts: WebhooksParts) {
     this.#parts = parts;
+    const { events } = parts;
+    this.#shared = {
+      reads: new SharedReads(events),
+      waitingEvents: new WaitingEvents(events),
+      places: new RequestPlaces(),
+      begins: new Turns(),
+    };
+    this.#tick = setInterval(() => {
+      for (const delivery of this.#deliveries.values()) if (!delivery.isOver) delivery.tick();
+    }, TICK_MS);
     parts.counts.figures = () => [...this.#deliveries.values()].map(({ figures }) => figures);
     this.#lookAndPlan();
   }
@@ -49,6 +66,7 @@ export class Webhooks {
     clearTimeout(this.#timer);
     await this.#looking;
     await Promise.all([...this.#deliveries.values()].map((delivery) => delivery.close()));
+    clearInterval(this.#tick);
   }
 
   #lookAndPlan(): void {
@@ -90,8 +108,8 @@ export class Webhooks {
     }
     const { resolve, allowsPrivate } = hooks;
     const openSender = (url: string): Sender =>
-      new Sender({ url, allowsPrivate, resolve, connections: MOST_REQUESTS, now, ...(answerMs === undefined ? {} : { answerMs }) });
-    const parts = { ...this.#parts, openSender, holder: this.#holder, leaseMs: LEASE_MS };
+      new Sender({ url, allowsPrivate, resolve, connections: MOST_OF_A_HOOK, now, ...(answerMs === undefined ? {} : { answerMs }) });
+    const parts = { ...this.#parts, ...this.#shared, openSender, holder: this.#holder, leaseMs: LEASE_MS };
     this.#deliveries.set(held.id, new HookDelivery(held, hook, leaseEnd, parts));
   }
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import type { EventType } from '../../../src/features/events/model.ts';
 import { Hooks } from '../../../src/features/webhooks/hooks.ts';
@@ -169,6 +169,23 @@ describe('events', () => {
     }
     await eventually(() => slow.received.length === 100);
   });
+});
+
+test('forty-nine endpoints that hang get one request each, and the fiftieth hook gets every event', async () => {
+  await using hanging = await startReceiver();
+  await using healthy = await startReceiver();
+  const open: ServerResponse[] = [];
+  hanging.answer = (_, response) => void open.push(response);
+  const log = new FakeLog();
+  await Promise.all(Array.from({ length: 49 }, () => addHook(hanging)));
+  await addHook(healthy);
+  for (let index = 0; index < 300; index++) log.add(`account${index}`);
+  const read = vi.spyOn(log, 'read');
+  startProcess(log);
+  await eventually(() => healthy.received.length === 300 && open.length === 49);
+  expect(hanging.connections()).toBe(49);
+  // Fifty hooks that read by themselves would read more than a hundred pages.
+  expect(read.mock.calls.length).toBeLessThan(10);
 });
 
 describe('an event that fails', () => {

@@ -1,0 +1,119 @@
+import { UnknownEvent, type EventRecord, type EventType } from '../events/model.ts';
+import { Turns } from '../../server/turns.ts';
+import type { EventPage, EventSource, Position } from './model.ts';
+
+/** Events that one read of the log takes. */
+const PAGE = 200;
+
+/** Events at the end of the log that are kept in memory: some 0.5 MB. */
+export const MOST_KEPT = 1000;
+
+interface Kept {
+  readonly position: Position;
+  readonly event: EventRecord;
+  readonly readAt: number;
+}
+
+/** A page, and since when its events were read, on the clock of `performance.now()`. */
+export interface ReadPage extends EventPage {
+  readonly readAt: number;
+}
+
+/**
+ * Reads the log for all hooks of a process. Hooks that follow the end of the log share each read: fifty hooks would else read and parse
+ * every event fifty times. A hook that is further behind reads by itself, and one such read runs at a time, so that Redis runs other scripts
+ * in between.
+ */
+export class SharedReads {
+  readonly #log: Pick<EventSource, 'read'>;
+  readonly #alone = new Turns();
+  /** All events from `#from` to `#to`, in order. */
+  #kept: Kept[] = [];
+  #from: Position = 0;
+  #to: Position = -Infinity;
+  #isEnd = false;
+  #reading: Promise<void> | undefined;
+
+  constructor(log: Pick<EventSource, 'read'>) {
+    this.#log = log;
+  }
+
+  /**
+   * As `EventSource.read`.
+   * @throws Error if the log cannot be read
+   */
+  async read(after: Position, types: readonly EventType[] | undefined): Promise<ReadPage> {
+    if (after >= this.#from) {
+      try {
+        await this.#readUpTo(after);
+        if (after >= this.#from && after <= this.#to) return this.#page(after, types);
+      } catch (error) {
+        // A newer version writes events that this version does not know. A hook with `types` does not need them.
+        if (!(error instanceof UnknownEvent)) throw error;
+      }
+    }
+    return this.#readAlone(after, types);
+  }
+
+  /** Reads on at the end, unless events after this position are known. */
+  async #readUpTo(after: Position): Promise<void> {
+    if (after > this.#to + MOST_KEPT) {
+      this.#kept = [];
+      this.#from = this.#to = after;
+    }
+    while (after >= this.#to) {
+      const to = this.#to;
+      await (this.#reading ??= this.#readOn().finally(() => (this.#reading = undefined)));
+      if (this.#to === to) return;
+    }
+  }
+
+  async #readOn(): Promise<void> {
+    const to = this.#to;
+    const readAt = performance.now();
+    const { events, positions, next, isEnd } = await this.#log.read(to, PAGE);
+    // Reading has begun again further on.
+    if (this.#to !== to) return;
+    for (const [index, event] of events.entries()) this.#kept.push({ position: positions[index]!, event, readAt });
+    if (this.#kept.length > MOST_KEPT) {
+      this.#kept = this.#kept.slice(-MOST_KEPT);
+      this.#from = this.#kept[0]!.position;
+    }
+    this.#to = next;
+    this.#isEnd = isEnd;
+  }
+
+  #page(after: Position, types: readonly EventType[] | undefined): ReadPage {
+    const events: EventRecord[] = [];
+    const positions: Position[] = [];
+    const first = this.#indexOf(after);
+    let index = first;
+    for (; index < this.#kept.length && events.length < PAGE; index++) {
+      const { event, position } = this.#kept[index]!;
+      if (types !== undefined && !types.includes(event.type)) continue;
+      events.push(event);
+      positions.push(position);
+    }
+    const isEnd = index === this.#kept.length;
+    const readAt = this.#kept[first]?.readAt ?? performance.now();
+    return { events, positions, next: isEnd ? this.#to : this.#kept[index]!.position, isEnd: isEnd && this.#isEnd, readAt };
+  }
+
+  /** The index of the first event at this position or after it. */
+  #indexOf(position: Position): number {
+    let [low, high] = [0, this.#kept.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#kept[middle]!.position < position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #readAlone(after: Position, types: readonly EventType[] | undefined): Promise<ReadPage> {
+    return this.#alone.take('', async () => {
+      const readAt = performance.now();
+      return { ...(await this.#log.read(after, PAGE, types)), readAt };
+    });
+  }
+}
