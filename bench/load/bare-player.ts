@@ -1,12 +1,10 @@
 import { Redis } from 'ioredis';
-import { readConfig } from '../../src/config.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
-import { RoomActs } from '../../src/features/rooms/room-acts.ts';
-import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import type { ScriptConnection } from '../../src/redis/script-runner.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
+import { roomActsOf } from './direct-services.ts';
 import type { FullRoom } from './full-rooms.ts';
 import { playerId, standingText, type Move, type PlayerEvents, type Playing } from './player-moves.ts';
 
@@ -102,7 +100,7 @@ export async function joinBare(path: string, rooms: readonly FullRoom[], events:
 async function wordsOf(code: string, installId: string, redis: Redis): Promise<(string | number)[]> {
   const act = (connection: ScriptConnection, data: string, order: number) => {
     const scripts = new CallerScripts(connection, { now: Date.now });
-    const acts = new RoomActs({ scripts, config: readConfig({}), now: Date.now, budgets: new SeatBudgets(() => 0) } as never);
+    const acts = roomActsOf(scripts);
     const by = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
     return acts.perform({
       code,

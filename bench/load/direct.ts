@@ -1,10 +1,6 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
-import { ActCounts } from '../../src/features/rooms/act-counts.ts';
-import { RoomActs } from '../../src/features/rooms/room-acts.ts';
-import { SeatBudgets } from '../../src/features/rooms/seat-budgets.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import type { Cluster } from '../../src/redis/cluster-client.ts';
 import type { ScriptConnection, ShardMap } from '../../src/redis/script-runner.ts';
@@ -13,12 +9,9 @@ import { callerFrom } from '../../src/server/identity/caller.ts';
 import type { Endpoint } from '../../src/server/http/endpoint.ts';
 import type { ServerKey } from '../../src/server/identity/server-keys.ts';
 import type { Session } from '../../src/server/identity/sessions.ts';
-import type { Services } from '../../src/declare.ts';
+import { directServices, type DirectServices } from './direct-services.ts';
 
-/** The game that has seasons. */
-export const SEASONAL_GAME = 'bench-season';
-
-export type DirectCaller = (endpoint: Pick<Endpoint<Services>, 'handle'>, call: DirectCall) => Promise<unknown>;
+export type DirectCaller = (endpoint: Pick<Endpoint<DirectServices>, 'handle'>, call: DirectCall) => Promise<unknown>;
 
 export interface DirectCall {
   readonly installId: string;
@@ -49,53 +42,13 @@ export async function directCaller(
   }: { observe?: (script: string) => void; connection?: ScriptConnection | ShardMap; emits?: boolean } = {},
 ): Promise<DirectCaller> {
   const now = Date.now;
-  const config = readConfig({});
   const keySecret = new KeySecret(redis, pino({ level: 'silent' }));
   // The secret can be read only once the connection is ready.
   await ('shards' in redis ? redis.opened() : redis.ping());
   await keySecret.read();
   keySecret.close();
-  /** The version of each board's top ten as the last answer gave it. */
-  const versions = new Map<string, string>();
   const scripts = new CallerScripts(connection, { now, observe, ...(emits ? { emitted() {} } : {}) });
-  const budgets = new SeatBudgets(() => 0);
-  // The budget of a seat refuses no call.
-  budgets.chargeMessage = () => 0;
-  const roomList = { changed() {}, touched() {} };
-  const services = {
-    config,
-    scripts,
-    now,
-    roomActs: new RoomActs({ scripts, config, now, budgets, roomList }),
-    roomList,
-    actCounts: new ActCounts({ countByEach() {} }),
-    keySecret,
-    metrics: { coinsReplayed: { inc() {} } },
-    boards: {
-      publisher: 'bench',
-      seed: 'bench',
-      heard: async () => {},
-      find: () => undefined,
-      read: (_game: string, _order: string, read: () => Promise<unknown>) => read(),
-      call: (game: string) => ({
-        known: versions.get(game) ?? '',
-        // No other process listens.
-        others: () => 0,
-        listOf([, , version]: readonly string[]) {
-          if (version !== undefined) versions.set(game, version);
-          return { text: '[]', season: '' };
-        },
-      }),
-    },
-    catalogue: {
-      orderOf: () => 'desc',
-      scoreAuthorityOf: () => 'client',
-      seasonsOf: (game: string) => (game === SEASONAL_GAME ? { period: 'weekly', payAfterMs: 0, keep: 12, prizes: '' } : undefined),
-    },
-    seasons: { queue: async () => {} },
-    sessions: { markEnded() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
-    tokens: { sign: async () => '' },
-  } as unknown as Services;
+  const services = directServices(scripts, keySecret);
   return async (endpoint, { installId, sessionId, params = {}, query = {}, body = {}, meta = {}, key }) => {
     const session =
       sessionId === undefined

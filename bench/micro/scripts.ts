@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
+import type { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { Refusal } from '../../src/errors.ts';
 import { resolve } from '../../src/features/accounts/resolve.ts';
 import { balance } from '../../src/features/coins/balance.ts';
@@ -27,8 +28,8 @@ import { touchTrial } from '../../src/features/trial/touch.ts';
 import type { Caller } from '../../src/server/identity/caller.ts';
 import type { Encoded, Endpoint, Reply } from '../../src/server/http/endpoint.ts';
 import { MOST_CALLS } from '../../src/redis/script-runner.ts';
-import type { Services } from '../../src/declare.ts';
-import { directCaller, SEASONAL_GAME, type DirectCaller } from '../load/direct.ts';
+import { directCaller, type DirectCaller } from '../load/direct.ts';
+import { SEASONAL_GAME, silence, type DirectServices } from '../load/direct-services.ts';
 import { fill } from '../load/fill.ts';
 import { redisMainThreadCpu } from '../measure/redis.ts';
 import { storeCases, type Case } from './store-scripts.ts';
@@ -129,7 +130,7 @@ function expectNotInRoom(error: unknown): void {
 }
 
 /** Wraps a booking, which is not an endpoint, as a handler. */
-function bookTopup(number: number): Pick<Endpoint<Services>, 'handle'> {
+function bookTopup(number: number): Pick<Endpoint<DirectServices>, 'handle'> {
   return {
     handle({ caller }, { scripts, keySecret, config }) {
       const { accountId }: Caller = caller;
@@ -140,17 +141,17 @@ function bookTopup(number: number): Pick<Endpoint<Services>, 'handle'> {
 }
 
 /** Wraps the `hello` of a room's channel, which is not an endpoint, as a handler. */
-function hello(code: string, number: number): Pick<Endpoint<Services>, 'handle'> {
+function hello(code: string, number: number): Pick<Endpoint<DirectServices>, 'handle'> {
   return {
-    handle({ caller }, { scripts, config, now }) {
+    handle({ caller }, { scripts, config, log, now }) {
       // `fill` gets no replies, so a script that waits for the answer of another one would never be sent. The queue's script
       // therefore answers at once, without Redis: only `rooms/presence` is measured.
-      const answering = {
-        run: async () => ['queued'],
-        runAs: (...call: Parameters<typeof scripts.runAs>) => scripts.runAs(...call),
-        queueTags: scripts.queueTags,
-      };
-      const presence = new Presence({ subscriber: { on() {} }, scripts: answering, config, now } as never);
+      const answering = Object.create(scripts, {
+        run: { value: async () => ['queued'] },
+        runAs: { value: (...call: Parameters<typeof scripts.runAs>) => scripts.runAs(...call) },
+        queueTags: { value: scripts.queueTags },
+      }) as CallerScripts;
+      const presence = new Presence({ subscriber: silence, scripts: answering, config, log, now });
       // Stops the timers, which a measurement does not need.
       void presence.close();
       return presence.hello(code, caller, `connection-${number % 50}`, () => {});
@@ -201,7 +202,6 @@ export async function measureScripts(
       costs.push(await measure(what, one));
     } catch (error) {
       signal.throwIfAborted();
-      // Usually the handler needs a part of the service that directCaller does not provide.
       throw new Error(`${what}: ${(error as Error).message}`, { cause: error });
     }
   }

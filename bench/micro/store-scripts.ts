@@ -23,8 +23,8 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { keyNames, type Holding } from '../../src/accounts/holdings.ts';
 import { holdings } from '../../src/holdings.ts';
 import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
-import type { Services } from '../../src/declare.ts';
 import type { DirectCaller } from '../load/direct.ts';
+import type { DirectServices } from '../load/direct-services.ts';
 
 /** As many as a move takes over. */
 const MOVED_FIELDS = holdings.flatMap(({ fields }: Holding) =>
@@ -214,7 +214,7 @@ const hash = (number: number): string => `bench-purchase-${number}`;
 function scriptCase<Key extends string, Argument extends string, Word extends string>(
   script: Script<Key, Argument, Word>,
   keys: (number: number) => Record<Key, string>,
-  args: (number: number, services: Services) => Record<Argument, string | number>,
+  args: (number: number, services: DirectServices) => Record<Argument, string | number>,
   installOf: (number: number) => string = (number) => `bench-buyer-${number % 500}`,
 ): Case {
   return (call, number) =>

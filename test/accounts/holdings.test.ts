@@ -14,6 +14,7 @@ import { showWith } from '../../src/operator/show.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { audited } from '../consistency/audited.ts';
 import { freshId, signIn, start, type TestService } from '../harness.ts';
+import { openParts } from '../operator/parts.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { identifying, prepare } from '../server/identity/requests.ts';
 import { makeServerKey } from '../server-keys.ts';
@@ -176,8 +177,8 @@ describe('a made-up holding', () => {
     await keep(accountId, 'Rex', 1000, 'ball');
     expect(await exportOf(cookies)).toMatchObject({ pet: { name: 'Rex', namedAt: '1970-01-01T00:00:01.000Z' }, toys: ['ball'] });
 
-    const scripts = new ScriptRunner(service.service.link, { now: Date.now });
-    const shown = await showWith([pets]).prepare({ accountId } as never, { scripts } as never, { by: 'test' } as never);
+    using operator = openParts(service);
+    const shown = await showWith([pets]).prepare({ accountId } as never, operator.parts, { by: 'test' } as never);
     expect(shown instanceof Refusal ? shown.code : shown).toEqual({ reply: { accountId, movedFrom: undefined, petName: 'Rex' } });
 
     const { confirm } = (await service.post('/v1/account/delete', { installId })).body;

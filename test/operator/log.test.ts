@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { recorded } from '../../src/operator/operation.ts';
 import { beginChange } from '../../src/operator/operator-log.ts';
+import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId, start, type TestReply, type TestService } from '../harness.ts';
 import { startTcpRedis } from '../realtime/child.ts';
@@ -132,14 +133,14 @@ test('a change whose process died is in the log without an outcome, and no later
 });
 
 test('an entry is written before its change, and gets the outcome after it, also if the change failed', async () => {
-  const parts = { scripts: new ScriptRunner(service.service.connections.scripts, { now: service.now }), now: service.now };
+  const parts = { scripts: new CallerScripts(service.service.connections.scripts, { now: service.now }), now: service.now };
   const change = { action: 'test', by: 'ada@ops-1', what: {}, why: 'order' };
   let seen: object = {};
   const act = async (): Promise<never> => {
     seen = await newest();
     throw new Error('the link broke');
   };
-  await expect(recorded({ ...change, act }, parts as never)).rejects.toThrow('the link broke');
+  await expect(recorded({ ...change, act }, parts)).rejects.toThrow('the link broke');
   expect(seen).toMatchObject({ why: 'order' });
   expect(seen).not.toHaveProperty('outcome');
   expect(await newest()).toMatchObject({ why: 'order', outcome: { word: 'unknown', reason: 'the link broke' } });
