@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 
 test(
   'an audit during coin operations, retention, moves, scores and purchases of two services reports no drift',
-  { timeout: 60_000 + 2000 * SECONDS },
+  { timeout: 180_000 + 2000 * SECONDS },
   async () => {
     await using redis = await startRedis();
     const settings = { LEDGER_RETENTION_DAYS: '1' };
@@ -21,23 +21,21 @@ test(
     const load = mixedLoad([one, other]);
     const until = Date.now() + 1000 * SECONDS;
     let audits = 0;
-    while (Date.now() < until || audits < 3) {
+    // On a slow machine it takes longer until guests moved and players bought.
+    const isWorking = ({ moves = 0, scores = 0, purchases = 0 }): boolean => moves > 5 && scores > 20 && purchases > 10;
+    while (Date.now() < until || audits < 3 || !isWorking(load.done)) {
       const { findings } = await audited(redis.location, { share: audits++ % 2 === 0 ? 1 : 0.5 });
       expect(findings).toEqual([]);
     }
     await load.stop();
     const { findings, counts } = await audited(redis.location);
     expect(findings).toEqual([]);
-    // The load had its intended effects: retention deleted entries, and guests moved.
-    // A move writes two entries itself.
+    // Retention deleted entries. A move writes two entries itself.
     expect(counts.checked['entries']).toBeLessThan(load.done['coins']! + 2 * load.done['moves']!);
-    expect(load.done['moves']).toBeGreaterThan(5);
-    expect(load.done['scores']).toBeGreaterThan(20);
-    expect(load.done['purchases']).toBeGreaterThan(10);
   },
 );
 
-test('an audit reports no drift if writes come between any two of its reads', { timeout: 60_000 }, async () => {
+test('an audit reports no drift if writes come between any two of its reads', { timeout: 180_000 }, async () => {
   await using redis = await startRedis();
   await using service = await start({ redis: redis.location, settings: { LEDGER_RETENTION_DAYS: '1' } });
   const [subject, ageing] = [freshId('subject'), freshId('ageing')];
@@ -89,7 +87,7 @@ test('an audit reports no drift if writes come between any two of its reads', { 
   expect((await audited(redis.location)).findings).toEqual([]);
 });
 
-test('an audit reports no drift if a purchase changes between any two of its reads', { timeout: 60_000 }, async () => {
+test('an audit reports no drift if a purchase changes between any two of its reads', { timeout: 180_000 }, async () => {
   await using redis = await startRedis();
   await using service = await start({ redis: redis.location });
   const guests = Array.from({ length: 5 }, () => freshId());

@@ -83,7 +83,7 @@ const changes: Record<string, Change> = {
     },
     done: { standing: 'open' },
   },
-  'a sign-out': { operation: signOut, scene: account, done: { sessions: { signOutsEverywhere: expect.any(Number) } } },
+  'a sign-out': { operation: signOut, scene: account, done: { sessions: { listed: [], signOutsEverywhere: expect.any(Number) } } },
   'the deletion of an account': {
     operation: deleteAccount,
     async scene() {

@@ -11,6 +11,8 @@ import { watchRoom, type Watcher } from './watcher.ts';
 
 const MOVING_MS = 5000;
 const MOVE_INTERVAL_MS = 300;
+/** A machine under load may need seconds for what takes milliseconds. */
+const PATIENCE_MS = 30_000;
 
 let nodes: TestCluster;
 /** Two services on one Cluster. They stand for two processes. */
@@ -20,29 +22,31 @@ let there: TestService;
 beforeAll(async () => {
   nodes = await startCluster({ replicas: 1, settings: ['--cluster-node-timeout', '1000'] });
   [here, there] = await Promise.all([start({ redis: { url: nodes.url } }), start({ redis: { url: nodes.url } })]);
-}, 40_000);
+}, 120_000);
 
 afterAll(async () => {
   await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
   await nodes[Symbol.asyncDispose]();
 });
 
-/** Moves the slot of a key from primary to primary while `work` is repeated. @returns the number of moves */
-async function whileMoving(key: string, work: (round: number) => Promise<unknown>): Promise<number> {
+/**
+ * Moves the slot of a key from primary to primary while `work` is repeated, for MOVING_MS and until there were four moves and `hasEnough`.
+ */
+async function whileMoving(key: string, work: (round: number) => Promise<unknown>, hasEnough = () => true): Promise<void> {
   const slot = slotOf(key);
   const primaries = nodes.nodes.filter(({ role }) => role === 'primary');
   const until = performance.now() + MOVING_MS;
   let moves = 0;
+  const isOver = (): boolean => performance.now() >= until && moves >= 4 && hasEnough();
   const moving = (async () => {
-    while (performance.now() < until) {
+    while (!isOver()) {
       // For a moment after a move no node may claim the slot. Then the next move follows.
       await nodes.moveSlot(slot, primaries[moves++ % primaries.length]!).catch(() => {});
       await pause(MOVE_INTERVAL_MS);
     }
   })();
-  for (let round = 0; performance.now() < until; round++) await work(round);
+  for (let round = 0; !isOver(); round++) await work(round);
   await moving;
-  return moves;
 }
 
 test('watchers of both processes end with the last state while the slot of the room moves back and forth', async () => {
@@ -50,22 +54,21 @@ test('watchers of both processes end with the last state while the slot of the r
   const watchers: Watcher[] = [];
   for (const service of [here, there, here, there]) watchers.push(await watchRoom(service, room.code));
   const others = [await open(here), await open(there)];
-  const moves = await whileMoving(`{room:${room.code}}`, async (round) => {
+  await whileMoving(`{room:${room.code}}`, async (round) => {
     await room.act('state', room.host, { state: round });
     // Other watchers connect while the slot moves.
     if (round % 20 === 0 && watchers.length < 12) watchers.push(await watchRoom(round % 40 === 0 ? here : there, room.code));
     await pause(10);
   });
-  expect(moves).toBeGreaterThan(3);
   await room.act('state', room.host, { state: 'last' });
   const { seq } = await room.read();
   for (const watcher of watchers) {
-    expect((await watcher.reaches(seq, 5000)).state).toBe('last');
+    expect((await watcher.reaches(seq, PATIENCE_MS)).state).toBe('last');
     expect([watcher.faults, watcher.isClosed]).toEqual([[], false]);
   }
   expect(others).toHaveLength(2);
   await Promise.all(watchers.map((watcher) => watcher.close()));
-}, 30_000);
+}, 120_000);
 
 test('while the slot of a board moves, a reader on another process sees each submission that was already answered', async () => {
   const game = `board-${freshId('g')
@@ -78,7 +81,7 @@ test('while the slot of a board moves, a reader on another process sees each sub
   ];
   let stale = 0;
   let submissions = 0;
-  const moves = await whileMoving(`{board:${game}}`, async (round) => {
+  const submit = async (round: number): Promise<void> => {
     const [writer, reader] = [services[round % 2]!, services[(round + 1) % 2]!];
     // The reader has the board cached.
     await reader.get(path);
@@ -87,11 +90,10 @@ test('while the slot of a board moves, a reader on another process sees each sub
     submissions++;
     const { status, body } = await reader.get(path);
     if (status === 200 && body.top[0].score !== round + 1) stale++;
-  });
-  expect(moves).toBeGreaterThan(3);
-  expect(submissions).toBeGreaterThan(50);
+  };
+  await whileMoving(`{board:${game}}`, submit, () => submissions > 50);
   expect(stale).toBe(0);
-}, 30_000);
+}, 120_000);
 
 test('a submission to a board whose slot has just moved is answered only after lists read before the move have expired', async () => {
   const [path, installId] = [`/v1/highscores/late-${Date.now()}`, freshId()];
@@ -119,13 +121,13 @@ test('watchers of a primary that fails keep their sockets, and those of the othe
   await room.act('state', room.host, { state: 'before' });
   await nodes.kill(victim);
   await other.act('state', other.host, { state: 'meanwhile' });
-  await unconcerned.until((message) => message.room?.state === 'meanwhile', 1000);
+  await unconcerned.until((message) => message.room?.state === 'meanwhile', PATIENCE_MS);
   await nodes.untilFailedOver(victim);
-  await expect.poll(async () => (await here.get(`/v1/rooms/${room.code}`)).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await here.get(`/v1/rooms/${room.code}`)).status, { timeout: PATIENCE_MS }).toBe(200);
   await room.act('state', room.host, { state: 'after' });
-  for (const watcher of watchers) await watcher.until((message) => message.room?.state === 'after', 4000);
+  for (const watcher of watchers) await watcher.until((message) => message.room?.state === 'after', PATIENCE_MS);
   for (const watcher of [...watchers, unconcerned]) {
     expect([watcher.faults, watcher.isClosed]).toEqual([[], false]);
     await watcher.close();
   }
-}, 40_000);
+}, 120_000);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer as createHttp, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -14,6 +15,7 @@ export interface Received {
 export interface Receiver extends AsyncDisposable {
   readonly port: number;
   readonly url: string;
+  readonly path: string;
   readonly received: Received[];
   /** Connections that clients opened. */
   readonly connections: () => number;
@@ -23,11 +25,16 @@ export interface Receiver extends AsyncDisposable {
   answer: (request: Received, response: ServerResponse, raw: IncomingMessage) => void;
 }
 
-/** A server on 127.0.0.1 that receives webhooks. It answers 204 unless the test says otherwise. */
-export async function startReceiver({ tls = false, port = 0 } = {}): Promise<Receiver> {
+/**
+ * A server on 127.0.0.1 that receives webhooks. It answers 204 unless the test says otherwise. Its path is its own: the service of another
+ * file may still deliver to a port that a receiver of that file had.
+ */
+export async function startReceiver({ tls = false } = {}): Promise<Receiver> {
+  const path = `/${randomUUID()}`;
   const received: Received[] = [];
   let connections = 0;
   const listener: RequestListener = (raw, response) => {
+    if (raw.url !== path) return void response.writeHead(404).end();
     const chunks: Buffer[] = [];
     raw.on('data', (chunk: Buffer) => void chunks.push(chunk));
     raw.on('end', () => {
@@ -39,11 +46,12 @@ export async function startReceiver({ tls = false, port = 0 } = {}): Promise<Rec
   const certificate = tls ? selfSignedCertificate() : undefined;
   const server = certificate === undefined ? createHttp(listener) : createHttps(certificate, listener);
   server.on('connection', () => void connections++);
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const listening = (server.address() as AddressInfo).port;
   const receiver: Receiver = {
     port: listening,
-    url: `${tls ? 'https' : 'http'}://127.0.0.1:${listening}/hook`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${listening}${path}`,
+    path,
     received,
     connections: () => connections,
     ca: certificate?.cert,

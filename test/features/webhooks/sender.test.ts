@@ -66,7 +66,7 @@ describe('a request', () => {
 
   test('compares the certificate with the name, and not with the address that the name leads to', async () => {
     await using receiver = await startReceiver({ tls: true });
-    const named = `https://play.example:${receiver.port}/`;
+    const named = `https://play.example:${receiver.port}${receiver.path}`;
     const sender = open(named, { ca: receiver.ca!, resolve: async () => ['127.0.0.1'] });
     expect(await sender.send(message, [newSecret()])).toMatchObject({ error: 'tls' });
     expect(receiver.received).toEqual([]);
@@ -173,7 +173,7 @@ describe('an address', () => {
   test('that is private gets no connection, whether the URL has it or its name leads there', async () => {
     await using receiver = await startReceiver({ tls: true });
     expect(await open(receiver.url, strict).send(message, [newSecret()])).toMatchObject({ error: 'private_address' });
-    const named = `https://play.example:${receiver.port}/`;
+    const named = `https://play.example:${receiver.port}${receiver.path}`;
     for (const addresses of [['127.0.0.1'], ['::1', '10.0.0.1'], ['::ffff:127.0.0.1']])
       expect(await open(named, { ...strict, resolve: async () => addresses }).send(message, [newSecret()])).toMatchObject({
         error: 'private_address',
@@ -184,7 +184,7 @@ describe('an address', () => {
     const toPlain = open(`http://play.example:${plain.port}/`, { ...strict, resolve: async () => ['127.0.0.1'] });
     expect(await toPlain.send(message, [newSecret()])).toMatchObject({ error: 'private_address' });
     expect(plain.connections()).toBe(0);
-    const withPrivate = `http://play.example:${plain.port}/`;
+    const withPrivate = `http://play.example:${plain.port}${plain.path}`;
     expect(await open(withPrivate, { resolve: async () => ['127.0.0.1'] }).send(message, [newSecret()])).toMatchObject({ status: 204 });
   });
 
@@ -194,7 +194,7 @@ describe('an address', () => {
     // The address of the name changes to a forbidden one, and back.
     const found = ['127.0.0.1', '169.254.169.254', '127.0.0.1'];
     let asked = 0;
-    const sender = open(`http://rebind.example:${receiver.port}/`, { resolve: async () => [found[asked++]!] });
+    const sender = open(`http://rebind.example:${receiver.port}${receiver.path}`, { resolve: async () => [found[asked++]!] });
     const attempts = [];
     for (let count = 0; count < 3; count++) attempts.push(await sender.send(message, [newSecret()]));
     expect(attempts.map(({ status, error }) => status ?? error)).toEqual([200, 'private_address', 200]);
