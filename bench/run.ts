@@ -93,8 +93,9 @@ function withoutVerdict({ verdict: _, regimes, ...target }: ScenarioResult['targ
 }
 
 /** With --url only the service itself is measured. */
-function sidesToRun({ sides }: Scenario, { url }: RunSettings): readonly Side[] {
-  return url === undefined ? sides : sides.filter(({ kind }) => kind === 'service');
+function sidesToRun({ sides }: Scenario, { url, quick }: RunSettings): readonly Side[] {
+  const wanted = quick ? sides.filter(({ isFetched = false }) => !isFetched) : sides;
+  return url === undefined ? wanted : wanted.filter(({ kind }) => kind === 'service');
 }
 
 function roundsBySide(entrants: readonly Entrant[]): RoundsBySide {

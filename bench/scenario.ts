@@ -49,6 +49,8 @@ export interface Side {
   readonly kind: SideKind;
   /** Position on the x axis of a growth curve. Sides that have it are drawn as a curve. */
   readonly at?: number;
+  /** It needs a package that `npm ci` does not install. A quick run leaves it out, so that it works without npm's registry. */
+  readonly isFetched?: boolean;
   /** Starts and prepares all that a round needs: processes, accounts, sockets. Not measured. */
   open(bench: Bench): Promise<Contestant>;
 }

@@ -56,6 +56,7 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
   return {
     ...side,
     kind: 'peer',
+    isFetched: transport === 'uws',
     async open(bench) {
       const server = await startColyseus(bench, transport, { settings: { PATCHES_PER_SECOND: '60' } });
       return hosted(bench, server, await colyseusHost(server), 'colyseus');

@@ -113,6 +113,7 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
   return {
     ...side,
     kind: 'peer',
+    isFetched: transport === 'uws',
     async open(bench) {
       // A fresh server, because the previous scenario's rooms would stay in a shared one for another 15 s.
       const measured = await startColyseus(bench, transport, { fresh: true });

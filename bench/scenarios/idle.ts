@@ -36,7 +36,7 @@ export const idle: Scenario = {
     side({ id: 'socket.io', name: 'Socket.IO, Redis adapter', kind: 'peer' }, 'socket.io', startPeer('rooms-socket-io.ts')),
     side({ id: 'socketcluster', name: 'SocketCluster', kind: 'peer' }, 'socketcluster', startPeer('rooms-socketcluster.ts')),
     side({ id: 'colyseus', name: 'Colyseus, ws', kind: 'peer' }, 'colyseus', onColyseus('ws')),
-    side({ id: 'colyseus-uws', name: 'Colyseus, uWS', kind: 'peer' }, 'colyseus', onColyseus('uws')),
+    side({ id: 'colyseus-uws', name: 'Colyseus, uWS', kind: 'peer', isFetched: true }, 'colyseus', onColyseus('uws')),
   ],
   targets: [{ what: 'server memory per watcher, bytes', figure: 'watcherBytes', side: 'coinop', most: 2048 }],
   anywhere: false,
@@ -63,7 +63,7 @@ function onColyseus(transport: TransportName): (bench: Bench) => Promise<Started
   };
 }
 
-function side(who: Pick<Side, 'id' | 'name' | 'kind'>, dialect: Dialect, start: (bench: Bench) => Promise<Started>): Side {
+function side(who: Omit<Side, 'open'>, dialect: Dialect, start: (bench: Bench) => Promise<Started>): Side {
   return {
     ...who,
     async open(bench) {

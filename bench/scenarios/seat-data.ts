@@ -62,6 +62,7 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
   return {
     ...side,
     kind: 'peer',
+    isFetched: transport === 'uws',
     async open(bench) {
       const module = new URL('../peers/seats-colyseus.ts', import.meta.url);
       const settings = { PATCH_MILLISECONDS: String(PATCH_MILLISECONDS) };

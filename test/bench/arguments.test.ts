@@ -47,6 +47,12 @@ describe('the command line', () => {
     expect(parse('health').isFullRun).toBe(false);
   });
 
+  test('--quick runs every scenario, also those that run only by name, unless some are named', () => {
+    expect(parse('--quick')).toMatchObject({ scenarios: known });
+    expect(known.filter(({ apart }) => apart !== undefined)).not.toEqual([]);
+    expect(parse('health', '--quick')).toMatchObject({ scenarios: [{ name: 'health' }] });
+  });
+
   test('--quick shortens the rounds', () => {
     expect(parse('--quick')).toMatchObject({ isFullRun: false, settings: { quick: true, seconds: 0.2, rounds: 1 } });
   });
