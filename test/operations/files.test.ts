@@ -64,6 +64,20 @@ describe('the alerts', () => {
     expect(withCommand.map(([, name]) => name)).toEqual(alertNames);
   });
 
+  test('have commands that work as they are pasted: what they take is defined in the first lines of the runbook', () => {
+    const runbook = file('docs/operations/runbook.md');
+    const defining = [...runbook.matchAll(/^```sh\n(base=[\s\S]*?)^```$/gm)].map(([, text]) => text!);
+    expect(defining).toHaveLength(2);
+    const defined = defining.map((text) => [...text.matchAll(/^(\w+)(?:=|\(\) )/gm)].map(([, name]) => name!));
+    expect(defined[1]).toEqual(defined[0]);
+    const commands = [...runbook.matchAll(/^### \w+\n\n```sh\n(.+)\n```$/gm)].map(([, command]) => command!);
+    const used = commands.flatMap((command) => [...command.matchAll(/"?\$(\w+)/g)].map(([, name]) => name!));
+    expect(used).toEqual(expect.arrayContaining(['base', 'hook']));
+    expect(used.filter((name) => !defined[0]!.includes(name))).toEqual([]);
+    // A word such as ID would have to be replaced first. Redis takes its commands in capitals.
+    expect(commands.filter((command) => /\b[A-Z]{2,}\b/.test(command) && !/^redis [A-Z]+/.test(command))).toEqual([]);
+  });
+
   test('have a unit test each, which sees them silent and firing', () => {
     const tests = file('docs/operations/alerts.test.yml');
     for (const name of alertNames) {

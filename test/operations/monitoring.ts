@@ -1,9 +1,13 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { entryLetters } from '../../src/features/coins/model.ts';
 import type { Figures } from '../cluster/figures.ts';
+import { operate } from '../cluster/operator-tool.ts';
 import { freePort } from '../free-port.ts';
 import { startChild, type Child } from '../realtime/child.ts';
 import { Watcher } from '../realtime/watcher.ts';
@@ -42,27 +46,52 @@ function runbookCommands(): [alert: string, command: string][] {
 }
 
 /** Pastes each command of the runbook, with what its first lines define for this service. */
-function proveCommands(folder: string, { url, output }: Child, metricsPort: string, figures: Figures): void {
+function proveCommands(folder: string, { url, output }: Child, { metricsPort, hook }: Defined, figures: Figures): void {
   const log = join(folder, 'log');
   writeFileSync(log, output());
   const redisCli = existsSync(join(project, '.cache/redis/redis-cli')) ? join(project, '.cache/redis/redis-cli') : 'redis-cli';
   const definitions = `base=${url}
 metrics() { curl -sS http://127.0.0.1:${metricsPort}/metrics; }
 log() { cat ${log}; }
-redis() { ${redisCli} -s ${join(folder, 'data/redis.sock')} "$@"; }`;
+redis() { ${redisCli} -s ${join(folder, 'data/redis.sock')} "$@"; }
+hook=${hook}`;
   const commands = runbookCommands();
   const failed = commands.filter(([alert, command]) => {
     const env = childEnvironment({ HOME: process.env['HOME'] ?? '', DATA_DIR: join(folder, 'data') });
     const script = `set -o pipefail\n${definitions}\n${command}`;
     const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: project, env, encoding: 'utf8' });
-    // grep ends with 1 if the log has no such line. The log of a healthy service has none.
-    const isRight = (status === 0 || (status === 1 && command.includes('log | grep'))) && stderr === '';
+    // grep ends with 1 if there is no such line. The log and the deliveries of a healthy service have none.
+    const isRight = (status === 0 || (status === 1 && /(log|deliveries "\$hook") \| grep/.test(command))) && stderr === '';
     if (isRight && (stdout !== '' || command.startsWith('log | '))) return false;
     console.log(`    ${alert}: ${command}: ${status} ${stdout}${stderr}`);
     return true;
   });
   figures.report('commands of the runbook', commands.length);
   figures.exactly('commands of the runbook that do not work', failed.length, 0);
+}
+
+/** What the first lines of the runbook define, beside the address of the service. */
+interface Defined {
+  readonly metricsPort: string;
+  readonly hook: string;
+}
+
+/** A webhook whose endpoint accepts everything. @returns its id */
+async function addWebhook(settings: Record<string, string>): Promise<{ hook: string; close(): void }> {
+  const endpoint = createServer((_, response) => void response.writeHead(204).end()).listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  const added = operate(['webhooks', 'add', `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`], settings) as Added;
+  return {
+    hook: added.webhook.id,
+    close: () => {
+      endpoint.closeAllConnections();
+      endpoint.close();
+    },
+  };
+}
+
+interface Added {
+  readonly webhook: { readonly id: string };
 }
 
 /** Evaluates every panel and every alert on a service with some traffic and a Prometheus that scrapes it. */
@@ -72,8 +101,11 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
   promtool(figures, 'test rules', ['test', 'rules', 'alerts.test.yml']);
 
   const [metricsPort, port] = [await freePort(), await freePort()];
-  const settings = { DATA_DIR: join(folder, 'data'), METRICS_PORT: metricsPort, WORKERS: '2', AUDIT_EVERY_HOURS: '1', RATE_LIMIT: 'on' };
+  // Everything that has metrics of its own.
+  const parts = { WORKERS: '2', AUDIT_EVERY_HOURS: '1', RATE_LIMIT: 'on', EVENTS: 'on', WEBHOOKS_PRIVATE: 'on' };
+  const settings = { DATA_DIR: join(folder, 'data'), METRICS_PORT: metricsPort, ...parts };
   const service = await startChild(settings);
+  const { hook, close } = await addWebhook(settings);
   const configFile = configFor(folder, metricsPort);
   const args = [`--config.file=${configFile}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`, `--web.listen-address=127.0.0.1:${port}`];
   const prometheus = await startProgram('prometheus', args, Number(port));
@@ -101,7 +133,7 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
     figures.report('queries of the dashboard', queries.length);
     figures.exactly('queries of the dashboard without data', empty, 0);
     await proveAlerts(api, query, figures);
-    proveCommands(folder, service, metricsPort, figures);
+    proveCommands(folder, service, { metricsPort, hook }, figures);
     const sums = await query('sum by (type) (coinop_coins_in_total)');
     figures.exactly('types of coins in the metrics', sums.length, Object.keys(entryLetters).length);
     await service.stop('SIGKILL');
@@ -112,6 +144,7 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
   } finally {
     await prometheus.stop();
     await service.stop();
+    close();
   }
 }
 
