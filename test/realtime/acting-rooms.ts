@@ -64,15 +64,22 @@ export class ActingRoom {
     return { action: 'private', n, seats };
   }
 
+  /** Waits until every act has its answer. Gives up when none has come for this long: a slow machine needs its time for all of them. */
+  async #answered(withinMs: number): Promise<void> {
+    const pending = (): number => sum(this.players.map((player) => player.pending));
+    for (let [left, at] = [pending(), performance.now()]; left > 0; await delay(20)) {
+      if (pending() < left) [left, at] = [pending(), performance.now()];
+      else if (performance.now() > at + withinMs) return;
+    }
+  }
+
   /** Waits until every act has its answer and every player the present room. @returns the faults, one sentence each */
   async settled(read: (code: string) => Promise<Standing>, withinMs = SETTLED_WITHIN_MS): Promise<string[]> {
     const found = [...this.players.flatMap(({ faults }) => faults)];
     const wait = (what: string, isTrue: () => boolean): Promise<unknown> =>
       eventually(isTrue, withinMs).catch(() => found.push(`room ${this.code}: ${what}`));
-    await eventually(() => this.players.every(({ pending }) => pending === 0), withinMs).catch(() => {
-      for (const player of this.players)
-        if (player.pending > 0) found.push(`room ${this.code}: acts without an answer: ${player.standing}`);
-    });
+    await this.#answered(withinMs);
+    for (const player of this.players) if (player.pending > 0) found.push(`room ${this.code}: acts without an answer: ${player.standing}`);
     const [host] = this.players as [ActingPlayer];
     const { room, messages } = await read(this.code);
     for (const [place, { id, last }] of this.players.entries()) {
@@ -122,7 +129,7 @@ async function posted(url: string, path: string, body: object): Promise<Message>
     try {
       return await post(url, path, body);
     } catch (error) {
-      if (attempt === 60) throw error;
+      if (attempt === 60) throw new Error(`after 30 s, ${await (await fetch(`${url}/ready`)).text()}`, { cause: error });
       await delay(500);
     }
   }
