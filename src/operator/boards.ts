@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
-import { AccountId } from '../accounts/ids.ts';
+import { ACCOUNT_ID, AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { PLAYER_ID } from '../features/highscores/entry.ts';
@@ -21,6 +21,7 @@ import { pairsOf } from '../redis/pairs.ts';
 import { defineScript } from '../redis/script.ts';
 import { factsWhereItIs } from './account-facts.ts';
 import { Account, accountsNamed, Who } from './find.ts';
+import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
 import { isOpen, readSeasons } from './seasons.ts';
 
@@ -118,6 +119,7 @@ export const listBoard = operation({
   path: '/v1/admin/boards/{game}',
   operationId: 'listBoard',
   role: 'viewer',
+  reach: 'game',
   summary: 'Entries of a board from one place to another, with their accounts.',
   description: `\`from\` and \`to\` are places, 1 to 20 without them and ${MOST_ENTRIES} at most. Equal scores share a rank. \`archive\` reads an old board.`,
   input: z.object({
@@ -160,11 +162,13 @@ export const removeEntry = operation({
   path: '/v1/admin/boards/{game}/remove',
   operationId: 'removeBoardEntry',
   role: 'economist',
+  reach: 'game',
   cannotBeUndone: true,
   summary: "Removes a player's entry from a board.",
   description:
     'The operators’ log keeps the score. The player may submit again: this is no ban. In a game with seasons the entry is removed from the ' +
-    'board of all time and from each season that is not closed yet, so it wins no prize; `season` names one season instead.',
+    'board of all time and from each season that is not closed yet, so it wins no prize; `season` names one season instead. A key of one game ' +
+    'names the player by playerId or accountId.',
   input: z.object({ game: GameId, player: Player, reason: Reason, season: SeasonParameter }),
   reply: z.object({
     game: z.string(),
@@ -173,10 +177,12 @@ export const removeEntry = operation({
   }),
   errors: ['entry_not_found', 'season_not_found'],
   example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2b","reason":"cheated, ticket 4711"}'`,
-  async prepare({ game, player, reason, season }, parts) {
+  async prepare({ game, player, reason, season }, parts, { key }) {
     const boards = await openBoards(game, season, parts);
     if (boards instanceof Refusal) return boards;
-    const accountId = await playerOf(player, boards, parts);
+    // An order, a room or an install may be of another game: a key of one game must not learn whose they are.
+    if (key?.game !== undefined && !PLAYER_ID.test(player) && !ACCOUNT_ID.test(player)) return refuseOtherGame(key.game, 'player');
+    const accountId = await playerOf(key?.game === undefined ? player : plainAccount(player), boards, parts);
     if (accountId instanceof Refusal) return accountId;
     const standing = accountId === undefined ? [] : await Promise.all(boards.map(({ keys }) => entryOn(keys, accountId, parts)));
     const first = standing.find((entry) => entry !== undefined);
@@ -214,6 +220,9 @@ export const removeEntry = operation({
   },
 });
 
+/** An accountId of 22 characters may also be an installId: the prefix says that it is none. */
+const plainAccount = (player: string): string => (ACCOUNT_ID.test(player) ? `account:${player}` : player);
+
 interface OpenBoard {
   readonly keys: { readonly scores: string; readonly players: string; readonly secret: string };
   /** Undefined: the board of all time. */
@@ -248,6 +257,7 @@ export const resetBoard = operation({
   path: '/v1/admin/boards/{game}/reset',
   operationId: 'resetBoard',
   role: 'economist',
+  reach: 'game',
   cannotBeUndone: true,
   summary: 'Empties a board, and keeps its entries in an archive, which can still be listed.',
   description:
@@ -280,6 +290,7 @@ export const dropArchive = operation({
   path: '/v1/admin/boards/{game}/drop',
   operationId: 'dropBoardArchive',
   role: 'admin',
+  reach: 'game',
   cannotBeUndone: true,
   summary: 'Deletes the entries of an archive.',
   input: z.object({ game: GameId, archive: z.int(NUMBER_RULE).min(1, NUMBER_RULE).max(999_999_999, NUMBER_RULE), reason: Reason }),

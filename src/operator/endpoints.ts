@@ -93,7 +93,7 @@ const DEADLINE_MS = 20_000;
 export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(endpointOf);
 
 export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
-  const { method, path, operationId, summary, description = '', role, input, reply, example, bodyLimitBytes } = declared;
+  const { method, path, operationId, summary, description = '', role, reach, input, reply, example, bodyLimitBytes } = declared;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   const isInPath = (name: string): boolean => inPath.includes(name);
   const [params, rest] = [fieldsOf(input, isInPath), fieldsOf(input, (name) => !isInPath(name))];
@@ -104,6 +104,7 @@ export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
     operationId,
     caller: 'none',
     keyScope: 'admin',
+    ...(reach === undefined ? {} : { reach }),
     summary,
     description: `${description} Needs the role \`${role}\`${role === 'admin' ? '' : ' or a higher one'}.`.trim(),
     ...(inPath.length === 0 ? {} : { params }),
@@ -139,9 +140,6 @@ export async function performWith(
   services: OperatorParts,
   confirm?: (question: string) => Promise<void>,
 ): Promise<object | Refusal> {
-  // An operation on a room checks its game when it reads the room.
-  if (key.game !== undefined && input['game'] !== key.game && !('code' in input))
-    return refuse('forbidden', { message: `This server key is for the game ${key.game}, and reaches its boards and rooms only.` });
   return perform(declared, input, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key }, confirm);
 }
 

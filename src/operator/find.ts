@@ -4,7 +4,6 @@ import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from 
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { STORE_NAMES } from '../config.ts';
 import { findPurchase } from '../features/purchases/find-purchase.ts';
-import { isRoomCode } from '../features/rooms/model.ts';
 import { factsOf, isKnown } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
 import { readRoom } from './room-facts.ts';
@@ -91,7 +90,7 @@ const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|ro
 async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
   const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
   if (prefix === 'order') return ownersOf(rest, scripts);
-  if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts)) ?? [];
+  if (prefix === 'room') return (await seatedIn(rest.toUpperCase(), scripts))?.seats ?? [];
   const store = STORE_NAMES.find((name) => name === prefix);
   if (store !== undefined) return usersOf(store, rest, scripts);
   const text = prefix === undefined ? who : rest;
@@ -115,8 +114,10 @@ async function ownersOf(order: string, scripts: OperatorParts['scripts']): Promi
   return [{ foundBy: 'order', accountId: found.document.owner, via: { purchase: found.purchaseId } }];
 }
 
-/** The accounts with a seat in a room. Undefined: the room does not exist. */
-export async function seatedIn(code: string, scripts: OperatorParts['scripts']): Promise<Candidate[] | undefined> {
-  const found = isRoomCode(code) ? await readRoom(code, { scripts }) : undefined;
-  return found?.seats.map(({ accountId }) => ({ foundBy: 'room', accountId, via: { room: code } }));
+/** The game of a room, and the accounts with a seat in it. Undefined: the room does not exist. */
+export async function seatedIn(code: string, scripts: OperatorParts['scripts']) {
+  const found = await readRoom(code, { scripts });
+  if (found === undefined) return undefined;
+  const seats = found.seats.map(({ accountId }): Candidate => ({ foundBy: 'room', accountId, via: { room: code } }));
+  return { game: found.room.game, seats };
 }

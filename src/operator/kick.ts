@@ -36,6 +36,7 @@ export const kick = operation({
   path: '/v1/admin/rooms/{code}/kick',
   operationId: 'takePlayerOut',
   role: 'support',
+  reach: 'room',
   summary: 'Removes a player, or the host, from a room. The account cannot join again until `pardon`.',
   description:
     'The player loses the seat and its data, as when the host kicks. A host hands the role over, and a room without players ends.',
@@ -50,8 +51,8 @@ export const kick = operation({
   reply: z.object({ accountId: AccountId }),
   errors: ['room_not_found', 'room_ended', 'invalid_request'],
   example: exampleOf('kick', '{"player":"p2","reason":"abuse, ticket 4711"}'),
-  async prepare({ code, player, reason }, parts, operator) {
-    const found = await findRoom(code, parts, operator);
+  async prepare({ code, player, reason }, parts) {
+    const found = await findRoom(code, parts);
     if (found instanceof Refusal) return found;
     const { room, seats } = found;
     const seat = seats.find(({ playerId }) => playerId === player);
@@ -78,13 +79,14 @@ export const pardon = operation({
   path: '/v1/admin/rooms/{code}/pardon',
   operationId: 'pardonPlayer',
   role: 'support',
+  reach: 'room',
   summary: 'Lets an account rejoin a room from which it was kicked.',
   input: z.object({ code: RoomCode, account: Account, reason: Reason }),
   reply: z.object({ wasKicked: z.boolean() }),
   errors: ['room_not_found'],
   example: exampleOf('pardon', '{"account":"BQ5v1mHk2nYtZ8cXw0aLpR","reason":"the wrong player"}'),
-  async prepare({ code, account, reason }, parts, operator) {
-    const found = await findRoom(code, parts, operator);
+  async prepare({ code, account, reason }, parts) {
+    const found = await findRoom(code, parts);
     if (found instanceof Refusal) return found;
     return {
       question: `Let the account ${account} join the room ${code} again? Reason: ${reason}`,

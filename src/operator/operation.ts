@@ -10,10 +10,11 @@ import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';
 import { KeyChangeRefused } from '../server/identity/server-key-changes.ts';
 import { mayAct, type Role } from '../server/identity/roles.ts';
-import type { ServerKey } from '../server/identity/server-keys.ts';
+import { refuseBeyondGame, refuseOtherGame, type Reach, type ServerKey } from '../server/identity/server-keys.ts';
 import type { GrantPace } from './grant-pace.ts';
 import { shownLogEntry, type ShownLogEntry } from './log-entry.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
+import { readRoom } from './room-facts.ts';
 
 /**
  * A look or a change of an operator, as data. The tool (`console/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
@@ -30,6 +31,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly role: Role;
   /** The least role for this input, if some inputs need a higher role than `role`. */
   readonly roleFor?: (input: never, config: OperatorParts['config']) => Role;
+  /** What the key of an operator for one game reaches by it. Undefined: such a key may not run it. */
+  readonly reach?: Reach;
   readonly summary: string;
   readonly description?: string;
   readonly input: Input;
@@ -111,12 +114,12 @@ export const Reason = plainText(MAX_REASON_LENGTH).meta({
  * Runs an operation. The operators' log has the entry before the change happens, and the outcome after it. So every change has an entry, as
  * has every look that the log keeps. If the process dies in between, the entry has no outcome.
  * @param confirm asks a person before the change; throws to stop it
- * @returns Refusal `forbidden` if the operator's role is too low; another Refusal if the operation refuses: nothing was changed
+ * @returns Refusal `forbidden` if the operator's role is too low, or for data beyond the game of its key; another Refusal if the operation refuses: nothing was changed
  * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
  * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
  */
 export async function perform<Reply extends object>(
-  { name, role, roleFor, prepare }: Performable,
+  { name, role, roleFor, reach, prepare }: Performable,
   input: unknown,
   parts: OperatorParts,
   operator: Operator,
@@ -124,6 +127,8 @@ export async function perform<Reply extends object>(
 ): Promise<Performed<Reply> | Refusal> {
   const least = roleFor?.(input as never, parts.config) ?? role;
   if (!mayAct(operator.role, least)) return refuseRole(operator.role, least);
+  const beyond = await beforeChange(refuseBeyond(reach, input as object, parts, operator));
+  if (beyond !== undefined) return beyond;
   type Prepare = (input: unknown, parts: OperatorParts, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
   const prepared = await beforeChange((prepare as Prepare)(input, parts, operator));
   if (prepared instanceof Refusal) return prepared;
@@ -133,7 +138,21 @@ export async function perform<Reply extends object>(
   return reply instanceof Refusal ? reply : { ...reply, logged };
 }
 
-type Performable = Pick<Operation, 'name' | 'role' | 'roleFor'> & { readonly prepare: unknown };
+type Performable = Pick<Operation, 'name' | 'role' | 'roleFor' | 'reach'> & { readonly prepare: unknown };
+
+/** A room that does not exist is left to the operation. */
+async function refuseBeyond(
+  reach: Reach | undefined,
+  input: { readonly code?: string; readonly game?: string },
+  { scripts }: OperatorParts,
+  { key }: Operator,
+) {
+  if (key?.game === undefined) return undefined;
+  const refusal = refuseBeyondGame(key, { ...(reach === undefined ? {} : { reach }) }, input);
+  if (refusal !== undefined || reach !== 'room') return refusal;
+  const found = await readRoom(input.code ?? '', { scripts });
+  return found === undefined || found.room.game === key.game ? undefined : refuseOtherGame(key.game, 'code');
+}
 
 export function refuseRole(role: Role, least: Role): Refusal<'forbidden'> {
   return refuse('forbidden', { message: `This needs the role ${least}, and the key has the role ${role}.`, role: least });

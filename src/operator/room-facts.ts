@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import { isoTime } from '../accounts/fields.ts';
-import { roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
+import { isRoomCode, roomKeys, roomLibrary, type Room } from '../features/rooms/model.ts';
 import { ALL_GAMES, entryOf, writtenKeys } from '../features/rooms/list/list-model.ts';
 import { fieldsOf, privateOf, roomJson, type RoomFields } from '../features/rooms/record.ts';
 import { defineScript } from '../redis/script.ts';
-import type { OperatorParts } from './operation.ts';
+import type { ScriptRunner } from '../redis/script-runner.ts';
 
 const readRoomScript = defineScript({
   file: new URL('read-room-keys.lua', import.meta.url),
@@ -26,7 +26,8 @@ const readListedScript = defineScript({
 const WORDS_A_SEAT = 4;
 
 /** A room with the accounts in its seats. Undefined if it does not exist. */
-export async function readRoom(code: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+export async function readRoom(code: string, { scripts }: { readonly scripts: ScriptRunner }) {
+  if (!isRoomCode(code)) return undefined;
   const keys = { room: roomKeys.room(code), leases: roomKeys.leases(code) };
   const [word, connections, ...words] = await scripts.run(readRoomScript, keys, {});
   if (word === 'room_not_found') return undefined;
@@ -41,7 +42,7 @@ export async function readRoom(code: string, { scripts }: Pick<OperatorParts, 's
 }
 
 /** The room's entry in lists of rooms. Undefined: it has none. */
-async function listedOf(fields: RoomFields, { scripts }: Pick<OperatorParts, 'scripts'>) {
+async function listedOf(fields: RoomFields, { scripts }: { readonly scripts: ScriptRunner }) {
   const { rooms, untils, taken } = writtenKeys(fields.get('game') ?? ALL_GAMES);
   const [word, until, reserved] = await scripts.run(readListedScript, { rooms, untils, taken }, { entry: entryOf(fields) });
   return word === 'listed' ? { until: new Date(Number(until)).toISOString(), reservedSeats: Number(reserved) } : undefined;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
-import { isRoomCode, Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
+import { Room, RoomCode, roomKeys, roomLibrary, ttlMsOf } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { operation, Reason, type Operator, type OperatorParts } from './operation.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
 import { readRoom, roomOf } from './room-facts.ts';
 
 const endScript = defineScript({
@@ -36,6 +36,7 @@ export const showRoom = operation({
   path: '/v1/admin/rooms/{code}',
   operationId: 'showRoom',
   role: 'viewer',
+  reach: 'room',
   roleFor: ({ private: isPrivate }) => (isPrivate === 'true' ? 'support' : 'viewer'),
   summary: 'A room as its players see it, with the accounts in its seats.',
   description:
@@ -52,9 +53,9 @@ export const showRoom = operation({
   reply: z.object({ room: Room, seats: z.array(Seat), connections: z.number().int(), listed: Listed.optional() }),
   errors: ['invalid_request', 'room_not_found'],
   example: `curl -s $base/v1/admin/rooms/BCDFG -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ code, private: isPrivate, reason }, parts, operator) {
+  async prepare({ code, private: isPrivate, reason }, parts) {
     if (isPrivate === 'true' && reason === undefined) return invalid('reason', 'Is needed to see what single players see');
-    const found = await findRoom(code, parts, operator);
+    const found = await findRoom(code, parts);
     if (found instanceof Refusal) return found;
     const { seats, ...others } = found;
     if (isPrivate !== 'true') return { reply: { ...others, seats: seats.map(({ private: _, ...seat }) => seat) } };
@@ -68,6 +69,7 @@ export const endRoom = operation({
   path: '/v1/admin/rooms/{code}/end',
   operationId: 'endRoomAsOperator',
   role: 'support',
+  reach: 'room',
   summary: 'Ends a room, in any phase. Its watchers get the last state, and their connections are closed.',
   input: z.object({ code: RoomCode, reason: Reason }),
   reply: z.object({ room: Room }),
@@ -75,8 +77,8 @@ export const endRoom = operation({
   example:
     `curl -s $base/v1/admin/rooms/BCDFG/end -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"abuse, ticket 4711"}'`,
-  async prepare({ code, reason }, parts, operator) {
-    const found = await findRoom(code, parts, operator);
+  async prepare({ code, reason }, parts) {
+    const found = await findRoom(code, parts);
     if (found instanceof Refusal) return found;
     const { room } = found;
     if (room.phase === 'ended') return refuse('room_ended');
@@ -95,11 +97,6 @@ export const endRoom = operation({
   },
 });
 
-/** A room that the operator's key may reach. */
-export async function findRoom(code: string, parts: OperatorParts, { key }: Operator) {
-  const found = isRoomCode(code) ? await readRoom(code, parts) : undefined;
-  if (found === undefined) return refuse('room_not_found');
-  if (key?.game !== undefined && found.room.game !== key.game)
-    return refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'code' });
-  return found;
+export async function findRoom(code: string, parts: OperatorParts) {
+  return (await readRoom(code, parts)) ?? refuse('room_not_found');
 }

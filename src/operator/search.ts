@@ -7,14 +7,15 @@ import { PLAYER_ID } from '../features/highscores/entry.ts';
 import { boardKeys } from '../features/highscores/model.ts';
 import { findPurchase } from '../features/purchases/find-purchase.ts';
 import { purchaseIdOf } from '../features/purchases/model.ts';
-import { isRoomCode, RoomCode } from '../features/rooms/model.ts';
+import { RoomCode } from '../features/rooms/model.ts';
 import { readPurchase } from '../features/subscription/purchase-document.ts';
 import { purchaseHash } from '../features/subscription/purchase-token.ts';
 import { mayAct, type Role } from '../server/identity/roles.ts';
 import { ServerKeyChanges } from '../server/identity/server-key-changes.ts';
+import { refuseOtherGame } from '../server/identity/server-keys.ts';
 import { SELLING_STORES } from '../stores/store.ts';
 import { accountsOf } from './boards.ts';
-import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate } from './find.ts';
+import { accountsNamed, FoundAccount, knownOf, seatedIn, usersOf, type Candidate, type Found } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
 import { PLAYERS_CURSOR, playersNamed } from './players-named.ts';
 
@@ -51,6 +52,7 @@ export const find = operation({
   path: '/v1/admin/find',
   operationId: 'findAccount',
   role: 'viewer',
+  reach: 'game',
   summary: 'Finds accounts by any id, token or name that the user has.',
   description:
     'Each account has a field that says how it was found; a text may name several accounts. A text of 22 characters may be the accountId of ' +
@@ -58,7 +60,8 @@ export const find = operation({
     'to its owner, and a room to all accounts with a seat. Names are searched on the boards of the catalogue, or of `game`, including those of ' +
     'banned players: first equal names, then names that begin with the text, then names that contain it; case, accents and look-alike letters ' +
     'make no difference. Names are searched only if nothing but a room was found. A search reads some 10,000 entries, and `nextCursor` goes ' +
-    'on. The role `admin` also finds server keys by id and name.',
+    'on. The role `admin` also finds server keys by id and name. A key of one game has to name that ' +
+    '`game`: it finds players of its board by name and playerId, and its rooms by code, and nothing else.',
   input: z.object({
     who: Sought,
     game: GameId.optional().meta({
@@ -79,10 +82,14 @@ export const find = operation({
   }),
   errors: ['account_not_found'],
   example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
-  async prepare({ who, game, cursor }, parts, { role }) {
+  async prepare({ who, game, cursor }, parts, { role, key }) {
     const { prefix, text } = partsOf(who);
+    const ownGame = key?.game;
     const games = game === undefined ? parts.catalogue.games : [game];
-    const isSought = (...kinds: string[]): boolean => cursor === undefined && (prefix === undefined || kinds.includes(prefix));
+    const kinds = ownGame === undefined ? ALL_KINDS : KINDS_OF_A_GAME;
+    if (prefix !== undefined && !kinds.includes(prefix)) return refuseOtherGame(ownGame!, 'who');
+    const isSought = (...wanted: string[]): boolean =>
+      cursor === undefined && wanted.some((kind) => kinds.includes(kind) && (prefix === undefined || prefix === kind));
     // If a primary of a Cluster is down, the search still finds data on the others.
     const failures: unknown[] = [];
     const tried = <Found>(work: Promise<Found>, nothing: Found): Promise<Found> =>
@@ -92,9 +99,9 @@ export const find = operation({
       });
     const [named, users, purchases, room, players, keys] = await Promise.all([
       isSought('account', 'install', ...STORE_NAMES) && NAMES.test(who) ? tried(accountsNamed(who, parts), []) : [],
-      isSought() ? tried(storeUsers(text, parts), []) : [],
+      prefix === undefined && isSought('google') ? tried(storeUsers(text, parts), []) : [],
       isSought('order', 'purchase') ? tried(purchasesNamed(text, parts), []) : [],
-      isSought('room') ? tried(roomNamed(text, parts), undefined) : undefined,
+      isSought('room') ? tried(roomNamed(text, ownGame, parts), undefined) : undefined,
       isSought('player') ? tried(playersWithId(text, games, parts), []) : [],
       isSought('key') ? tried(keysNamed(text, role, parts), []) : [],
     ]);
@@ -107,7 +114,10 @@ export const find = operation({
       foundBy: 'name',
       via: { game: of, playerId, name },
     }));
-    const accounts = [...named, ...(await knownOf([...certain, ...(room?.seats ?? []), ...byName], parts))];
+    const known = await knownOf([...certain, ...(room?.seats ?? []), ...byName], parts);
+    // The facts of an account belong to no game.
+    const ofGame = (found: Found): Found => ({ accountId: found.accountId, foundBy: found.foundBy, via: found.via });
+    const accounts = [...named, ...(ownGame === undefined ? known : known.map(ofGame))];
     const found = purchases.map(({ purchase, kind, candidate }) => ({ purchase, kind, accountId: candidate?.accountId }));
     if (accounts.length + found.length + keys.length === 0 && room === undefined && names?.next === undefined) {
       if (failures.length > 0) throw failures[0];
@@ -125,7 +135,11 @@ export const find = operation({
   },
 });
 
-const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install|order|purchase|room|player|name|key):(.+)$`, 's');
+/** What a text may name. A prefix says which. */
+const ALL_KINDS: readonly string[] = [...STORE_NAMES, 'account', 'install', 'order', 'purchase', 'room', 'player', 'name', 'key'];
+const KINDS_OF_A_GAME: readonly string[] = ['room', 'player', 'name'];
+
+const PREFIXED = new RegExp(`^(${ALL_KINDS.join('|')}):(.+)$`, 's');
 
 /** Texts for `accountsNamed`: they have no blanks. */
 const NAMES = /^[\x21-\x7e]{8,300}$/;
@@ -173,11 +187,11 @@ function boughtBy(owner: string, { purchase, kind }: Omit<Bought, 'candidate'>, 
   return { purchase, kind, candidate: ACCOUNT_ID.test(owner) ? { accountId: owner, foundBy, via: { purchase } } : undefined };
 }
 
-async function roomNamed(text: string, { scripts }: OperatorParts) {
+/** @param ownGame only a room of this game is found; undefined: a room of any */
+async function roomNamed(text: string, ownGame: string | undefined, { scripts }: OperatorParts) {
   const code = RoomCode.parse(text);
-  if (!isRoomCode(code)) return undefined;
-  const seats = await seatedIn(code, scripts);
-  return seats === undefined ? undefined : { code, seats };
+  const found = await seatedIn(code, scripts);
+  return found === undefined || (ownGame !== undefined && found.game !== ownGame) ? undefined : { code, seats: found.seats };
 }
 
 /** A playerId belongs to one board, so each board has to be searched. */

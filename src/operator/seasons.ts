@@ -55,6 +55,7 @@ type SeasonFacts = z.input<typeof SeasonRecord>;
 export const listSeasons = operation({
   name: 'boards seasons',
   role: 'viewer',
+  reach: 'game',
   method: 'GET',
   path: '/v1/admin/boards/{game}/seasons',
   operationId: 'listSeasons',

@@ -139,8 +139,9 @@ export const keyOperations: readonly Operation[] = [createKey, rotateKey, revoke
 
 /** Requires a session of the console: it was opened by typing a key, and its changes are confirmed. */
 function notInConsole({ key }: Operator): Refusal<'forbidden'> | undefined {
-  if (key?.console === undefined) return refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' });
-  return key.game === undefined ? undefined : refuse('forbidden', { message: `This server key is for the game ${key.game}.` });
+  return key?.console === undefined
+    ? refuse('forbidden', { message: 'Keys are made in the console, signed in, or by the tool.' })
+    : undefined;
 }
 
 const noSuchKey = () => invalid('id', 'There is no server key with this id');

@@ -1,17 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { operations } from '../../src/operator/endpoints.ts';
+import { api } from '../../src/api.ts';
+import { operations, operatorApi } from '../../src/operator/endpoints.ts';
+import { consoleApi } from '../../src/operator/page/endpoints.ts';
+import { keyOperations } from '../../src/operator/server-keys.ts';
 import { boards } from '../../src/operator/console/boards.ts';
 import { data } from '../../src/operator/console/data.ts';
 import { keys } from '../../src/operator/console/server-keys.ts';
 import { parseServerKey, SERVER_KEYS } from '../../src/server/identity/server-key-record.ts';
+import { scopes, type Reach } from '../../src/server/identity/server-keys.ts';
 import { roles, type Role } from '../../src/server/identity/roles.ts';
 import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
 import { keyChangesOf, makeServerKey } from '../server-keys.ts';
-import { filled } from '../valid-requests.ts';
+import { filled, nameOf } from '../valid-requests.ts';
 
-/** The rights of each role. */
+/** The rights of each role, and of a key of one game. */
 
 let service: TestService;
 const tokens = new Map<Role, string>();
@@ -30,8 +34,8 @@ const game = freshId('game').toLowerCase();
 const reason = 'test';
 
 /** Each operation with its least role, and a request that changes nothing: this account, board and room do not exist. */
-const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
-  'accounts find': ['viewer', { who: nobody }],
+const asked: Record<string, [least: Role, fields?: Record<string, unknown>, reach?: Reach]> = {
+  'accounts find': ['viewer', { who: nobody, game }, 'game'],
   'accounts list': ['viewer'],
   'accounts show': ['viewer', { accountId: nobody }],
   'accounts history': ['viewer', { accountId: nobody }],
@@ -52,17 +56,17 @@ const asked: Record<string, [least: Role, fields?: Record<string, unknown>]> = {
   'purchases stuck': ['viewer'],
   'purchases look': ['support', { purchase: 'GPA.0000', reason }],
   'purchases move': ['economist', { purchase: 'GPA.0000', account: nobody, key: 'a', reason }],
-  'boards list': ['viewer', { game }],
-  'boards seasons': ['viewer', { game }],
-  'boards remove': ['economist', { game, player: nobody, reason }],
-  'boards reset': ['economist', { game, reason }],
-  'boards drop': ['admin', { game, archive: 1, reason }],
+  'boards list': ['viewer', { game }, 'game'],
+  'boards seasons': ['viewer', { game }, 'game'],
+  'boards remove': ['economist', { game, player: nobody, reason }, 'game'],
+  'boards reset': ['economist', { game, reason }, 'game'],
+  'boards drop': ['admin', { game, archive: 1, reason }, 'game'],
   'trials restart': ['economist', { device: freshId('device'), reason }],
   'trials restore': ['economist', { device: freshId('device'), reason }],
-  'rooms show': ['viewer', { code: 'BCDFG' }],
-  'rooms kick': ['support', { code: 'BCDFG', player: 'p1', reason }],
-  'rooms pardon': ['support', { code: 'BCDFG', account: nobody, reason }],
-  'rooms end': ['support', { code: 'BCDFG', reason }],
+  'rooms show': ['viewer', { code: 'BCDFG' }, 'room'],
+  'rooms kick': ['support', { code: 'BCDFG', player: 'p1', reason }, 'room'],
+  'rooms pardon': ['support', { code: 'BCDFG', account: nobody, reason }, 'room'],
+  'rooms end': ['support', { code: 'BCDFG', reason }, 'room'],
   'webhooks list': ['viewer'],
   'webhooks show': ['viewer', { id: 'nosuch00' }],
   'webhooks deliveries': ['viewer', { id: 'nosuch00' }],
@@ -220,4 +224,120 @@ test('docs/operator.md has the least role of every operation and of every comman
   expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(all));
   expect(rows).toHaveLength(all.length);
   expect(boards.commands['reset']!.role).toBe('economist');
+});
+
+describe('a key of one game', () => {
+  const other = freshId('other').toLowerCase();
+  /** Every other endpoint that a server key may call, with a request. */
+  const called: Record<string, [reach: Reach | undefined, fields?: Record<string, unknown>]> = {
+    'POST /v1/coins/credit': ['accounts', { accountId: nobody, coins: 1, key: 'a' }],
+    'POST /v1/coins/purchase': ['accounts', { accountId: nobody, coins: 1, key: 'b' }],
+    'POST /v1/coins/debit': ['accounts', { accountId: nobody, coins: 1, key: 'c' }],
+    'GET /v1/balance': ['accounts', { accountId: nobody }],
+    'GET /v1/coins/history': ['accounts', { accountId: nobody }],
+    'POST /v1/sessions/verify': ['accounts', { sessionToken: 'a.b.c' }],
+    'POST /v1/highscores/{game}': ['game', { game, accountId: nobody, score: 1, name: 'Ada' }],
+    'GET /v1/highscores/{game}/around': ['game', { game, accountId: nobody }],
+    'POST /v1/rooms': ['own', { game, seatless: true }],
+    'POST /v1/rooms/{code}/{action}': ['room', { code: 'BCDFG', action: 'lock' }],
+    'POST /v1/rooms/{code}/ticket/verify': ['room', { code: 'BCDFG', ticket: 'a.b.c' }],
+    'GET /v1/events': [undefined],
+    'POST /console/session': ['own'],
+    'GET /console/session': ['own'],
+    'POST /console/session/confirm': ['own'],
+    'POST /console/session/end': ['own'],
+    'POST /console/ask': ['own', { operation: 'boards reset', input: { game, reason } }],
+    'GET /console/figures': [undefined],
+    'GET /console/keys': [undefined],
+    'GET /console/operators': [undefined],
+    'POST /console/keys': [undefined, { name: 'x', scopes: ['coins'], expiresInDays: 1, reason }],
+    'POST /console/keys/{id}/rotate': [undefined, { id: 'nosuch00', expiresInDays: 1, reason }],
+    'POST /console/keys/{id}/revoke': [undefined, { id: 'nosuch00', reason }],
+  };
+  const operated = operations.map(({ name, method, path }): [string, [Reach | undefined, Record<string, unknown>?]] => {
+    const [, fields, reach] = asked[name] ?? [];
+    return [`${method} ${path}`, [reach, fields]];
+  });
+  const table = { ...called, ...Object.fromEntries(operated) };
+
+  let token: string;
+  beforeAll(async () => void (token = (await makeServerKey(service, scopes, { game })).token));
+
+  const send = (route: string, fields: Record<string, unknown>): Promise<TestReply> => {
+    const [method, path] = route.split(' ') as [string, string];
+    const query = new URLSearchParams(Object.entries(fields).filter(([field]) => !path.includes(`{${field}}`)) as [string, string][]);
+    const options = { bearer: token };
+    return method === 'GET'
+      ? service.get(`${filled(path, fields)}?${query}`, options)
+      : service.post(filled(path, fields), fields, options);
+  };
+
+  test('reaches what each endpoint and operation declares', () => {
+    const declared = [...api, ...operatorApi, ...consoleApi].filter(({ keyScope }) => keyScope !== undefined);
+    expect(Object.fromEntries(declared.map((each) => [nameOf(each), each.reach]))).toEqual(
+      Object.fromEntries(Object.entries(table).map(([route, [reach]]) => [route, reach])),
+    );
+    expect(keyOperations.map(({ reach }) => reach)).toEqual([undefined, undefined, undefined]);
+  });
+
+  test.each(Object.entries(table))('%s', async (route, [reach, fields = {}]) => {
+    const isForbidden = ({ body }: TestReply): boolean => body.error?.code === 'forbidden';
+    const reply = await send(route, fields);
+    expect([isForbidden(reply), reply.status]).toEqual(
+      reach === undefined ? [true, 403] : [false, expect.toBeOneOf([200, 400, 401, 403, 404, 409])],
+    );
+    // A field of another game, wherever it stands, and also where it does not belong.
+    if ('game' in fields || reach === undefined) expect(isForbidden(await send(route, { ...fields, game: other }))).toBe(true);
+    if (reach === undefined) expect(isForbidden(await send(route, { ...fields, game }))).toBe(true);
+    if (reach !== 'room') return;
+    const room = (await service.post('/v1/rooms', { installId: freshId(), game: other })).body.room;
+    expect([route, (await send(route, { ...fields, code: room.code })).status]).toEqual([route, expect.toBeOneOf([401, 403])]);
+    expect((await service.get(`/v1/rooms/${room.code}`)).body.room).toEqual(room);
+  });
+
+  test.each(operations.filter(({ method }) => method === 'POST').map(({ name }) => name))('the question of "%s"', async (name) => {
+    const [, fields = {}, reach] = asked[name]!;
+    const question = (input: object) => send('POST /console/ask', { operation: name, input });
+    const { body } = await question(fields);
+    expect(body.error?.code === 'forbidden').toBe(reach === undefined);
+    if (reach === 'game') expect((await question({ ...fields, game: other })).body.error.code).toBe('forbidden');
+  });
+
+  test('finds players and rooms of its game, and nothing else', async () => {
+    const installs = { own: freshId(), other: freshId() };
+    const names = { own: freshId('n').slice(0, 20), other: freshId('o').slice(0, 20) };
+    for (const [board, installId, name] of [
+      [game, installs.own, names.own],
+      [other, installs.other, names.other],
+    ] as const)
+      expect((await service.post(`/v1/highscores/${board}`, { installId, score: 1, name })).status).toBe(200);
+    const [ownRoom, otherRoom] = await Promise.all(
+      [game, other].map(async (of) => (await service.post('/v1/rooms', { installId: installs.own, game: of })).body.room.code as string),
+    );
+    const accountId = accountIdOf(installs.own);
+    const { playerId } = (await service.get(`/v1/highscores/${game}`)).body.top[0];
+    const found = (who: string, more = {}) => send('POST /v1/admin/find', { who, game, ...more });
+    for (const [who, foundBy] of [
+      [names.own, 'name'],
+      [`name:${names.own}`, 'name'],
+      [playerId, 'player'],
+      [`player:${playerId}`, 'player'],
+    ])
+      expect((await found(who)).body.accounts).toEqual([{ accountId, foundBy, via: expect.objectContaining({ game, playerId }) }]);
+    expect((await found(`room:${ownRoom}`)).body).toEqual({
+      ok: true,
+      accounts: [{ accountId, foundBy: 'room', via: { room: ownRoom } }],
+      rooms: [{ code: ownRoom }],
+    });
+    for (const who of [installs.own, accountId, names.other, `name:${names.other}`, otherRoom!, `room:${otherRoom}`, 'test'])
+      expect([who, (await found(who)).body.error?.code]).toEqual([who, 'account_not_found']);
+    for (const prefix of ['account', 'install', 'google', 'order', 'purchase', 'key'])
+      expect([prefix, (await found(`${prefix}:${prefix === 'account' ? accountId : installs.own}`)).status]).toEqual([prefix, 403]);
+    expect((await found(names.other, { cursor: `${other}@0` })).status).toBe(404);
+    // An operation on a board takes nothing of other games for a player either.
+    const removed = (player: string) => send('POST /v1/admin/boards/{game}/remove', { game, player, reason });
+    for (const player of [installs.own, `install:${installs.own}`, `room:${otherRoom}`, 'order:GPA.0000-0000'])
+      expect([player, (await removed(player)).status]).toEqual([player, 403]);
+    expect((await removed(accountId)).body.removed).toMatchObject({ accountId, name: names.own });
+  });
 });

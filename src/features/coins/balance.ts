@@ -10,6 +10,7 @@ export const balance = endpoint({
   operationId: 'getBalance',
   caller: 'required',
   keyScope: 'accounts:read',
+  reach: 'accounts',
   summary: "The caller's coin balance. It is 0 for an unknown install.",
   description: 'Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
   query: z.object({ installId: OptionalInstallId }),

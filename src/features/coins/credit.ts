@@ -9,6 +9,7 @@ export const credit = endpoint({
   operationId: 'creditCoins',
   caller: 'required',
   keyScope: 'coins',
+  reach: 'accounts',
   summary: 'Adds coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,

@@ -8,6 +8,7 @@ export const debit = endpoint({
   operationId: 'debitCoins',
   caller: 'required',
   keyScope: 'coins',
+  reach: 'accounts',
   summary: 'Removes coins, once per key, and never more than the balance.',
   body: CoinOperationBody,
   reply: CoinOperationReply,

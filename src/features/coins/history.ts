@@ -39,6 +39,7 @@ export const history = endpoint({
   operationId: 'getCoinHistory',
   caller: 'session',
   keyScope: 'accounts:read',
+  reach: 'accounts',
   summary: "The caller's ledger, newest entry first.",
   description:
     'Entries never change, and the sum of all `coins` is the balance, below 0 for a debt. `nextCursor` is present while older entries ' +

@@ -9,6 +9,7 @@ export const purchase = endpoint({
   operationId: 'purchaseCoins',
   caller: 'required',
   keyScope: 'coins',
+  reach: 'accounts',
   summary: 'Adds bought coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,

@@ -49,8 +49,6 @@ export const events = endpoint({
   async handle({ query, key, meta }, { events: log, monotonic }: Pick<Services, 'events' | 'monotonic'>) {
     if (log === undefined) return refuse('not_found', { message: 'There are no events: EVENTS is off.' });
     if (key === undefined) return refuse('bad_key', { message: 'This needs a server key with the scope events.' });
-    if (key.game !== undefined)
-      return refuse('forbidden', { message: `This server key is for the game ${key.game}. Events are of all games.` });
     const after = query.after === undefined ? 0 : Number.parseInt(query.after, 36);
     const wanted = { limit: Number(query.limit ?? 100), types: (query.types?.split(',') ?? []) as EventType[] };
     const until = monotonic() + Number(query.wait ?? 0) * 1000;

@@ -42,6 +42,7 @@ export const aroundMe = endpoint({
   operationId: 'getHighscoresAround',
   caller: 'optional',
   keyScope: 'scores',
+  reach: 'game',
   summary: "The caller's entry on a game's board, and the entries around it.",
   description:
     'A caller without a score gets `you: null` and no entries. A request without a caller names the player by `playerId`, which is ' +

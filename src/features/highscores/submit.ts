@@ -41,6 +41,7 @@ export const submitScore = endpoint({
   operationId: 'submitScore',
   caller: 'required',
   keyScope: 'scores',
+  reach: 'game',
   summary: "Submits a score to a game's board, which keeps each account's best score.",
   description:
     "A score that is no better than the account's best changes neither that score nor its time; the board shows the name given last. " +

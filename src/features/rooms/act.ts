@@ -31,6 +31,7 @@ export const actInRoom = endpoint({
   // The handler checks the action before the caller: an unknown action is 400 with or without credentials.
   caller: 'optional',
   keyScope: 'rooms',
+  reach: 'room',
   keyNeedsAccount: false,
   summary: `Performs one action in a room: ${actionNames.slice(0, -1).join(', ')} or ${actionNames.at(-1)}.`,
   description: [

@@ -13,6 +13,7 @@ export const createRoom = endpoint({
   operationId: 'createRoom',
   caller: 'required',
   keyScope: 'rooms',
+  reach: 'own',
   keyNeedsAccount: false,
   summary: 'Opens a room with the caller as host and first player.',
   description:

@@ -25,6 +25,7 @@ export const verifyTicket = endpoint({
   operationId: 'verifyRoomTicket',
   caller: 'none',
   keyScope: 'rooms',
+  reach: 'room',
   summary: "Tells a game's own server, once, whose ticket this is.",
   description:
     'Needs a server key with the scope `rooms`; without one it is 403 `server_only`. A ticket is 401 `bad_token` if it was used, has ' +

@@ -14,6 +14,7 @@ export const verifySession = endpoint({
   // The body names the session to look at. A session in the request's own headers does not count.
   caller: 'none',
   keyScope: 'accounts:read',
+  reach: 'accounts',
   summary: "Tells a game server whose session a token is: the account's id and the end of the session.",
   description:
     'A game sends its `sessionToken` to its own server, and that server asks here. `authenticated:false` stands for every token that opens ' +

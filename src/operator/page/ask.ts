@@ -22,6 +22,8 @@ export const ask = endpoint({
   path: '/console/ask',
   caller: 'none',
   keyScope: 'admin',
+  // `perform` checks the operation.
+  reach: 'own',
   summary: 'Describes a change in a sentence, and checks whether the operator may make it.',
   bodyLimitBytes: BODY_BYTES,
   body: z.object({ operation: z.string().max(40), input: z.looseObject({}) }),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { isoTime } from '../../accounts/fields.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { refuse } from '../../errors.ts';
 import { roles } from '../../server/identity/roles.ts';
 import { ServerKeyChanges } from '../../server/identity/server-key-changes.ts';
 import { revision } from '../../web/revision.ts';
@@ -25,8 +24,6 @@ const SHOWN = [
   'coinop_redis_memory_max_bytes',
 ] as const;
 
-const ofGame = (game: string) => refuse('forbidden', { message: `This server key is for the game ${game}.` });
-
 /** Answers the first question of a support person: is the service well? */
 export const figures = endpoint({
   method: 'GET',
@@ -46,7 +43,6 @@ export const figures = endpoint({
   example: '',
   async handle({ key }, { readiness, metricsText }: Pick<Services, 'readiness' | 'metricsText'>) {
     if (key === undefined) return refuseWithoutKey();
-    if (key.game !== undefined) return ofGame(key.game);
     const [{ ok: ready, problem }, text] = await Promise.all([readiness(), metricsText()]);
     const values = valuesOf(text);
     const endedAt = values.get('coinop_audit_last_run_timestamp_seconds');
@@ -100,7 +96,6 @@ export const serverKeys = endpoint({
   example: '',
   async handle({ key }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
     if (key === undefined) return refuseWithoutKey();
-    if (key.game !== undefined) return ofGame(key.game);
     const { role = 'admin' } = key;
     if (role !== 'admin') return refuseRole(role, 'admin');
     const keys = (await new ServerKeyChanges(scripts, now).list()).map((listed) => ({
@@ -130,7 +125,6 @@ export const operatorNames = endpoint({
   example: '',
   async handle({ key }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
     if (key === undefined) return refuseWithoutKey();
-    if (key.game !== undefined) return ofGame(key.game);
     const keys = await new ServerKeyChanges(scripts, now).operators();
     return { operators: keys.map(({ id, name }) => ({ id, name })) };
   },

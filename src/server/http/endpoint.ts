@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Refusal, type ErrorCode } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { CookieScope } from '../identity/cookies.ts';
-import type { Scope, ServerKey } from '../identity/server-keys.ts';
+import type { Reach, Scope, ServerKey } from '../identity/server-keys.ts';
 import type { Session } from '../identity/sessions.ts';
 
 /**
@@ -58,6 +58,8 @@ export interface EndpointDeclaration {
    * do not count.
    */
   readonly keyScope?: Scope;
+  /** With `keyScope`: what a key of one game reaches. Undefined: such a key may not call. */
+  readonly reach?: Reach;
   /**
    * A page of the service's own origin may send the key, because its user types it: the sign-in of the console. Everywhere else a key from a
    * browser is refused.

@@ -5,7 +5,7 @@ import { invalid, refuse, Refusal } from '../../errors.ts';
 import { callerFrom } from '../identity/caller.ts';
 import { refuseBadKey } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
-import type { Scope, ServerKey } from '../identity/server-keys.ts';
+import { refuseBeyondGame, type Scope, type ServerKey } from '../identity/server-keys.ts';
 import type { Credential, Identified, PlainCall } from './credential.ts';
 import type { CallerRule, EndpointDeclaration } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
@@ -59,9 +59,9 @@ class ServerKeyCredential implements Credential {
 
   callerOf(call: PlainCall): Identified | Promise<Identified> {
     if (this.#movedTo !== undefined) return this.#identify(call, this.#movedTo);
-    const refusal = refuseGame(this.key, call);
-    if (refusal !== undefined) return refusal;
     const { exchange, body, endpoint } = this.#request;
+    const refusal = refuseBeyondGame(this.key, endpoint, { ...call.query, ...call.body, ...(call.params as object | undefined) });
+    if (refusal !== undefined) return refusal;
     const { caller, keyNeedsAccount } = endpoint;
     const named = caller === 'none' ? [] : accountsNamed(exchange, body, endpoint);
     const isNeeded = keyNeedsAccount !== false && (caller === 'required' || caller === 'session');
@@ -117,13 +117,6 @@ export function refuseKey(key: ServerKey, { keyScope }: { readonly keyScope?: Sc
   if (keyScope === undefined) return refuse('forbidden', { message: 'No server key may do this.' });
   if (key.scopes.includes(keyScope)) return undefined;
   return refuse('forbidden', { message: `This server key lacks the scope ${keyScope}.`, scope: keyScope });
-}
-
-/** The refusal of a key of one game for a request that names another one. The game of a room is checked by its script. */
-function refuseGame(key: ServerKey, call: { readonly params: unknown; readonly body: unknown }): Refusal | undefined {
-  if (key.game === undefined) return undefined;
-  const { game = key.game } = { ...(call.body as object | undefined), ...(call.params as object | undefined) } as { game?: string };
-  return game === key.game ? undefined : refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'game' });
 }
 
 /**

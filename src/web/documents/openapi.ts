@@ -23,7 +23,9 @@ export function openapiDocument(features: Features, schemas: Schemas) {
       for (const path of pathsOf(endpoint)) {
         const operationId = unique(operationNameOf(endpoint), operationIds);
         const aliasOf = path === endpoint.path ? '' : `The same as \`${endpoint.method} ${endpoint.path}\`. `;
-        const ofKey = endpoint.keyScope === undefined ? '' : ` A server key with the scope \`${endpoint.keyScope}\` may call too.`;
+        const notOfGame = endpoint.reach === undefined ? ', but not a key of one game' : '';
+        const ofKey =
+          endpoint.keyScope === undefined ? '' : ` A server key with the scope \`${endpoint.keyScope}\` may call too${notOfGame}.`;
         const description = (aliasOf + (endpoint.description ?? '') + ofKey).trim();
         (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
           operationId,
