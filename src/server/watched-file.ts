@@ -14,7 +14,7 @@ interface WatchedFileParts<Content> {
   /** The name of the setting that names the file. */
   readonly setting: string;
   readonly path: string;
-  /** @throws Error that names the first bad place */
+  /** @throws Error that names the bad places */
   readonly parse: (text: string) => Content;
   /** Called after a valid change. */
   readonly changed?: () => void;
@@ -36,7 +36,7 @@ export class WatchedFile<Content> {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** @throws SettingError that names the file and the first bad place in it */
+  /** @throws SettingError that names the file and the bad places in it */
   constructor(parts: WatchedFileParts<Content>) {
     this.#parts = parts;
     this.#path = resolve(parts.path);
@@ -50,14 +50,15 @@ export class WatchedFile<Content> {
     this.#pollLater();
   }
 
-  /** Problems of the file that a setting names, for the check of the settings: at most one line. */
+  /** Problems of the file that a setting names, for the check of the settings: a line each, if the error of `parse` has lines. */
   static problemsOf(setting: string, path: string | undefined, parse: (text: string) => unknown): string[] {
     if (path === undefined) return [];
     try {
       parseFile(resolve(path), parse);
       return [];
     } catch (error) {
-      return [`${setting} ${resolve(path)}: ${(error as Error).message}`];
+      const { message, lines = [message] } = error as Error & { readonly lines?: readonly string[] };
+      return lines.map((line) => `${setting} ${resolve(path)}: ${line}`);
     }
   }
 

@@ -1,16 +1,13 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { WatchedFile } from '../../server/watched-file.ts';
 import { SELLING_STORES, type SellingStore } from '../../stores/store.ts';
 import type { CatalogueProduct } from './product.ts';
-import { CatalogueFile, type ScoreAuthority, type ScoreOrder, type SeasonPeriod } from './model.ts';
-
-/** Who may make coins decides who may submit scores that win prizes. */
-type CoinAuthority = Config['COIN_AUTHORITY'];
+import type { ScoreAuthority, ScoreOrder, SeasonPeriod } from './model.ts';
+import { readCatalogue, type CoinAuthority, type WrittenCatalogue } from './written.ts';
 
 /** The seasons of a game. */
 export interface GameSeasons {
@@ -47,7 +44,7 @@ class Edition {
 
   readonly #sold: ReadonlyMap<string, CatalogueProduct>;
 
-  constructor({ apps, products }: z.output<typeof CatalogueFile>) {
+  constructor({ apps, products }: WrittenCatalogue) {
     this.apps = new Listing({ apps, count: apps.length });
     this.products = new Listing({ products, count: products.length });
     this.#games = new Set(apps.filter(({ kind }) => kind === 'game').map(({ id }) => id));
@@ -108,7 +105,7 @@ export class Catalogue {
   /**
    * @param path undefined: the sample catalogue
    * @param authority COIN_AUTHORITY. With `server` a game with prizes takes scores from servers only
-   * @throws SettingError that names the file and the first bad place in it
+   * @throws SettingError that names the file and every problem in it
    */
   constructor(path: string | undefined, log: Logger, authority: CoinAuthority = 'client') {
     this.#log = log;
@@ -118,7 +115,7 @@ export class Catalogue {
       this.#file = new WatchedFile({ setting: 'CATALOGUE_FILE', path, parse, changed: () => this.warnOfPrizes(), named: 'catalogue', log });
   }
 
-  /** Problems of CATALOGUE_FILE, for the check of the settings: at most one line. */
+  /** Problems of CATALOGUE_FILE, for the check of the settings: a line each. */
   static problemsOf({ CATALOGUE_FILE, COIN_AUTHORITY }: Pick<Config, 'CATALOGUE_FILE' | 'COIN_AUTHORITY'>): string[] {
     return WatchedFile.problemsOf('CATALOGUE_FILE', CATALOGUE_FILE, parserOf(COIN_AUTHORITY));
   }
@@ -170,22 +167,5 @@ export class Catalogue {
 }
 
 function parserOf(authority: CoinAuthority): (text: string) => Edition {
-  return (text) => parseEdition(text, authority);
-}
-
-/** @throws Error that names the first bad place: `apps.2.order: Only a game has an order` */
-function parseEdition(text: string, authority: CoinAuthority): Edition {
-  const parsed = CatalogueFile.safeParse(JSON.parse(text));
-  if (parsed.success) {
-    const open = authority === 'server' ? parsed.data.apps.findIndex(mintsOpenly) : -1;
-    if (open === -1) return new Edition(parsed.data);
-    throw new Error(`apps.${open}.season.prizes: With COIN_AUTHORITY=server a game with prizes needs "scores": "server"`);
-  }
-  const { path, message } = parsed.error.issues[0]!;
-  throw new Error(path.length === 0 ? message : `${path.join('.')}: ${message}`);
-}
-
-/** Whether a client's own score can make coins. */
-function mintsOpenly({ season, scores }: z.output<typeof CatalogueFile>['apps'][number]): boolean {
-  return (season?.prizes ?? []).length > 0 && scores !== 'server';
+  return (text) => new Edition(readCatalogue(text, authority));
 }

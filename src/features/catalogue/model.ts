@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { WrittenProducts } from './product.ts';
 
 /** A game's name in paths and Redis keys, and its id in the catalogue. A game need not be in the catalogue. */
 export const GameId = z
@@ -17,20 +16,22 @@ const Link = z
   .max(2048)
   .regex(/^(https?:\/\/|market:\/\/|itms-apps:\/\/|\/)\S+$/, 'Must be a URL, or a path that starts with /');
 
+const LINK_RULE = 'A URL of http, https, market or itms-apps, or a path that starts with /.';
+
 const Word = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'Must be a word of a-z, 0-9, _ and -');
 
-const Platform = z
+export const Platform = z
   .object({
     platform: Word.meta({ description: 'Such as android, ios or web.' }),
-    packageName: z.string().min(1).max(255).optional(),
-    url: Link,
+    packageName: z.string().min(1).max(255).optional().meta({ description: 'The id of the app there.' }),
+    url: Link.meta({ description: `Where people get it. ${LINK_RULE}` }),
   })
   .meta({ id: 'CataloguePlatform', example: { platform: 'web', url: 'https://play.example/pebble-drop' } });
 
 const UP_TO_RULE = 'Must be a rank from 1 to 100,000';
 const PRIZE_RULE = 'Must be a whole number from 1 to 1,000,000';
 
-const Prize = z
+export const Prize = z
   .object({
     upTo: z.int(UP_TO_RULE).min(1, UP_TO_RULE).max(100_000, UP_TO_RULE).meta({ description: 'The last rank that gets it.' }),
     coins: z.int(PRIZE_RULE).min(1, PRIZE_RULE).max(1_000_000, PRIZE_RULE).meta({ description: 'For each player of these ranks.' }),
@@ -51,7 +52,7 @@ const seasonFields = {
     .min(0, PAY_AFTER_RULE)
     .max(MOST_PAY_AFTER_SECONDS, PAY_AFTER_RULE)
     .optional()
-    .meta({ description: 'From the end of the season to its prizes, for a look at the board. Default: 0.' }),
+    .meta({ description: 'From the end of the season to its prizes, so that you can check the board. Default: 0.' }),
   keep: z
     .int(KEEP_RULE)
     .min(1, KEEP_RULE)
@@ -62,12 +63,15 @@ const seasonFields = {
 
 const MOST_PRIZES_RULE = `Must be at most ${MOST_PRIZES} prizes`;
 
-const Season = z
+/** @param prize the shape of each */
+export function prizeList<Shape extends typeof Prize>(prize: Shape) {
+  return z.array(prize).max(MOST_PRIZES, MOST_PRIZES_RULE);
+}
+
+export const Season = z
   .object({
     ...seasonFields,
-    prizes: z
-      .array(Prize)
-      .max(MOST_PRIZES, MOST_PRIZES_RULE)
+    prizes: prizeList(Prize)
       .optional()
       .meta({ description: 'By rising ranks: a player gets the first prize whose `upTo` is not below the rank.' }),
   })
@@ -76,14 +80,14 @@ const Season = z
 export const CatalogueEntry = z
   .object({
     id: GameId,
-    kind: z.enum(['app', 'game']),
-    name: z.string().min(1).max(80),
-    tagline: z.string().max(200),
-    icon: Link,
-    url: Link,
-    status: z.enum(['live', 'beta', 'soon']),
-    platforms: z.array(Platform),
-    features: z.array(z.string().min(1).max(80)).optional(),
+    kind: z.enum(['app', 'game']).meta({ description: 'Only a game has boards, and the fields for games.' }),
+    name: z.string().min(1).max(80).meta({ description: 'As people read it.' }),
+    tagline: z.string().max(200).meta({ description: 'One sentence for the list.' }),
+    icon: Link.meta({ description: LINK_RULE }),
+    url: Link.meta({ description: `The page of the app. ${LINK_RULE}` }),
+    status: z.enum(['live', 'beta', 'soon']).meta({ description: 'Shown to people; the service treats all alike.' }),
+    platforms: z.array(Platform).meta({ description: 'Where it runs; may be empty.' }),
+    features: z.array(z.string().min(1).max(80)).optional().meta({ description: 'Words for the page that shows the catalogue.' }),
     order: z.enum(['asc', 'desc']).optional().meta({
       description: 'For games: asc if lower scores are better (times, strokes), desc if higher scores are better. Default: desc.',
     }),
@@ -93,7 +97,7 @@ export const CatalogueEntry = z
     season: Season.optional().meta({
       description: 'For games: the board begins again with each period. Left out: one board for all time.',
     }),
-    updatedAt: z.iso.datetime({ offset: true }),
+    updatedAt: z.iso.datetime({ offset: true }).meta({ description: 'The last change, as an ISO 8601 time with its zone.' }),
   })
   .meta({
     id: 'CatalogueEntry',
@@ -116,36 +120,3 @@ export type SeasonPeriod = z.output<typeof seasonFields.period>;
 
 /** Who submits the scores of a game: any client, or only servers with a key. */
 export type ScoreAuthority = 'client' | 'server';
-
-/** People write the file by hand: an unknown field is a typing error, so the file is refused. */
-const WrittenEntry = z.strictObject({
-  ...CatalogueEntry.shape,
-  platforms: z.array(z.strictObject(Platform.shape)),
-  season: z
-    .strictObject({ ...seasonFields, prizes: z.array(z.strictObject(Prize.shape)).max(MOST_PRIZES, MOST_PRIZES_RULE).optional() })
-    .optional(),
-});
-
-const Entries = z.strictObject({ apps: z.array(WrittenEntry), products: WrittenProducts.default([]) }).superRefine(({ apps }, context) => {
-  const ids = new Set<string>();
-  for (const [index, { id, kind, order, scores, season }] of apps.entries()) {
-    if (ids.has(id)) context.addIssue({ code: 'custom', path: ['apps', index, 'id'], message: `Another entry has the id ${id}` });
-    if (kind === 'app' && order !== undefined)
-      context.addIssue({ code: 'custom', path: ['apps', index, 'order'], message: 'Only a game has an order' });
-    if (kind === 'app' && scores !== undefined)
-      context.addIssue({ code: 'custom', path: ['apps', index, 'scores'], message: 'Only a game has scores' });
-    if (kind === 'app' && season !== undefined)
-      context.addIssue({ code: 'custom', path: ['apps', index, 'season'], message: 'Only a game has seasons' });
-    for (const [place, { upTo }] of season?.prizes?.entries() ?? [])
-      if (place > 0 && upTo <= season!.prizes![place - 1]!.upTo)
-        context.addIssue({
-          code: 'custom',
-          path: ['apps', index, 'season', 'prizes', place, 'upTo'],
-          message: 'Must be above the upTo before it',
-        });
-    ids.add(id);
-  }
-});
-
-/** `{"apps": […], "products": […]}`, or the array of apps alone. */
-export const CatalogueFile = z.preprocess((content) => (Array.isArray(content) ? { apps: content } : content), Entries);

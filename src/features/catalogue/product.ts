@@ -14,7 +14,7 @@ export const Product = z
   .object({
     productId: ProductId,
     coins: Coins.meta({ description: 'Coins that one unit gives, 1 to 1,000,000.', example: 500 }),
-    name: z.string().min(1).max(80).optional(),
+    name: z.string().min(1).max(80).optional().meta({ description: 'As people read it.' }),
     stores: z
       .object({ google: Sku.optional(), apple: Sku.optional() })
       .meta({ description: "The product's id in each app store that sells it." }),
@@ -25,28 +25,3 @@ export const Product = z
   });
 
 export type CatalogueProduct = z.output<typeof Product>;
-
-/** As people write it: an unknown field is a typing error. */
-export const WrittenProduct = z.strictObject({ ...Product.shape, stores: z.strictObject(Product.shape.stores.shape) });
-
-/** More products than an app store lists. */
-const MOST_PRODUCTS = 1000;
-
-/** No two products have the same id, nor the same id in one app store: a purchase names its product by it. */
-export const WrittenProducts = z
-  .array(WrittenProduct)
-  .max(MOST_PRODUCTS)
-  .superRefine((products, context) => {
-    const taken = new Set<string>();
-    const take = (id: string, path: (string | number)[], message: string): void => {
-      if (taken.has(id)) context.addIssue({ code: 'custom', path, message });
-      taken.add(id);
-    };
-    for (const [index, { productId, stores }] of products.entries()) {
-      take(productId, [index, 'productId'], `Another product has the productId ${productId}`);
-      for (const store of SELLING_STORES) {
-        const sku = stores[store];
-        if (sku !== undefined) take(`${store} ${sku}`, [index, 'stores', store], `Another product is sold as ${sku} in this store`);
-      }
-    }
-  });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SettingError } from '../../../src/config.ts';
+import { Catalogue } from '../../../src/features/catalogue/file.ts';
 import { freshId, sleep, start, type TestService } from '../../harness.ts';
 import { sendRaw } from '../../raw.ts';
 
@@ -195,6 +196,29 @@ describe('CATALOGUE_FILE', () => {
     expect(failure).toBeInstanceOf(SettingError);
     expect((failure as Error).message).toContain(`CATALOGUE_FILE ${file}: `);
     expect((failure as Error).message).toContain(place);
+  });
+
+  test('all mistakes are named at once, each with the id of its entry', async () => {
+    const apps = [{ ...entry, kind: 'app', order: 'asc' }, { ...entry, status: 'gone', icon: 'x' }, 7];
+    const file = write({ apps, products: [pouch, { ...pouch, coins: 0 }] });
+    expect(Catalogue.problemsOf({ CATALOGUE_FILE: file, COIN_AUTHORITY: 'client' })).toEqual(
+      [
+        'apps.0.order: Only a game has an order (in "tetra")',
+        'apps.1.icon: Must be a URL, or a path that starts with / (in "tetra")',
+        'apps.1.status: Invalid option: expected one of "live"|"beta"|"soon" (in "tetra")',
+        'apps.2: Invalid input: expected object, received number',
+        'products.1.coins: Must be a whole number from 1 to 1,000,000 (in "pouch")',
+        'apps.1.id: Another entry has the id tetra (in "tetra")',
+        'products.1.productId: Another product has the productId pouch (in "pouch")',
+        'products.1.stores.google: Another product is sold as coins_500 in this store (in "pouch")',
+        'products.1.stores.apple: Another product is sold as coins.500 in this store (in "pouch")',
+      ].map((line) => `CATALOGUE_FILE ${file}: ${line}`),
+    );
+  });
+
+  test('of many mistakes the first twenty are named', () => {
+    const problems = Catalogue.problemsOf({ CATALOGUE_FILE: write(Array.from({ length: 25 }, () => 7)), COIN_AUTHORITY: 'client' });
+    expect([problems.length, problems.at(-1)!.split(': ').at(-1)]).toEqual([21, 'and 5 more problems']);
   });
 
   test('a missing file stops the start', async () => {

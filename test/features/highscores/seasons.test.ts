@@ -450,7 +450,7 @@ describe('the catalogue', () => {
   test('refuses prizes for scores of clients with COIN_AUTHORITY=server, and warns of them with client', async () => {
     const settings = { COIN_AUTHORITY: 'server' };
     expect(await problems({ season: season() }, settings)).toBe(
-      'apps.0.season.prizes: With COIN_AUTHORITY=server a game with prizes needs "scores": "server"',
+      'apps.0.season.prizes: With COIN_AUTHORITY=server a game with prizes needs "scores": "server" (in "bad")',
     );
     expect(await problems({ season: season(), scores: 'server' }, settings)).toBe('');
     expect(await problems({ season: season({ prizes: [] }) }, settings)).toBe('');
