@@ -29,6 +29,14 @@ const settleDue = defineScript({
   answers: ['settled'],
 });
 
+const readDue = defineScript({
+  file: new URL('read-due.lua', import.meta.url),
+  keys: ['due'],
+  args: ['count'],
+  answers: ['due'],
+  readOnly: true,
+});
+
 const countDue = defineScript({
   file: new URL('count-due.lua', import.meta.url),
   keys: ['due'],
@@ -189,6 +197,17 @@ export class Queue {
   async size(): Promise<number> {
     const sizes = await Promise.all(this.keys().map((due) => this.#scripts.run(countDue, { due }, {})));
     return sizes.reduce((sum, [, size]) => sum + Number(size), 0);
+  }
+
+  /** Some members with the times at which they are due, earliest first: of each sorted set only its first entries are read. */
+  async earliest(most: number): Promise<[member: string, dueAt: number][]> {
+    const found = await Promise.all(this.keys().map((due) => this.#scripts.run(readDue, { due }, { count: most })));
+    const times = new Map<string, number>();
+    for (const [entry, time] of found.flatMap(([, ...words]) => pairsOf(words))) {
+      const member = memberOf(entry);
+      times.set(member, Math.min(times.get(member) ?? Infinity, Number(time)));
+    }
+    return [...times].toSorted(([, one], [, other]) => one - other).slice(0, most);
   }
 
   /** The sorted sets of the queue. */

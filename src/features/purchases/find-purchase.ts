@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { pairsOf } from '../../redis/pairs.ts';
-import { memberOf, Queue } from '../../redis/queue.ts';
+import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { purchaseKeys, type PurchaseDocument } from './model.ts';
@@ -20,14 +19,6 @@ const readOrderScript = defineScript({
   keys: ['order'],
   args: [],
   answers: ['purchase'],
-  readOnly: true,
-});
-
-const readDue = defineScript({
-  file: new URL('read-due.lua', import.meta.url),
-  keys: ['due'],
-  args: ['count'],
-  answers: ['due'],
   readOnly: true,
 });
 
@@ -52,19 +43,12 @@ export async function findPurchase(name: string, scripts: ScriptRunner): Promise
   return document && { purchaseId, document };
 }
 
-/** Purchases that are read from each sorted set of the queue. On a Cluster the queue has 65 sets. */
+/** Purchases that are listed, and that are read from each sorted set of the queue. On a Cluster the queue has 65 sets. */
 const MOST_DUE = 50;
 
 /** Purchases with work left, earliest due first. Only the first MOST_DUE of each sorted set are read. */
 export async function stuckPurchases(scripts: ScriptRunner): Promise<(FoundPurchase & { readonly dueAt: number })[]> {
-  const queue = new Queue(purchaseKeys.due, scripts);
-  const found = await Promise.all(queue.keys().map((due) => scripts.run(readDue, { due }, { count: MOST_DUE })));
-  const times = new Map<string, number>();
-  for (const [entry, time] of found.flatMap(([, ...words]) => pairsOf(words))) {
-    const member = memberOf(entry);
-    times.set(member, Math.min(times.get(member) ?? Infinity, Number(time)));
-  }
-  const due = [...times].toSorted(([, one], [, other]) => one - other).slice(0, MOST_DUE);
+  const due = await new Queue(purchaseKeys.due, scripts).earliest(MOST_DUE);
   const documents = await Promise.all(due.map(([purchaseId]) => readPurchase(purchaseId, scripts)));
   return due.flatMap(([purchaseId, dueAt], index) => {
     const document = documents[index];

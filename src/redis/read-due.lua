@@ -1,4 +1,4 @@
--- Lists purchases of the queue by the time at which they are due, for operators.
+-- Lists entries of a queue by the time at which they are due.
 -- KEYS due
 -- ARGV count
 -- Answers due(entry, time, entry, time …)
