@@ -83,8 +83,13 @@ export interface Services {
   readonly webhookCounts: WebhookCounts;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
-  /** Makes a purchase due for a check after a notification of its store. False: no purchase here has this token. */
+  /** Makes a purchase of a subscription due for a check. False: no purchase here has this token. */
   readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;
+  /**
+   * Called when the store notifies of a subscription. Records a purchase that no app has sent yet, so that its owner is found.
+   * @returns whether the purchase is recorded here
+   */
+  readonly subscriptionNoticed: (purchaseToken: string, packageName: string) => Promise<boolean>;
   /** Purchases of coins. */
   readonly purchases: Purchases;
   readonly purchaseCounts: PurchaseCounts;

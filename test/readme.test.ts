@@ -169,7 +169,7 @@ describe.skipIf(!curl)('the tour works as pasted: every answer is a success', ()
   test('of the stores', async () => {
     const answers = await answersOf(`${tourSettings}\n${storeTour}`);
     expect(answers.filter(({ ok }) => !ok)).toEqual([]);
-    const [, signIn, elsewhere, balance, purchase, entitled, coins, , afterRefund, , refunded, proof] = answers;
+    const [, signIn, elsewhere, balance, purchase, entitled, coins, , afterRefund, , refunded, , withoutApp, proof] = answers;
     expect(signIn).toMatchObject({ created: true, moved: true, movedCoins: 100 });
     expect(elsewhere).toMatchObject({ created: false, moved: false, accountId: signIn!['accountId'] });
     expect(balance).toEqual({ ok: true, balanceCoins: 100 });
@@ -178,6 +178,7 @@ describe.skipIf(!curl)('the tour works as pasted: every answer is a success', ()
     expect(coins).toMatchObject({ purchase: { productId: 'coins-500', quantity: 2, coins: 1000 }, balanceAfterCoins: 1100 });
     expect(afterRefund).toMatchObject({ purchases: [{ state: 'granted', refundedQuantity: 1 }] });
     expect(refunded).toMatchObject({ state: 'expired', access: false });
+    expect(withoutApp).toMatchObject({ subscribed: true, productId: 'gold', source: 'store' });
     expect(proof).toMatchObject({ installVerified: true });
   });
 });

@@ -49,7 +49,11 @@ export function storeCases(): Record<string, Case> {
     productId: 'club.monthly',
     checkedAt: now,
     acknowledged: true,
+    buyer: undefined,
     linkedToken: undefined,
+    renewed: undefined,
+    boughtAt: undefined,
+    orderId: undefined,
     retires: false,
   } as const;
   const nonce = (number: number) => ({ nonce: storeKeys.nonce(`bench-${number}`) });
@@ -84,6 +88,7 @@ export function storeCases(): Record<string, Case> {
       token: `bench-${number}`,
       packageName: purchase.packageName,
       ...purchaseArguments(purchase, later),
+      bound: 0,
       act: 'bench',
     })),
     'subscription/schedule-purchase': scriptCase(schedulePurchase, bought, () => ({ dueAt: later, faults: 0, hintedAt: '', act: '' })),

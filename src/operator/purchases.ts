@@ -9,6 +9,7 @@ import { PurchaseId } from '../features/purchases/model.ts';
 import { movePurchase as moveCoins } from '../features/purchases/move-purchase.ts';
 import { OperatorPurchase, operatorPurchase } from '../features/purchases/operator-purchase.ts';
 import { moveSubscriptionPurchase } from '../features/subscription/move-purchase.ts';
+import { UnownedPurchase, unownedPurchases } from '../features/subscription/operator-purchases.ts';
 import { readPurchase as readSubscription } from '../features/subscription/purchase-document.ts';
 import { factsWhereItIs, followed } from './account-facts.ts';
 import { Account } from './find.ts';
@@ -47,21 +48,24 @@ export const listStuckPurchases = operation({
   path: '/v1/admin/purchases',
   operationId: 'listStuckPurchases',
   role: 'viewer',
-  summary: 'Purchases of coins with work left, earliest due first.',
+  summary: 'Purchases with work left, and purchases of subscriptions without an owner.',
   description:
-    'Pending purchases, purchases without their ledger entry, and grants that the store does not know of yet. At most 50. The queue handles each by itself.',
+    'Purchases of coins that are pending, lack their ledger entry, or whose grant the store does not know of yet: the queue handles each by itself. ' +
+    'Subscriptions of which a notification told, and that no account owns: they wait, unacknowledged, for the first account that sends their ' +
+    'token, and `refundAt` says when the store refunds them. `purchases move` gives one to an account. At most 50 of each, earliest due first.',
   input: z.object({}),
   reply: z.object({
     purchases: z.array(OperatorPurchase.extend({ nextLookAt: z.iso.datetime() }).meta({ id: 'StuckPurchase' })),
+    subscriptions: z.array(UnownedPurchase),
   }),
   example: `curl -s $base/v1/admin/purchases -H "authorization: Bearer $COINOP_KEY"`,
   async prepare(_, { scripts }) {
-    const stuck = await stuckPurchases(scripts);
+    const [stuck, subscriptions] = await Promise.all([stuckPurchases(scripts), unownedPurchases(scripts)]);
     const purchases = stuck.map(({ purchaseId, document, dueAt }) => ({
       ...operatorPurchase(purchaseId, document),
       nextLookAt: isoTime(dueAt)!,
     }));
-    return { reply: { purchases } };
+    return { reply: { purchases, subscriptions } };
   },
 });
 
@@ -98,7 +102,7 @@ export const lookAtPurchase = operation({
 const MoveReply = z.object({
   purchase: z.string(),
   accountId: AccountId.meta({ description: 'The owner now.' }),
-  movedFrom: AccountId,
+  movedFrom: AccountId.optional().meta({ description: 'Left out: nobody owned the subscription.' }),
   coins: z.int().optional().meta({ description: 'For a purchase of coins: the coins that moved with it.' }),
   takenCoins: z
     .int()
@@ -118,7 +122,8 @@ export const movePurchase = operation({
     'For a buyer who used another account. The coins that the purchase granted, less those that refunds took, move with it: an entry `refund` ' +
     'takes them from the previous owner, down to a debt (with REFUNDS=floor down to 0), and an entry `topup` gives them to the new owner. ' +
     'Later refunds concern the new owner. To undo a move, move the purchase back with another key. A purchase can be moved 20 times. A ' +
-    'subscription gives its access to the new account and no longer to the previous one; a person with its token can still claim it from a guest.',
+    'subscription gives its access to the new account and no longer to the previous one; a person with its token can still claim it from a guest. ' +
+    'A subscription that nobody owns (`purchases stuck`) is acknowledged then.',
   input: z.object({ purchase: Named, account: Account, key: CoinKey, reason: Reason }),
   reply: MoveReply,
   errors: ['purchase_not_found', 'account_not_found', 'account_deleted', 'key_reused', 'invalid_request'],
@@ -173,12 +178,12 @@ async function moveSubscription(
   parts: OperatorParts,
 ): Promise<Prepared<z.input<typeof MoveReply>> | Refusal> {
   const document = ACCOUNT_ID.test(purchase) ? await readSubscription(purchase, parts.scripts) : undefined;
-  if (document === undefined || !ACCOUNT_ID.test(document.owner)) return refuse('purchase_not_found');
-  const before = await factsWhereItIs(document.owner, parts);
-  const of = document.productId;
+  if (document === undefined || document.productId === '' || document.owner === '-') return refuse('purchase_not_found');
+  const movedFrom = document.owner === '' ? undefined : (await factsWhereItIs(document.owner, parts)).accountId;
+  const from = movedFrom === undefined ? 'which nobody owns' : `from the account ${movedFrom}`;
   return {
-    question: `Move the purchase ${purchase} of ${of} from the account ${before.accountId} to the account ${accountId}? Key: ${key}. Reason: ${reason}`,
-    what: { purchase, account: accountId, from: before.accountId, key },
+    question: `Move the purchase ${purchase} of ${document.productId}, ${from}, to the account ${accountId}? Key: ${key}. Reason: ${reason}`,
+    what: { purchase, account: accountId, ...(movedFrom === undefined ? {} : { from: movedFrom }), key },
     why: reason,
     noted: ({ replayed }): Readonly<Record<string, string>> => (replayed === undefined ? {} : { replayed: 'yes' }),
     async act() {
@@ -186,7 +191,7 @@ async function moveSubscription(
       if (word === 'owned') return owns();
       if (word === 'retired') return invalid('purchase', 'Was replaced by a later one: move that one');
       if (word === 'changed') return refusedMove(word);
-      return { purchase, accountId, movedFrom: before.accountId, ...(word === 'replayed' ? { replayed: true as const } : {}) };
+      return { purchase, accountId, movedFrom, ...(word === 'replayed' ? { replayed: true as const } : {}) };
     },
   };
 }

@@ -6,6 +6,7 @@ import { AddressGrowth } from '../features/coins/address-growth.ts';
 import { Relay } from '../features/events/relay.ts';
 import { RefundQuestions } from '../features/purchases/refund-questions.ts';
 import { purchaseChecks } from '../features/subscription/purchase-check.ts';
+import { unownedChecks } from '../features/subscription/unowned-purchase.ts';
 import { Webhooks } from '../features/webhooks/webhooks.ts';
 import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
@@ -33,7 +34,7 @@ export function startBackgroundWork(
     services.deletions.takeOver(),
     services.bans.takeOver(),
     services.seasons.takeOver(),
-    ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
+    ...(store === undefined ? [] : [purchaseChecks({ ...services, store }), unownedChecks({ ...services, store })]),
     services.purchases.takeOver(),
     ...(services.outboxNews === undefined ? [] : [new Relay({ ...services, outboxNews: services.outboxNews })]),
     ...(events === undefined ? [] : [new Webhooks({ ...services, events, counts: services.webhookCounts })]),

@@ -29,7 +29,7 @@ import { RoomList } from '../features/rooms/list/room-list.ts';
 import { RoomActs } from '../features/rooms/room-acts.ts';
 import { SeatBudgets } from '../features/rooms/seat-budgets.ts';
 import { MoveJournal } from '../features/store/move-journal.ts';
-import { checkSoon } from '../features/subscription/purchase-check.ts';
+import { checkSoon, subscriptionNoticed } from '../features/subscription/notices.ts';
 import { Hooks } from '../features/webhooks/hooks.ts';
 import { WebhookCounts } from '../features/webhooks/webhook-counts.ts';
 import { holdings } from '../holdings.ts';
@@ -146,6 +146,7 @@ export function servicesOf(
     webhookCounts: new WebhookCounts(metrics),
     store: appStore,
     checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
+    subscriptionNoticed: (token, app) => subscriptionNoticed(token, app, { scripts, now, subscriptions: appStore?.subscriptions }),
     purchases,
     purchaseCounts,
     productNoticed: (...notice) => purchases.noticed(...notice),

@@ -10,8 +10,7 @@ import { z } from 'zod';
  * part in each call.
  *
  * A store that sends notifications of changed purchases has an endpoint in its folder, with the path and format of that store. That endpoint
- * verifies the sender, and names the purchase to `Services.checkPurchaseSoon` (a subscription) or `Services.productNoticed` (a one-time
- * product).
+ * verifies the sender, and names the purchase to `Services.subscriptionNoticed` or `Services.productNoticed` (a one-time product).
  *
  * While the store does not answer, a method throws the Refusal `store_unavailable` (`appStoreUnavailable`): a later call may succeed.
  */
@@ -88,8 +87,19 @@ export interface StoreSubscription {
 export interface StorePurchase extends StoreSubscription {
   /** The app that sold it. */
   readonly packageName: string;
+  /** The buyer's account, as the app named it to the store: Google's obfuscatedExternalAccountId. */
+  readonly buyer: string | undefined;
   /** The token of the purchase that this one replaces, as in an upgrade. Undefined: it replaces none. */
   readonly linkedToken: string | undefined;
+  /**
+   * The expired purchase that a user has bought again outside the app. Undefined: none. Google names it until the purchase is
+   * acknowledged.
+   */
+  readonly renewed: { readonly token: string | undefined; readonly buyer: string | undefined } | undefined;
+  /** When it was paid for. Undefined: it was not yet, or the store does not say. */
+  readonly boughtAt: number | undefined;
+  /** The number of its last payment in the store's console. Undefined: it has none. */
+  readonly orderId: string | undefined;
   /** Whether the replacement is in force: only once this purchase is paid for. */
   readonly retires: boolean;
   /** True as well for a purchase that needs no acknowledgement. */

@@ -46,7 +46,14 @@ class MoonStore implements AppStore {
     look: async (token: string, packageName = APP) => {
       const sold = this.sold.get(token);
       if (sold === undefined || packageName !== APP) return 'unknown' as const;
-      const none = { linkedToken: undefined, retires: false };
+      const none = {
+        buyer: undefined,
+        linkedToken: undefined,
+        renewed: undefined,
+        boughtAt: undefined,
+        orderId: undefined,
+        retires: false,
+      };
       return { ...sold, ...none, packageName, productId: 'tides', willRenew: true, checkedAt: this.#now() };
     },
     acknowledge: async ({ token }: { token: string }) => {

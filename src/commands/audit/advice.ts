@@ -239,7 +239,7 @@ const advice: Readonly<Record<string, Entry>> = {
 function queued({ subject, text }: Finding): string {
   const [kind, name = ''] = subject.split(' ');
   if (kind === 'coin-purchase') return redis('ZADD', 'product-purchases:due', '0', name);
-  if (kind === 'purchase') return redis('ZADD', 'purchases:due', '0', name);
+  if (kind === 'purchase') return redis('ZADD', text.startsWith('Nobody owns it') ? 'purchases:unowned' : 'purchases:due', '0', name);
   if (kind === 'room') return redis('ZADD', 'rooms:due', '0', name);
   if (kind === 'season') return redis('ZADD', 'seasons:due', '0', `'${subject.replace(/^season (\S+) of board (\S+)$/, '$2 $1')}'`);
   const into = /into (\S+)/.exec(text)?.[1];

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { ACCOUNT_ID } from '../../accounts/ids.ts';
 import { isoTime, timeOf } from '../../accounts/fields.ts';
-import { SELLING_STORES, type ProductPurchase, type ProductState, type SellingStore } from '../../stores/store.ts';
+import { SELLING_STORES, type ProductState, type SellingStore } from '../../stores/store.ts';
 
 export const purchaseKeys = {
   /**
@@ -40,7 +40,7 @@ export function appleAccountTokenOf(accountId: string): string {
 }
 
 /** The account that the app named to the store when its user bought. Undefined: none, or an id that is not coinop's. */
-export function boundAccountOf({ buyer }: Pick<ProductPurchase, 'buyer'>): string | undefined {
+export function boundAccountOf({ buyer }: { readonly buyer: string | undefined }): string | undefined {
   return buyer !== undefined && ACCOUNT_ID.test(buyer) ? buyer : undefined;
 }
 

@@ -25,6 +25,17 @@ export const UNACKNOWLEDGED_MS = MINUTE_MS;
 /** Google answers for a token for 60 days past its end (https://developer.android.com/google/play/billing/lifecycle/subscriptions). */
 export const FORGOTTEN_AFTER_MS = 60 * 24 * HOUR_MS;
 
+/**
+ * Google refunds a purchase that is not acknowledged within three days
+ * (https://developer.android.com/google/play/billing/integrate#process).
+ */
+const ACKNOWLEDGED_WITHIN_MS = 72 * HOUR_MS;
+
+/** When the app store refunds an unacknowledged purchase. Undefined: it is not paid for. */
+export function refundAt({ boughtAt }: { readonly boughtAt: number | undefined }): number | undefined {
+  return boughtAt === undefined ? undefined : boughtAt + ACKNOWLEDGED_WITHIN_MS;
+}
+
 /** Time of the next check. Undefined: the purchase has ended and is never checked again. */
 export function nextCheckAt({ state, expiresAt }: Pick<StoreSubscription, 'state' | 'expiresAt'>, now: number): number | undefined {
   const longest = now + LONGEST_WAIT_MS;

@@ -2,6 +2,7 @@ import { accountEvents } from '../../accounts/account-events.ts';
 import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
+import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { subscriptionKeys } from './model.ts';
@@ -14,7 +15,7 @@ export const putLineScript = defineScript({
   file: new URL('put-line.lua', import.meta.url),
   keys: ['account', 'standing', 'revised', 'owned'],
   args: ['hash', 'revision', 'words', 'now'],
-  answers: ['put', 'stale', 'moved', 'moving', 'deleted', 'no_account'],
+  answers: ['put', 'stale', 'moved', 'moving', 'deleted'],
   prelude: linesPrelude,
   library: [standingLibrary, boundedLines, accountEvents],
   durable: true,
@@ -77,6 +78,7 @@ export async function finishPurchase(hash: string, parts: Parts, chain: readonly
     const put = document.todo.includes('line') ? await putLine(hash, document, parts) : 'put';
     if (put === 'changed') return undefined;
     for (const owner of ofWork(document, 'drop')) await dropLine(hash, owner, document, parts);
+    if (document.todo.includes('leave')) await new Queue(subscriptionKeys.unowned, scripts).bring(hash, parts.now());
     for (const linked of ofWork(document, 'retire')) await retire(linked, hash, document, parts, chain);
     const [word] = await scripts.run(finishedScript, { purchase }, { revision: document.revision });
     if (word !== 'finished') return undefined;
@@ -100,7 +102,8 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
   const words = retiredBy === '' ? wordsOf(document) : '';
   const put = async (accountId: string) => {
     const keys = { ...lineKeys(accountId, hash), owned: subscriptionKeys.ofAccount(accountId) };
-    const [word] = await scripts.run(putLineScript, keys, { hash, revision, words, now: now() });
+    const [word, created] = await scripts.run(putLineScript, keys, { hash, revision, words, now: now() });
+    if (word === 'put' && created === '1') scripts.accountCreated();
     return word;
   };
   let word = await put(owner);
@@ -111,7 +114,7 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
     word = target === undefined ? 'deleted' : await put(target);
   }
   if (word === 'deleted') return word;
-  return word === 'put' || word === 'no_account' ? 'put' : 'changed';
+  return word === 'put' ? 'put' : 'changed';
 }
 
 /** Removes the line from an earlier owner's account, unless it is the present owner's, by a move or because the purchase came back. */

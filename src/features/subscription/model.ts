@@ -6,11 +6,14 @@ import { purchaseAt } from './purchase-expiry.ts';
 export const subscriptionKeys = {
   /**
    * A hash for each purchase, by `purchaseHash`: token, packageName, owner (an account id; after a move still the guest's; `-` if it was
-   * replaced and its owner was deleted, then without a token), state,
+   * replaced and its owner was deleted, then without a token; missing: a notification named it, and nobody owns it yet), bound (1: an id
+   * that the app gave to the store names the owner), state,
    * expiresAt, productId, willRenew and checkedAt as in the account's lines, acknowledged, faults (consecutive checks that failed
    * or left the purchase unacknowledged), dueAt (the next check), hintedAt (the last notification), retiredBy (the purchase that
-   * replaced this one), revision and todo (`purchase-todo.lua`), and act (the last act that was written ahead in the queue). It
-   * never expires: without it another account could claim the token.
+   * replaced this one), revision and todo (`purchase-todo.lua`), and act (the last act that was written ahead in the queue). A purchase
+   * that a notification named first also has noticedAt, boughtAt, orderId and follows (the purchases that it continues). It
+   * never expires: without it another account could claim the token. Without an owner it goes once the store no longer waits for an
+   * acknowledgement.
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
   /**
@@ -20,6 +23,8 @@ export const subscriptionKeys = {
   ofAccount: (accountId: string) => `{${accountId}}:purchases`,
   /** The queue of checks: `purchaseHash` by the time of the next check. */
   due: 'purchases:due',
+  /** The queue of purchases that nobody owns yet: `purchaseHash` by the time of the next check. */
+  unowned: 'purchases:unowned',
   /** The revision of a purchase that last changed the account's line of it (`account-lines.lua`). */
   revised: (accountId: string, purchase: string) => `{${accountId}}:revised:${purchase}`,
 };

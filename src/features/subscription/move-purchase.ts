@@ -32,7 +32,7 @@ export async function moveSubscriptionPurchase(
   const { scripts } = parts;
   let word: (typeof moveScript)['answers'][number] = 'changed';
   await queued(hash, parts, async (act) => {
-    const isOwner = Number((await accountOf(ownerSeen, scripts)) === owner);
+    const isOwner = Number(ownerSeen !== '' && (await accountOf(ownerSeen, scripts)) === owner);
     [word] = await scripts.run(moveScript, { purchase: subscriptionKeys.purchase(hash) }, { ownerSeen, owner, isOwner, key, act });
     const document = word === 'moved' || word === 'replayed' ? await finishPurchase(hash, parts) : await readPurchase(hash, scripts);
     return document?.dueAt;

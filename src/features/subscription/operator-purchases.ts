@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { isoTime } from '../../accounts/fields.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { purchasesOf, RecordedPurchase, shownPurchase } from './model.ts';
-import { lineOf, readPurchase } from './purchase-document.ts';
+import { purchasesOf, RecordedPurchase, shownPurchase, subscriptionKeys } from './model.ts';
+import { Queue } from '../../redis/queue.ts';
+import { refundAt } from './check-schedule.ts';
+import { lineOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import { purchasesRecordedBy } from './purchases-page.ts';
 
 export const OperatorPurchase = z
@@ -52,4 +54,64 @@ export async function purchasesForOperator(
   };
   const asked = [...lines.keys(), ...others].slice(0, MOST_SHOWN);
   return (await Promise.all(asked.map((hash) => shown(hash, lines.get(hash))))).flat();
+}
+
+export const UnownedPurchase = z
+  .object({
+    purchase: z.string().meta({ description: 'A hash of its token, which `purchases move` takes to give it to an account.' }),
+    packageName: z.string(),
+    productId: z.string().optional().meta({ description: 'Left out, as the state: the store has not answered yet.' }),
+    state: z.string().optional().meta({ description: "The app store's last answer." }),
+    expiresAt: z.iso.datetime().optional(),
+    orderId: z.string().optional().meta({ description: "The store's number of the payment, as its console shows it." }),
+    noticedAt: z.iso.datetime().meta({ description: 'When a notification named it first.' }),
+    boughtAt: z.iso.datetime().optional(),
+    refundAt: z.iso.datetime().optional().meta({
+      description: 'When the store refunds it, unless an account proves before that it owns it. Left out: it is not paid for.',
+    }),
+    nextCheckAt: z.iso.datetime(),
+    failedChecks: z.int().meta({ description: 'Checks in a row that failed.' }),
+  })
+  .meta({
+    id: 'UnownedPurchase',
+    example: {
+      purchase: 'k3Jx9QmZ2bTwR5vY8cLnAa',
+      packageName: 'dev.coinop.sandbox',
+      productId: 'premium',
+      state: 'active',
+      expiresAt: '2026-12-22T12:00:00.000Z',
+      orderId: 'GPA.3345-1234-5678-90123',
+      noticedAt: '2026-11-22T12:00:01.000Z',
+      boughtAt: '2026-11-22T12:00:00.000Z',
+      refundAt: '2026-11-25T12:00:00.000Z',
+      nextCheckAt: '2026-11-23T00:00:01.000Z',
+      failedChecks: 0,
+    },
+  });
+
+/** Purchases that notifications named and that nobody owns, earliest check first. At most MOST_SHOWN of each sorted set are read. */
+export async function unownedPurchases(scripts: ScriptRunner): Promise<z.input<typeof UnownedPurchase>[]> {
+  const due = await new Queue(subscriptionKeys.unowned, scripts).earliest(MOST_SHOWN);
+  const documents = await Promise.all(due.map(([hash]) => readPurchase(hash, scripts)));
+  return due.flatMap(([hash, dueAt], index) => {
+    const document = documents[index];
+    return document === undefined || document.owner !== '' ? [] : [shownUnowned(hash, document, dueAt)];
+  });
+}
+
+function shownUnowned(hash: string, document: PurchaseDocument, dueAt: number): z.input<typeof UnownedPurchase> {
+  const { packageName, productId, state, expiresAt, orderId, noticedAt, boughtAt, faults } = document;
+  return {
+    purchase: hash,
+    packageName,
+    productId: productId === '' ? undefined : productId,
+    state: state === '' ? undefined : state,
+    expiresAt: expiresAt === '-' ? undefined : isoTime(expiresAt),
+    orderId: orderId === '' ? undefined : orderId,
+    noticedAt: isoTime(noticedAt)!,
+    boughtAt: isoTime(boughtAt),
+    refundAt: isoTime(refundAt(document)),
+    nextCheckAt: isoTime(dueAt)!,
+    failedChecks: faults,
+  };
 }

@@ -8,12 +8,13 @@ import { subscriptionKeys } from './model.ts';
 const CLOCKS_DIFFER_MS = 60_000;
 
 /**
- * Checks the queue of purchases to check: each entry has a purchase, and each purchase that may change, or that other keys still have
- * to follow, is in the queue.
+ * Checks the queues of purchases to check: each entry has a purchase, and each purchase that may change, that nobody owns, or that other
+ * keys still have to follow, is in its queue.
  */
 export const purchaseAuditor: Auditor = {
   keys: [
     queueCheck(subscriptionKeys.due, wrongOf),
+    queueCheck(subscriptionKeys.unowned, wrongOfUnowned),
     { pattern: /^\{purchase:(.*)\}$/, counted: 'purchases', life: 'lasts', check: ([hash], look) => checkPurchase(hash!, look) },
   ],
 };
@@ -34,14 +35,22 @@ async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promis
   return `It holds the purchase ${hash}, which ${token === null ? 'does not exist' : 'was replaced by another'}.`;
 }
 
+async function wrongOfUnowned({ key, entry, member: hash }: Queued, look: Look): Promise<string | undefined> {
+  const [dueAt, token] = await look.together(['ZSCORE', key, entry], ['HGET', subscriptionKeys.purchase(hash), 'token']);
+  // An entry is written ahead of its purchase, and leaves at the next check once the purchase has an owner.
+  if (dueAt === null || token !== null || Number(dueAt) < Date.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
+  return `It holds the purchase ${hash}, which does not exist.`;
+}
+
 async function checkPurchase(hash: string, look: Look): Promise<Finding[]> {
   const found = await findingsOf(hash, look, dueCommands);
   return found.length === 0 ? found : findingsOf(hash, look, dueAnywhereCommands);
 }
 
 async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands): Promise<Finding[]> {
-  const { due, purchase } = subscriptionKeys;
-  const act = (await look.ask('HGET', purchase(hash), 'act')) as string | null;
+  const { purchase } = subscriptionKeys;
+  const [act = null, ownerSeen = null] = (await look.ask('HMGET', purchase(hash), 'act', 'owner')) as (string | null)[];
+  const due = ownerSeen === null ? subscriptionKeys.unowned : subscriptionKeys.due;
   const [facts, ...times] = await look.together(
     ['HMGET', purchase(hash), 'token', 'owner', 'retiredBy', 'state', 'expiresAt', 'todo'],
     ...whenDue(due, hash, act === null ? [] : [act]),
@@ -49,6 +58,12 @@ async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands)
   const [token, owner, retiredBy, state, expiresAt, todo] = facts as (string | null)[];
   const subject = `purchase ${hash}`;
   if ((token === null && owner === null) || dueAtOf(times) !== undefined) return [];
+  // An account became its owner between the two reads.
+  if ((owner === null) !== (ownerSeen === null)) return [];
+  if (owner === null) {
+    const text = `Nobody owns it, but ${due} does not hold it, so nobody finds its owner.`;
+    return [{ kind: 'document_without_queue', subject, text }];
+  }
   if (todo !== null) {
     const text = `Other keys still have to follow it (${todo}), but ${due} does not hold it.`;
     return [{ kind: 'document_without_queue', subject, text }];

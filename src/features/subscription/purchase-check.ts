@@ -7,10 +7,9 @@ import type { AppStore, StorePurchase } from '../../stores/store.ts';
 import { FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
-import { purchaseJournal, queued, readPurchase } from './purchase-document.ts';
+import { purchaseJournal, readPurchase } from './purchase-document.ts';
 import { needsAcknowledgement } from './purchase-expiry.ts';
 import { updatePurchase } from './purchase-record.ts';
-import { purchaseHash } from './purchase-token.ts';
 
 export const schedulePurchase = defineScript({
   file: new URL('schedule-purchase.lua', import.meta.url),
@@ -19,33 +18,16 @@ export const schedulePurchase = defineScript({
   answers: ['scheduled', 'unknown'],
 });
 
-/**
- * Makes the check of a purchase due now, because a notification says that the purchase may have changed. False: the token has
- * no record here, or another purchase replaced its purchase.
- */
-export async function checkSoon(token: string, parts: Pick<Services, 'scripts' | 'now'>): Promise<boolean> {
-  const { scripts, now } = parts;
-  const hash = purchaseHash(token);
-  // Notifications name purchases of other services too: these get no entry in the queue.
-  const document = await readPurchase(hash, scripts);
-  if (document === undefined || document.retiredBy !== '') return false;
-  let isScheduled = false;
-  await queued(hash, parts, async (act) => {
-    const keys = { purchase: subscriptionKeys.purchase(hash) };
-    const [word] = await scripts.run(schedulePurchase, keys, { dueAt: now(), faults: 0, hintedAt: now(), act });
-    isScheduled = word === 'scheduled';
-    return isScheduled ? now() : undefined;
-  });
-  return isScheduled;
-}
+export type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: AppStore };
 
-type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: AppStore };
+/** What an answer without a purchase leaves open. */
+const NOTHING_KNOWN = { buyer: undefined, linkedToken: undefined, renewed: undefined, boughtAt: undefined, orderId: undefined };
 
 /** Does what is due for a purchase: work that a process left behind, and a check. Resolves with the time of the next check. */
 async function lookAt(hash: string, parts: CheckParts): Promise<number | undefined> {
   const document = await finishPurchase(hash, parts);
-  // Nobody recorded it, or another purchase replaced it: it is never checked again.
-  if (document === undefined || document.token === '' || document.retiredBy !== '') return undefined;
+  // Nobody owns it, or another purchase replaced it.
+  if (document === undefined || document.token === '' || document.owner === '' || document.retiredBy !== '') return undefined;
   // The queue may be early: an act wrote ahead, or recorded a later time.
   if (document.dueAt !== undefined && document.dueAt > parts.now()) return document.dueAt;
   return checkPurchase(hash, '', parts);
@@ -92,7 +74,7 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
       expiresAt: expiredAt === undefined ? undefined : Math.min(expiredAt, fetchedAt),
       productId,
       checkedAt: fetchedAt,
-      linkedToken: undefined,
+      ...NOTHING_KNOWN,
       retires: false,
       acknowledged: true,
     };
@@ -107,7 +89,7 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
 }
 
 /** A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few scripts. */
-const LEASE_MS = 30_000;
+export const LEASE_MS = 30_000;
 
 /** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
 export function purchaseChecks(parts: CheckParts): DueQueue {

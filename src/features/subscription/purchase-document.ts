@@ -4,6 +4,8 @@ import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { refuse } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';
+import { timeOf } from '../../accounts/fields.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { UNACKNOWLEDGED_MS } from './check-schedule.ts';
@@ -28,8 +30,10 @@ export const readOwnerScript = defineScript({
 
 /** A purchase as Redis keeps it: '' for a field that it does not have. */
 export interface PurchaseDocument {
-  /** An account id. After a move it is still the guest's: `ownerOf` has the account. */
+  /** An account id. After a move it is still the guest's: `ownerOf` has the account. '' while nobody owns the purchase. */
   readonly owner: string;
+  /** An id that the app gave to the store names the owner: nobody else can claim the purchase. */
+  readonly isBound: boolean;
   readonly revision: string;
   /** What other keys still have to follow (`purchase-todo.lua`). */
   readonly todo: readonly string[];
@@ -45,27 +49,40 @@ export interface PurchaseDocument {
   readonly faults: number;
   /** The time of the next check. Undefined: there is none. */
   readonly dueAt: number | undefined;
+  /** When a notification named it first. Undefined: an app sent it before. */
+  readonly noticedAt: number | undefined;
+  /** Only of a purchase that nobody owned. */
+  readonly boughtAt: number | undefined;
+  readonly orderId: string;
+  /** The purchases that it continues, of which one may get an owner later. */
+  readonly follows: readonly string[];
 }
 
 export async function readPurchase(hash: string, scripts: ScriptRunner): Promise<PurchaseDocument | undefined> {
-  const [word, ...fields] = await scripts.run(readPurchaseScript, { purchase: subscriptionKeys.purchase(hash) }, {});
+  const [word, ...words] = await scripts.run(readPurchaseScript, { purchase: subscriptionKeys.purchase(hash) }, {});
   if (word === 'unknown') return undefined;
-  const [owner = '', revision = '', todo = '', retiredBy = '', token = '', packageName = '', ...rest] = fields;
-  const [state = '', expiresAt = '', willRenew = '', checkedAt = '', productId = '', faults = '', dueAt = ''] = rest;
+  const fields = new Map(pairsOf(words));
+  const text = (name: string): string => fields.get(name) ?? '';
+  const list = (name: string): string[] => (text(name) === '' ? [] : text(name).split(' '));
   return {
-    owner,
-    revision: revision === '' ? '0' : revision,
-    todo: todo === '' ? [] : todo.split(' '),
-    retiredBy,
-    token,
-    packageName,
-    state,
-    expiresAt,
-    willRenew,
-    checkedAt,
-    productId,
-    faults: Number(faults),
-    dueAt: dueAt === '' ? undefined : Number(dueAt),
+    owner: text('owner'),
+    isBound: fields.has('bound'),
+    revision: fields.get('revision') ?? '0',
+    todo: list('todo'),
+    retiredBy: text('retiredBy'),
+    token: text('token'),
+    packageName: text('packageName'),
+    state: text('state'),
+    expiresAt: text('expiresAt'),
+    willRenew: text('willRenew'),
+    checkedAt: text('checkedAt'),
+    productId: text('productId'),
+    faults: Number(text('faults')),
+    dueAt: timeOf(text('dueAt')),
+    noticedAt: timeOf(text('noticedAt')),
+    boughtAt: timeOf(text('boughtAt')),
+    orderId: text('orderId'),
+    follows: list('follows'),
   };
 }
 

@@ -1,10 +1,12 @@
 import { backoffMs } from '../../journal/backoff.ts';
+import { afterWrites } from '../../redis/script-runner.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
-import { nextCheckAt } from './check-schedule.ts';
+import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
-import type { StorePurchase } from '../../stores/store.ts';
+import type { StorePurchase, Subscriptions } from '../../stores/store.ts';
 import { subscriptionKeys } from './model.ts';
+import { needsAcknowledgement } from './purchase-expiry.ts';
 import { purchaseHash } from './purchase-token.ts';
 
 /** Lua functions for every script that changes a purchase. */
@@ -58,4 +60,40 @@ export async function updatePurchase(
   // The purchase of a deleted account was released.
   if (word !== 'stale' && (await finishPurchase(hash, parts)) === undefined) return undefined;
   return dueAt === '' ? undefined : Number(dueAt);
+}
+
+/** When a purchase that is being recorded is due for its first check: soon if it has to be acknowledged, and this process may die before. */
+export function firstCheckAt(purchase: StorePurchase, now: number): number | undefined {
+  return needsAcknowledgement(purchase, now) ? now + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now);
+}
+
+export interface JustRecorded {
+  readonly hash: string;
+  readonly token: string;
+  readonly purchase: StorePurchase;
+  /** The act of `queued` that recorded it. */
+  readonly act: string;
+  readonly traceparent?: string | undefined;
+}
+
+/**
+ * Lets other keys follow a purchase that was just recorded for an account, and acknowledges it where the app store waits for that.
+ * @returns the time of the next check; undefined: there is none
+ */
+export async function acknowledgeRecorded(
+  { hash, token, purchase, act, traceparent }: JustRecorded,
+  parts: Pick<Services, 'scripts' | 'now' | 'log'> & { readonly subscriptions: Subscriptions },
+): Promise<number | undefined> {
+  const { packageName, productId } = purchase;
+  const document = await afterWrites(finishPurchase(hash, parts));
+  if (document === undefined || !needsAcknowledgement(purchase, parts.now())) return document?.dueAt;
+  if (!(await parts.subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document.dueAt;
+  // If this fails, the next check learns from the app store that the purchase is acknowledged.
+  return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, parts).catch((error: unknown) => {
+    parts.log.debug(
+      { reason: (error as Error).message },
+      'the acknowledgement of a purchase could not be recorded: the next check records it',
+    );
+    return document.dueAt;
+  });
 }

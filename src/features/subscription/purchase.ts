@@ -10,19 +10,18 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { checkCaller, readFields } from '../../accounts/account.ts';
 import { PurchaseToken, type AppStore, type StorePurchase, type Subscriptions } from '../../stores/store.ts';
 import { storeUnconfigured } from '../store/model.ts';
-import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, subscriptionOf } from './model.ts';
 import { checkPurchase } from './purchase-check.ts';
-import { needsAcknowledgement } from './purchase-expiry.ts';
-import { hasEnded, ownerOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
-import { purchaseArguments, stateArguments, todoPrelude, updatePurchase } from './purchase-record.ts';
+import { accountOf, hasEnded, ownerOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
+import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
 import { purchaseHash } from './purchase-token.ts';
+import { storeOwnerOf } from './store-owner.ts';
 
 export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
   keys: ['purchase'],
-  args: ['ownerSeen', 'accountId', 'token', 'packageName', ...stateArguments, 'act'],
+  args: ['ownerSeen', 'accountId', 'token', 'packageName', ...stateArguments, 'bound', 'act'],
   answers: ['recorded', 'changed'],
   slotOf: 'purchase',
   prologue: opensAccount,
@@ -41,7 +40,9 @@ export const purchaseSubscription = endpoint({
   summary: 'Records a subscription bought in the app store, once the app store confirms it.',
   description:
     'Fetches the purchase from the app store, records it, acknowledges it, and answers with the subscription. It is safe to repeat at ' +
-    'any time. A purchase belongs to one account: a purchase of a guest moves to the account that sends its token, a purchase of a store ' +
+    'any time. A purchase belongs to one account. If the app gave the store the `googleAccountId` of `GET /v1/account/store-ids`, it is ' +
+    'that account, whoever sends the token first (409 `purchase_owned` for others), and a notification of the store records the purchase ' +
+    'without the app. Without such an id, a purchase of a guest moves to the account that sends its token, a purchase of a store ' +
     'account does not (409 `purchase_owned`). A purchase whose `linkedPurchaseToken` names another one replaces and ends that purchase. A ' +
     'token that the app store does not know is refused with 401 `bad_token`. While the app store does not answer, the reply is 503 ' +
     '`store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
@@ -91,27 +92,36 @@ type PurchaseServices = StateServices & Pick<Services, 'store' | 'log'>;
 type Parts = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
 
 /**
- * Whether the caller may claim a purchase. A guest's purchase goes to the next account that sends its token. A store account keeps its
- * purchases. A replaced purchase stays where it is.
+ * Whether the caller may claim a purchase, by its record. A guest's purchase goes to the next account that sends its token, unless the app
+ * gave the store the guest's id. A store account keeps its purchases. A replaced purchase stays where it is.
  */
 async function claimOf(
   { accountId }: Caller,
   document: PurchaseDocument | undefined,
   scripts: Services['scripts'],
 ): Promise<{ word: 'free' | 'yours' | 'others' | 'retired' | 'purchase_owned' }> {
-  if (document === undefined) return { word: 'free' };
+  if (document === undefined || document.owner === '') return { word: 'free' };
   const owner = await ownerOf(document.owner, scripts);
   const isRetired = document.retiredBy !== '';
   if (owner.accountId === accountId) return { word: isRetired ? 'retired' : 'yours' };
-  return { word: isRetired || owner.isStoreAccount ? 'purchase_owned' : 'others' };
+  return { word: isRetired || document.isBound || owner.isStoreAccount ? 'purchase_owned' : 'others' };
 }
 
-/** A store account keeps a purchase that is still running. Once it has ended, another account may replace it by a new purchase. */
-async function keepsLinked({ accountId }: Caller, { linkedToken }: StorePurchase, { scripts, now }: Parts): Promise<boolean> {
-  const linked = linkedToken === undefined ? undefined : await readPurchase(purchaseHash(linkedToken), scripts);
-  if (linked === undefined || hasEnded(linked, now())) return false;
-  const owner = await ownerOf(linked.owner, scripts);
-  return owner.accountId !== accountId && owner.isStoreAccount;
+/**
+ * Whether the caller may claim a purchase, by the app store's answer. A store account keeps a purchase that continues one of its own. It
+ * does not if that one has ended and the new purchase replaces it.
+ * @returns `isBound`: an id that the app gave to the store names the caller
+ */
+async function claimByStore({ accountId }: Caller, purchase: StorePurchase, { scripts, now }: Parts) {
+  const owner = await storeOwnerOf(purchase, scripts);
+  if (owner.word === 'nobody') return { isOthers: false, isBound: false };
+  if (owner.word === 'deleted') return { isOthers: true, isBound: false };
+  const { accountId: named, isBound, replaced } = owner;
+  // The caller may be a guest that moved into the account during the request to the store: the script then refuses the session.
+  if (named === accountId || named === (await accountOf(accountId, scripts))) return { isOthers: false, isBound };
+  if (isBound) return { isOthers: true, isBound: false };
+  if (replaced !== undefined && hasEnded(replaced, now())) return { isOthers: false, isBound: false };
+  return { isOthers: (await ownerOf(named, scripts)).isStoreAccount, isBound: false };
 }
 
 interface Bought {
@@ -127,19 +137,21 @@ interface Bought {
  */
 async function claim(caller: Caller, { token, hash, purchase }: Bought, act: string, parts: Parts) {
   const { scripts, now } = parts;
-  const dueAt = needsAcknowledgement(purchase, now()) ? now() + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now());
-  const stated = purchaseArguments(purchase, dueAt);
+  const stated = purchaseArguments(purchase, firstCheckAt(purchase, now()));
   return untilSettled(async () => {
     const document = await readPurchase(hash, scripts);
     const { word } = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return { word };
-    if (await keepsLinked(caller, purchase, parts)) return { word: 'purchase_owned' as const };
+    const { isOthers, isBound } = await claimByStore(caller, purchase, parts);
+    // The record of an owner may be older than this rule, or an operator gave the purchase to that account.
+    if (isOthers && word !== 'yours') return { word: 'purchase_owned' as const };
     const args = {
       ownerSeen: document?.owner ?? '',
       accountId: caller.accountId,
       token,
       packageName: purchase.packageName,
       ...stated,
+      bound: Number(isBound),
       act,
     };
     const [done] = await scripts.runAs(caller, recordScript, { purchase: subscriptionKeys.purchase(hash) }, args);
@@ -152,24 +164,14 @@ async function claim(caller: Caller, { token, hash, purchase }: Bought, act: str
  * follow, and acknowledges it.
  */
 async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
-  const { log, subscriptions } = parts;
-  const { token, hash, purchase, traceparent } = bought;
-  const { packageName, productId } = purchase;
+  const { hash } = bought;
   let refused = false;
   await queued(hash, parts, async (act) => {
     const outcome = await claim(caller, bought, act, parts);
     refused = outcome.word === 'purchase_owned';
-    const following = finishPurchase(hash, parts);
-    if (outcome.word !== 'recorded') return (await following)?.dueAt;
-    const document = await afterWrites(following);
-    if (outcome.leftAnother) log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
-    if (!needsAcknowledgement(purchase, parts.now())) return document?.dueAt;
-    if (!(await subscriptions.acknowledge({ packageName, productId, token }, traceparent))) return document?.dueAt;
-    // If this fails, the next check learns from the app store that the purchase is acknowledged.
-    return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, parts).catch((error: unknown) => {
-      log.debug({ reason: (error as Error).message }, 'the acknowledgement of a purchase could not be recorded: the next check records it');
-      return document?.dueAt;
-    });
+    if (outcome.word !== 'recorded') return (await finishPurchase(hash, parts))?.dueAt;
+    if (outcome.leftAnother) parts.log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
+    return acknowledgeRecorded({ ...bought, act }, parts);
   });
   return refused ? refuse('purchase_owned', OWNED) : afterWrites(currentSubscription(caller, parts));
 }

@@ -6,17 +6,20 @@
 -- Library standing.lua: standing_of
 -- Library bounded-lines.lua: bound_lines
 -- Library account-events.lua: tell_event
--- Answers put stale moved(account that it moved into) moving deleted(time) no_account
+-- Answers put(created 0|1) stale moved(account that it moved into) moving deleted(time)
 local away = owner_away()
 if away then return away end
-if redis.call('EXISTS', account) == 0 then return {'no_account'} end
 if not is_newer() then return {'stale'} end
 
+-- A purchase may name an account that has made no write yet.
+local id = string.match(account, '^{(.-)}')
+local created = redis.call('HSETNX', account, 'createdAt', now)
+if created == 1 then tell_event(id, 'n', '') end
 redis.call('SADD', owned, hash)
 local before, after = told_by(), words ~= '' and told_of(words)
 local lines = lines_without()
 if words ~= '' then lines[#lines + 1] = hash .. ' ' .. words end
 write_lines(bound_lines(lines, tonumber(now), owned))
 -- A check that finds nothing new is no event, and neither is a purchase that another one has replaced.
-if after and after ~= before then tell_event(string.match(account, '^{(.-)}'), 's', after) end
-return {'put'}
+if after and after ~= before then tell_event(id, 's', after) end
+return {'put', tostring(created)}

@@ -1,11 +1,11 @@
 -- Marks a purchase as replaced: it gives no access to any account that sends its token, even if it was never recorded before.
 -- KEYS purchase
 -- ARGV by, new_owner, act
--- Prelude purchase-todo.lua: add_todo
+-- Prelude purchase-todo.lua: add_todo, leave_unowned
 -- Answers retired
 local owner, retired_by = unpack(redis.call('HMGET', purchase, 'owner', 'retiredBy'))
 if retired_by == by and owner == new_owner then return {'retired'} end
 redis.call('HSET', purchase, 'owner', new_owner, 'retiredBy', by, 'dueAt', '', 'act', act)
 add_todo('line')
-if owner and owner ~= '-' then add_todo('drop:' .. owner) end
+if not owner then leave_unowned() elseif owner ~= '-' then add_todo('drop:' .. owner) end
 return {'retired'}

@@ -4,8 +4,8 @@
 -- Answers scheduled unknown
 --
 -- `hintedAt` lets a check that is running see that its answer may be older than the notification (update-purchase.lua).
-local owner, retired_by = unpack(redis.call('HMGET', purchase, 'owner', 'retiredBy'))
-if not owner or retired_by then return {'unknown'} end
+local token, retired_by = unpack(redis.call('HMGET', purchase, 'token', 'retiredBy'))
+if not token or retired_by then return {'unknown'} end
 redis.call('HSET', purchase, 'faults', faults, 'dueAt', due_at)
 if hinted_at ~= '' then redis.call('HSET', purchase, 'hintedAt', hinted_at) end
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end

@@ -9,7 +9,7 @@ type Shown = z.output<typeof OperatorPurchase>;
 
 export const purchases: CommandGroup = {
   name: 'purchases',
-  summary: 'coins bought in an app store',
+  summary: 'coins and subscriptions bought in an app store',
   commands: {
     show: commandOf(showPurchase, {
       words: ['PURCHASE'],
@@ -18,21 +18,13 @@ export const purchases: CommandGroup = {
     }),
     stuck: commandOf(listStuckPurchases, {
       input: () => ({}),
-      text: ({ purchases: found }) =>
-        found.length === 0
+      text: ({ purchases: found, subscriptions }) =>
+        found.length + subscriptions.length === 0
           ? 'Nothing is left to do for any purchase.'
-          : table(
-              ['PURCHASE', 'ORDER', 'PRODUCT', 'STUCK', 'SINCE (UTC)', 'NEXT LOOK (UTC)', 'FAILED'],
-              found.map(({ purchaseId, orderId = '', productId, stuck = '', at, nextLookAt, failedLooks }) => [
-                purchaseId,
-                orderId,
-                productId,
-                stuck,
-                minuteOfText(at),
-                minuteOfText(nextLookAt),
-                String(failedLooks),
-              ]),
-            ),
+          : [
+              ...(found.length === 0 ? [] : [stuckTable(found)]),
+              ...(subscriptions.length === 0 ? [] : ['Subscriptions without an owner:', unownedTable(subscriptions)]),
+            ].join('\n\n'),
     }),
     look: commandOf(lookAtPurchase, {
       words: ['PURCHASE'],
@@ -48,11 +40,44 @@ export const purchases: CommandGroup = {
       text: ({ purchase, accountId, movedFrom, coins, takenCoins, replayed }) => {
         const along =
           coins === undefined ? '' : ` ${coins} coins went along; ${takenCoins ?? 'not yet known how many'} were taken from ${movedFrom}.`;
-        return `${replayed === true ? 'The key was used before: ' : ''}The purchase ${purchase} of ${movedFrom} is that of ${accountId} now.${along}`;
+        const from = movedFrom === undefined ? '' : ` of ${movedFrom}`;
+        return `${replayed === true ? 'The key was used before: ' : ''}The purchase ${purchase}${from} is that of ${accountId} now.${along}`;
       },
     }),
   },
 };
+
+type Stuck = z.output<(typeof listStuckPurchases)['reply']>;
+
+function stuckTable(found: Stuck['purchases']): string {
+  return table(
+    ['PURCHASE', 'ORDER', 'PRODUCT', 'STUCK', 'SINCE (UTC)', 'NEXT LOOK (UTC)', 'FAILED'],
+    found.map(({ purchaseId, orderId = '', productId, stuck = '', at, nextLookAt, failedLooks }) => [
+      purchaseId,
+      orderId,
+      productId,
+      stuck,
+      minuteOfText(at),
+      minuteOfText(nextLookAt),
+      String(failedLooks),
+    ]),
+  );
+}
+
+function unownedTable(found: Stuck['subscriptions']): string {
+  return table(
+    ['PURCHASE', 'ORDER', 'PRODUCT', 'STATE', 'SINCE (UTC)', 'REFUND (UTC)', 'FAILED'],
+    found.map(({ purchase, orderId = '', productId = '', state = 'not checked yet', noticedAt, refundAt, failedChecks }) => [
+      purchase,
+      orderId,
+      productId,
+      state,
+      minuteOfText(noticedAt),
+      refundAt === undefined ? '' : minuteOfText(refundAt),
+      String(failedChecks),
+    ]),
+  );
+}
 
 function factsOf(purchase: Shown): [string, string][] {
   const { store, orderId = '', sku, productId, packageName, quantity, coins, accountId, boundTo, state, stuck, test } = purchase;

@@ -28,9 +28,10 @@ export const googleNotifications = endpoint({
   summary: "Receives Google Play's real-time developer notifications, which Pub/Sub pushes.",
   description:
     'The push carries an OIDC token (`Authorization: Bearer …`) of the service account in `GOOGLE_NOTIFICATIONS_EMAIL`, made for ' +
-    '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is only a hint and changes no purchase by itself. If the purchase it names is ' +
-    'recorded here, the service fetches it from the app store within a second. A purchase of coins that is bound to an account is recorded and ' +
-    'booked; while the app store does not answer, the reply is 503, and Pub/Sub sends the notification again.',
+    '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is only a hint and changes no purchase by itself: within a second the service fetches the ' +
+    'purchase from the app store. A subscription that no app has sent yet is recorded, and belongs to the account whose id the app gave to the ' +
+    'store, else to the owner of the purchase that it continues. The reply comes once Redis has that work. A purchase of coins that is bound to ' +
+    'an account is recorded and booked; while the app store does not answer, the reply is 503, and Pub/Sub sends the notification again.',
   body: z.object({
     message: z.object({
       data: z.string().meta({ description: 'A DeveloperNotification: JSON in base64.' }),
@@ -57,16 +58,16 @@ export const googleNotifications = endpoint({
   },
 });
 
-type NotifiedServices = Pick<Services, 'store' | 'checkPurchaseSoon' | 'productNoticed' | 'log'>;
+type NotifiedServices = Pick<Services, 'store' | 'checkPurchaseSoon' | 'subscriptionNoticed' | 'productNoticed' | 'log'>;
 
 /** @returns whether the notification names a purchase that is recorded here */
 async function notice(
   notification: z.output<typeof Notification>,
-  { checkPurchaseSoon, productNoticed, log }: NotifiedServices,
+  { checkPurchaseSoon, subscriptionNoticed, productNoticed, log }: NotifiedServices,
 ): Promise<boolean> {
   const { packageName, subscriptionNotification, oneTimeProductNotification, voidedPurchaseNotification } = notification;
   const { pendingRefundReviewNotification: review } = notification;
-  if (subscriptionNotification !== undefined) return checkPurchaseSoon(subscriptionNotification.purchaseToken);
+  if (subscriptionNotification !== undefined) return subscriptionNoticed(subscriptionNotification.purchaseToken, packageName);
   if (review !== undefined)
     log.warn({ orderId: review.orderId }, 'Google asks whether a refund is to be granted: answer in the Play Console within a day');
   const { purchaseToken } = oneTimeProductNotification ?? voidedPurchaseNotification ?? review ?? {};

@@ -24,16 +24,27 @@ const states: Readonly<Record<string, StoreState>> = {
 /** States of a purchase that is not paid for. It has no end of access, and the purchase that it was to replace continues. */
 const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED']);
 
+const Time = z.string().transform(Date.parse).pipe(z.number().int());
+
+const AccountIdentifiers = z.object({ obfuscatedExternalAccountId: z.string().max(255).optional() });
+
 /** The fields of SubscriptionPurchaseV2 that are read. Google leaves out fields that are false or empty. */
 const Purchase = z.object({
   subscriptionState: z.string(),
+  startTime: Time.optional(),
   acknowledgementState: z.string().optional(),
   linkedPurchaseToken: z.string().min(1).optional(),
+  externalAccountIdentifiers: AccountIdentifiers.optional(),
+  // https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#outofapppurchasecontext
+  outOfAppPurchaseContext: z
+    .object({ expiredExternalAccountIdentifiers: AccountIdentifiers.optional(), expiredPurchaseToken: z.string().min(1).optional() })
+    .optional(),
   lineItems: z
     .array(
       z.object({
         productId: ProductId,
-        expiryTime: z.string().transform(Date.parse).pipe(z.number().int()).optional(),
+        latestSuccessfulOrderId: z.string().max(255).optional(),
+        expiryTime: Time.optional(),
         autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean().optional() }).optional(),
       }),
     )
@@ -84,12 +95,13 @@ export class PlaySubscriptions implements Subscriptions {
 function parsePurchase(body: unknown, { packageName, token, checkedAt }: Asked): StorePurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
-  const { subscriptionState, acknowledgementState, linkedPurchaseToken, lineItems } = parsed.data;
+  const { subscriptionState, startTime, acknowledgementState, linkedPurchaseToken, lineItems } = parsed.data;
+  const { externalAccountIdentifiers, outOfAppPurchaseContext } = parsed.data;
   const state = Object.hasOwn(states, subscriptionState) ? states[subscriptionState] : undefined;
   if (state === undefined) return /^\w{1,64}$/.test(subscriptionState) ? subscriptionState : 'subscriptionState';
   const isPaid = !UNPAID.has(subscriptionState);
   const [last] = lineItems.toSorted((one, other) => (other.expiryTime ?? 0) - (one.expiryTime ?? 0));
-  const { productId, expiryTime } = last!;
+  const { productId, expiryTime, latestSuccessfulOrderId } = last!;
   if (isPaid && expiryTime === undefined) return 'lineItems.expiryTime';
   const linkedToken = linkedPurchaseToken === token ? undefined : linkedPurchaseToken;
   const plans = lineItems.flatMap(({ autoRenewingPlan = [] }) => autoRenewingPlan);
@@ -100,7 +112,14 @@ function parsePurchase(body: unknown, { packageName, token, checkedAt }: Asked):
     productId,
     willRenew: plans.length === 0 ? undefined : plans.some(({ autoRenewEnabled }) => autoRenewEnabled === true),
     checkedAt,
+    buyer: externalAccountIdentifiers?.obfuscatedExternalAccountId,
     linkedToken,
+    renewed: outOfAppPurchaseContext && {
+      token: outOfAppPurchaseContext.expiredPurchaseToken,
+      buyer: outOfAppPurchaseContext.expiredExternalAccountIdentifiers?.obfuscatedExternalAccountId,
+    },
+    boughtAt: isPaid ? startTime : undefined,
+    orderId: latestSuccessfulOrderId,
     retires: isPaid && linkedToken !== undefined,
     acknowledged: acknowledgementState !== 'ACKNOWLEDGEMENT_STATE_PENDING',
   };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import { productStates, type ProductState } from '../store.ts';
-import { mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
+import { AccountIdGiven, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
 import { productNotificationOf } from './product-notification.ts';
 import { keepPurchase, readPurchase, type IssuedPurchase, type KeptPurchase } from './purchase-record.ts';
 import { deliverNotification } from './push-notification.ts';
@@ -21,8 +21,9 @@ export const purchaseFields = {
   refundedQuantity: Units.min(0, 'Must be at least 0').optional().meta({
     description: 'purchase: units that are refunded in sum. Less than before reverses a refund.',
   }),
-  obfuscatedAccountId: z.string().min(1).max(64).optional().meta({
-    description: "purchase: the buyer's account as the app names it to the store: `googleAccountId` of `GET /v1/account/store-ids`.",
+  obfuscatedAccountId: AccountIdGiven.optional().meta({
+    description:
+      "subscription, purchase: the buyer's account as the app names it to the store: `googleAccountId` of `GET /v1/account/store-ids`.",
   }),
   test: z.boolean().optional().meta({ description: 'purchase: a licence tester buys, and pays nothing.' }),
 };

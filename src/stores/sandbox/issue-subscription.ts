@@ -7,7 +7,7 @@ import {
   type IssuableState,
   type SubscriptionState,
 } from './subscription-lifecycle.ts';
-import { mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
+import { AccountIdGiven, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
 import { keepSubscription, readSubscription } from './subscription-record.ts';
 import { changeOf, deliverNotification, notificationOf } from './push-notification.ts';
 import type { SandboxServices } from './sandbox-services.ts';
@@ -19,6 +19,8 @@ const MINUTE_MS = 60_000;
 const DEFAULT_MINUTES = 5;
 const DEFAULT_GRACE_MINUTES = 1;
 const DEFAULT_PRODUCT_ID = 'premium';
+
+const Token = z.string().regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters');
 
 export const subscriptionFields = {
   minutes: z
@@ -41,11 +43,18 @@ export const subscriptionFields = {
     .enum(['declined', 'paid'])
     .optional()
     .meta({ description: 'subscription: outcome of the payment when the state ends. `declined` if left out.' }),
-  linkedPurchaseToken: z
-    .string()
-    .regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
-    .optional()
-    .meta({ description: 'subscription: the token of the purchase that this one replaces. The sandbox does not change that purchase.' }),
+  linkedPurchaseToken: Token.optional().meta({
+    description: 'subscription: the token of the purchase that this one replaces. The sandbox does not change that purchase.',
+  }),
+  expiredPurchaseToken: Token.optional().meta({
+    description:
+      'subscription: bought again in the Play Store, outside the app, after the purchase with this token had expired. Google names that ' +
+      'purchase until the new one is acknowledged (`outOfAppPurchaseContext`).',
+  }),
+  expiredObfuscatedAccountId: AccountIdGiven.optional().meta({
+    description:
+      'subscription: the account as the app named it for the expired purchase. Left out: that of `expiredPurchaseToken`, if the sandbox issued it.',
+  }),
 };
 
 export interface SubscriptionOrder {
@@ -56,6 +65,9 @@ export interface SubscriptionOrder {
   readonly productId?: string | undefined;
   readonly packageName?: string | undefined;
   readonly linkedPurchaseToken?: string | undefined;
+  readonly obfuscatedAccountId?: string | undefined;
+  readonly expiredPurchaseToken?: string | undefined;
+  readonly expiredObfuscatedAccountId?: string | undefined;
   readonly purchaseToken?: string | undefined;
   readonly notify?: boolean | undefined;
 }
@@ -75,7 +87,7 @@ export async function issueSubscription(order: SubscriptionOrder, services: Sand
   const at = now();
   const before = order.purchaseToken === undefined ? undefined : await issuedBefore(order.purchaseToken, order, services);
   const purchaseToken = order.purchaseToken ?? newPurchaseToken();
-  const issued = issuedFor(order, before, at);
+  const issued = issuedFor({ ...order, ...(await expiredOf(order, services)) }, before, at);
   await keepSubscription(scripts, purchaseToken, issued, at);
   const { state, expiresAt } = subscriptionAt(issued, at);
   return {
@@ -93,10 +105,17 @@ export async function issueSubscription(order: SubscriptionOrder, services: Sand
 async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { scripts }: SandboxServices): Promise<IssuedSubscription> {
   const found = mayBePurchaseToken(purchaseToken) ? await readSubscription(scripts, purchaseToken) : undefined;
   if (found === undefined) throw invalid('purchaseToken', 'Must be one that this sandbox issued; leave it out for a new one');
-  for (const field of ['packageName', 'productId'] as const) {
+  for (const field of ['packageName', 'productId', 'obfuscatedAccountId'] as const) {
     if (order[field] !== undefined && order[field] !== found.issued[field]) throw invalid(field, 'A purchase keeps what it was bought for');
   }
   return found.issued;
+}
+
+/** The account of an expired purchase that is bought again outside the app. */
+async function expiredOf({ expiredPurchaseToken: token, expiredObfuscatedAccountId }: SubscriptionOrder, { scripts }: SandboxServices) {
+  if (expiredObfuscatedAccountId !== undefined || token === undefined || !mayBePurchaseToken(token)) return {};
+  const found = await readSubscription(scripts, token);
+  return { expiredObfuscatedAccountId: found?.issued.obfuscatedAccountId };
 }
 
 /** @param before the purchase before the change. Undefined: a new purchase */
@@ -120,8 +139,21 @@ function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefi
     renew: order.renew ?? before?.renew ?? 'declined',
     orderId: before?.orderId ?? newOrderId(),
     renewals: (was?.renewals ?? 0) + (wasPaid && state === 'active' ? 1 : 0),
-    ...(linkedPurchaseToken === undefined ? {} : { linkedPurchaseToken }),
+    ...givenOf({ linkedPurchaseToken, ...idsOf(order, before) }),
   };
+}
+
+function idsOf(order: SubscriptionOrder, before: IssuedSubscription | undefined) {
+  return {
+    obfuscatedAccountId: order.obfuscatedAccountId ?? before?.obfuscatedAccountId,
+    expiredPurchaseToken: order.expiredPurchaseToken ?? before?.expiredPurchaseToken,
+    expiredObfuscatedAccountId: order.expiredObfuscatedAccountId ?? before?.expiredObfuscatedAccountId,
+  };
+}
+
+/** The fields that have a value. */
+function givenOf(fields: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined));
 }
 
 function stateOf(state = 'active'): IssuableState {

@@ -20,6 +20,9 @@ export const PackageName = z
 /** The Play Console's rule for product ids. */
 export const ProductId = z.string().regex(/^[a-z0-9][a-z0-9_.]{0,39}$/, 'Must be 1 to 40 of a-z, 0-9, _ and .');
 
+/** Google's limit for an obfuscated account id. */
+export const AccountIdGiven = z.string().min(1).max(64);
+
 /** The prefix distinguishes the sandbox's tokens from Google's. */
 export function newPurchaseToken(): string {
   return `sandbox.${randomBytes(24).toString('base64url')}`;

@@ -25,6 +25,10 @@ export interface IssuedSubscription {
   /** Number of renewals before `issuedAt`. */
   readonly renewals: number;
   readonly linkedPurchaseToken?: string;
+  readonly obfuscatedAccountId?: string;
+  /** The expired purchase that a user bought again in the Play Store, and the account that the app had named then. */
+  readonly expiredPurchaseToken?: string;
+  readonly expiredObfuscatedAccountId?: string;
 }
 
 export interface SubscriptionNow {

@@ -18,6 +18,8 @@ const googleStates: Record<SubscriptionState, string> = {
   pending_canceled: 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED',
 };
 
+const AccountIdentifiers = z.object({ obfuscatedExternalAccountId: z.string() });
+
 /** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionPurchaseV2 */
 const PurchaseV2 = z
   .object({
@@ -27,6 +29,10 @@ const PurchaseV2 = z
     subscriptionState: z.enum(Object.values(googleStates)),
     latestOrderId: z.string(),
     linkedPurchaseToken: z.string().optional(),
+    externalAccountIdentifiers: AccountIdentifiers.optional(),
+    outOfAppPurchaseContext: z
+      .object({ expiredExternalAccountIdentifiers: AccountIdentifiers.optional(), expiredPurchaseToken: z.string().optional() })
+      .optional(),
     pausedStateContext: z.object({ autoResumeTime: z.iso.datetime() }).optional(),
     canceledStateContext: z
       .object({
@@ -100,6 +106,7 @@ function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): z.
     subscriptionState: googleStates[state],
     latestOrderId: orderId,
     ...(issued.linkedPurchaseToken === undefined ? {} : { linkedPurchaseToken: issued.linkedPurchaseToken }),
+    ...accountContext(issued, acknowledged),
     ...(state === 'paused' ? { pausedStateContext: { autoResumeTime: isoTime(issued.until) } } : {}),
     ...canceledStateContext(state, issued.state === 'canceled' ? issued.issuedAt : undefined),
     testPurchase: {},
@@ -113,6 +120,20 @@ function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): z.
         offerDetails: { basePlanId: 'sandbox' },
       },
     ],
+  };
+}
+
+/** Google no longer names the expired purchase once the new one is acknowledged. */
+function accountContext(
+  { obfuscatedAccountId, expiredPurchaseToken, expiredObfuscatedAccountId }: KeptSubscription['issued'],
+  acknowledged: boolean,
+): Pick<z.input<typeof PurchaseV2>, 'externalAccountIdentifiers' | 'outOfAppPurchaseContext'> {
+  const identifiers = (id: string | undefined) => (id === undefined ? undefined : { obfuscatedExternalAccountId: id });
+  const expired = { expiredExternalAccountIdentifiers: identifiers(expiredObfuscatedAccountId), expiredPurchaseToken };
+  const isOutOfApp = !acknowledged && (expiredPurchaseToken ?? expiredObfuscatedAccountId) !== undefined;
+  return {
+    externalAccountIdentifiers: identifiers(obfuscatedAccountId),
+    outOfAppPurchaseContext: isOutOfApp ? expired : undefined,
   };
 }
 

@@ -223,8 +223,8 @@ export async function accountsView({ query, signal }: Asked): Promise<Shown> {
   };
 }
 
-export async function purchasesView({ signal }: Asked): Promise<Shown> {
-  const { purchases } = await admin('/purchases', {}, signal);
+export async function purchasesView({ operator, signal, again }: Asked): Promise<Shown> {
+  const { purchases, subscriptions } = await admin('/purchases', {}, signal);
   const named = input('purchase', '', { required: true, placeholder: 'GPA.…' });
   const form = addressForm([['A purchase, by its order number', named]], () => hashOf(['purchases', named.value.trim()]));
   const rows = (purchases as Answer[]).map((each) => [
@@ -247,6 +247,28 @@ export async function purchasesView({ signal }: Asked): Promise<Shown> {
           ['Purchase', 'Stuck', 'Product', 'Account', 'At (UTC)', 'Looked at next', '#Failed checks'],
           rows,
           'Nothing is stuck.',
+        ),
+      ),
+      section(
+        'Subscriptions without an owner',
+        make('p', {
+          className: 'hint',
+          textContent: 'The first account that sends the token gets the subscription. Otherwise the store refunds it.',
+        }),
+        table(
+          'Subscriptions without an owner',
+          ['Order', 'State', 'Product', 'Seen (UTC)', 'Refund (UTC)', 'Checked next', '#Failed checks', ''],
+          (subscriptions as Answer[]).map((each) => [
+            each.orderId ?? each.purchase,
+            chip(each.state ?? 'not checked yet', 'waiting'),
+            each.productId ?? '',
+            time(each.noticedAt),
+            time(each.refundAt),
+            time(each.nextCheckAt),
+            String(each.failedChecks),
+            moveButton(each.purchase, operator, again),
+          ]),
+          'Every subscription has an owner.',
         ),
       ),
     ],

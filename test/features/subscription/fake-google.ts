@@ -10,6 +10,9 @@ export interface FakePurchase {
   subscriptionState: string;
   acknowledgementState?: string;
   linkedPurchaseToken?: string;
+  startTime?: string;
+  externalAccountIdentifiers?: { obfuscatedExternalAccountId?: string };
+  outOfAppPurchaseContext?: { expiredPurchaseToken?: string; expiredExternalAccountIdentifiers?: { obfuscatedExternalAccountId?: string } };
   lineItems: { productId: string; expiryTime?: string; autoRenewingPlan?: { autoRenewEnabled?: boolean } }[];
 }
 

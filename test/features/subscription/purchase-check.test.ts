@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
-import { checkSoon } from '../../../src/features/subscription/purchase-check.ts';
+import { checkSoon } from '../../../src/features/subscription/notices.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';

@@ -5,6 +5,8 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { finishPurchase } from '../../../src/features/subscription/finish-purchase.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { subscriptionNoticed } from '../../../src/features/subscription/notices.ts';
+import { checkUnowned } from '../../../src/features/subscription/unowned-purchase.ts';
 import { purchaseSubscription } from '../../../src/features/subscription/purchase.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { GoogleStore } from '../../../src/stores/google/google-store.ts';
@@ -14,7 +16,7 @@ import { callerFrom } from '../../../src/server/identity/caller.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId } from '../../harness.ts';
-import { UNACKNOWLEDGED } from './fake-google.ts';
+import { PACKAGE, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, openShop, until, type Shop } from './shop.ts';
 import { seeded } from '../../seeded.ts';
 import { testConfig } from '../../environment.ts';
@@ -165,6 +167,73 @@ describe('a process that dies during', () => {
     }
     expect((await audited(location())).findings).toEqual([]);
   });
+});
+
+/** A notification to another process, whose check of the purchase follows. @returns the error if the process died */
+async function notice(scripts: DyingScripts, token: string): Promise<unknown> {
+  const { now } = shop.service;
+  const store = new GoogleStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
+  try {
+    await subscriptionNoticed(token, PACKAGE, { scripts, now, subscriptions: store.subscriptions });
+  } catch (error) {
+    return error;
+  }
+  await checkUnowned(purchaseHash(token), { scripts, now, log, store }).catch(() => {});
+  return undefined;
+}
+
+describe('a process that dies while it records a purchase that no app has sent', () => {
+  const bound = (installId: string) => ({ externalAccountIdentifiers: { obfuscatedExternalAccountId: accountIdOf(installId) } });
+  test.each<[title: string, linked: boolean]>([
+    ['of the account that it names', false],
+    ['of the owner of the purchase that it replaces', true],
+  ])('%s, loses nothing', { timeout: 60_000 }, async (_, linked) => {
+    const sell = async (): Promise<Stage> => {
+      const stage = await staged({ before: linked ? [['ann', 'old']] : [] });
+      const more = linked ? { linkedPurchaseToken: stage.tokens['old']! } : bound(stage.installs['ann']!);
+      const token = shop.sold('ACTIVE', shop.service.now() + 30 * DAY, { acknowledgementState: UNACKNOWLEDGED, ...more });
+      return { ...stage, tokens: linked ? { old: stage.tokens['old']!, new: token } : { new: token } };
+    };
+    const undisturbed = await sell();
+    const whole = otherScripts();
+    expect(await notice(whole, undisturbed.tokens['new']!)).toBeUndefined();
+    await until(async () => (await shop.record(undisturbed.tokens['new']!))['acknowledged'] === '1');
+    const after = await stateOf(undisturbed);
+    expect(after.purchases['new']).toMatchObject({ owner: 'ann', acknowledged: '1', todo: undefined, queued: 1 });
+    expect(after.lines['ann']).toEqual(['new active']);
+
+    const stages = await Promise.all(
+      Array.from({ length: 2 * whole.calls.length }, async (_, index) => {
+        const stage = await sell();
+        const doomed = otherScripts();
+        doomed.dieBefore(Math.floor(index / 2) + 1, index % 2 === 1);
+        // Google sends a notification again that was not answered.
+        if ((await notice(doomed, stage.tokens['new']!)) !== undefined) await notice(otherScripts(), stage.tokens['new']!);
+        return stage;
+      }),
+    );
+    expect((await audited(location())).findings).toEqual([]);
+    shop.service.advance(61_000);
+    for (const [index, stage] of stages.entries()) {
+      await until(async () => JSON.stringify(await stateOf(stage)) === JSON.stringify(after)).catch(() => {});
+      expect(await stateOf(stage), `step ${Math.floor(index / 2) + 1}`).toEqual(after);
+      expect(shop.google.acknowledgements).toContain(stage.tokens['new']);
+    }
+    await until(async () => (await shop.redis.zcard(subscriptionKeys.unowned)) === 0);
+    expect((await audited(location())).findings).toEqual([]);
+  });
+});
+
+test('the audit finds a purchase without an owner that no queue holds', async () => {
+  const token = shop.sold('ACTIVE', shop.service.now() + 30 * DAY, { acknowledgementState: UNACKNOWLEDGED });
+  expect(await notice(otherScripts(), token)).toBeUndefined();
+  await until(async () => (await shop.record(token))['state'] === 'active');
+  expect((await audited(location())).findings).toEqual([]);
+  await until(async () => (await shop.redis.zrange(subscriptionKeys.unowned, '0', '-1')).join() === purchaseHash(token));
+  await shop.redis.del(subscriptionKeys.unowned);
+  expect((await audited(location())).findings).toMatchObject([
+    { kind: 'document_without_queue', subject: `purchase ${purchaseHash(token)}`, text: expect.stringContaining('Nobody owns it') },
+  ]);
 });
 
 /** A process whose calls take different times, so that the calls of several requests interleave in many ways. */

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start } from '../../harness.ts';
-import { passingFaults } from '../../features/subscription/fake-google.ts';
+import { accountKey } from '../../../src/accounts/account-keys.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { passingFaults, UNACKNOWLEDGED } from '../../features/subscription/fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from '../../features/subscription/shop.ts';
 
 const PATH = '/v1/store/google/notifications';
@@ -64,12 +67,36 @@ describe('a notification to POST /v1/store/google/notifications', () => {
     expect(away.logLines.join('')).not.toContain(token);
   });
 
-  test('about an unknown purchase is accepted and ignored', async () => {
+  test('about a purchase that the store does not know makes the service ask four times, and then forget it', async () => {
     const { asked } = shop.google;
-    expect((await push(about('subscriptionNotification', 'of-nobody'))).body).toEqual({ ok: true, checks: false });
-    expect(await shop.dueIn('of-nobody')).toBeUndefined();
+    const replies = await Promise.all(Array.from({ length: 20 }, () => push(about('subscriptionNotification', 'of-nobody'))));
+    expect(new Set(replies.map(({ body }) => body.checks))).toEqual(new Set([true]));
+    await until(async () => (await shop.record('of-nobody'))['faults'] === '1');
+    // During the wait after a failed check a notification causes no other.
+    await push(about('subscriptionNotification', 'of-nobody'));
+    for (const faults of ['2', '3', undefined]) {
+      shop.service.advance(10 * 60_000);
+      await until(async () => (await shop.record('of-nobody'))['faults'] === faults);
+    }
     expect(await shop.record('of-nobody')).toEqual({});
-    expect(shop.google.asked).toBe(asked);
+    expect(shop.google.asked).toBe(asked + 4);
+    await until(async () => (await shop.redis.zcard(subscriptionKeys.unowned)) === 0);
+    // Another kind of notification says nothing about a purchase to come.
+    expect((await push(about('voidedPurchaseNotification', 'of-nobody'))).body.checks).toBe(false);
+  });
+
+  test('about a new purchase is answered before the store is asked, and waits out an outage of the store', async () => {
+    const installId = freshId();
+    shop.google.misbehaviour = passingFaults['a 500'];
+    const ids = { externalAccountIdentifiers: { obfuscatedExternalAccountId: accountIdOf(installId) } };
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY, { ...ids, acknowledgementState: UNACKNOWLEDGED });
+    expect((await push(about('subscriptionNotification', token))).body).toEqual({ ok: true, checks: true });
+    await until(async () => (await shop.record(token))['faults'] === '1');
+    expect(await shop.redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
+    shop.google.misbehaviour = undefined;
+    shop.service.advance(61_000);
+    await until(async () => (await shop.entitlement(installId)).access);
+    await until(() => shop.google.acknowledgements.includes(token));
   });
 
   test('about a replaced purchase is accepted and ignored', async () => {

@@ -1,0 +1,14 @@
+-- Records that a notification named a purchase that nobody owns, and that the app store has to be asked about it.
+-- KEYS purchase
+-- ARGV token, package_name, act
+-- Answers noticed(due at) owned
+local LEAST_WAIT_MS = 2000 -- Between two checks, however many notifications come.
+local owner, faults, due_at, checked_at = unpack(redis.call('HMGET', purchase, 'owner', 'faults', 'dueAt', 'checkedAt'))
+if owner then return {'owned'} end
+-- After a check that failed, a notification does not shorten the wait.
+if not due_at or tonumber(faults or '0') == 0 then
+  due_at = string.format('%.0f', math.min(tonumber(due_at) or math.huge, math.max(tonumber(now), (checked_at or 0) + LEAST_WAIT_MS)))
+end
+redis.call('HSETNX', purchase, 'noticedAt', now)
+redis.call('HSET', purchase, 'token', token, 'packageName', package_name, 'hintedAt', now, 'dueAt', due_at, 'act', act)
+return {'noticed', due_at}

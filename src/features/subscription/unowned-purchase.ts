@@ -1,0 +1,189 @@
+import type { Services } from '../../declare.ts';
+import { refuse, Refusal } from '../../errors.ts';
+import { backoffMs } from '../../journal/backoff.ts';
+import { Journal } from '../../journal/journal.ts';
+import type { DueQueue } from '../../redis/due-queue.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { StorePurchase } from '../../stores/store.ts';
+import { nextCheckAt, refundAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import { finishPurchase } from './finish-purchase.ts';
+import { subscriptionKeys } from './model.ts';
+import { LEASE_MS, schedulePurchase, type CheckParts } from './purchase-check.ts';
+import { queued, readPurchase, type PurchaseDocument } from './purchase-document.ts';
+import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
+import { followedBy, hasOwner, storeOwnerOf, type StoreOwner } from './store-owner.ts';
+
+export const noticeScript = defineScript({
+  file: new URL('notice-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['token', 'packageName', 'act'],
+  answers: ['noticed', 'owned'],
+  durable: true,
+});
+
+export const awaitScript = defineScript({
+  file: new URL('await-owner.lua', import.meta.url),
+  keys: ['purchase'],
+  args: [...stateArguments, 'boughtAt', 'orderId', 'follows'],
+  answers: ['waits', 'owned'],
+  prelude: todoPrelude,
+});
+
+export const adoptScript = defineScript({
+  file: new URL('adopt-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['accountId', 'token', 'packageName', ...stateArguments, 'bound', 'act'],
+  answers: ['recorded', 'changed'],
+  prelude: todoPrelude,
+  durable: true,
+});
+
+export const forgetScript = defineScript({
+  file: new URL('forget-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['askedAt'],
+  answers: ['forgotten', 'kept'],
+});
+
+/** Checks of a token that the app store does not know. Google may name a purchase to us before its API answers for it. */
+const UNKNOWN_TRIES = 4;
+
+/** Time for the app store to refund a purchase. */
+const AFTER_REFUND_MS = 60_000;
+
+/** Waits until the purchases are read again that this one continues: notifications of both may arrive in any order. */
+const FIRST_FOLLOWED_MS = 2000;
+const LONGEST_FOLLOWED_MS = 10 * 60_000;
+
+/** The journal of purchases that nobody owns yet. Its queue also holds the times of their checks. */
+function unownedJournal({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): Journal {
+  return new Journal({ scripts, now, name: subscriptionKeys.unowned, takeOverMs: UNACKNOWLEDGED_MS });
+}
+
+/**
+ * Records a notification of a purchase that nobody owns, and makes its check due: one check, however many notifications come.
+ * @returns false: an account has become its owner meanwhile
+ */
+export async function noteUnowned(
+  hash: string,
+  of: { readonly token: string; readonly packageName: string },
+  parts: Pick<Services, 'scripts' | 'now'>,
+): Promise<boolean> {
+  const { decision, done } = await unownedJournal(parts).begin(
+    hash,
+    (act) => parts.scripts.run(noticeScript, { purchase: subscriptionKeys.purchase(hash) }, { ...of, act }),
+    async ([word, dueAt]) => (word === 'noticed' ? Number(dueAt) : undefined),
+  );
+  await done;
+  return decision[0] === 'noticed';
+}
+
+/** The queue of purchases that nobody owns. */
+export function unownedChecks(parts: CheckParts): DueQueue {
+  return unownedJournal(parts).takeOver((hash) => checkUnowned(hash, parts), LEASE_MS, parts.log);
+}
+
+/**
+ * Asks the app store about a purchase that nobody owns, and makes the account its owner that the answer names.
+ * @returns the time of the next check; undefined: it has an owner, or the app store waits for no acknowledgement
+ */
+export async function checkUnowned(hash: string, parts: CheckParts): Promise<number | undefined> {
+  const { scripts, now, log, store } = parts;
+  const document = await readPurchase(hash, scripts);
+  if (document === undefined || document.owner !== '') return undefined;
+  const { token, packageName, dueAt, faults } = document;
+  if (dueAt !== undefined && dueAt > now() && !(await mayFollow(document, scripts))) return followedAt(document, dueAt, now());
+
+  const askedAt = now();
+  let answer: StorePurchase | 'gone' | 'unknown';
+  try {
+    if (store.subscriptions === undefined) throw refuse('store_unconfigured');
+    answer = await store.subscriptions.look(token, packageName);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return repeatLater(hash, faults + 1, parts);
+  }
+  if (answer === 'unknown' && faults + 1 < UNKNOWN_TRIES) return repeatLater(hash, faults + 1, parts);
+  if (typeof answer === 'string' || isNeverPaid(answer)) return forget(hash, askedAt, parts);
+
+  const owner = await storeOwnerOf(answer, scripts);
+  if (owner.word === 'account') return adopt(hash, { token, purchase: answer, owner }, parts);
+  const next = nextCheckAt(answer, now());
+  if (owner.word === 'deleted' || answer.acknowledged || next === undefined) {
+    const reason = owner.word === 'deleted' ? 'its account was deleted' : `it is ${answer.acknowledged ? 'acknowledged' : answer.state}`;
+    log.info({ purchase: hash.slice(0, 6), reason }, 'a notification named a purchase that belongs to nobody');
+    return forget(hash, askedAt, parts);
+  }
+  const refundedAt = (refundAt(answer) ?? -Infinity) + AFTER_REFUND_MS;
+  const [word, nextAt] = await scripts.run(
+    awaitScript,
+    { purchase: subscriptionKeys.purchase(hash) },
+    {
+      ...purchaseArguments(answer, refundedAt > now() ? Math.min(next, refundedAt) : next),
+      boughtAt: answer.boughtAt ?? '',
+      orderId: answer.orderId ?? '',
+      follows: followedBy(answer).join(' '),
+    },
+  );
+  return word === 'owned' ? undefined : followedAt({ ...document, follows: followedBy(answer) }, Number(nextAt), now());
+}
+
+/** Expired without an end: it was canceled before it was paid for. */
+function isNeverPaid({ state, expiresAt }: StorePurchase): boolean {
+  return state === 'expired' && expiresAt === undefined;
+}
+
+/** Whether a purchase that this one continues has an owner now. After a failed check the wait until the next one counts. */
+async function mayFollow({ follows, faults }: PurchaseDocument, scripts: ScriptRunner): Promise<boolean> {
+  if (faults > 0) return false;
+  const followed = await Promise.all(follows.map((hash) => readPurchase(hash, scripts)));
+  return followed.some((document) => document !== undefined && hasOwner(document));
+}
+
+function followedAt({ follows, noticedAt = 0 }: PurchaseDocument, dueAt: number, now: number): number {
+  if (follows.length === 0) return dueAt;
+  const waitMs = Math.min(Math.max((now - noticedAt) / 4, FIRST_FOLLOWED_MS), LONGEST_FOLLOWED_MS);
+  return Math.min(dueAt, Math.round(now + waitMs));
+}
+
+async function repeatLater(hash: string, faults: number, { scripts, now }: CheckParts): Promise<number | undefined> {
+  const dueAt = now() + backoffMs(faults);
+  const args = { dueAt, faults, hintedAt: '', act: '' };
+  await scripts.run(schedulePurchase, { purchase: subscriptionKeys.purchase(hash) }, args);
+  return dueAt;
+}
+
+/** @returns when the purchase is due again, because a notification arrived meanwhile */
+async function forget(hash: string, askedAt: number, { scripts, now }: CheckParts): Promise<number | undefined> {
+  const [word] = await scripts.run(forgetScript, { purchase: subscriptionKeys.purchase(hash) }, { askedAt });
+  return word === 'kept' ? now() : undefined;
+}
+
+interface Adoption {
+  readonly token: string;
+  readonly purchase: StorePurchase;
+  readonly owner: Extract<StoreOwner, { word: 'account' }>;
+}
+
+/** Records the purchase for its owner, and acknowledges it. After a crash in between the queue of checks finishes both. */
+async function adopt(hash: string, { token, purchase, owner }: Adoption, parts: CheckParts): Promise<undefined> {
+  const { scripts, now, store } = parts;
+  await queued(hash, parts, async (act) => {
+    const [word] = await scripts.run(
+      adoptScript,
+      { purchase: subscriptionKeys.purchase(hash) },
+      {
+        accountId: owner.accountId,
+        token,
+        packageName: purchase.packageName,
+        ...purchaseArguments(purchase, firstCheckAt(purchase, now())),
+        bound: Number(owner.isBound),
+        act,
+      },
+    );
+    // An app sent the token meanwhile.
+    if (word === 'changed') return (await finishPurchase(hash, parts))?.dueAt;
+    return acknowledgeRecorded({ hash, token, purchase, act }, { ...parts, subscriptions: store.subscriptions! });
+  });
+}
