@@ -220,9 +220,12 @@ export class DataPlace {
     this.#problem = problem;
     this.#lostAt = at;
     const { log, known, name } = this.#parts;
+    // Only DATA_DIR names the known data then: this process never found it here.
+    const isStrange = this.#id === undefined && (problem.kind === 'empty' || problem.kind === 'other');
+    const hint = isStrange ? 'If this is another Redis than before, give the service another DATA_DIR. Otherwise bring' : 'Bring';
     log.fatal(
       { node: name, knownData: known.id, acceptData: problem.accept },
-      `${problem.text}. Nothing of it is served. Bring the data back; or accept what is there, with "npm run admin -- data accept", or a start with ACCEPT_DATA=${problem.accept}`,
+      `${problem.text}. Nothing of it is served. ${hint} the data back; or accept what is there, with "npm run admin -- data accept", or a start with ACCEPT_DATA=${problem.accept}`,
     );
     this.#parts.lost();
   }

@@ -380,7 +380,9 @@ test('a process that starts on an emptied Redis knows by DATA_DIR that it had da
   expect((await refusing.get('/ready')).status).toBe(503);
   expect((await credit(refusing, freshId(), 'a')).status).toBe(503);
   expect(await redis.client.dbsize()).toBe(0);
-  const { acceptData: ACCEPT_DATA } = fatal()[0]!;
+  const { acceptData: ACCEPT_DATA, msg } = fatal()[0]!;
+  // The same is found where REDIS_URL now names another Redis.
+  expect(msg).toContain('If this is another Redis than before, give the service another DATA_DIR.');
   await stopAll();
   // The id of another loss.
   const wrong = await serve({ dataMemory: memory(), settings: { ACCEPT_DATA: successorOf(ACCEPT_DATA) } });
