@@ -56,6 +56,8 @@ export function launch(): Promise<Browser> {
     args: [
       // As root Chromium has no sandbox. The tests load pages of this project only.
       '--no-sandbox',
+      // A name that is no loopback name: Chromium keeps a Secure cookie of a loopback page over plain http.
+      '--host-resolver-rules=MAP ops.example 127.0.0.1',
       '--disable-gpu',
       '--disable-quic',
       '--no-first-run',

@@ -727,6 +727,18 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       expect((await shown(accountId)).balanceCoins).toBe(111);
     });
 
+    extra('over plain http in production the sign-in says that the browser did not keep the cookie', async () => {
+      await using secure = await start({ settings: { ADMIN_API: 'on', PUBLIC_URL: 'https://ops.example' } });
+      const { token } = keys.get('viewer')!;
+      await eventually(async () => (await secure.get('/console/session', { bearer: token })).status === 200);
+      const page = await (await browser.newContext()).newPage();
+      await page.goto(`http://ops.example:${secure.port}/console`);
+      await page.fill('[name=key]', token);
+      await page.press('[name=key]', 'Enter');
+      await shows(page, '.said', 'this page came over http: open it over https');
+      await page.context().close();
+    });
+
     extra('revoking the key, and signing out, end what the page shows', async () => {
       const key = await makeServerKey(service, ['admin'], { role: 'support' });
       await using desk = await open('support', {}, key);

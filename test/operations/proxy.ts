@@ -17,6 +17,9 @@ export interface Proxy extends Program {
   requestLog(): string;
 }
 
+/** The name under which the samples serve the console. */
+export const OPERATORS = 'ops.play.example';
+
 const samples = new URL('../../docs/operations/', import.meta.url).pathname;
 
 /** @param ports two services on 127.0.0.1 */
@@ -51,9 +54,12 @@ http { access_log off; ${paths.join(' ')}\n${sample}\n}`,
     program = await startProgram('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], Number(port));
   } else {
     const sample = addresses(readFileSync(join(samples, 'Caddyfile'), 'utf8'));
-    const site = /^play\.example \{\n.*^\}\n/ms.exec(sample)![0];
+    const siteOf = (host: string): string => new RegExp(`^${host} \\{\\n.*?^\\}\\n`, 'ms').exec(sample)![0];
+    const site = siteOf('play.example');
     const at = (address: string, tls: string): string => changed(site, ['play.example {', `${address} {\n${tls}`]);
-    const text = `{\n\tadmin off\n\tauto_https off\n}\n${at(`http://127.0.0.1:${port}, http://x:${port}, http://:${port}`, '')}\n${at(`https://:${tlsPort}`, `\ttls ${certFile} ${keyFile}`)}`;
+    const tls = `\ttls ${certFile} ${keyFile}`;
+    const ofOperators = changed(siteOf(OPERATORS), [`${OPERATORS} {`, `https://${OPERATORS}:${tlsPort} {\n${tls}`]);
+    const text = `{\n\tadmin off\n\tauto_https off\n}\n${at(`http://127.0.0.1:${port}, http://x:${port}, http://:${port}`, '')}\n${at(`https://:${tlsPort}`, tls)}\n${ofOperators}`;
     writeFileSync(join(folder, 'Caddyfile'), text);
     const settings = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
     program = await startProgram('caddy', ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'], Number(port), settings);

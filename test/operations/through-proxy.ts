@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { Figures } from '../cluster/figures.ts';
 import { eventually, Watcher } from '../realtime/watcher.ts';
-import type { Proxy } from './proxy.ts';
+import { OPERATORS, type Proxy } from './proxy.ts';
 
 interface Answer {
   readonly status: number;
@@ -199,6 +199,11 @@ async function proveBounds({ url, tlsPort }: Proxy, figures: Figures): Promise<v
     `= 0 ${open.join(' ')}`,
     open.length === 0,
   );
+  const host = `${OPERATORS}:${tlsPort}`;
+  // 401 bad_key says that the service took the page for its own, 403 cross_site that it did not.
+  const typed = { host, origin: `https://${host}`, 'x-console': 'look', authorization: `Bearer coinop_sk_12345678_${'x'.repeat(32)}` };
+  const signIn = await ask(`https://127.0.0.1:${tlsPort}`, '/console/session', { method: 'POST', body: {}, headers: typed });
+  figures.exactly("console: status of a made-up key, typed at the operators' name", signIn.status, 401);
   const secure = await ask(`https://127.0.0.1:${tlsPort}`, '/v1/login', { method: 'POST', body: { installId: freshId() } });
   figures.exactly('TLS: status of a login', secure.status, 200);
   const cookies = [secure.headers['set-cookie'] ?? []].flat();

@@ -20,7 +20,7 @@ import { isOverTls } from './request-data.ts';
 import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
 import { Turn } from './turn.ts';
 import { headerLines, type Headers } from './response-headers.ts';
-import { isFromConsole } from '../identity/console-sessions.ts';
+import { isFromConsole, isFromOwnPage, refuseRewrittenHost } from '../identity/console-sessions.ts';
 import { KeyCheck } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
@@ -274,8 +274,10 @@ export class Server<Services> {
   }
 
   #sentKeyOf(exchange: Exchange, { ignoresKeys: isIgnored, takesTypedKey }: Route): ServerKey | Refusal | undefined {
-    const isTyped = takesTypedKey && isFromConsole(exchange.headers, this.#options.origins);
-    return this.#keyCheck.check(exchange.headers, () => exchange.address, { isIgnored, isTyped });
+    const { headers } = exchange;
+    const isTyped = takesTypedKey && isFromConsole(headers, this.#options.origins);
+    if (takesTypedKey && !isTyped && isFromOwnPage(headers)) return refuseRewrittenHost(headers);
+    return this.#keyCheck.check(headers, () => exchange.address, { isIgnored, isTyped });
   }
 
   #rateLimit(exchange: Exchange, { unlimited }: Route): Refusal | undefined {

@@ -165,8 +165,26 @@ export function isFromConsole(
   { console, origin, host, fetchSite }: Omit<ConsoleRequest, 'cookie'>,
   origins: Pick<Origins, 'isOwn'>,
 ): boolean {
-  return console !== '' && origins.isOwn(origin, host) && (fetchSite === '' || fetchSite === 'same-origin');
+  return isFromOwnPage({ console, fetchSite }) && origins.isOwn(origin, host);
 }
+
+/**
+ * Whether the page of the console sent the request, by all that the browser says: no preflight allows x-console to another origin. If
+ * `isFromConsole` then says no, a proxy has changed the Host header.
+ */
+export function isFromOwnPage({ console, fetchSite }: Pick<ConsoleRequest, 'console' | 'fetchSite'>): boolean {
+  return console !== '' && (fetchSite === '' || fetchSite === 'same-origin');
+}
+
+export function refuseRewrittenHost({ origin, host }: Pick<ConsoleRequest, 'origin' | 'host'>): Refusal<'cross_site'> {
+  const message =
+    `This page is at ${origin.slice(0, MOST_SHOWN)}, but the request came to the host ${host}. Let the proxy pass the Host header on with its port ` +
+    '(nginx: proxy_set_header Host $http_host), or set PUBLIC_URL to the address of this page.';
+  return refuse('cross_site', { message });
+}
+
+/** Characters of an Origin header in a message: those of the longest host name. */
+const MOST_SHOWN = 270;
 
 function refuseEnded(): Refusal<'bad_key'> {
   return refuse('bad_key', { message: 'This session of the console has ended: sign in again.' });

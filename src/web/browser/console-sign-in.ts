@@ -37,6 +37,20 @@ export async function confirmKey(key: HTMLInputElement): Promise<void> {
   }
 }
 
+/** Whether the browser kept the cookie of the sign-in. @throws Failed that says why not */
+async function checkCookie(): Promise<void> {
+  try {
+    await call('/console/session');
+  } catch (error) {
+    if (!(error instanceof Failed) || error.code !== 'server_only') throw error;
+    const why =
+      location.protocol === 'http:'
+        ? 'In production it is sent over https only, and this page came over http: open it over https.'
+        : 'Let it keep cookies of this site.';
+    throw new Failed('no_cookie', `The key is right, but the browser did not keep the cookie of the sign-in. ${why}`);
+  }
+}
+
 /** The form that asks for a key. @param signedIn called with the operator who signed in */
 export function signInView(signedIn: (operator: Operator) => void, why = ''): Shown {
   const key = keyInput();
@@ -53,6 +67,7 @@ export function signInView(signedIn: (operator: Operator) => void, why = ''): Sh
     said.textContent = '';
     try {
       const { ok: _, ...operator } = await call('/console/session', { body: {}, key: key.value.trim() });
+      await checkCookie();
       key.value = '';
       signedIn(operator as Operator);
     } catch (error) {

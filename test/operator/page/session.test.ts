@@ -123,7 +123,19 @@ describe('a request from outside the page is not signed in', () => {
 
   test.each(foreign)('and cannot sign in: %s', async (_, more) => {
     const reply = await service.post('/console/session', {}, { bearer: key.token, headers: headersOf(more) });
-    expect([codeOf(reply), reply.setCookies]).toEqual([[401, 'bad_key'], []]);
+    // Without Fetch Metadata the origin alone tells the page apart, so the refusal takes it for one behind a proxy.
+    const isLikeProxy = 'sec-fetch-site' in more && more['sec-fetch-site'] === undefined;
+    expect([codeOf(reply), reply.setCookies]).toEqual([isLikeProxy ? [403, 'cross_site'] : [401, 'bad_key'], []]);
+  });
+
+  test('behind a proxy that drops the port of the Host header, the sign-in names the header and PUBLIC_URL', async () => {
+    const headers = headersOf({ origin: 'https://console.example:8443' });
+    const reply = await service.post('/console/session', {}, { bearer: key.token, headers });
+    expect([codeOf(reply), reply.setCookies]).toEqual([[403, 'cross_site'], []]);
+    expect(reply.body.error.message).toContain(
+      `This page is at https://console.example:8443, but the request came to the host ${new URL(service.url).host}.`,
+    );
+    expect(reply.body.error.message).toContain('proxy_set_header Host $http_host');
   });
 
   test('no preflight of another origin allows the header, not even of one in ALLOWED_ORIGINS', async () => {
