@@ -36,6 +36,23 @@ const anchorOf = (heading: string): string =>
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
 
+const sources = globSync(['{src,test,bench,scripts,docs}/**/*.{ts,lua,mjs,css}', '*.ts'], { cwd: root });
+
+/** Files and names that pages give although they are not ours: a file of the tour, a rule about names, functions of uWebSockets.js. */
+const NOT_OURS = new Set(['watch.mjs', 'index.ts', 'collectBody', 'onDataV2']);
+
+/** Names of code in backquotes: camelCase, PascalCase, snake_case and private members. */
+const CODE_NAME = /`(#?(?:[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|[a-z]+_[a-z_]+)|#\w+)(?:\([^`]*\))?`/g;
+
+function faultsOf(sentence: string): string[] {
+  const files = [...sentence.matchAll(/`([\w/.-]+\.(?:ts|lua|mjs|css))`/g)].map(([, file]) => file!).filter((file) => !NOT_OURS.has(file));
+  const found = files.map((file) => sources.filter((source) => source === file || source.endsWith(`/${file}`)));
+  const missing = files.filter((_, index) => found[index]!.length === 0);
+  const text = found.flat().map(page).join('\n');
+  const names = files.length === 0 ? [] : [...sentence.matchAll(CODE_NAME)].map(([, name]) => name!);
+  return [...missing, ...names.filter((name) => !NOT_OURS.has(name) && !text.includes(name))];
+}
+
 describe('the pages', () => {
   test.each(pages)('%s links to files and headings that exist', (path) => {
     const broken = [...page(path).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].filter(([, file = '', anchor]) => {
@@ -44,6 +61,14 @@ describe('the pages', () => {
       return anchor !== undefined && ![...page(target).matchAll(/^#+ (.*)$/gm)].some(([, heading]) => anchorOf(heading!) === anchor);
     });
     expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  test.each(pages)('%s names files that exist, and beside them only names that they have', (path) => {
+    const faults = page(path)
+      .replaceAll(/\n\s*/g, ' ')
+      .split(/(?<=[.:;|])\s/)
+      .flatMap((sentence) => faultsOf(sentence));
+    expect(faults).toEqual([]);
   });
 
   test('each is linked from the README', () => {

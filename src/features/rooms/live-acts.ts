@@ -8,6 +8,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { refuseBadKey } from '../../server/identity/key-check.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import type { ActMessages, ChannelSocket } from '../../server/live/channel.ts';
+import { FRAMES_PER_SECOND } from '../../server/live/socket-limits.ts';
 import type { Services } from '../../declare.ts';
 import { actFields, actionNames, fieldsShapeOf, isAction, type ActBody } from './actions.ts';
 import { Order } from './model.ts';
@@ -26,9 +27,6 @@ export const ActMessage = z.object({
   action: z.string().meta({ description: 'Any action of `POST /v1/rooms/{code}/{action}` but `join`.', example: 'data' }),
   ...fields,
 });
-
-/** Enough for a seat that uses its full rates of acts and of messages, and some pings. */
-const FRAMES_PER_SECOND = 120;
 
 /** The order of an act. Only type, action and tab may stand before it: the act's data may also have a member `order`. */
 const ORDER = /^\s*\{\s*(?:"\w+"\s*:\s*"[^"\\]*"\s*,\s*)*"order"\s*:\s*(\d{1,16})\s*[,}]/;

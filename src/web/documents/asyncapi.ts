@@ -3,7 +3,14 @@ import { errors } from '../../errors.ts';
 import { channelErrors, type ChannelDeclaration } from '../../server/live/channel.ts';
 import { closeCodes } from '../../server/live/close-codes.ts';
 import { ErrorMessage } from '../../server/live/socket.ts';
-import { BAD_MESSAGES, CUT_OFF_BYTES, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND, TOO_SLOW_MS } from '../../server/live/socket-limits.ts';
+import {
+  BAD_MESSAGES,
+  CUT_OFF_BYTES,
+  FRAMES_PER_SECOND,
+  MESSAGE_LIMIT_BYTES,
+  MESSAGES_PER_SECOND,
+  TOO_SLOW_MS,
+} from '../../server/live/socket-limits.ts';
 import { nameOf, operationIdOf } from './operation-names.ts';
 import { errorReply } from './refusals.ts';
 import type { Schema, Schemas } from './schemas.ts';
@@ -128,7 +135,7 @@ const closeMeanings: Readonly<Record<keyof typeof closeCodes, string>> = {
   tooSlow: `The client did not read for ${TOO_SLOW_MS / 1000} seconds. A client that still does not read loses the connection without seeing the code.`,
   wentBack: 'Redis lost changes that watchers had already received. After a reconnect the service sends the state that Redis has now.',
   badMessages: `The client sent ${BAD_MESSAGES} invalid messages.`,
-  tooManyMessages: `The client sent more than ${MESSAGES_PER_SECOND} messages within a second.`,
+  tooManyMessages: `The client sent more than ${MESSAGES_PER_SECOND} messages within a second, or more than ${FRAMES_PER_SECOND} after a welcome to a room.`,
   gone: 'The room or pairing no longer exists.',
   finished: 'The room or pairing reached its final state. The service sent that state before it closed.',
 };
@@ -146,7 +153,7 @@ const info = {
     'The live channels of coinop. A channel is a WebSocket that watches one room or pairing. The service sends its whole state at once and after every change, so a watcher needs no history and loses nothing when the connection breaks. The OpenAPI document at `/openapi.json` describes the requests that change rooms and pairings.',
     'Messages are JSON texts with a `type`. New fields and types may be added: ignore unknown ones.',
     'Anyone who knows the room code or the pairing token may watch. Messages hold nothing that lets a watcher act. A `hello` with a `sessionToken` or an `installId`, or the session of the upgrade request, tells the service which player is connected. Both are secrets: the service sends them to no other client.',
-    `A client may send ${MESSAGES_PER_SECOND} messages a second of at most ${MESSAGE_LIMIT_BYTES / 1024} KiB each. Clients need not send pings: the service sends them, and WebSocket clients answer them automatically.`,
+    `A client may send ${MESSAGES_PER_SECOND} messages a second of at most ${MESSAGE_LIMIT_BYTES / 1024} KiB each. A player or a server that a room welcomed may send ${FRAMES_PER_SECOND}; of a seat's acts the room takes 30 a second, 60 at once. Clients need not send pings: the service sends them, and WebSocket clients answer them automatically.`,
     [
       `Close codes from ${FIRST_FINAL_CODE} to 4999 are final. After any other code, including 4000 to 4499 and 1006 (a connection that ended without a code), wait for a random moment and connect again: a new connection starts with the whole state.`,
       ...describedCloseCodes.map(({ code, reconnect, description }) => `- ${code} (${reconnect ? 'reconnect' : 'final'}): ${description}`),
