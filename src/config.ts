@@ -52,28 +52,48 @@ function isP256PublicKey(der: Buffer): boolean {
   }
 }
 
-/** Refuses URLs that ioredis fails on or misreads. Its errors would not name the setting. */
-function isRedisUrl(text: string): boolean {
-  if (/^rediss?-cluster:/.test(text)) return isWholeClusterUrl(text);
-  if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
-  return /^(\/\d*)?$/.test(new URL(text).pathname) && hasDecodableCredentials(text);
+const REDIS_URL_RULE =
+  'must be an address such as redis://user:password@host:6379/0 or redis-cluster://host:7001,host:7002, or with rediss';
+
+/**
+ * Why a URL of Redis cannot be used. The client would fail on it or misread it, and its errors would not name the setting. No text of the
+ * URL may be in the answer but the names of its options: it may hold a password.
+ */
+function problemOfRedisUrl(text: string): string | undefined {
+  const [, rest] = /^rediss?(?:-cluster)?:\/\/(.*)$/s.exec(text) ?? [];
+  if (rest === undefined) return REDIS_URL_RULE;
+  // A password with a raw / or # would end the host there, and the client would connect to the user's name.
+  const credentials = rest.slice(0, Math.max(0, rest.lastIndexOf('@')));
+  const isCluster = /^rediss?-cluster:/.test(text);
+  if (/[/?#]|%(?![0-9A-Fa-f]{2})/.test(credentials) || !isDecodable(credentials)) return ENCODE_RULE;
+  if (isCluster && credentials.includes('@')) return ENCODE_RULE;
+  const options = /\?([^#]*)/.exec(rest)?.[1];
+  if (options !== undefined) return optionsProblem([...new URLSearchParams(options).keys()]);
+  if (rest.includes('#')) return ENCODE_RULE;
+  const isWhole = isCluster ? isWholeClusterUrl(text) : URL.canParse(text) && /^(\/\d*)?$/.test(new URL(text).pathname);
+  return isWhole ? undefined : REDIS_URL_RULE;
+}
+
+const ENCODE_RULE = 'must have its user and its password percent-encoded: / as %2F, # as %23, ? as %3F, @ as %40, % as %25';
+
+function optionsProblem(names: readonly string[]): string {
+  const named = names.filter((name) => /^\w{1,32}$/.test(name)).join(', ');
+  return `must have nothing behind a ?: coinop supports no options there${named === '' ? '' : ` (${named})`}. The path names the database: redis://host:6379/1`;
 }
 
 /** `redis-cluster://user:password@host:port,host:port`, the credentials and the ports optional. `redis/cluster-url.ts` reads it. */
 const CLUSTER_URL =
   /^rediss?-cluster:\/\/([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?(,(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?)*\/?$/;
 
-/** Whether every part of the URL can be used. `isClusterUrl` of `redis/cluster-url.ts` only looks at its scheme. */
+/** Whether every part of the URL can be used. `isClusterUrl` of `redis/cluster-url.ts` reads only its scheme. */
 function isWholeClusterUrl(text: string): boolean {
   const ports = text.replace(/^.*@/, '').matchAll(/:(\d+)(?=,|\/?$)/g);
-  return (
-    CLUSTER_URL.test(text) && [...ports].every(([, port]) => Number(port) > 0 && Number(port) < 65_536) && hasDecodableCredentials(text)
-  );
+  return CLUSTER_URL.test(text) && [...ports].every(([, port]) => Number(port) > 0 && Number(port) < 65_536);
 }
 
-function hasDecodableCredentials(url: string): boolean {
+function isDecodable(text: string): boolean {
   try {
-    decodeURIComponent(/\/\/([^@]*)@/.exec(url)?.[1] ?? '');
+    decodeURIComponent(text);
     return true;
   } catch {
     return false;
@@ -167,10 +187,10 @@ const Environment = z.object({
   /** Redis 7.0 or newer. Default: the service starts a private Redis. */
   REDIS_URL: z
     .string()
-    .refine(
-      isRedisUrl,
-      'must be an address such as redis://user:password@host:6379/0 or redis-cluster://host:7001,host:7002, or with rediss',
-    )
+    .check(({ value, issues }) => {
+      const message = problemOfRedisUrl(value);
+      if (message !== undefined) issues.push({ code: 'custom', message, input: value });
+    })
     .optional(),
   /**
    * Replicas that must have coin operations, moves, purchases and sign-outs before they are acknowledged. 0: Redis acknowledges without

@@ -96,6 +96,10 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
       'redis-cluster://localhost:port',
       'redis-cluster://localhost:99999',
       'redis-cluster://:%zz@localhost:7001',
+      'redis://localhost:6379?keyPrefix=game:',
+      'redis://localhost:6379/0?db=1',
+      'redis://localhost:6379/0#1',
+      'redis-cluster://localhost:7001?family=6',
     ],
   },
   REDIS_WAIT_REPLICAS: {
@@ -662,6 +666,16 @@ describe('readConfig', () => {
   test('the message shows no secret of a bad value', () => {
     expect(refusal({ SESSION_KEYS: `k:${OTHER_KEY}=` }).message).not.toContain(OTHER_KEY.slice(0, 8));
     expect(refusal({ REDIS_URL: 'redis://:hunter2@localhost:port' }).message).not.toContain('hunter2');
+    for (const secret of ['hun/ter2', 'hun#ter2', 'hun?ter2', 'hun%ter2', '12/3ter2', '12#3ter2', '%E4ter2'])
+      for (const url of [`redis://app:${secret}@host:6379/0`, `rediss-cluster://app:${secret}@host:7001,host:7002`]) {
+        const { message } = refusal({ REDIS_URL: url });
+        expect(message).toMatch(/^REDIS_URL must have its user and its password percent-encoded: \/ as %2F/);
+        expect(message).not.toContain('ter2');
+      }
+    expect(refusal({ REDIS_URL: 'redis://:hunter2@host/0?keyPrefix=game:&password=hunter2' }).message).toMatch(
+      /^REDIS_URL must have nothing behind a \?: coinop supports no options there \(keyPrefix, password\)\. (?!.*hunter2)/,
+    );
+    expect(readConfig({ REDIS_URL: 'redis://app:hun%2Fter%23%3F%25%40@host:6379/1' }).REDIS_URL).toContain('hun%2F');
     expect(refusal({ PUBLIC_URL: 'https://user:hunter2@play.example' }).message).not.toContain('hunter2');
   });
 
