@@ -42,7 +42,7 @@ async function main(): Promise<void> {
   let stop: () => Promise<void>;
   let metricsPort: MetricsPort | undefined;
   // A scrape before the service has started gets 503.
-  let metricsText = (): Promise<string> => Promise.reject(new Error('the service is not started yet'));
+  let metricsText = (): Promise<string | undefined> => Promise.resolve(undefined);
   try {
     const { METRICS_HOST, METRICS_PORT } = config;
     if (METRICS_PORT !== undefined)

@@ -20,13 +20,13 @@ const REQUESTS_PER_SECOND = 250;
 
 /**
  * @param port 0 lets the system pick a port
- * @param text the metrics in the Prometheus text format
+ * @param text the metrics in the Prometheus text format; undefined while the service starts
  * @param hosts the hosts of requests that are answered; undefined: all
  * @throws SettingError if the port is taken or the machine does not have the address
  */
 export function openMetricsPort(
   { METRICS_HOST: host, METRICS_PORT: port }: { METRICS_HOST: string; METRICS_PORT: number },
-  text: () => Promise<string>,
+  text: () => Promise<string | undefined>,
   log: Logger,
   hosts?: ServedHosts,
 ): Promise<MetricsPort> {
@@ -137,7 +137,7 @@ const hostsIn = (head: string): string[] => [...head.matchAll(/^host:([^\r\n]*)/
 async function answer(
   socket: Socket,
   head: string,
-  text: () => Promise<string>,
+  text: () => Promise<string | undefined>,
   log: Logger,
   hosts: ServedHosts | undefined,
 ): Promise<void> {
@@ -155,7 +155,9 @@ async function answer(
   if (hosts !== undefined && !hostsIn(head).every((host) => hosts.serves(host))) return send('403 Forbidden', `${FOREIGN_HOST}\n`);
   if (path !== '/metrics') return send('404 Not Found', 'Only /metrics is here.\n');
   if (method !== 'GET' && method !== 'HEAD') return send('405 Method Not Allowed', 'Only GET.\n', undefined, 'allow: GET, HEAD\r\n');
-  const found = await text().catch((error: unknown) => void log.error({ err: error }, 'the metrics could not be made'));
-  if (found === undefined) return send('503 Service Unavailable', 'The metrics could not be made.\n');
+  const found = await text().catch((error: Error) => error);
+  if (found instanceof Error) log.error({ err: found }, 'the metrics could not be made');
+  if (found instanceof Error || found === undefined)
+    return send('503 Service Unavailable', found === undefined ? 'The service is starting.\n' : 'The metrics could not be made.\n');
   return send('200 OK', found, 'text/plain; version=0.0.4; charset=utf-8');
 }

@@ -116,6 +116,16 @@ test('metrics that cannot be made are answered with 503', async () => {
   expect((await fetch(`http://127.0.0.1:${failed.port}/metrics`)).status).toBe(503);
 });
 
+test('a scrape while the service starts is answered with 503, without a line in the log', async () => {
+  const lines: string[] = [];
+  const quiet = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+  const starting = await openMetricsPort({ METRICS_HOST: '127.0.0.1', METRICS_PORT: 0 }, () => Promise.resolve(undefined), quiet);
+  closing.push(() => starting.close());
+  for (const path of ['/metrics', '/health'])
+    expect((await fetch(`http://127.0.0.1:${starting.port}${path}`)).status).toBe(path === '/metrics' ? 503 : 404);
+  expect(lines).toEqual([]);
+});
+
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
 
 test.skipIf(!hasIpv6)('the port serves IPv6 addresses', async () => {
