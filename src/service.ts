@@ -3,6 +3,7 @@ import { SettingError, type Config } from './config.ts';
 import { keySecretKind } from './features/coins/secret-keys.ts';
 import { openConnections, type RedisConnections } from './redis/redis-connections.ts';
 import { DataGuard } from './redis/data-guard.ts';
+import { redisAccess } from './serving/redis-access.ts';
 import type { ScriptLink } from './redis/script-link.ts';
 import { isOfDisk } from './redis/trouble.ts';
 import { within } from './redis/within.ts';
@@ -58,7 +59,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // Workers do not warn, because their primary does.
   if (options.shared !== true) warnOfSettings(config, options.log);
 
-  const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log);
+  const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log, redisAccess);
   const opened = connections.opened();
   let port = config.PORT;
   const refusals = new WriteRefusals(() => connections.health(), options.log);
@@ -73,7 +74,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened,
   });
   const services = servicesOf(config, options, connections, data, {
-    failed: refusals.refused,
+    failed(message) {
+      refusals.refused(message);
+      connections.met(message);
+    },
     publish: (topic, message) => server.publish(topic, message),
     isDraining: () => server.draining,
     address: () => urlOnThisMachine(config.HOST, port),

@@ -21,6 +21,7 @@ import type { AppStore, StoreParts } from '../src/stores/store.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
 import { startService, type Service } from '../src/service.ts';
+import { DATABASES, SMALLEST_USER } from './smallest-user.ts';
 import type { PrivateRedisWatch } from '../src/serving/options.ts';
 import type { Holding } from '../src/accounts/holdings.ts';
 import type { Services } from '../src/declare.ts';
@@ -122,12 +123,18 @@ export async function start({
     ...(redisAheadMs === undefined ? {} : { redisAheadMs }),
     checksTags: true,
   });
-  const routed = 'url' in location && isClusterUrl(location.url) ? clusterClient(location.url) : undefined;
+  // Tests read and change data as they like, as a user with all rights.
+  const client =
+    'url' in location && isClusterUrl(location.url)
+      ? clusterClient(location.url)
+      : redis === undefined
+        ? new Redis(ownDatabase(), { lazyConnect: true })
+        : undefined;
   const url = `http://127.0.0.1:${service.port}`;
   return {
     url,
     port: service.port,
-    service: routed === undefined ? service : { ...service, redis: routed },
+    service: client === undefined ? service : { ...service, redis: client },
     now,
     advance: (milliseconds) => void (offset += milliseconds),
     setClock: (milliseconds) => void (setBy += milliseconds),
@@ -137,7 +144,7 @@ export async function start({
     // 0 ms: the test has received all its replies, so no request is in flight.
     async [Symbol.asyncDispose]() {
       await service.drain(0);
-      routed?.disconnect();
+      client?.disconnect();
     },
   };
 }
@@ -163,7 +170,12 @@ function clusterClient(url: string): Redis {
 /** The Redis that all test files share. In the project `cluster` it is the Cluster. */
 function sharedRedis(): RedisLocation {
   const url = inject('redisCluster');
-  return { url: url ?? ownDatabase() };
+  return { url: url ?? asSmallestUser(ownDatabase()) };
+}
+
+/** Services use the shared Redis as a user with the fewest rights. So a command that `redis-access.ts` does not list fails a test. */
+function asSmallestUser(address: string): string {
+  return `${address}&username=${SMALLEST_USER.name}${databaseNumber()}&password=${SMALLEST_USER.password}`;
 }
 
 /**
@@ -178,7 +190,6 @@ export function ownDatabase(): string {
 export const channelHere = (channel: string): string => `${databaseNumber()}:${channel}`;
 
 function databaseNumber(): number {
-  const DATABASES = 16;
   return Number(process.env['VITEST_POOL_ID'] ?? 0) % DATABASES;
 }
 

@@ -10,6 +10,7 @@ import { PrivateRedis } from '../src/process/private-redis.ts';
 import { freshId, request } from './harness.ts';
 import { sendRaw, statusesIn } from './raw.ts';
 import { childEnvironment } from './environment.ts';
+import { freePort } from './free-port.ts';
 
 /** A service in a separate process, as operators start it. */
 interface Running {
@@ -162,6 +163,15 @@ describe('a start fails with a clear message', { timeout: 60_000 }, () => {
     } finally {
       await stop();
     }
+  });
+
+  test('when Redis is older than 7.0', async () => {
+    await using redis = await answeringRedis('$32\r\n# Server\r\nredis_version:6.2.14\r\n\r\n');
+    const { code, output } = await refusedStart({ REDIS_URL: redis.url });
+    expect([code, output.split('\n').filter((line) => line.startsWith('coinop: '))]).toEqual([
+      1,
+      ['coinop: Redis 7.0 or newer is needed.'],
+    ]);
   });
 
   test.each(['1', '2'])('when another program holds the port, with WORKERS=%s', async (WORKERS) => {
@@ -404,6 +414,34 @@ describe('METRICS_PORT', { timeout: 60_000 }, () => {
     expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
   });
 
+  test.each(['1', '2'])(
+    'answers 503 while the service waits for Redis, and no stack is logged then or at its end, with WORKERS=%s',
+    async (WORKERS) => {
+      await using redis = await answeringRedis('-MASTERDOWN Link with MASTER is down\r\n');
+      const METRICS_PORT = await freePort();
+      const starting = run({ METRICS_PORT, WORKERS, REDIS_URL: redis.url });
+      const scrape = async (): Promise<string> =>
+        fetch(`http://127.0.0.1:${METRICS_PORT}/metrics`).then(
+          async (reply) => `${reply.status} ${(await reply.text()).split('\n')[0]}`,
+          () => 'refused',
+        );
+      await expect.poll(scrape, { timeout: 30_000, interval: 20 }).toBe('503 The service is starting.');
+      const service = await starting;
+      expect(await scrape()).toMatch(/^200 /);
+      expect(await (await fetch(`${service.url}/ready`)).json()).toMatchObject({
+        error: { message: 'Not ready: redis is away: MASTERDOWN Link with MASTER is down.' },
+      });
+      let isEnding = true;
+      const scrapes = (async () => {
+        while (isEnding) await scrape();
+      })();
+      expect(await service.stop()).toBe(0);
+      isEnding = false;
+      await scrapes;
+      expect(service.output()).not.toMatch(/"level":[56]0|^ {4}at /m);
+    },
+  );
+
   test('that is PORT ends the start', async () => {
     const { code, output } = await refusedStart({ PORT: '3456', METRICS_PORT: '3456' });
     expect([code, output]).toEqual([1, 'coinop: METRICS_PORT must be another port than PORT\n']);
@@ -438,6 +476,20 @@ async function startTcpRedis(folder: string): Promise<{ port: number; stop: () =
   const redis = new PrivateRedis(join(folder, 'elsewhere'), pino({ level: 'silent' }), ['--port', String(port)]);
   await redis.start();
   return { port, stop: () => redis.stop() };
+}
+
+/** A server that answers each command with the same reply. */
+async function answeringRedis(reply: string): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (bytes) => socket.write(reply.repeat(bytes.toString('latin1').match(/^\*\d+\r$/gm)?.length ?? 0)));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: () => new Promise((resolve) => void server.close(() => resolve())),
+  };
 }
 
 async function redisInfo(path: string): Promise<string> {

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { TestProject } from 'vitest/node';
 import { PrivateRedis } from '../src/process/private-redis.ts';
+import { DATABASES, SMALLEST_USER, smallestRules } from './smallest-user.ts';
 import type { UserData } from './user-data.ts';
 
 declare module 'vitest' {
@@ -24,6 +26,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = mkdtempSync(join(tmpdir(), 'coinop-test-'));
   const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
   await redis.start();
+  const client = new Redis({ path: redis.socketPath });
+  for (let database = 0; database < DATABASES; database++) {
+    const rules = smallestRules({ isCluster: false, database, waits: true });
+    // Tests find connections by their names.
+    await client.acl('SETUSER', `${SMALLEST_USER.name}${database}`, ...rules, '+client|setname', `>${SMALLEST_USER.password}`);
+  }
+  client.disconnect();
   project.provide('redisSocket', redis.socketPath);
   return async () => {
     await redis.stop();

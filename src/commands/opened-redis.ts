@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { readConfig, SettingError, type Config } from '../config.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { Cluster } from '../redis/cluster-client.ts';
-import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
+import { connectRedis, type RedisLocation } from '../redis/connect.ts';
 import { checkDataAtStart, checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { nameOf, type NodeOptions } from '../redis/shard.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
@@ -168,24 +168,19 @@ export function isListening(socketPath: string): Promise<boolean> {
  * @throws SettingError with the reason if Redis does not answer in time
  */
 export async function answering(location: RedisLocation, name: string, log: Logger): Promise<Redis> {
-  const redis = connectRedis(location, log);
-  let reason = 'it does not answer';
+  const connection = connectRedis(location, log);
+  const { redis } = connection;
   let giveUpAt = performance.now() + CONNECT_MS;
-  let versionChecked: Promise<void> | undefined;
-  // The first command on the connection, because connectRedis closes a connection to data of a newer version.
-  redis.once('ready', () => {
-    versionChecked = checkDataAtStart(redis);
-    versionChecked.catch(() => {});
-  });
-  redis.on('error', (error: Error) => (reason = error.message));
   redis.once('connect', () => (giveUpAt = performance.now() + LOADING_MS));
-  // A Redis that refuses the password accepts the connection, and never becomes ready.
-  const isRefused = (): boolean => /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason);
-  while (versionChecked === undefined && performance.now() < giveUpAt && !isRefused()) await pause(20);
+  const isRefused = (): boolean => /^(?!LOADING)[A-Z]{3,} /.test(connection.failure?.message ?? '');
+  const unreadable = (reason: string): SettingError => new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
   try {
-    if (versionChecked === undefined) throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
-    await versionChecked;
-    await checkDatabase(redis);
+    while (!connection.isUsable && performance.now() < giveUpAt && !isRefused()) {
+      connection.throwIfSetting();
+      await pause(20);
+    }
+    if (!connection.isUsable) throw unreadable(connection.failure?.message ?? 'it does not answer');
+    await checkDataAtStart(redis);
     if (/^cluster_enabled:1/m.test(await redis.info('cluster')))
       throw new SettingError(`${name} is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port.`);
     const replication = await redis.info('replication');
@@ -194,6 +189,6 @@ export async function answering(location: RedisLocation, name: string, log: Logg
     return redis;
   } catch (error) {
     redis.disconnect();
-    throw error;
+    throw (error as Error).message.startsWith('NOPERM') ? unreadable((error as Error).message) : error;
   }
 }

@@ -3,6 +3,7 @@ import { CallerScripts } from '../accounts/caller-scripts.ts';
 import { SettingError, type Config } from '../config.ts';
 import { hasEventLog } from '../features/events/log.ts';
 import { openConnections, type RedisConnections } from '../redis/redis-connections.ts';
+import { redisAccess } from '../serving/redis-access.ts';
 import { openRedis } from './opened-redis.ts';
 
 /** The Redis or the Cluster that an operator's command reads and changes. */
@@ -24,15 +25,18 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
   try {
     if ('redis' in opened.source && /^role:slave/m.test(await opened.source.redis.info('replication')))
       throw new SettingError('This Redis is a replica, which takes no change: set REDIS_URL to its primary.');
-    const connections = openConnections(opened.location, config.REDIS_WAIT_REPLICAS, log);
+    const connections = openConnections(opened.location, config.REDIS_WAIT_REPLICAS, log, redisAccess);
     const close = async (): Promise<void> => {
       connections.disconnect();
       await opened.close();
     };
-    await connections.opened().catch(async (error: unknown) => {
+    try {
+      await connections.opened();
+      if (connections.problem !== undefined) throw new SettingError(`This tool cannot work: ${connections.problem}.`);
+    } catch (error) {
       connections.disconnect();
       throw error;
-    });
+    }
     const parts = { now: Date.now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable };
     // Operators' changes emit events if a service with EVENTS=on has ever run on this data. The command ignores its own setting EVENTS.
     const hasEvents = await hasEventLog(new CallerScripts(connections.scripts, parts));

@@ -2,10 +2,12 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { checkAccess, type Access } from './access.ts';
 import { checkRedis, OPTIONS, type RedisHealth } from './connect.ts';
 import type { ShardMap } from './script-runner.ts';
 import { nameOf, Shard, type NodeAddress, type NodeOptions } from './shard.ts';
 import { SLOTS } from './slots.ts';
+import { UsableConnection } from './usable.ts';
 import { within } from './within.ts';
 import { withWrites } from './write-probe.ts';
 
@@ -57,6 +59,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #seeds: readonly NodeAddress[];
   readonly #options: NodeOptions;
   readonly #replicas: number;
+  readonly #access: Access | undefined;
   readonly #log: Logger;
   readonly #shards = new Map<string, Shard>();
   /** Connections to nodes that are not known as primaries. They are only asked for the map. */
@@ -80,9 +83,13 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   /** Why a node gave no map, by the node's name. */
   readonly #problems = new Map<string, string>();
 
-  /** @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none */
-  constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger) {
+  /**
+   * @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none
+   * @param access what the Redis user must be allowed to do before a primary is used. Default: that is not checked
+   */
+  constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger, access?: Access) {
     super();
+    this.#access = access;
     this.#seeds = this.#known = seeds;
     this.#options = options;
     this.#replicas = replicas;
@@ -102,10 +109,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
 
   /** Whether every slot has a primary that serves, with all connections to it open. */
   get #isWhole(): boolean {
-    const areOpen = this.shards.every(
-      ({ awaySince, durable, subscriber, redis }) =>
-        awaySince === undefined && durable.isReady && subscriber.isReady && redis.status === 'ready',
-    );
+    const areOpen = this.shards.every(({ awaySince, isWhole }) => awaySince === undefined && isWhole);
     return areOpen && this.#slots.every((shard) => shard !== undefined);
   }
 
@@ -253,7 +257,12 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#scouts.get(name)?.disconnect();
     this.#scouts.delete(name);
     this.#problems.delete(name);
-    const shard = new Shard(address, this.#options, this.#replicas > 0, this.#log);
+    const shard = new Shard(address, {
+      options: this.#options,
+      waits: this.#replicas > 0,
+      access: this.#access,
+      log: this.#log,
+    });
     this.#shards.set(name, shard);
     shard.redis.once('ready', () => {
       void this.#warnOfCoverage(shard);
@@ -293,7 +302,15 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     if (this.#scouts.has(name) || this.#shards.has(name)) return;
     const redis = new Redis({ ...OPTIONS, ...this.#options, ...address, connectionName: 'coinop-scout' });
     redis.on('error', (error: Error) => this.#problems.set(name, error.message));
-    redis.on('ready', () => {
+    const check = async (asked: Redis): Promise<void> => {
+      if (this.#access !== undefined) await checkAccess(asked, this.#access);
+    };
+    const checked = (asked: Redis): Promise<void> =>
+      check(asked).catch((error: Error) => {
+        this.#problems.set(name, error.message);
+        throw error;
+      });
+    new UsableConnection(redis, { check: checked }).on('usable', () => {
       this.#problems.delete(name);
       this.refresh();
     });
@@ -317,8 +334,8 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
 }
 
 /** Whether a primary serves. With too few replicas it serves, but acknowledges no durable write. */
-async function healthOf({ redis, scripts, durable, problem, wasConnected }: Shard, replicas: number): Promise<RedisHealth> {
-  if (redis.status !== 'ready' || !scripts.isReady || !durable.isReady) {
+async function healthOf({ connection, redis, scripts, durable, problem, wasConnected }: Shard, replicas: number): Promise<RedisHealth> {
+  if (!connection.isUsable || !scripts.isReady || !durable.isReady) {
     const reason = problem ?? 'is away';
     return { ok: false, problem: wasConnected ? reason : `${reason}; the nodes announce this address, and it has never been reached` };
   }

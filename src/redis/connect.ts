@@ -1,25 +1,14 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
+import { checkAccess, type Access } from './access.ts';
 import { checkDataVersion } from './data-version.ts';
+import { SILENCE_MS, UsableConnection } from './usable.ts';
 
 /** Where Redis is: the URL from the settings, or the Unix socket of the private Redis. */
 export type RedisLocation = { url: string } | { socketPath: string };
 
-/** Milliseconds that Redis may stay silent with commands outstanding before the connection is closed. */
-export const SILENCE_MS = 3000;
-
-/**
- * A connection that fails fast. While Redis is down or silent, it refuses commands at once instead of queueing them, and it
- * never sends a command twice. The caller decides on a retry, because only coin operations carry an idempotency key.
- */
-export function connectRedis(location: RedisLocation, log: Logger): Redis {
-  const redis = 'url' in location ? new Redis(location.url, OPTIONS) : new Redis({ ...OPTIONS, path: location.socketPath });
-  logOutages(redis, log);
-  return redis;
-}
-
-/** How every connection of the service behaves. */
+/** How every connection of the service behaves. `UsableConnection` says when the next attempt follows. */
 export const OPTIONS = {
   connectionName: 'coinop-main',
   enableOfflineQueue: false,
@@ -27,53 +16,71 @@ export const OPTIONS = {
   maxRetriesPerRequest: 0,
   socketTimeout: SILENCE_MS,
   connectTimeout: SILENCE_MS,
-  maxLoadingRetryTime: 200,
-  retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 5), 500),
+  // The check of `UsableConnection` takes its place. That of ioredis writes to the terminal if the user may not use INFO.
+  enableReadyCheck: false,
   // After a failover the old primary is a replica and refuses writes. The next connection finds the new primary.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions;
 
-/** Logs the beginning and the end of each outage, and why a connection cannot be used. */
-export function logOutages(redis: Redis, log: Logger): void {
-  let away = false;
-  redis.on('error', (error: Error) => {
-    if (!away) log.warn({ reason: error.message }, 'redis is away');
-    away = true;
+/**
+ * A connection that fails fast. While Redis is down or silent, it refuses commands at once instead of queueing them, and it
+ * never sends a command twice. The caller decides on a retry, because only coin operations carry an idempotency key.
+ */
+export function connectRedis(location: RedisLocation, log: Logger): UsableConnection {
+  return keepUsable(redisAt(location), { log });
+}
+
+export function redisAt(location: RedisLocation): Redis {
+  return 'url' in location ? new Redis(location.url, OPTIONS) : new Redis({ ...OPTIONS, path: location.socketPath });
+}
+
+interface KeptParts {
+  /** What the Redis user must be allowed to do. Default: that is not checked. */
+  readonly access?: Access | undefined;
+  readonly log: Logger;
+}
+
+/** Keeps the main connection to a Redis usable, and checks the rights of its user now and then. */
+export function keepUsable(redis: Redis, { access, log }: KeptParts): UsableConnection {
+  const ofUser = access === undefined ? undefined : (asked: Redis) => checkAccess(asked, access);
+  return new UsableConnection(redis, { check: checkOf(access), checkAccess: ofUser, log });
+}
+
+/** What has to hold before a connection is used: the version of Redis, the rights of the user, the database, and the version of the data. */
+export function checkOf(access: Access | undefined): (redis: Redis) => Promise<void> {
+  return async (redis) => {
+    const ofUser = access === undefined ? undefined : checkAccess(redis, access);
+    // Sent together, and judged in this order: a Redis that is too old cannot say what its user may do.
+    const checks = await Promise.allSettled([checkVersion(redis), ofUser, checkDatabase(redis), checkDataVersion(redis)]);
+    for (const each of checks) if (each.status === 'rejected') throw each.reason;
+  };
+}
+
+/** @throws SettingError if Redis is too old */
+async function checkVersion(redis: Redis): Promise<void> {
+  // A user who may not use INFO lacks a right, which the check of the rights names.
+  const server = await redis.info('server').catch((error: Error) => {
+    if (!error.message.startsWith('NOPERM')) throw error;
   });
-  redis.on('ready', () => {
-    void isUsable(redis, (error) => log.error({ reason: error.message }, 'redis cannot be used'));
-    if (away) log.info('redis is back');
-    away = false;
-  });
+  if (server !== undefined && isTooOld(server)) throw new SettingError('Redis 7.0 or newer is needed.');
+}
+
+function isTooOld(server: string): boolean {
+  return Number(/redis_version:(\d+)/.exec(server)?.[1] ?? 0) < 7;
 }
 
 /**
- * Checks the connection's database, because ioredis goes on in database 0 if SELECT fails.
- * @throws SettingError if the connection is in another database than configured
+ * Selects the connection's database once more, because ioredis goes on in database 0 if Redis refuses.
+ * @throws SettingError if there is no such database
  */
 export async function checkDatabase(redis: Redis): Promise<void> {
-  if (redis.status !== 'ready') return;
   const wanted = redis.options.db ?? 0;
-  const info = String(await redis.client('INFO'));
-  if (Number(/\bdb=(\d+)/.exec(info)?.[1]) !== wanted)
-    throw new SettingError(`REDIS_URL names database ${wanted}, which this Redis does not let us use`);
-}
-
-/**
- * Whether a new connection may be used. A connection that fails the check is closed and not reopened. If Redis closes the
- * connection during the check, ioredis reconnects and the check runs again.
- */
-export async function isUsable(redis: Redis, complain: (error: Error) => void): Promise<boolean> {
-  try {
-    await checkDatabase(redis);
-    await checkDataVersion(redis);
-    return redis.status === 'ready';
-  } catch (error) {
-    if (redis.status !== 'ready') return false;
-    complain(error as Error);
-    redis.disconnect();
-    return false;
-  }
+  if (redis.status !== 'ready' || wanted === 0) return;
+  await redis.select(wanted).catch((error: Error) => {
+    throw /DB index|^ERR SELECT/.test(error.message)
+      ? new SettingError(`REDIS_URL names database ${wanted}, which this Redis does not let us use`)
+      : error;
+  });
 }
 
 export interface RedisHealth {
@@ -90,8 +97,7 @@ export interface RedisHealth {
 export async function checkRedis(redis: Redis, isOfCluster = false): Promise<RedisHealth> {
   const sections = (['server', 'memory', 'replication', 'cluster'] as const).map((section) => redis.info(section));
   const [server = '', memory = '', replication = '', cluster = ''] = await Promise.all(sections);
-  const version = Number(/redis_version:(\d+)/.exec(server)?.[1] ?? 0);
-  if (version < 7) return { ok: false, problem: 'redis 7.0 or newer is needed' };
+  if (isTooOld(server)) return { ok: false, problem: 'redis 7.0 or newer is needed' };
   // Lua formats integers in the machine's word length, and a balance needs 40 bits.
   if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
   // A plain URL names only one node of a Cluster, and that node refuses most keys.

@@ -2,8 +2,10 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis, RedisOptions } from 'ioredis';
 import { BufferedConnector, BufferedSocket } from './buffered-connector.ts';
-import { isUsable, SILENCE_MS } from './connect.ts';
+import type { Access } from './access.ts';
+import { checkOf } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
+import { SILENCE_MS, UsableConnection } from './usable.ts';
 
 /** How often the link checks for SILENCE_MS. */
 const CHECK_INTERVAL_MS = 250;
@@ -31,6 +33,7 @@ interface LinkEvents {
  */
 export abstract class Link extends EventEmitter<LinkEvents> {
   readonly #connection: Redis;
+  readonly #usable: UsableConnection;
   readonly #watch: NodeJS.Timeout;
   #stream: Redis['stream'] | undefined;
   #outgoing = '';
@@ -38,22 +41,35 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   /** Since when it is connected but not ready, so that a peer that is silent from the start also times out. */
   #connectedAt = Infinity;
 
-  /** @param redis gives the address and the options, which `options` overrides */
-  protected constructor(redis: Redis, options: Partial<RedisOptions>) {
+  /**
+   * @param redis gives the address and the options, which `options` overrides
+   * @param access what the Redis user must be allowed to do before the link is ready
+   */
+  protected constructor(redis: Redis, options: Partial<RedisOptions>, access?: Access) {
     super();
     // The socketTimeout of ioredis only counts commands of ioredis; #checkSilence replaces it.
     const connector = redis.options.tls === undefined ? { Connector: BufferedConnector } : {};
     this.#connection = redis.duplicate({ ...options, ...connector, socketTimeout: undefined });
     // The main connection logs outages; this one stays quiet.
-    this.#connection.on('error', () => {});
+    this.#usable = new UsableConnection(this.#connection, { check: checkOf(access) });
+    this.#usable.on('usable', () => this.#takeOver());
     this.#connection.on('connect', () => (this.#connectedAt = performance.now()));
-    this.#connection.on('ready', () => void this.#takeOver());
     this.#connection.on('close', () => this.#lose());
     this.#watch = setInterval(() => this.#checkSilence(), CHECK_INTERVAL_MS);
   }
 
   get isReady(): boolean {
     return this.#stream !== undefined;
+  }
+
+  /** Why it is not ready, if that is known. */
+  get problem(): string | undefined {
+    return this.isReady ? undefined : this.#usable.problem;
+  }
+
+  /** Opens the connection again, and checks it, because the Redis user has lost a right. */
+  checkAgain(): void {
+    this.break();
   }
 
   /** Resolves when the link is ready, or after OPENING_MS if it is not. */
@@ -92,11 +108,8 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     this.#stream?.destroy(reason);
   }
 
-  async #takeOver(): Promise<void> {
-    const connection = this.#connection;
-    const { stream } = connection;
-    // The main connection makes the same check and logs its failure.
-    if (!(await isUsable(connection, () => {})) || connection.stream !== stream) return;
+  #takeOver(): void {
+    const { stream } = this.#connection;
     const replies = new ReplyReader();
     stream.removeAllListeners('data');
     const read = (piece: Buffer): void => this.#read(replies, piece);

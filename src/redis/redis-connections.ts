@@ -1,16 +1,27 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
+import { REFUSED_ACCESS, type Access } from './access.ts';
 import { channelPrefix } from './channels.ts';
 import { Cluster } from './cluster-client.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
-import { checkDatabase, checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './connect.ts';
+import { checkRedis, keepUsable, redisAt, type RedisHealth, type RedisLocation } from './connect.ts';
 import { clusterSeedsOf, isClusterUrl } from './cluster-url.ts';
-import { checkDataAtStart, checkDataVersion } from './data-version.ts';
+import { checkDataAtStart } from './data-version.ts';
 import { ScriptLink } from './script-link.ts';
 import type { ScriptConnection, ShardMap } from './script-runner.ts';
 import { Subscriber, type Subscriptions } from './subscriber.ts';
 import { withWrites } from './write-probe.ts';
+
+/** What the Redis user must be allowed to do, depending on how Redis is used. */
+export type AccessTo = (use: RedisUse) => Access;
+
+export interface RedisUse {
+  readonly isCluster: boolean;
+  readonly database: number;
+  /** Whether durable scripts wait for replicas. */
+  readonly waits: boolean;
+}
 
 /** A process's connections to one Redis, or to a Redis Cluster. */
 export interface RedisConnections {
@@ -22,25 +33,30 @@ export interface RedisConnections {
   /** The Redis that keeps the data, or the Cluster. */
   readonly source: Redis | Cluster;
   readonly isReady: boolean;
-  /** Whether no script can run on any node. `health` may give the reason. */
-  readonly isAway: boolean;
+  /** Why no script can run. Undefined: scripts can run. On a Cluster `health` gives the reason. */
+  readonly problem: string | undefined;
+  /** A script failed with this error. If Redis refused it to its user, the rights of the user are checked now. */
+  met(message: string): void;
   health(): Promise<RedisHealth>;
   /** One Redis, or the primaries of a Cluster: those that are connected. */
   readonly nodes: readonly { readonly name: string | undefined; readonly redis: Redis }[];
   /**
-   * Waits until Redis answers and the connections are open, 2 s at most each. If Redis stays down, the service starts anyway, is not ready,
-   * and answers 503.
-   * @throws SettingError for data of a newer version, or a database that Redis refuses
+   * Waits until Redis answers and the connections are open, 2 s at most each. If Redis is away or refuses a connection, the service starts
+   * anyway, is not ready, and answers 503.
+   * @throws SettingError for data of a newer version, a Redis that is too old, or a database that does not exist
    */
   opened(): Promise<void>;
   disconnect(): void;
 }
 
-/** @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none */
-export function openConnections(location: RedisLocation, replicas: number, log: Logger): RedisConnections {
+/**
+ * @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none
+ * @param accessTo what the Redis user must be allowed to do before a connection is used. Default: that is not checked
+ */
+export function openConnections(location: RedisLocation, replicas: number, log: Logger, accessTo?: AccessTo): RedisConnections {
   return 'url' in location && isClusterUrl(location.url)
-    ? openCluster(location.url, replicas, log)
-    : openSingle(location, replicas > 0, log);
+    ? openCluster(location.url, replicas, log, accessTo)
+    : openSingle(location, replicas > 0, log, accessTo);
 }
 
 /** The same, with the connection and the link of a single Redis. */
@@ -49,31 +65,40 @@ export interface SingleConnections extends RedisConnections {
   readonly scripts: ScriptLink;
 }
 
-function openSingle(location: RedisLocation, waits: boolean, log: Logger): SingleConnections {
-  const redis = connectRedis(location, log);
-  const link = new ScriptLink(redis);
-  const durable = waits ? new ScriptLink(redis) : undefined;
-  const subscriber = new Subscriber(redis, channelPrefix(redis.options.db));
+function openSingle(location: RedisLocation, waits: boolean, log: Logger, accessTo?: AccessTo): SingleConnections {
+  const redis = redisAt(location);
+  const access = accessTo?.({ isCluster: false, database: redis.options.db ?? 0, waits });
+  const main = keepUsable(redis, { access, log });
+  const link = new ScriptLink(redis, { access });
+  const durable = waits ? new ScriptLink(redis, { access }) : undefined;
+  const subscriber = new Subscriber(redis, channelPrefix(redis.options.db), access);
+  main.on('refused', () => {
+    for (const each of [link, durable, subscriber]) each?.checkAgain();
+  });
   return {
     scripts: link,
     durable,
     subscriber,
     source: redis,
     get isReady() {
-      return redis.status === 'ready' && link.isReady && durable?.isReady !== false;
+      return main.isUsable && link.isReady && durable?.isReady !== false;
     },
-    get isAway() {
-      return !this.isReady;
+    get problem() {
+      if (this.isReady) return undefined;
+      return main.problem ?? link.problem ?? durable?.problem ?? 'redis is away';
+    },
+    met(message) {
+      if (REFUSED_ACCESS.test(message)) main.checkAccess();
     },
     health: () => withWrites(checkRedis(redis), redis),
     get nodes() {
-      return redis.status === 'ready' ? [{ name: undefined, redis }] : [];
+      return main.isUsable ? [{ name: undefined, redis }] : [];
     },
     async opened() {
-      await firstAnswer(redis);
-      await checkDatabase(redis);
-      await checkDataAtStart(redis);
-      if (redis.status === 'ready') await Promise.all([link.opened(), durable?.opened()]);
+      await main.opened();
+      if (!main.isUsable) return;
+      await checkDataAtStart(redis).catch(onlySettings);
+      await Promise.all([link.opened(), durable?.opened()]);
     },
     disconnect() {
       subscriber.disconnect();
@@ -84,9 +109,10 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger): Singl
   };
 }
 
-function openCluster(url: string, replicas: number, log: Logger): RedisConnections {
+function openCluster(url: string, replicas: number, log: Logger, accessTo?: AccessTo): RedisConnections {
   const { seeds, options } = clusterSeedsOf(url);
-  const cluster = new Cluster(seeds, options, replicas, log);
+  const access = accessTo?.({ isCluster: true, database: 0, waits: replicas > 0 });
+  const cluster = new Cluster(seeds, options, replicas, log, access);
   const subscriber = new ClusterSubscriber(cluster);
   return {
     scripts: cluster,
@@ -96,15 +122,17 @@ function openCluster(url: string, replicas: number, log: Logger): RedisConnectio
     get isReady() {
       return cluster.isReady;
     },
-    // For a Cluster `health` gives the reason.
-    isAway: false,
+    problem: undefined,
+    met(message) {
+      if (REFUSED_ACCESS.test(message)) for (const { connection } of cluster.shards) connection.checkAccess();
+    },
     health: () => cluster.health(),
     get nodes() {
-      return cluster.shards.filter(({ redis }) => redis.status === 'ready');
+      return cluster.shards.filter(({ connection }) => connection.isUsable);
     },
     async opened() {
       await cluster.opened();
-      await Promise.all(cluster.shards.map(({ redis }) => checkDataVersion(redis).catch(onlySettings)));
+      for (const { connection } of cluster.shards) connection.throwIfSetting();
     },
     disconnect() {
       subscriber.disconnect();
@@ -116,15 +144,4 @@ function openCluster(url: string, replicas: number, log: Logger): RedisConnectio
 /** If a primary dies during the start, the start must go on: the others serve. */
 function onlySettings(error: unknown): void {
   if (error instanceof SettingError) throw error;
-}
-
-function firstAnswer(redis: Redis): Promise<void> {
-  return new Promise((resolve) => {
-    if (redis.status === 'ready') return resolve();
-    const timer = setTimeout(resolve, 2000);
-    redis.once('ready', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

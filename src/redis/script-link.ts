@@ -1,4 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
+import type { Access } from './access.ts';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
@@ -22,11 +23,11 @@ export class ScriptLink extends Link {
   /**
    * @param redis gives the address and the options
    * @param leavesReplica reconnects when Redis turns out to be a replica, because the address may lead to the new primary by then. Not for
-   * a
-   *   Cluster: there each address is one node, and the map of slots names the new primary.
+   *   a Cluster: there each address is one node, and the map of slots names the new primary.
+   * @param access as of `Link`
    */
-  constructor(redis: Redis, leavesReplica = true) {
-    super(redis, { connectionName: 'coinop-scripts' });
+  constructor(redis: Redis, { leavesReplica = true, access }: { leavesReplica?: boolean; access?: Access | undefined } = {}) {
+    super(redis, { connectionName: 'coinop-scripts' }, access);
     this.options = redis.options;
     this.#leavesReplica = leavesReplica;
   }

@@ -1,4 +1,5 @@
 import { refuse, Refusal } from '../errors.ts';
+import { REFUSED_IN_SCRIPT } from './access.ts';
 import { ReplicasLate, type Answer, type AnyScript, type Call, type PrologueCall, type ScriptConnection } from './script-call.ts';
 import { outboxTagOf, ScriptBatches } from './script-batches.ts';
 import { ELSEWHERE, OTHER_DATA, type TextForm } from './script-text.ts';
@@ -307,6 +308,7 @@ const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(conn
  */
 export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
   if (!(error instanceof Error)) return undefined;
+  if (REFUSED_IN_SCRIPT.test(error.message)) return 'unknown';
   if (REFUSED_BEFORE_RUNNING.test(error.message)) return error instanceof PartlyDone ? 'unknown' : 'not_applied';
   return error instanceof ReplicasLate || error.name === 'MaxRetriesPerRequestError' || LINK_LOST.test(error.message)
     ? 'unknown'

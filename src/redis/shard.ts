@@ -1,10 +1,12 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
-import { logOutages, OPTIONS } from './connect.ts';
+import type { Access } from './access.ts';
+import { keepUsable, OPTIONS } from './connect.ts';
 import { ScriptLink } from './script-link.ts';
 import type { ScriptShard } from './script-runner.ts';
 import { tagOf } from './slots.ts';
 import { Subscriber } from './subscriber.ts';
+import type { UsableConnection } from './usable.ts';
 
 export interface NodeAddress {
   readonly host: string;
@@ -19,39 +21,56 @@ export function nameOf({ host, port }: NodeAddress): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** What the connections to all primaries have in common. */
+export interface ShardParts {
+  readonly options: NodeOptions;
+  /** Whether durable scripts have a connection of their own, because they wait for replicas. */
+  readonly waits: boolean;
+  readonly access: Access | undefined;
+  readonly log: Logger;
+}
+
 /** A primary of a Cluster, and this process's connections to it. */
 export class Shard implements ScriptShard {
   readonly address: NodeAddress;
   readonly name: string;
   /** The connection for commands about the node. */
   readonly redis: Redis;
+  readonly connection: UsableConnection;
   readonly scripts: ScriptLink;
   readonly durable: ScriptLink;
   readonly subscriber: Subscriber;
   /** The slots that it serves, in the last map. */
   slots: readonly number[] = [];
-  /** Why the last attempt to connect failed. */
-  problem: string | undefined;
   wasConnected = false;
   #place = '';
   #closedSince: number | undefined = performance.now();
   #failsSince: number | undefined;
 
-  constructor(address: NodeAddress, options: NodeOptions, waits: boolean, log: Logger) {
+  constructor(address: NodeAddress, { options, waits, access, log }: ShardParts) {
     this.address = address;
     this.name = nameOf(address);
     this.redis = new Redis({ ...OPTIONS, ...options, ...address });
-    logOutages(this.redis, log.child({ node: this.name }));
-    this.redis.on('error', (error: Error) => (this.problem = error.message));
-    this.redis.on('ready', () => {
-      this.problem = undefined;
-      this.wasConnected = true;
+    this.connection = keepUsable(this.redis, { access, log: log.child({ node: this.name }) });
+    this.redis.on('ready', () => (this.wasConnected = true));
+    this.scripts = new ScriptLink(this.redis, { leavesReplica: false, access });
+    this.durable = waits ? new ScriptLink(this.redis, { leavesReplica: false, access }) : this.scripts;
+    this.subscriber = new Subscriber(this.redis, '', access);
+    this.connection.on('refused', () => {
+      for (const link of new Set([this.scripts, this.durable, this.subscriber])) link.checkAgain();
     });
-    this.scripts = new ScriptLink(this.redis, false);
-    this.durable = waits ? new ScriptLink(this.redis, false) : this.scripts;
-    this.subscriber = new Subscriber(this.redis);
     this.scripts.on('ready', () => (this.#closedSince = undefined));
     this.scripts.on('close', () => (this.#closedSince ??= performance.now()));
+  }
+
+  /** Whether all connections to it are usable. */
+  get isWhole(): boolean {
+    return this.connection.isUsable && this.scripts.isReady && this.durable.isReady && this.subscriber.isReady;
+  }
+
+  /** Why a connection to it is not usable, if that is known. */
+  get problem(): string | undefined {
+    return this.connection.problem ?? this.scripts.problem ?? this.durable.problem;
   }
 
   /** Since when its scripts cannot run, as a time of `performance.now()`: it is not connected, or refuses all calls. */

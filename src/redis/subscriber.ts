@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Access } from './access.ts';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
@@ -40,9 +41,10 @@ export class Subscriber extends Link implements Subscriptions {
   /**
    * @param redis gives the address and the options
    * @param prefix begins the names of all channels in Redis: `channelPrefix`. Users of the subscriber do not see it
+   * @param access as of `Link`
    */
-  constructor(redis: Redis, prefix = '') {
-    super(redis, { connectionName: 'coinop-subscriber' });
+  constructor(redis: Redis, prefix = '', access?: Access) {
+    super(redis, { connectionName: 'coinop-subscriber' }, access);
     this.#prefix = prefix;
   }
 

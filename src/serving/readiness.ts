@@ -16,11 +16,17 @@ export interface ReadinessParts {
 
 /** Whether a process should get traffic, and why not. */
 export function readinessOf({ connections, data, keySecret, privateRedis, isDraining }: ReadinessParts): () => Promise<RedisHealth> {
-  const redisHealth = oneAtATime(() => connections.health());
+  const redisHealth = oneAtATime(() =>
+    connections.health().catch((error: Error): RedisHealth => {
+      connections.met(error.message);
+      return { ok: false, problem: error.message };
+    }),
+  );
   return async () => {
     if (isDraining()) return { ok: false, problem: 'draining' };
     const trouble = privateRedis?.trouble();
-    if (connections.isAway) return { ok: false, problem: `redis is away${whyOf(trouble)}` };
+    const { problem } = connections;
+    if (problem !== undefined) return { ok: false, problem: `${problem}${whyOf(trouble)}` };
     // It has been started again, but would end at the next write.
     if (isOfDisk(trouble)) return { ok: false, problem: `redis has ended, and would end at its next write${whyOf(trouble)}` };
     if (data.problem !== undefined) return { ok: false, problem: data.problem };

@@ -70,7 +70,7 @@ async function connect(location: RedisLocation, share: number, before: AuditedOp
     atomically: (...commands: Parameters<Reader['atomically']>) => inTurn(() => (reader as Reader).atomically(...commands)),
   });
   if (!('url' in location && isClusterUrl(location.url))) {
-    const redis = connectRedis(location, log);
+    const { redis } = connectRedis(location, log);
     const connection = readRedis(redis, share);
     return { connection: { ...connection, reader: interrupted(connection.reader) }, close: () => redis.disconnect() };
   }

@@ -1,18 +1,10 @@
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { checkRedis, isUsable } from '../../src/redis/connect.ts';
+import { checkRedis } from '../../src/redis/connect.ts';
 
-/** A Redis that answers INFO and CLIENT INFO with these texts. */
-function answering(info: Record<string, string>, client = '', options: { db?: number } = {}): Redis {
-  const redis = {
-    status: 'ready',
-    options,
-    info: (section: string) => Promise.resolve(info[section] ?? ''),
-    client: () => Promise.resolve(client),
-    get: () => Promise.resolve(null),
-    disconnect: () => void (redis.status = 'end'),
-  };
-  return redis as unknown as Redis;
+/** A Redis that answers INFO with these texts. */
+function answering(info: Record<string, string>): Redis {
+  return { info: (section: string) => Promise.resolve(info[section] ?? '') } as unknown as Redis;
 }
 
 const good = {
@@ -50,37 +42,5 @@ describe('the health check', () => {
     ],
   ])('refuses %s', async (_, changed, problem) => {
     expect(await checkRedis(answering({ ...good, ...changed }))).toEqual({ ok: false, problem });
-  });
-});
-
-describe('a connection that has opened', () => {
-  const complaintsOf = async (redis: Redis): Promise<[boolean, string, string[]]> => {
-    const complaints: string[] = [];
-    const usable = await isUsable(redis, (error) => complaints.push(error.message));
-    return [usable, redis.status, complaints];
-  };
-
-  test.each([
-    ['the first database', 'id=3 db=0 sub=0', {}],
-    ['a database that was selected', 'id=3 db=5 sub=0', { db: 5 }],
-  ])('is used on %s', async (_, client, options) => {
-    expect(await complaintsOf(answering(good, client, options))).toEqual([true, 'ready', []]);
-  });
-
-  test('is ended if it is on another database than REDIS_URL names', async () => {
-    expect(await complaintsOf(answering(good, 'id=3 db=0 sub=0', { db: 5 }))).toEqual([
-      false,
-      'end',
-      ['REDIS_URL names database 5, which this Redis does not let us use'],
-    ]);
-  });
-
-  test('reconnects if it closes during the check', async () => {
-    const redis = answering(good) as Redis & { status: string };
-    redis.client = (() => {
-      redis.status = 'reconnecting';
-      return Promise.reject(new Error('Connection is closed.'));
-    }) as never;
-    expect(await complaintsOf(redis)).toEqual([false, 'reconnecting', []]);
   });
 });

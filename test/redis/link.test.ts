@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { isUsable } from '../../src/redis/connect.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { sleep } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
@@ -69,16 +68,4 @@ test('a link to a peer that never answers is closed after 3 s and opened again',
   // Only the link's own check notices the dead connection.
   await expect.poll(() => link.isReady, { timeout: 6000 }).toBe(true);
   expect(await link.call('ECHO', ['back'])).toBe('back');
-});
-
-test('a connection that breaks during its check causes no complaint, and is opened and checked again', async () => {
-  const complaints: Error[] = [];
-  await expect.poll(() => redis.status).toBe('ready');
-  const asked = isUsable(redis, (error) => void complaints.push(error));
-  way.cut('commands');
-  expect(await asked).toBe(false);
-  way.restore();
-  await expect.poll(() => redis.status, { timeout: 5000 }).toBe('ready');
-  expect(await isUsable(redis, (error) => void complaints.push(error))).toBe(true);
-  expect(complaints).toEqual([]);
 });

@@ -5,14 +5,18 @@ import { addressGrowthKey } from '../../features/coins/address-growth.ts';
 import { DATA_ID_FILE, readDataId, readNewest } from '../../process/data-id-file.ts';
 import { openPrivateRedis } from '../opened-redis.ts';
 import { hasData } from '../../process/restored-data.ts';
+import type { Access } from '../../redis/access.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
 import { Cluster } from '../../redis/cluster-client.ts';
 import { checkDatabase } from '../../redis/connect.ts';
 import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
 import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, standOfVersion } from '../../redis/data-version.ts';
 import { findOlder, textOfOlder } from '../../redis/older-data.ts';
+import { nameOf } from '../../redis/shard.ts';
 import { slotOf, SLOTS } from '../../redis/slots.ts';
 import { SERVER_KEYS } from '../../server/identity/server-key-record.ts';
+import { redisAccess } from '../../serving/redis-access.ts';
+import { examineAccess, findUnexamined } from './access.ts';
 import { examineBoards } from './boards.ts';
 import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { examineEvents } from './events.ts';
@@ -24,7 +28,7 @@ import { examineMemory } from './redis-memory.ts';
 import { connectOnce, examineNode, factsOf, KEEP, NoAnswer } from './redis-node.ts';
 import { examineDiskGrowth, examineFailedStart, examineRecord } from './private-redis.ts';
 import { examineReplicas } from './replicas.ts';
-import { anyNodeOf, clientOf, clusterClientOf, quoted, userOf } from './shell.ts';
+import { anyNodeOf, clientOf, clusterClientOf, quoted } from './shell.ts';
 
 const LEAST_PRIMARIES = 3;
 
@@ -41,7 +45,7 @@ export async function examineRedis(config: Config, diagnosis: Diagnosis): Promis
     if (REDIS_URL === undefined && examineFailedStart(DATA_DIR, (error as Error).message, diagnosis)) return;
     const name = REDIS_URL === undefined ? `The private Redis in ${DATA_DIR}` : 'The Redis of REDIS_URL';
     if (REDIS_URL !== undefined && (error as Error).message.startsWith('NOPERM'))
-      return findForbidden((error as Error).message, REDIS_URL, diagnosis);
+      return findUnexamined((error as Error).message, REDIS_URL, diagnosis);
     diagnosis.fact('redis', 'does not answer');
     diagnosis.find('danger', 'no_redis', {
       text: `${name} does not answer: ${(error as Error).message.replace(/\.$/, '')}.`,
@@ -58,18 +62,6 @@ function wayTo(reason: string): string {
     : 'Start Redis, or correct REDIS_URL: its address, user and password';
 }
 
-/** The service needs the same commands as the doctor. @param message `NOPERM this user has no permissions to run the 'info' command` */
-function findForbidden(message: string, url: string, diagnosis: Diagnosis): void {
-  const command = /'(\w+)/.exec(message)?.[1];
-  const user = quoted(userOf(url));
-  diagnosis.fact('redis', 'refuses a command');
-  diagnosis.find('danger', 'forbidden', {
-    text: `The user ${user} of REDIS_URL may not use a command that coinop needs: ${message.replace(/^NOPERM /, '').replace(/\.$/, '')}.`,
-    cost: 'The service is not ready, or requests are 503 store_unavailable.',
-    mend: `ACL SETUSER ${user} ${command === undefined ? '~* &*' : `+${command}`} # as an administrator of Redis, and the same in its users.acl or redis.conf`,
-  });
-}
-
 /** The connection was lost during the examination, or Redis refused a command. */
 function isOfRedis(error: Error): boolean {
   return 'code' in error || /^[A-Z]{3,} |^Connection is closed|^Command timed out|^Stream isn't/.test(error.message);
@@ -80,6 +72,8 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
   const redis = await connectOnce({ url });
   try {
     await checkDatabase(redis);
+    const use = { isCluster: false, database: redis.options.db ?? 0, waits: config.REDIS_WAIT_REPLICAS > 0 };
+    if (!(await examineAccess(redis, redisAccess(use), url, diagnosis))) return;
     const isOnThisMachine = distanceOf(hostname) === 'loopback';
     await examineOne(redis, config, diagnosis, { name: host, client: clientOf(url), isOnThisMachine, isPrivate: false });
   } finally {
@@ -186,14 +180,15 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
   try {
     await cluster.opened();
     const { ok, problem, degraded = [] } = await cluster.health();
-    if (cluster.shards.length === 0) throw new SettingError(problem ?? 'no node tells its slots');
+    const access = redisAccess({ isCluster: true, database: 0, waits: config.REDIS_WAIT_REPLICAS > 0 });
+    if (cluster.shards.length === 0) return await examineSeeds(url, access, problem ?? 'no node tells its slots', diagnosis);
     const isLocal = seeds.every(({ host }) => distanceOf(host) === 'loopback');
     diagnosis.fact('redis', `Cluster of ${cluster.shards.length} primaries`);
     examineShape(cluster, url, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
     let hasKernel = false;
     for (const { redis, name } of cluster.shards) {
       // There is already a finding for a primary that is down.
-      if (redis.status !== 'ready') continue;
+      if (redis.status !== 'ready' || !(await examineAccess(redis, access, url, diagnosis, name))) continue;
       const facts = await factsOf(redis, clientOf(url));
       diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);
       await examineNode(redis, facts, diagnosis, { node: name });
@@ -239,6 +234,20 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
   } finally {
     cluster.disconnect();
   }
+}
+
+/** No node says which primaries serve. The reason may be that the user may not ask. @throws SettingError with the problem if it is not */
+async function examineSeeds(url: string, access: Access, problem: string, diagnosis: Diagnosis): Promise<void> {
+  const { seeds, options } = clusterSeedsOf(url);
+  for (const seed of seeds) {
+    const redis = await connectOnce(seed, options).catch(() => undefined);
+    try {
+      if (redis !== undefined && !(await examineAccess(redis, access, url, diagnosis, nameOf(seed)))) return;
+    } finally {
+      redis?.disconnect();
+    }
+  }
+  throw new SettingError(problem);
 }
 
 function examineShape(cluster: Cluster, url: string, problems: readonly string[], diagnosis: Diagnosis): void {

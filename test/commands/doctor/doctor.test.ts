@@ -119,15 +119,22 @@ describe('on a Redis', () => {
 
   test('a user without a needed permission and a missing database are a danger each', { timeout: 60_000 }, async () => {
     const { url, client } = await startPort();
-    await client.acl('SETUSER', 'limited', 'on', '>pw', '+@all', '-info', '-config', '~*', '&*');
+    await client.acl('SETUSER', 'limited', 'on', '>pw', '+@all', '-info', '-config', '-publish', '~*', '&1:*');
     const limited = url.replace('//', '//limited:pw@');
     const { dangers, texts, mends } = await examine({ REDIS_URL: limited });
     expect(dangers).toEqual(['forbidden']);
-    expect(texts['forbidden']).toMatch(/^The user limited of REDIS_URL may not use a command that coinop needs: .*'info' command\.$/);
+    expect(texts['forbidden']).toMatch(
+      /^The user limited of REDIS_URL may not do what coinop needs: it lacks &0:\* \+info \+publish \(docs/,
+    );
     const port = url.split(':').at(-1);
     paste(mends['forbidden']!.replace(/^/, `redis-cli -p ${port} `));
     const allowed = await examine({ REDIS_URL: limited });
     expect([allowed.dangers, allowed.notes]).toEqual([[], expect.arrayContaining(['config_refused'])]);
+    await client.acl('SETUSER', 'limited', '-dbsize');
+    const partly = await examine({ REDIS_URL: limited });
+    expect([partly.dangers, partly.notes]).toEqual([[], expect.arrayContaining(['not_examined'])]);
+    paste(partly.mends['not_examined']!.replace(/^/, `redis-cli -p ${port} `));
+    expect((await examine({ REDIS_URL: limited })).notes).not.toContain('not_examined');
     const elsewhere = await examine({ REDIS_URL: `${url}/99` });
     expect(elsewhere.dangers).toEqual(['no_redis']);
     expect(elsewhere.texts['no_redis']).toContain('REDIS_URL names database 99');

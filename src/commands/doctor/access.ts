@@ -1,0 +1,38 @@
+import type { Redis } from 'ioredis';
+import { checkAccess, MissingAccess, type Access } from '../../redis/access.ts';
+import type { Diagnosis } from './diagnosis.ts';
+import { quoted, userOf } from './shell.ts';
+
+/**
+ * Whether the user of REDIS_URL may do what coinop needs.
+ * @param node the name of a Cluster's node
+ * @returns false if a right is missing. The doctor then knows nothing else about this Redis, and the service is not ready
+ */
+export async function examineAccess(redis: Redis, access: Access, url: string, diagnosis: Diagnosis, node?: string): Promise<boolean> {
+  try {
+    await checkAccess(redis, access);
+    return true;
+  } catch (error) {
+    if (!(error instanceof MissingAccess)) throw error;
+    const user = quoted(userOf(url));
+    diagnosis.fact(node ?? 'redis', 'does not allow what coinop needs');
+    const finding = {
+      text: `The user ${user} of REDIS_URL may not do what coinop needs: ${error.message.replace(/^the Redis user /, 'it ')}.`,
+      cost: 'The service is not ready, and requests are 503 store_unavailable.',
+      mend: `ACL SETUSER ${user} ${error.rules.map(quoted).join(' ')} # as an administrator of Redis, and the same in its users.acl or redis.conf`,
+    };
+    diagnosis.find('danger', 'forbidden', finding, node);
+    return false;
+  }
+}
+
+/** The user has all rights of the service, and lacks one of the doctor's. @param message `NOPERM … the 'dbsize' command` */
+export function findUnexamined(message: string, url: string, diagnosis: Diagnosis): void {
+  const command = /'([\w|]+)'/.exec(message)?.[1];
+  const user = quoted(userOf(url));
+  diagnosis.find('note', 'not_examined', {
+    text: `The doctor could not examine all of Redis: ${message.replace(/^NOPERM /, '').replace(/\.$/, '')}.`,
+    cost: 'The service needs no more rights. What the doctor did not see may be wrong all the same.',
+    mend: `ACL SETUSER ${user} ${quoted(`+${command ?? '@read'}`)} # as an administrator of Redis, for the user of this command`,
+  });
+}

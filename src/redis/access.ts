@@ -1,0 +1,120 @@
+import type { Redis } from 'ioredis';
+
+/** What the Redis user must be allowed to do, for one way of using Redis. */
+export interface Access {
+  /** Commands with arguments, for example `HSET KEY f v`. KEY and CHANNEL stand for a key and a channel. */
+  readonly commands: readonly string[];
+  /** Names of keys by the pattern of an ACL rule that allows them. The user must be allowed to read and write each. */
+  readonly keys: Readonly<Record<string, readonly string[]>>;
+  /** The same for channels. */
+  readonly channels: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Where the page says what a user needs. */
+export const ACCESS_PAGE = 'docs/operating.md#the-redis-user';
+
+/** The Redis user may not do what coinop needs. */
+export class MissingAccess extends Error {
+  /** As `ACL SETUSER` takes them: `+info`, `~data:*`, `&0:*`. */
+  readonly rules: readonly string[];
+
+  constructor(rules: readonly string[], isWhole = true) {
+    super(
+      `the Redis user lacks ${rules.join(' ')}${isWhole ? '' : ', and perhaps more, which shows once it may run scripts'} (${ACCESS_PAGE})`,
+    );
+    this.rules = rules;
+  }
+}
+
+/** The errors with which Redis refuses a command, or a command in a script, to its user. Redis 7.0 has no code for the latter. */
+export const REFUSED_ACCESS = /^NOPERM\b|^ERR The user executing the script can't/;
+
+/** The errors of a script that was refused a command. It may have run commands before. */
+export const REFUSED_IN_SCRIPT = /^ERR The user executing the script can't|^NOPERM ACL failure in script/;
+
+/**
+ * Asks Redis itself what the user may do. `redis.acl_check_cmd` takes keys and channels into account, writes nothing and needs no right of
+ * an administrator; ACL DRYRUN needs one. It must get arguments in the right number, because it does not count them.
+ *
+ * A refusal may come from the command or from its key. So keys are judged first, by EVAL, which this user may run; the commands then get a
+ * key that is allowed. If no key is, the text of the refusal tells: the script has the flag `no-writes`, and writes nothing either way.
+ */
+const PROBE = `#!lua flags=no-writes
+local needed = cjson.decode(ARGV[1])
+local missing, key, channel = {}, nil, nil
+local function may(words)
+  local is_known, is_allowed = pcall(redis.acl_check_cmd, unpack(words))
+  return is_known and is_allowed
+end
+local function is_command_refused(words)
+  local reply = redis.pcall(unpack(words))
+  local refusal = type(reply) == 'table' and reply.err or ''
+  return string.find(refusal, "to run the '", 1, true) ~= nil or string.find(refusal, "can't run this command", 1, true) ~= nil
+end
+for _, sample in ipairs(needed.keys) do
+  if may({'EVAL', '', '1', sample[2]}) then key = key or sample[2] else missing[#missing + 1] = '~' .. sample[1] end
+end
+local is_publish_refused = false
+for _, sample in ipairs(needed.channels) do
+  local name = sample[2]
+  if may({'PUBLISH', name, ''}) or may({'SUBSCRIBE', name}) or may({'SPUBLISH', name, ''}) or may({'SSUBSCRIBE', name}) then
+    channel = channel or name
+  elseif is_command_refused({'PUBLISH', name, ''}) then is_publish_refused = true
+  else missing[#missing + 1] = '&' .. sample[1] end
+end
+for _, command in ipairs(needed.commands) do
+  local words, is_doubtful = {}, false
+  for index, word in ipairs(command[2]) do
+    if word == 'KEY' then
+      is_doubtful = is_doubtful or not key
+      word = key or needed.keys[1][2]
+    elseif word == 'CHANNEL' then
+      is_doubtful = is_doubtful or not channel and not is_publish_refused
+      word = channel or needed.channels[1][2]
+    end
+    words[index] = word
+  end
+  if not may(words) and not (is_doubtful and not is_command_refused(words)) then missing[#missing + 1] = '+' .. command[1] end
+end
+return missing`;
+
+/**
+ * Whether the Redis user may do everything.
+ * @throws MissingAccess if not, with each missing right. Any other error: Redis could not be asked
+ */
+export async function checkAccess(redis: Redis, access: Access): Promise<void> {
+  let missing: readonly string[];
+  try {
+    missing = (await redis.eval(PROBE, 0, neededBy(access))) as string[];
+  } catch (error) {
+    if (!(error as Error).message.startsWith('NOPERM')) throw error;
+    throw new MissingAccess(await scriptRules(redis), false);
+  }
+  if (missing.length > 0) throw new MissingAccess([...new Set(missing)]);
+}
+
+const texts = new WeakMap<Access, string>();
+
+function neededBy(access: Access): string {
+  let text = texts.get(access);
+  if (text === undefined) {
+    const samples = (of: Access['keys']) => Object.entries(of).flatMap(([rule, names]) => names.map((name) => [rule, name]));
+    const commands = access.commands.map((command) => [ruleOf(command), command.split(' ')]);
+    texts.set(access, (text = JSON.stringify({ keys: samples(access.keys), channels: samples(access.channels), commands })));
+  }
+  return text;
+}
+
+const WITH_SUBCOMMANDS = new Set(['CLUSTER', 'CONFIG', 'PUBSUB']);
+
+/** `PUBSUB NUMSUB CHANNEL`: `pubsub|numsub` */
+export function ruleOf(command: string): string {
+  const [name = '', next = ''] = command.toLowerCase().split(' ');
+  return WITH_SUBCOMMANDS.has(name.toUpperCase()) ? `${name}|${next}` : name;
+}
+
+/** The rules that are missing to run scripts. EVAL is. */
+async function scriptRules(redis: Redis): Promise<string[]> {
+  const refused = await redis.evalsha('0'.repeat(40), 0).catch((error: Error) => error.message);
+  return ['+eval', ...(String(refused).startsWith('NOPERM') ? ['+evalsha'] : [])];
+}

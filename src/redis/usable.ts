@@ -1,0 +1,176 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { SettingError } from '../config.ts';
+import { MissingAccess } from './access.ts';
+import { within } from './within.ts';
+
+/** Milliseconds that Redis may stay silent with commands outstanding before the connection is closed. */
+export const SILENCE_MS = 3000;
+
+/** The longest wait before the next attempt after Redis could not be reached, or was loading its data. */
+const AWAY_MS = 500;
+
+/** The longest wait before the next attempt after Redis refused the connection. */
+const REFUSED_MS = 5000;
+
+const FIRST_MS = 25;
+
+/** How often the rights of the Redis user are checked again while a connection is in use. */
+const ACCESS_MS = 5000;
+
+/** How long a start waits for a connection. */
+const OPENING_MS = 2000;
+
+/** Redis cannot serve yet, and may within moments. */
+const SOON = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|BUSY|TRYAGAIN)\b/;
+
+/** Any other error that Redis answered. */
+const REPLIED = /^[A-Z]{3,} /;
+
+export interface UsableOptions {
+  /** What has to hold before the connection is used. It runs on each new connection. @throws Error if it does not hold */
+  readonly check: (redis: Redis) => Promise<void>;
+  /** Checks the rights of the Redis user while the connection is in use. @throws MissingAccess */
+  readonly checkAccess?: ((redis: Redis) => Promise<void>) | undefined;
+  /** Logs the beginning and the end of each outage. Without it the connection is quiet. */
+  readonly log?: Logger | undefined;
+}
+
+/**
+ * How a connection to Redis becomes usable, for all connections: connected → checked → in use. Whatever fails on the way (no connection, a
+ * refused password, a check that Redis refuses or does not answer), the connection is closed, opened and checked again, after growing
+ * waits, until the check holds. So a Redis that answers again is used again, and nothing has to be restarted.
+ *
+ * Emits `usable` each time, and `refused` when the Redis user has lost a right while the connection was in use.
+ */
+export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> {
+  readonly redis: Redis;
+  readonly #options: UsableOptions;
+  #isUsable = false;
+  #failure: Error | undefined;
+  /** Attempts since the connection was last usable. */
+  #attempts = 0;
+  #wasTold = '';
+  #accessTimer: NodeJS.Timeout | undefined;
+  #checkingAccess: Promise<void> | undefined;
+
+  constructor(redis: Redis, options: UsableOptions) {
+    super();
+    this.redis = redis;
+    this.#options = options;
+    redis.options.retryStrategy = () => this.#waitMs();
+    redis.on('error', (error: Error) => this.#failed(error));
+    redis.on('ready', () => void this.#examine());
+    redis.on('close', () => this.#lost());
+  }
+
+  /** Whether the connection is open and its check held. */
+  get isUsable(): boolean {
+    return this.#isUsable && this.redis.status === 'ready';
+  }
+
+  /** Why it is not usable, in a phrase that clients may see. Undefined while it is usable, and after it closed without a reason. */
+  get problem(): string | undefined {
+    return this.isUsable || this.#failure === undefined ? undefined : phraseOf(this.#failure);
+  }
+
+  /** The reason as Redis or the system gave it. */
+  get failure(): Error | undefined {
+    return this.isUsable ? undefined : this.#failure;
+  }
+
+  /**
+   * Resolves when the connection is usable, or after OPENING_MS, or when the Redis user lacks a right, which does not come soon.
+   * @throws SettingError if an operator has to change something first: another database, another Redis, another coinop
+   */
+  async opened(): Promise<void> {
+    const giveUpAt = performance.now() + OPENING_MS;
+    while (!this.isUsable && !(this.#failure instanceof MissingAccess) && performance.now() < giveUpAt) {
+      this.throwIfSetting();
+      await pause(5);
+    }
+  }
+
+  /** @throws SettingError as `opened` */
+  throwIfSetting(): void {
+    if (!this.isUsable && this.#failure instanceof SettingError) throw this.#failure;
+  }
+
+  /** Checks the rights of the Redis user now, because a command was refused. */
+  checkAccess(): void {
+    const { checkAccess } = this.#options;
+    if (checkAccess === undefined || !this.isUsable) return;
+    this.#checkingAccess ??= checkAccess(this.redis)
+      .catch((error: unknown) => {
+        // Other errors have other consequences: a lost connection is opened again, a Redis that hangs is noticed by its silence.
+        if (!(error instanceof MissingAccess) || !this.isUsable) return;
+        this.#failed(error);
+        this.redis.disconnect(true);
+        this.emit('refused');
+      })
+      .finally(() => (this.#checkingAccess = undefined));
+  }
+
+  async #examine(): Promise<void> {
+    const { redis } = this;
+    const { stream } = redis;
+    const isSame = (): boolean => redis.stream === stream && redis.status === 'ready';
+    try {
+      await within(SILENCE_MS, this.#options.check(redis), () => {
+        throw new Error(`no answer within ${SILENCE_MS / 1000} s`);
+      });
+    } catch (error) {
+      // A connection that broke meanwhile is opened and checked again.
+      if (!isSame()) return;
+      this.#failed(error as Error);
+      redis.disconnect(true);
+      return;
+    }
+    if (!isSame()) return;
+    this.#isUsable = true;
+    this.#failure = undefined;
+    this.#attempts = 0;
+    if (this.#wasTold !== '') this.#options.log?.info('redis is back');
+    this.#wasTold = '';
+    if (this.#options.checkAccess !== undefined) this.#accessTimer = setInterval(() => this.checkAccess(), ACCESS_MS).unref();
+    this.emit('usable');
+  }
+
+  #failed(error: Error): void {
+    this.#isUsable = false;
+    this.#failure = error;
+    const phrase = phraseOf(error);
+    // An outage has one line, and each reason for which Redis refuses the connection has one.
+    if (this.#wasTold === phrase || (isAway(error) && this.#wasTold !== '')) return;
+    this.#wasTold = phrase;
+    const { log } = this.#options;
+    if (isAway(error)) log?.warn({ reason: error.message }, AWAY);
+    else log?.error({ reason: error.message }, REFUSED);
+  }
+
+  #lost(): void {
+    this.#isUsable = false;
+    clearInterval(this.#accessTimer);
+  }
+
+  #waitMs(): number {
+    const most = this.#failure === undefined || isAway(this.#failure) ? AWAY_MS : REFUSED_MS;
+    return Math.min(FIRST_MS * 2 ** Math.min(this.#attempts++, 10), most);
+  }
+}
+
+/** Whether Redis could not be reached, or cannot serve yet. Otherwise it refused the connection. */
+function isAway(error: Error): boolean {
+  return !(error instanceof SettingError || error instanceof MissingAccess) && (SOON.test(error.message) || !REPLIED.test(error.message));
+}
+
+/** Without the words of the system about a connection, because they name the address of Redis. */
+function phraseOf(error: Error): string {
+  if (isAway(error)) return SOON.test(error.message) ? `${AWAY}: ${error.message.replace(/\.$/, '')}` : AWAY;
+  return `${REFUSED}: ${error.message.replace(/\.$/, '')}`;
+}
+
+const AWAY = 'redis is away';
+const REFUSED = 'redis cannot be used';

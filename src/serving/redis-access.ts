@@ -1,0 +1,172 @@
+import type { Access } from '../redis/access.ts';
+import { channelPrefix } from '../redis/channels.ts';
+import type { RedisUse } from '../redis/redis-connections.ts';
+
+/**
+ * The table of contents of what the Redis user must be allowed to do: every command that scripts and the service send, every form of key,
+ * every form of channel. It is checked before a connection is used, because a script that is refused a command half-way has already
+ * written. docs/operating.md lists the same as rules of an ACL. Tests compare the list with the scripts and with the keys of all features.
+ */
+export function redisAccess({ isCluster, database, waits }: RedisUse): Access {
+  return {
+    commands: [
+      ...COMMANDS,
+      ...(isCluster ? OF_CLUSTER : OF_ONE_REDIS),
+      ...(waits ? ['WAIT 0 1'] : []),
+      ...(database === 0 ? [] : [`SELECT ${database}`]),
+    ],
+    keys: KEYS,
+    channels: isCluster
+      ? { '{*': TAGGED_CHANNELS, ...Object.fromEntries(COMMON_CHANNELS.map((channel) => [channel, [channel]])) }
+      : { [`${channelPrefix(database)}*`]: [...TAGGED_CHANNELS, ...COMMON_CHANNELS].map((channel) => channelPrefix(database) + channel) },
+  };
+}
+
+/** Commands of scripts and of the process. Redis does not count the arguments here, so they must be complete. */
+const COMMANDS: readonly string[] = [
+  'EVAL return 1 KEY',
+  'EVALSHA sha 1 KEY',
+  'INFO server',
+  'PING',
+  'SUBSCRIBE CHANNEL',
+  'UNSUBSCRIBE CHANNEL',
+  'PUBLISH CHANNEL message',
+  'APPEND KEY text',
+  'DEL KEY',
+  'EXISTS KEY',
+  'EXPIRE KEY 1',
+  'GET KEY',
+  'GETRANGE KEY 0 1',
+  'HDEL KEY field',
+  'HEXISTS KEY field',
+  'HGET KEY field',
+  'HGETALL KEY',
+  'HINCRBY KEY field 1',
+  'HLEN KEY',
+  'HMGET KEY field',
+  'HSCAN KEY 0',
+  'HSET KEY field value',
+  'HSETNX KEY field value',
+  'HVALS KEY',
+  'INCR KEY',
+  'INCRBY KEY 1',
+  'LINDEX KEY 0',
+  'LLEN KEY',
+  'LPOP KEY',
+  'LPUSH KEY item',
+  'LRANGE KEY 0 1',
+  'LSET KEY 0 item',
+  'LTRIM KEY 0 1',
+  'MGET KEY',
+  'PEXPIRE KEY 1',
+  'RENAME KEY KEY',
+  'RPUSH KEY item',
+  'SADD KEY member',
+  'SCAN 0',
+  'SCARD KEY',
+  'SET KEY value',
+  'SISMEMBER KEY member',
+  'SMEMBERS KEY',
+  'SRANDMEMBER KEY',
+  'SREM KEY member',
+  'SSCAN KEY 0',
+  'TIME',
+  'TYPE KEY',
+  'UNLINK KEY',
+  'ZADD KEY 1 member',
+  'ZCARD KEY',
+  'ZCOUNT KEY 0 1',
+  'ZINCRBY KEY 1 member',
+  'ZMSCORE KEY member',
+  'ZRANGE KEY 0 1',
+  'ZRANGEBYLEX KEY - +',
+  'ZRANGEBYSCORE KEY 0 1',
+  'ZRANK KEY member',
+  'ZREM KEY member',
+  'ZREMRANGEBYRANK KEY 0 1',
+  'ZREMRANGEBYSCORE KEY 0 1',
+  'ZREVRANGE KEY 0 1',
+  'ZREVRANGEBYLEX KEY + -',
+  'ZREVRANGEBYSCORE KEY 1 0',
+  'ZREVRANK KEY member',
+  'ZSCORE KEY member',
+];
+
+const OF_ONE_REDIS: readonly string[] = ['PUBSUB NUMSUB CHANNEL'];
+
+const OF_CLUSTER: readonly string[] = [
+  'CLUSTER INFO',
+  'CLUSTER SLOTS',
+  'MSET KEY value',
+  'PUBSUB SHARDNUMSUB CHANNEL',
+  'SPUBLISH CHANNEL message',
+  'SSUBSCRIBE CHANNEL',
+  'SUNSUBSCRIBE CHANNEL',
+];
+
+/** Keys with a hash tag. @param names what follows the tag, separated by blanks */
+const behind = (tag: string, names: string): string[] => names.split(' ').map((name) => `{${tag}}${name}`);
+
+/** Names by the pattern that allows them. Each form of key that an auditor knows has a name here. */
+const KEYS: Access['keys'] = {
+  'data:*': ['data:id', 'data:version', 'data:upgrading'],
+  'ledger:secret': ['ledger:secret'],
+  'replication:mark': ['replication:mark'],
+  outbox: ['outbox'],
+  tombstones: ['tombstones'],
+  'audit:background': ['audit:background'],
+  '*:due': ['bans:due', 'deletions:due', 'moves:due', 'product-purchases:due', 'purchases:due', 'rooms:due', 'seasons:due'],
+  // A script gets an empty text in place of a key that it does not need.
+  '': [''],
+  'purchases:unowned': ['purchases:unowned'],
+  'product-purchases:asked:*': ['product-purchases:asked:google'],
+  '{*': [
+    ...behind('0', 'data:id data:version ledger:secret replication:mark outbox'),
+    ...behind('account', ':account :boards :moves :out:session :product-purchases :purchases :revised:game :seats:0 :sessions :told:event'),
+    ...behind('account', ':ledger :ledger:guests :ledger:guests:ids :keys:guests :index:0 :credited:2026-01-01'),
+    ...behind('account', ':guest:other:ledger :guest:other:index:0 :move:other :move:other:ledger :move:other:index:0'),
+    ...behind('board:game', ':players :scores :arrivals :version :secret :archives :archive:1:scores :archive:1:players :removed'),
+    ...behind('board:game', ':seasons :closed :season:2026-W1 :season:2026-W1:players :season:2026-W1:scores'),
+    ...behind('board:game', ':season:2026-W1:payouts :season:2026-W1:unpaid'),
+    ...behind('events', ':state :chunks :forgotten :chunk:1'),
+    '{listed:game}',
+    ...behind('listed:game', ':untils :rooms :version :free :reserved :taken :match:mode'),
+    '{room:CODE}',
+    ...behind('room:CODE', ':leases :ticket:id'),
+    '{operator-log}',
+    ...behind('operator-log', ':corrected:2026-01-01'),
+    '{server-keys}',
+    ...behind('server-keys', ':used'),
+    '{webhooks}',
+    ...behind('webhooks', ':state:id :waiting:id :delivered:id :failed:id :asked:id'),
+    ...[
+      'bans:due',
+      'deletions:due',
+      'moves:due',
+      'product-purchases:due',
+      'purchases:due',
+      'rooms:due',
+      'seasons:due',
+      'purchases:unowned',
+      'tombstones',
+    ].map((queue) => `{${queue}:0}`),
+    ...['console:12345678', 'device:id', 'given-names', 'nonce:id', 'pair:token', 'product-order:id', 'product-purchase:id'].map(
+      (name) => `{${name}}`,
+    ),
+    ...['purchase:id', 'sandbox:purchase:id'].map((name) => `{${name}}`),
+    ...behind('grown', ':2026-01-01'),
+  ],
+};
+
+/** Channels whose tag decides the primary of a Cluster. */
+const TAGGED_CHANNELS: readonly string[] = [
+  '{board:game}',
+  '{given-names}',
+  '{listed:game}',
+  '{pair:token}',
+  '{room:CODE}',
+  '{server-keys}',
+];
+
+/** Channels of all processes. */
+const COMMON_CHANNELS: readonly string[] = ['events', 'outboxes', 'standings'];

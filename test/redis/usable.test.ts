@@ -1,0 +1,75 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openConnections, type RedisConnections } from '../../src/redis/redis-connections.ts';
+import { redisAccess } from '../../src/serving/redis-access.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
+import { FaultyRedis, type Fault } from './faulty-redis.ts';
+
+let own: OwnRedis;
+let faulty: FaultyRedis;
+let connections: RedisConnections;
+
+beforeAll(async () => {
+  own = await startRedis();
+  faulty = await FaultyRedis.open(own.location.socketPath);
+  // With a database and replicas all four connections exist, and each selects a database.
+  connections = openConnections({ url: `${faulty.socketPath}?db=2` }, 1, pino({ level: 'silent' }), redisAccess);
+  await connections.opened();
+});
+
+afterAll(async () => {
+  connections.disconnect();
+  await faulty[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+const areUsable = (): boolean => connections.isReady && connections.subscriber.hears('2:standings');
+
+/** The commands that open a connection and check it. */
+const STEPS = ['HELLO', 'SELECT', 'INFO', 'EVAL', 'GET'];
+
+/** Each connection meets the fault at each step, and is used again once it is gone. */
+async function expectRecovery(effect: Fault['effect'], steps: readonly string[], problemOf: (step: string) => unknown): Promise<void> {
+  await expect.poll(areUsable, { timeout: 10_000 }).toBe(true);
+  for (const command of steps) {
+    faulty.fail({ command, effect });
+    await expect.poll(() => connections.problem, { timeout: 10_000, message: command }).toEqual(problemOf(command));
+    expect(connections.isReady).toBe(false);
+    faulty.heal();
+    await expect.poll(areUsable, { timeout: 10_000, message: command }).toBe(true);
+    expect(connections.problem).toBeUndefined();
+  }
+}
+
+describe('a connection that Redis refuses once is used as soon as Redis accepts it, whatever it was refused at', () => {
+  test.each(['LOADING Redis is loading the dataset in memory', 'MASTERDOWN Link with MASTER is down', 'CLUSTERDOWN Hash slot not served'])(
+    '%s: Redis cannot serve yet',
+    { timeout: 120_000 },
+    async (error) => {
+      const steps = STEPS.filter((step) => !(error.startsWith('CLUSTERDOWN') && step === 'GET'));
+      await expectRecovery({ error }, steps, () => `redis is away: ${error}`);
+    },
+  );
+
+  test.each([
+    'WRONGPASS invalid username-password pair or user is disabled',
+    'NOAUTH Authentication required',
+    'ERR max number of clients reached',
+  ])('%s', { timeout: 120_000 }, async (error) => {
+    await expectRecovery({ error }, STEPS, () => `redis cannot be used: ${error}`);
+  });
+
+  test('NOPERM, where the command is needed: a missing right', { timeout: 120_000 }, async () => {
+    const error = 'NOPERM this user has no permissions to run a command';
+    await expectRecovery({ error }, ['HELLO', 'SELECT', 'GET'], () => `redis cannot be used: ${error}`);
+    await expectRecovery({ error }, ['EVAL'], () => expect.stringMatching(/^redis cannot be used: the Redis user lacks \+eval, and/));
+  });
+
+  test('a connection that closes half-way', { timeout: 120_000 }, async () => {
+    await expectRecovery('close', STEPS, () => 'redis is away');
+  });
+
+  test('a Redis that stops to answer half-way', { timeout: 120_000 }, async () => {
+    await expectRecovery('hang', ['HELLO', 'EVAL'], () => 'redis is away');
+  });
+});

@@ -1,0 +1,20 @@
+import { ruleOf } from '../src/redis/access.ts';
+import type { RedisUse } from '../src/redis/redis-connections.ts';
+import { redisAccess } from '../src/serving/redis-access.ts';
+
+/** Rules of `ACL SETUSER` for a user who may do what coinop needs, and nothing else. */
+export function smallestRules(use: RedisUse): string[] {
+  const { commands, keys, channels } = redisAccess(use);
+  return [
+    ...['reset', 'on'],
+    ...Object.keys(keys).map((pattern) => `~${pattern}`),
+    ...Object.keys(channels).map((pattern) => `&${pattern}`),
+    ...commands.map((command) => `+${ruleOf(command)}`),
+  ];
+}
+
+/** The user as whom the services of all test files use the Redis that they share. */
+export const SMALLEST_USER = { name: 'smallest', password: 'secret' };
+
+/** Number of databases of a Redis, and of the users that a test run makes in the Redis that all files share. */
+export const DATABASES = 16;
