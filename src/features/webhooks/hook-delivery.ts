@@ -159,7 +159,12 @@ export class HookDelivery {
       log.warn({ hook: this.id, reason: (error as Error).message }, 'the state of a webhook could not be read');
       return this.abandon();
     }
-    if (cursor === undefined) this.#noteSoon(0);
+    if (cursor === undefined) {
+      // Stored before the first delivery. If the process died in between, the next one would begin at a later end of the log, and the events
+      // that had come meanwhile would be lost.
+      this.#noteNow();
+      await this.#noting;
+    }
     this.#ask(asked);
     await this.#readOn(this.#backlog);
   }

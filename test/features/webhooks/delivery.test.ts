@@ -9,7 +9,7 @@ import { hookKeys, type Attempted } from '../../../src/features/webhooks/model.t
 import { WebhookCounts } from '../../../src/features/webhooks/webhook-counts.ts';
 import { Webhooks } from '../../../src/features/webhooks/webhooks.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
-import { start, type TestService } from '../../harness.ts';
+import { sleep, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { FakeLog } from './fake-log.ts';
@@ -112,6 +112,32 @@ describe('events', () => {
     expect(JSON.parse(receiver.received.find((each) => idOf(each) === ids[0])!.body)).toEqual(page);
     await eventually(async () => (await hooks.find(hook.id))!.cursor === 31);
     expect(await outcomesOf(hook, ids[7]!)).toEqual([{ outcome: 'delivered', attempt: 1, status: 204 }]);
+  });
+
+  test('of a new hook wait until its position is stored, because the next process would else begin further on', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    log.add('ada');
+    await hooks.add({ url: receiver.url }, undefined);
+    const run = scripts.run;
+    const noting = Promise.withResolvers<void>();
+    const stored = Promise.withResolvers<void>();
+    const watched = vi.spyOn(scripts, 'run').mockImplementation(async (...call: Parameters<typeof run>) => {
+      if (call[0].name === 'webhooks/note-deliveries') {
+        noting.resolve();
+        await stored.promise;
+      }
+      return run.apply(scripts, call);
+    });
+    onTestFinished(() => void watched.mockRestore());
+    startProcess(log);
+    await noting.promise;
+    const event = log.add('ben');
+    await sleep(300);
+    expect(receiver.received).toEqual([]);
+    stored.resolve();
+    await eventually(() => receiver.received.length === 1);
+    expect(idsOf(receiver)).toEqual([event]);
   });
 
   test('of other types than those of the hook do not arrive, and its position passes them', async () => {
