@@ -1,6 +1,7 @@
 import { defineScript } from '../redis/script.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
-import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
+import { Refusal } from '../errors.ts';
+import { SessionEnded, type CallerScripts, type ScriptCaller } from './caller-scripts.ts';
 
 /** Creates the caller's account if this is its first write. Answers with the generation that a new session belongs to. */
 export const openAccount = defineScript({
@@ -20,6 +21,24 @@ export const checkCaller = defineScript({
   prologue: checksCaller,
   readOnly: true,
 });
+
+/** The refusals of accounts whose credentials open nothing. */
+const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_deleted', 'account_banned']);
+
+/**
+ * Whether a credential still opens its account. Asks Redis.
+ * @throws Refusal `store_unavailable` if the account is still moving
+ */
+export async function credentialWord(caller: ScriptCaller, scripts: CallerScripts): Promise<'open' | 'session_ended' | 'closed'> {
+  try {
+    await scripts.runAs(caller, checkCaller, {}, {});
+    return 'open';
+  } catch (error) {
+    if (error instanceof SessionEnded) return 'session_ended';
+    if (error instanceof Refusal && CLOSED.has(error.code)) return 'closed';
+    throw error;
+  }
+}
 
 const fieldsScript = defineScript({
   file: new URL('read-fields.lua', import.meta.url),

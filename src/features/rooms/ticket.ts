@@ -21,9 +21,27 @@ const findSeat = defineScript({
 /** How long a ticket is valid. */
 export const TICKET_SECONDS = 60;
 
-/** The subject of a ticket. None of its three parts contains a blank. */
-export function ticketSubject(code: string, playerId: string, accountId: string): string {
-  return `${code} ${playerId} ${accountId}`;
+/** What a ticket names. */
+export interface Ticket {
+  readonly code: string;
+  readonly playerId: string;
+  /** The account in the seat: the caller's, or that of a guest that moved into it. */
+  readonly seatedId: string;
+  /** The caller, by whose credential the ticket stands and falls. */
+  readonly accountId: string;
+  /** Undefined: an installId named the caller. */
+  readonly sessionId: string | undefined;
+}
+
+/** The subject of the signed text. None of its parts contains a blank. */
+function ticketSubject({ code, playerId, seatedId, accountId, sessionId }: Ticket): string {
+  return [code, playerId, seatedId, accountId, ...(sessionId === undefined ? [] : [sessionId])].join(' ');
+}
+
+/** Tickets of earlier builds lack the caller. They live for a minute, and count as those of the account in the seat. */
+export function ticketIn(subject: string): Ticket {
+  const [code = '', playerId = '', seatedId = '', accountId = seatedId, sessionId] = subject.split(' ');
+  return { code, playerId, seatedId, accountId, sessionId };
 }
 
 export const roomTicket = endpoint({
@@ -55,7 +73,7 @@ export const roomTicket = endpoint({
     if (word !== 'seated') return refuse(word);
     const issuedAt = now();
     const ticket = tokens.sign('ticket', {
-      subject: ticketSubject(code, playerId, seatedId),
+      subject: ticketSubject({ code, playerId, seatedId, accountId: caller.accountId, sessionId: caller.session?.id }),
       id: randomBytes(12).toString('base64url'),
       issuedAt,
       expiresAt: issuedAt + TICKET_SECONDS * 1000,

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { credentialWord } from '../../accounts/account.ts';
 import { AccountId } from '../../accounts/ids.ts';
-import { settled } from '../../accounts/standing-look.ts';
 import { refuse } from '../../errors.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import { PlayerId, RoomCode, roomKeys, roomLibrary } from './model.ts';
-import { TICKET_SECONDS } from './ticket.ts';
+import { callerNamed } from '../../server/identity/caller.ts';
+import { ticketIn, TICKET_SECONDS } from './ticket.ts';
 
 const useTicket = defineScript({
   file: new URL('use-ticket.lua', import.meta.url),
@@ -29,7 +30,9 @@ export const verifyTicket = endpoint({
   summary: "Tells a game's own server, once, whose ticket this is.",
   description:
     'Needs a server key with the scope `rooms`; without one it is 403 `server_only`. A ticket is 401 `bad_token` if it was used, has ' +
-    'expired, belongs to another room, or if its player has lost the seat. `accountId` is the account in the seat: give coins to this one.',
+    'expired, belongs to another room, or if its player has lost the seat. So is one whose caller may do nothing any more: the account was ' +
+    'banned or deleted or moved, or the session that asked for the ticket has ended. `accountId` is the account in the seat: give coins to ' +
+    'this one.',
   params: z.object({ code: RoomCode }),
   body: z.object({ ticket: z.string() }),
   reply: z.object({ playerId: PlayerId, accountId: AccountId }),
@@ -38,13 +41,15 @@ export const verifyTicket = endpoint({
   async handle({ params: { code }, body: { ticket }, key }, { tokens, scripts, now }: Pick<Services, 'tokens' | 'scripts' | 'now'>) {
     if (key === undefined) return refuse('server_only', { message: 'This needs a server key with the scope rooms.' });
     const claims = tokens.verify('ticket', ticket, now());
-    const [ofCode, playerId = '', seatedId = ''] = claims?.subject.split(' ') ?? [];
+    const { code: ofCode, playerId, seatedId, accountId, sessionId } = ticketIn(claims?.subject ?? '');
     if (claims === undefined || ofCode !== code) return refuse('bad_token', { message: 'The ticket is not valid.', field: 'ticket' });
+    // Before the ticket is marked as used, so that a failure of Redis here does not use it up.
+    if ((await credentialWord(callerNamed(accountId, sessionId), scripts)) !== 'open')
+      return refuse('bad_token', { message: 'The player who asked for the ticket may do nothing any more.', field: 'ticket' });
     const keys = { room: roomKeys.room(code), used: roomKeys.usedTicket(code, claims.id) };
     const [word] = await scripts.run(useTicket, keys, { playerId, accountId: seatedId, keyGame: key.game ?? '*', keptMs: USED_KEPT_MS });
     if (word === 'forbidden') return refuse(word, { message: `This server key is for the game ${key.game}.`, field: 'code' });
     if (word === 'bad_token') return refuse(word, { message: 'The ticket was used, or its player has no seat any more.', field: 'ticket' });
-    // The seat of a guest that has moved may still name the guest.
-    return { playerId, accountId: (await settled(seatedId, scripts)).accountId };
+    return { playerId, accountId };
   },
 });

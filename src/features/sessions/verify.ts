@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { checkCaller } from '../../accounts/account.ts';
-import { SessionEnded } from '../../accounts/caller-scripts.ts';
+import { credentialWord } from '../../accounts/account.ts';
 import { AccountId } from '../../accounts/ids.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { refuse, Refusal } from '../../errors.ts';
+import { refuse } from '../../errors.ts';
 import { callerFrom } from '../../server/identity/caller.ts';
 import type { Session } from '../../server/identity/sessions.ts';
 
@@ -40,21 +39,13 @@ export const verifySession = endpoint({
   },
 });
 
-/** The refusals of accounts whose sessions open nothing. */
-const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_deleted', 'account_banned']);
-
 /** Whether the session has not ended and its account is open. Asks Redis. */
 async function isOpen(
   session: Session,
   client: { readonly address: string },
   { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>,
 ): Promise<boolean> {
-  try {
-    await scripts.runAs(callerFrom(client, session.accountId, session, undefined), checkCaller, {}, {});
-    return true;
-  } catch (error) {
-    if (error instanceof SessionEnded) sessions.markEnded(session);
-    else if (!(error instanceof Refusal) || !CLOSED.has(error.code)) throw error;
-    return false;
-  }
+  const word = await credentialWord(callerFrom(client, session.accountId, session, undefined), scripts);
+  if (word === 'session_ended') sessions.markEnded(session);
+  return word === 'open';
 }

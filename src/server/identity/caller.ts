@@ -25,6 +25,18 @@ export function operatorFor(accountId: string): Caller {
   return callerFrom({ address: '' }, accountId, undefined, undefined);
 }
 
+/** A caller of an earlier request, as a signed text names it. @param sessionId undefined: an installId named the account */
+export function callerNamed(accountId: string, sessionId: string | undefined): ScriptCaller {
+  return {
+    accountKey: accountKey(accountId),
+    standingKey: standingKey(accountId),
+    signedOutKey: sessionId === undefined ? undefined : signedOutKey(accountId, sessionId),
+    createsFreely: true,
+    reserveCreation: () => 0,
+    giveBackCreation() {},
+  };
+}
+
 class AccountCaller implements Caller {
   readonly accountId: string;
   readonly session: Session | undefined;

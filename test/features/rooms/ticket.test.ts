@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, start, type TestReply, type TestService } from '../../harness.ts';
+import { ban } from '../../../src/accounts/bans.ts';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
+import { signInToStore } from '../../store.ts';
 import { open, refusal, type TestRoom } from './room.ts';
 
 let service: TestService;
@@ -15,6 +18,11 @@ afterAll(() => service[Symbol.asyncDispose]());
 const ticketOf = (room: TestRoom, installId: string): Promise<TestReply> => service.post(`/v1/rooms/${room.code}/ticket`, { installId });
 const verify = (code: string, ticket: string, bearer = key): Promise<TestReply> =>
   service.post(`/v1/rooms/${code}/ticket/verify`, { ticket }, { bearer });
+
+async function deleteAccount(installId: string): Promise<void> {
+  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+  expect((await service.post('/v1/account/delete', { installId, confirm })).body.deleted).toBe(true);
+}
 
 describe('a ticket', () => {
   test('tells a server the player and the account, once', async () => {
@@ -45,6 +53,41 @@ describe('a ticket', () => {
     expect(refusal(await verify(room.code, second))).toEqual([401, 'bad_token']);
     await room.act('end', room.host);
     expect(refusal(await verify(room.code, third))).toEqual([401, 'bad_token']);
+  });
+
+  test.each<[what: string, ends: (player: { installId: string; cookies: string }) => Promise<unknown>]>([
+    [
+      'the account was banned',
+      ({ installId }) =>
+        ban(
+          accountIdOf(installId),
+          {},
+          { scripts: new CallerScripts(service.service.connections.scripts, { now: service.now }), now: service.now },
+        ),
+    ],
+    ['the account was deleted', ({ installId }) => deleteAccount(installId)],
+    ['the account moved', ({ installId }) => signInToStore(service, freshId('subject'), { installId })],
+    ['the session was signed out', ({ cookies }) => service.post('/v1/logout', {}, { cookies })],
+    ['all sessions were signed out', ({ installId }) => service.post('/v1/logout', { everywhere: true, installId })],
+  ])('is refused after %s', async (_what, ends) => {
+    const room = await open(service);
+    const installId = await room.join();
+    const cookies = await signIn(service, installId);
+    const { ticket } = (await service.post(`/v1/rooms/${room.code}/ticket`, {}, { cookies })).body;
+    await ends({ installId, cookies });
+    expect(refusal(await verify(room.code, ticket))).toEqual([401, 'bad_token']);
+  });
+
+  test('of an account whose guest took the seat names the account, and a kicked player gets none', async () => {
+    const room = await open(service);
+    const installId = await room.join();
+    const { cookies, body: account } = await signInToStore(service, freshId('subject'), { installId });
+    const mine = async () => (await service.post(`/v1/rooms/${room.code}/ticket`, {}, { cookies })).body.ticket as string;
+    const first = await mine();
+    expect((await verify(room.code, first)).body).toEqual({ ok: true, playerId: 'p2', accountId: account.accountId });
+    const second = await mine();
+    await room.act('kick', room.host, { playerId: 'p2' });
+    expect(refusal(await verify(room.code, second))).toEqual([401, 'bad_token']);
   });
 
   test.each(['', 'x', 'eyJhbGciOiJub25lIn0.e30.'])('that is %j is refused as bad_token', async (ticket) => {
