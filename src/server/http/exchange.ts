@@ -97,6 +97,11 @@ export class Exchange {
     return this.#isReading || this.#isWriting;
   }
 
+  /** Whether it is a long-poll that has no news yet. */
+  get isWaiting(): boolean {
+    return this.#waitsMs > 0 && !this.isAnswered;
+  }
+
   get isReading(): boolean {
     return this.#isReading;
   }

@@ -21,7 +21,7 @@ import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
 import { Turn } from './turn.ts';
 import { headerLines, type Headers } from './response-headers.ts';
 import { isFromConsole, isFromOwnPage, refuseRewrittenHost } from '../identity/console-sessions.ts';
-import { KeyCheck } from '../identity/key-check.ts';
+import { KeyCheck, refuseBadKey } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import type { ServedHosts } from '../identity/served-hosts.ts';
@@ -97,6 +97,10 @@ export class Server<Services> {
       this.#receive(response, request, this.#unmatchedRoute, (exchange) => this.#unmatched(exchange)),
     );
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
+    options.serverKeys.onChange(() => {
+      for (const exchange of this.#unanswered.inOrder()) this.#endWait(exchange);
+      this.#live.check();
+    });
   }
 
   /** Sends a message to every socket that is subscribed to the topic. */
@@ -353,12 +357,22 @@ export class Server<Services> {
     const now = performance.now();
     const bodies = new Map<string, number>();
     for (const exchange of this.#unanswered.inOrder()) {
+      // A key may also expire, without a change of its record.
+      if (this.#endWait(exchange)) continue;
       if (exchange.isOverdue(now)) this.#endOverdue(exchange);
       else if (exchange.isReading) this.#boundBodies(exchange, bodies);
     }
     this.#overload.sweep(now);
     this.#answerLog.sweep(now);
     this.#keyCheck.sweep(now);
+  }
+
+  /** Refuses a long-poll whose server key has ended meanwhile. A request at work is finished instead: it may have written. */
+  #endWait(exchange: Exchange): boolean {
+    const { key, isWaiting } = exchange;
+    const ended = key === undefined || !isWaiting ? undefined : this.#options.serverKeys.problemOf(key);
+    if (ended !== undefined) this.#refuse(exchange, refuseBadKey(ended));
+    return ended !== undefined;
   }
 
   #endOverdue(exchange: Exchange): void {

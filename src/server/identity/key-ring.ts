@@ -81,6 +81,8 @@ export class KeyRing {
   #taken = 0;
   #lastProblem: string | undefined;
   #isClosed = false;
+  /** Called after a read in which a key had changed or was gone: it may have ended. */
+  readonly #changed = new Set<() => void>();
 
   constructor(parts: KeyRingParts) {
     this.#parts = parts;
@@ -135,6 +137,11 @@ export class KeyRing {
     return new BadKey(held.isRevoked ? 'revoked' : 'expired', id);
   }
 
+  /** Requests that wait and sockets outlive the check of their key: whoever holds them asks `problemOf` again at each call. */
+  onChange(changed: () => void): void {
+    this.#changed.add(changed);
+  }
+
   /** Reads the keys. Never fails: while Redis is away, it tries again. */
   async read(): Promise<void> {
     const number = ++this.#asked;
@@ -178,7 +185,9 @@ export class KeyRing {
       keys.set(id, held);
       if (held.restored !== undefined) forgotten.push([id, text, held.restored]);
     }
+    const before = this.#keys ?? keys;
     this.#keys = keys;
+    if ([...before].some(([id, held]) => keys.get(id) !== held)) for (const changed of this.#changed) changed();
     if (forgotten.length > 0) void this.#writeBack(forgotten);
   }
 

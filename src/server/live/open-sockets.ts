@@ -184,10 +184,13 @@ export class OpenSockets<Services> {
 
   #checkPace(): void {
     const now = performance.now();
-    for (const socket of this.#sockets) {
-      socket.outbox.checkPace(now);
-      socket.check();
-    }
+    for (const socket of this.#sockets) socket.outbox.checkPace(now);
+    this.check();
+  }
+
+  /** Checks the credentials for which sockets act. */
+  check(): void {
+    for (const socket of this.#sockets) socket.check();
   }
 }
 

@@ -1,8 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
-import { makeServerKey } from '../../server-keys.ts';
+import { keyChangesOf, makeServerKey } from '../../server-keys.ts';
 import { EventsOf, told } from './reading.ts';
+
+const HOUR_MS = 3_600_000;
 
 let service: TestService;
 let events: EventsOf;
@@ -14,6 +17,21 @@ beforeAll(async () => {
 afterAll(() => service[Symbol.asyncDispose]());
 
 describe('GET /v1/events', () => {
+  test('a waiting request is refused when its key is revoked, and when it expires', async () => {
+    const { cursor } = (await service.get('/v1/events?limit=1000', { bearer: events.token })).body;
+    for (const ends of ['revoked', 'expired']) {
+      const { id, token } = await makeServerKey(service, ['events'], { expiresAt: service.now() + HOUR_MS });
+      const waiting = service.get(`/v1/events?after=${cursor}&types=board.season_ended&wait=20`, { bearer: token });
+      expect(await Promise.race([waiting, delay(200, 'waits')])).toBe('waits');
+      if (ends === 'revoked') await keyChangesOf(service).revoke(id);
+      else service.setClock(HOUR_MS);
+      const { status, body } = await waiting;
+      if (ends === 'expired') service.setClock(-HOUR_MS);
+      const message = ends === 'revoked' ? 'This server key was revoked.' : 'This server key has expired.';
+      expect([status, body.error]).toEqual([401, { code: 'bad_key', message }]);
+    }
+  });
+
   test('a credit and a debit are events in their order, with rising numbers and the ids of their ledger entries', async () => {
     const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 25, key: 'a' });

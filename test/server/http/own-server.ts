@@ -57,7 +57,7 @@ export async function startServer(
     checkCaller: () => Promise.reject(new Error('no endpoint here has a caller')),
     followMove: async (accountId) => accountId,
     // Without Redis no key is known, and none is sent here.
-    serverKeys: { isKnown: false } as KeyRing,
+    serverKeys: { isKnown: false, onChange() {} } as unknown as KeyRing,
     consoleSessions: {} as ConsoleSessions,
     servedHosts: undefined,
     takesConsole: false,
