@@ -1,13 +1,17 @@
 import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
-import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { credentialWord } from '../../accounts/account.ts';
+import { SessionEnded, type CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary } from '../../accounts/session-list.ts';
-import { Refusal } from '../../errors.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { Reply } from '../../server/http/endpoint.ts';
+import { bearerToken } from '../../server/identity/bearer.ts';
+import { cookieValue } from '../../server/identity/cookies.ts';
+import { Reply, type RequestMeta } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import { clearedSessionCookie } from '../../server/identity/sessions.ts';
+import { clearedSessionCookie, SESSION_COOKIE, type Sessions } from '../../server/identity/sessions.ts';
 import { endpoint, type Services } from '../../declare.ts';
 
 export const signOut = defineScript({
@@ -21,9 +25,9 @@ export const signOut = defineScript({
 
 export const signOutEverywhere = defineScript({
   file: new URL('sign-out-everywhere.lua', import.meta.url),
-  keys: [],
+  keys: ['account'],
   args: [],
-  answers: ['signed_out'],
+  answers: ['signed_out', 'none'],
   durable: true,
   prologue: checksCaller,
   library: standingChanges,
@@ -32,7 +36,7 @@ export const signOutEverywhere = defineScript({
 export const signOutBanned = defineScript({
   file: new URL('sign-out-banned.lua', import.meta.url),
   keys: ['standing', 'ended'],
-  args: [],
+  args: ['isSession'],
   answers: ['signed_out'],
   durable: true,
   library: [standingLibrary, standingChanges],
@@ -49,31 +53,59 @@ export const logout = endpoint({
     'Without a session, and with an invalid one, the answer is 200 as well. The same cookie sent again counts as no session, and the same ' +
     'bearer is refused. The connections of the session in rooms become watchers. A request with a bearer ends its session alone and clears no cookie. With `everywhere:true` all sessions of ' +
     'the account end, including those of paired browsers and of pairings that were claimed but not handed over. After that an installId, ' +
-    'or a sign-in with the app store, starts new sessions.',
+    'or a sign-in with the app store, starts new sessions. Without a session the installId names the account; one that was never seen, or ' +
+    'that moved into a store account, is 200 and ends nothing. With neither it is 401 `identity_required`; a session that has ended already is 200. A session from a pairing ends ' +
+    'only itself: with `everywhere` it is 403 `forbidden`.',
   body: z.object({
+    installId: OptionalInstallId.meta({ description: 'With `everywhere`, where the request has no session: names the account.' }),
     everywhere: z.boolean().optional().meta({ description: '`true`: end all sessions of the account, not just this one.' }),
   }),
   emptyBody: true,
   reply: z.object({}),
+  errors: ['identity_required', 'forbidden'],
   example: `curl -s -X POST $base/v1/logout -b cookies.txt -H 'content-type: application/json'`,
   async handle({ caller, body, meta }, { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>) {
     const signedOut = new Reply({}, { cookies: meta.hasBearer ? [] : clearedSessionCookie(meta.cookieScope) });
-    if (caller?.session === undefined) return signedOut;
-    // Runs as the caller, so that an ended session cannot end the others.
-    if (body.everywhere === true) await endSessions(caller, scripts);
+    const session = caller?.session;
+    if (body.everywhere === true) {
+      if (caller === undefined) return hasEnded(meta, sessions) ? signedOut : refuse('identity_required');
+      if (session?.kind === 'pairing') {
+        // A session that has ended counts as not sent.
+        if ((await credentialWord(caller, scripts)) === 'session_ended') throw new SessionEnded();
+        return refuse('forbidden', { message: ENDS_ONLY_ITSELF, field: 'everywhere' });
+      }
+      await endSessions(caller, scripts);
+    }
     // The mark lives a cookie's whole life: a renewed cookie has the same session id and may have been issued just now.
-    else await scripts.run(signOut, { ended: caller.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
-    sessions.markEnded(caller.session);
+    else if (session !== undefined) await scripts.run(signOut, { ended: caller!.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
+    if (session !== undefined) sessions.markEnded(session);
     return signedOut;
   },
 });
 
-/** A banned user signs out everywhere too: the sessions would open the account again when the ban ends. */
+/** Whether the request brought a session that has ended: the repetition of a sign-out whose answer was lost. */
+function hasEnded({ authorization, cookie }: RequestMeta, sessions: Sessions): boolean {
+  const token = bearerToken(authorization) ?? cookieValue(cookie, SESSION_COOKIE);
+  return token !== undefined && sessions.isKnownToHaveEnded(token);
+}
+
+const ENDS_ONLY_ITSELF =
+  'A session from a pairing can end only itself: sign out without everywhere, or use the device that claimed the pairing.';
+
+/**
+ * Runs as the caller, so that an ended session cannot end the others. A banned user signs out everywhere too: the sessions would open the
+ * account again when the ban ends. A moved or deleted account has no sessions left.
+ * @throws SessionEnded
+ */
 async function endSessions(caller: Caller, scripts: CallerScripts): Promise<void> {
   try {
-    await scripts.runAs(caller, signOutEverywhere, {}, {});
+    await scripts.runAs(caller, signOutEverywhere, { account: caller.accountKey }, {});
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'account_banned') throw error;
-    await scripts.run(signOutBanned, { standing: caller.standingKey, ended: caller.signedOutKey! }, {});
+    if (!(error instanceof Refusal)) throw error;
+    if (error.code === 'sign_in_required' || error.code === 'account_deleted') return;
+    if (error.code !== 'account_banned') throw error;
+    const { standingKey: standing, signedOutKey } = caller;
+    const isSession = signedOutKey === undefined ? 0 : 1;
+    await scripts.run(signOutBanned, { standing, ended: signedOutKey ?? standing }, { isSession });
   }
 }

@@ -1,12 +1,16 @@
--- Ends all sessions of a banned account. Only a session that has not ended itself does so.
+-- Ends all sessions of a banned account. Only a session that has not ended itself does so, or an installId.
 -- KEYS standing, ended
--- ARGV -
+-- ARGV is_session (0|1)
 -- Library standing.lua: standing_of, session_generation
 -- Library standing-changes.lua: end_sessions
 -- Answers signed_out
 --
+-- ended  with is_session 0 it is not read
 -- The ban may have ended a moment ago.
 local state, _, generation, moved_in = standing_of(standing)
-local may_end = (state == 'banned' or state == 'open') and redis.call('EXISTS', ended) == 0
-if may_end and session_generation(ended, moved_in) == generation then end_sessions(standing) end
+local may_end = state == 'banned' or state == 'open'
+if is_session == '1' then
+  may_end = may_end and redis.call('EXISTS', ended) == 0 and session_generation(ended, moved_in) == generation
+end
+if may_end then end_sessions(standing) end
 return {'signed_out'}

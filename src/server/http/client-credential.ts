@@ -41,7 +41,7 @@ export class ClientCredentials {
     this.rule = caller;
     this.refusesNone = caller === 'any' || caller === 'public';
     this.isLenient = caller === 'lenient' || this.refusesNone;
-    this.isSessionFirst = !this.isLenient || caller === 'public';
+    this.isSessionFirst = caller !== 'lenient';
     this.countsCreation = creates === true ? undefined : admission;
     this.sessions = sessions;
     this.#checkCaller = checkCaller;

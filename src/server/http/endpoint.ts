@@ -21,7 +21,7 @@ export type Method = 'GET' | 'POST';
  * - `required`: the session, else the installId, else 401 `identity_required`.
  * - `session`: the session, else 401 `session_required`.
  * - `lenient`: the installId, else the session, else no caller.
- * - `any`: the session, else no caller.
+ * - `any`: the session, else the installId where the endpoint takes one, else no caller.
  * - `public`: the session, else the installId, else no caller. The answer is for everybody, and has a part for its caller.
  *
  * The installId comes in the query or the body, or in the header x-install-id. If the two disagree, the request is 400 `invalid_request`,

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey, signedOutKey } from '../../../src/accounts/account-keys.ts';
+import { accountKey, standingKey, signedOutKey } from '../../../src/accounts/account-keys.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, request, signIn, start, testKeys, type TestService } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';
+import { pair } from './paired.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -221,15 +222,82 @@ describe('POST /v1/logout with everywhere', () => {
       expect(await isSignedIn(cookies, later)).toBe(false);
   });
 
-  test('with an ended session or an installId it ends no other session', async () => {
+  test('with an ended session it is 200, as for a repetition, and ends no other session', async () => {
     const installId = freshId();
     const [stolen, own] = [await signIn(service, installId), await signIn(service, installId)];
     await logout(stolen);
     await using other = await start();
     for (const on of [service, other]) expect((await everywhere(stolen, on)).status).toBe(200);
     expect(await isSignedIn(own)).toBe(true);
-    expect((await service.post('/v1/logout', { everywhere: true, installId })).status).toBe(200);
-    expect(await isSignedIn(own)).toBe(true);
+  });
+
+  test.each<[string, object]>([
+    ['no credential', {}],
+    ['a forged cookie', { cookies: 'svc_session=forged' }],
+    ['a forged bearer', { bearer: 'a.b.c' }],
+  ])('with %s it is identity_required, and without everywhere 200', async (_what, options) => {
+    const { status, body } = await service.post('/v1/logout', { everywhere: true }, options);
+    expect([status, body.error.code]).toEqual([401, 'identity_required']);
+    expect((await service.post('/v1/logout', {}, options)).status).toBe(200);
+  });
+
+  test.each(['body', 'header'])('without a session the installId of the %s names the account', async (place) => {
+    const installId = freshId();
+    const sessions = [await signIn(service, installId), await signIn(service, installId)];
+    const strangers = await signIn(service, freshId());
+    const send = (cookies?: string) =>
+      service.post(
+        '/v1/logout',
+        { everywhere: true, ...(place === 'body' ? { installId } : {}) },
+        {
+          ...(place === 'body' ? {} : { headers: { 'x-install-id': installId } }),
+          ...(cookies === undefined ? {} : { cookies }),
+        },
+      );
+    // A session outranks the installId, and plain logout ends nothing by an installId.
+    expect((await send(strangers)).status).toBe(200);
+    expect(await isSignedIn(strangers)).toBe(false);
+    expect((await service.post('/v1/logout', { installId })).status).toBe(200);
+    for (const cookies of sessions) expect(await isSignedIn(cookies)).toBe(true);
+    expect([(await send()).status, (await send()).status]).toEqual([200, 200]);
+    for (const cookies of sessions) expect(await isSignedIn(cookies)).toBe(false);
+    // A cookie that has ended counts as not sent.
+    const later = await signIn(service, installId);
+    expect((await send(sessions[0])).status).toBe(200);
+    expect(await isSignedIn(later)).toBe(false);
+  });
+
+  test('with an installId that was never seen it is 200, and creates nothing', async () => {
+    const installId = freshId();
+    expect((await service.post('/v1/logout', { everywhere: true, installId })).body).toEqual({ ok: true });
+    expect(await service.service.redis.exists(standingKey(accountIdOf(installId)))).toBe(0);
+    expect(await service.service.redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
+  });
+
+  test('with an installId or a session that moved it is 200, and ends nothing of the account that it moved to', async () => {
+    const installId = freshId();
+    const guest = await signIn(service, installId);
+    const { cookies, body } = await signInToStore(service, freshId('subject'), { installId });
+    expect(body.moved).toBe(true);
+    expect((await service.post('/v1/logout', { everywhere: true, installId })).body).toEqual({ ok: true });
+    expect((await everywhere(guest)).body).toEqual({ ok: true });
+    expect(await isSignedIn(cookies)).toBe(true);
+  });
+
+  test('with a session from a pairing it is forbidden, and ends nothing', async () => {
+    const installId = freshId();
+    const phone = await signIn(service, installId);
+    const { cookies: paired } = await pair(service, { installId });
+    for (const more of [{}, { installId }]) {
+      const { status, body } = await service.post('/v1/logout', { everywhere: true, ...more }, { cookies: paired });
+      expect([status, body.error.code, body.error.message]).toEqual([403, 'forbidden', expect.stringContaining('without everywhere')]);
+    }
+    expect([await isSignedIn(phone), await isSignedIn(paired)]).toEqual([true, true]);
+    expect((await logout(paired)).status).toBe(200);
+    expect([await isSignedIn(phone), await isSignedIn(paired)]).toEqual([true, false]);
+    // Ended, it counts as not sent.
+    expect((await everywhere(paired)).body).toEqual({ ok: true });
+    expect(await isSignedIn(phone)).toBe(true);
   });
 
   test('20 concurrent requests end all sessions', async () => {

@@ -31,7 +31,7 @@ const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?
 const MOVED = '401 sign_in_required';
 
 /** Endpoints that take an installId. A `lenient` or `public` one treats the installId of a moved account as not sent. */
-const byInstallId = api.filter((endpoint) => takesInstallId(endpoint) && endpoint.caller !== 'lenient' && endpoint.caller !== 'public');
+const byInstallId = api.filter((endpoint) => takesInstallId(endpoint) && !['lenient', 'public', 'any'].includes(endpoint.caller));
 const bySession = api.filter(({ caller }) => ['session', 'optional', 'required'].includes(caller));
 
 async function everythingByInstallId(installId: string): Promise<Record<string, string>> {
