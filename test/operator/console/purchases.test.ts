@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { freshId, start } from '../../harness.ts';
 import { openToolRedis, runAdmin } from './command.ts';
 
@@ -30,6 +31,10 @@ test(
       expect(shown.out).toContain(text);
     const stuck = await admin('purchases', 'stuck');
     expect(stuck.out).toMatch(new RegExp(`${pending.purchaseId} .* unpaid`));
+    const sold = await service.post('/sandbox/issue', { kind: 'subscription', minutes: 600, notify: true });
+    const day = new Date(service.now() + 3 * 86_400_000).toISOString().slice(0, 10);
+    const line = new RegExp(`${purchaseHash(sold.body.purchaseToken)} +GPA\\S+ +premium +active .* ${day} `);
+    await expect.poll(async () => (await admin('purchases', 'stuck')).out, { timeout: 20_000 }).toMatch(line);
     const looked = await admin('purchases', 'look', pending.purchaseId, '--reason', 'ticket 4711', '--yes');
     expect([looked.code, looked.out]).toEqual([0, expect.stringContaining(pending.purchaseId)]);
     const account = await admin('accounts', 'show', installId);

@@ -49,6 +49,27 @@ describe('GET /sandbox/androidpublisher/…/subscriptionsv2', () => {
     expect(Date.parse(body.startTime)).toBeGreaterThanOrEqual(before);
   });
 
+  test('names the buyer, and until the acknowledgement the expired purchase that was bought again outside the app', async () => {
+    const old = await issue({ state: 'expired', obfuscatedAccountId: 'ada' });
+    expect((await read(old.purchaseToken)).body).toMatchObject({ externalAccountIdentifiers: { obfuscatedExternalAccountId: 'ada' } });
+    const again = await issue({ expiredPurchaseToken: old.purchaseToken });
+    const { body } = await read(again.purchaseToken);
+    expect(body).not.toHaveProperty('externalAccountIdentifiers');
+    expect(body.outOfAppPurchaseContext).toEqual({
+      expiredExternalAccountIdentifiers: { obfuscatedExternalAccountId: 'ada' },
+      expiredPurchaseToken: old.purchaseToken,
+    });
+    await service.service.redis.hset(`{sandbox:subscription:${again.purchaseToken}}`, 'acknowledgedAt', 1);
+    expect((await read(again.purchaseToken)).body).not.toHaveProperty('outOfAppPurchaseContext');
+    const unknown = await issue({ expiredPurchaseToken: 'of-another-store', expiredObfuscatedAccountId: 'bob' });
+    expect((await read(unknown.purchaseToken)).body.outOfAppPurchaseContext).toEqual({
+      expiredExternalAccountIdentifiers: { obfuscatedExternalAccountId: 'bob' },
+      expiredPurchaseToken: 'of-another-store',
+    });
+    const changed = await issue({ purchaseToken: old.purchaseToken, obfuscatedAccountId: 'eve' });
+    expect(changed.error.field).toBe('obfuscatedAccountId');
+  });
+
   /** Seconds from `at`, rounded to ten because the machine may be busy. */
   const seconds = (time: string | undefined, at: number): number | undefined =>
     time === undefined ? undefined : Math.round((Date.parse(time) - at) / 10_000) * 10 + 0;
