@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Bans } from './features/accounts/bans.ts';
 import type { Deletions } from './features/accounts/deletions.ts';
-import type { RunningExports } from './features/accounts/running-exports.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
 import type { Bookings } from './features/coins/bookings.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
@@ -61,7 +60,6 @@ export interface Services {
   readonly moves: MoveJournal;
   readonly deletions: Deletions;
   readonly bans: Bans;
-  readonly exports: RunningExports;
   readonly grantPace: GrantPace;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed; readonly lobby: Feed; readonly board: Feed };

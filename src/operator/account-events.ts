@@ -14,6 +14,7 @@ export const showEvents = operation({
   path: '/v1/admin/accounts/{accountId}/events',
   operationId: 'showAccountEvents',
   role: 'viewer',
+  costly: true,
   summary: "An account's events, newest first, with those of guests that moved into it.",
   description:
     'The log of events has no index by account, because an index would make each credit slower. A page searches 20,000 events of all ' +

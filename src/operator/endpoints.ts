@@ -113,6 +113,7 @@ export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
     errors,
     example,
     deadlineMs: DEADLINE_MS,
+    ...(declared.costly === true ? { costly: true } : {}),
     ...(bodyLimitBytes === undefined ? {} : { bodyLimitBytes }),
     handle(call, services) {
       const {
@@ -120,10 +121,12 @@ export function endpointOf(declared: Operation): Endpoint<OperatorParts> {
         query,
         body,
         key,
+        meta,
       } = call as unknown as Call<object | undefined, object | undefined, object | undefined, undefined>;
       if (key === undefined) return refuseWithoutKey();
       const given = { ...ofPath, ...query, ...body };
-      return performWith(key, declared, given, services, key.console && confirmedIn(key.console, declared, given, services));
+      const confirm = key.console && confirmedIn(key.console, declared, given, services);
+      return performWith(key, declared, given, services, confirm, () => meta.isOver);
     },
   };
 }
@@ -139,8 +142,9 @@ export async function performWith(
   input: Readonly<Record<string, unknown>>,
   services: OperatorParts,
   confirm?: (question: string) => Promise<void>,
+  isGone: () => boolean = () => false,
 ): Promise<object | Refusal> {
-  return perform(declared, input, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key }, confirm);
+  return perform(declared, input, services, { by: `key:${key.id}`, role: key.role ?? 'admin', key, isGone }, confirm);
 }
 
 function fieldsOf(shape: z.ZodObject, takes: (name: string) => boolean): z.ZodObject {

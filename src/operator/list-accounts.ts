@@ -78,6 +78,7 @@ export const listAccounts = operation({
   path: '/v1/admin/accounts',
   operationId: 'listAccounts',
   role: 'viewer',
+  costly: true,
   summary: 'Accounts by kind, ban, debt, and the days of creation and of the last trace, in no order.',
   description:
     'There is no index of accounts, because it would make other requests slower. A page scans some 5,000 keys of Redis, which is 800 ' +
@@ -101,7 +102,7 @@ export const listAccounts = operation({
   }),
   errors: ['invalid_request'],
   example: `curl -s "$base/v1/admin/accounts?debt=true" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ limit: most, cursor = '0.0', ...filter }, parts) {
+  async prepare({ limit: most, cursor = '0.0', ...filter }, parts, { isGone }) {
     const limit = limitOf(most);
     const places = placesOf(parts);
     const [, primary, from = '0'] = CURSOR.exec(cursor)!;
@@ -110,7 +111,7 @@ export const listAccounts = operation({
     let at = from;
     let looked = 0;
     const found = new Map<string, Summary>();
-    for (let part = 0; part < MOST_PARTS && found.size < limit; part++) {
+    for (let part = 0; part < MOST_PARTS && found.size < limit && isGone?.() !== true; part++) {
       if (part > 0) await pause(REST_MS);
       const [, next = '0', ...keys] = await parts.scripts.run(scanAccounts, { place: places[index]! }, { cursor: at, count: KEYS_AT_ONCE });
       const summaries = await Promise.all(keys.flatMap((key) => idIn(key) ?? []).map((accountId) => summaryOf(accountId, parts)));

@@ -16,6 +16,7 @@ export const listLog = operation({
   path: '/v1/admin/log',
   operationId: 'listOperatorLog',
   role: 'viewer',
+  costly: true,
   summary: 'Changes of operators, the newest first.',
   description:
     'An entry is written before its change, and the outcome after it. The log also has looks at private parts of players in rooms; such an ' +
@@ -24,8 +25,8 @@ export const listLog = operation({
   input: z.object({ limit: Limit, cursor: Cursor, ...logFilterFields }),
   reply: z.object({ entries: z.array(ShownLogEntry), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log?action=accounts&from=2026-11-01T00:00:00Z" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ limit, cursor, ...filter }, parts) {
-    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), parts);
+  async prepare({ limit, cursor, ...filter }, parts, { isGone }) {
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), limitOf(limit), parts, isGone);
     return { reply: { entries: entries.map(shownLogEntry), ...(next === undefined ? {} : { nextCursor: String(next) }) } };
   },
 });
@@ -39,6 +40,7 @@ export const exportLog = operation({
   path: '/v1/admin/log/export',
   operationId: 'exportOperatorLog',
   role: 'viewer',
+  costly: true,
   summary: 'Changes of operators as CSV, the newest first, in parts of up to 500.',
   description:
     '`nextCursor` leads to the next part; the first part has the line with the names of the columns. A text that a spreadsheet would run as ' +
@@ -46,8 +48,8 @@ export const exportLog = operation({
   input: z.object({ cursor: Cursor, ...logFilterFields }),
   reply: z.object({ csv: z.string(), entries: z.number().int(), nextCursor: z.string().optional() }),
   example: `curl -s "$base/v1/admin/log/export?operator=key:ab12cd34" -H "authorization: Bearer $COINOP_KEY"`,
-  async prepare({ cursor, ...filter }, parts) {
-    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), MOST_EXPORTED, parts);
+  async prepare({ cursor, ...filter }, parts, { isGone }) {
+    const { entries, next } = await searchLog(filter, Number(cursor ?? 0), MOST_EXPORTED, parts, isGone);
     const csv = (cursor === undefined ? LOG_CSV_HEAD : '') + entries.map(logCsvLine).join('');
     return { reply: { csv, entries: entries.length, ...(next === undefined ? {} : { nextCursor: String(next) }) } };
   },

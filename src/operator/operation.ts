@@ -43,6 +43,8 @@ export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extend
   readonly cannotBeUndone?: boolean;
   /** It shows a secret, once. Here too the console asks for the key once more, because the secret works longer than the session. */
   readonly handsOutSecret?: boolean;
+  /** As of an endpoint: it reads much, in parts. The process stops once the operator has gone (`Operator.isGone`). */
+  readonly costly?: boolean;
   /** The longest body over HTTP, if it may be longer than for other endpoints. */
   readonly bodyLimitBytes?: number;
   /**
@@ -89,6 +91,8 @@ export interface Operator {
   readonly role: Role;
   /** Set for requests over HTTP, and for the tool with OPERATOR_KEY. A key of one game reaches the boards and rooms of that game only. */
   readonly key?: ServerKey;
+  /** The client has gone: a search ends. Default: it never does. */
+  readonly isGone?: () => boolean;
 }
 
 /** A reply, with the entry of the operators' log for a change, or for a look that the log keeps. */

@@ -13,11 +13,11 @@ const scanPlayers = defineScript({
   readOnly: true,
 });
 
-/** Players whom one script reads, in less than 0.5 ms. */
-const AT_ONCE = 500;
+/** Players whom one script reads, in 0.2 ms of Redis and 0.6 ms of this process. */
+const AT_ONCE = 200;
 
 /** Parts that one search reads: 10 ms of Redis and 30 ms of this process, with other work in between. An empty board counts as a part. */
-const MOST_PARTS = 20;
+const MOST_PARTS = 50;
 
 /** Players after which a search stops, and most players that it shows. For each the account is read. */
 const ENOUGH = 20;
@@ -37,6 +37,7 @@ export const PLAYERS_CURSOR = /^([a-z0-9][a-z0-9_-]{0,63})@(\d{1,20})$/;
  * Players whose name contains a text: first equal names, then names that begin with the text, then the others. Case, accents and look-alike
  * letters make no difference. Names have no index, so a search reads boards in parts.
  * @param cursor '' at first
+ * @param isGone nobody waits for the answer any more: the search ends
  * @returns `next`: the cursor of the next search; undefined: all boards were read
  */
 export async function playersNamed(
@@ -44,6 +45,7 @@ export async function playersNamed(
   games: readonly string[],
   cursor: string,
   { scripts }: Pick<OperatorParts, 'scripts'>,
+  isGone: () => boolean = () => false,
 ): Promise<{ readonly players: readonly NamedPlayer[]; readonly next: string | undefined }> {
   const wanted = plain(text);
   if (wanted === '') return { players: [], next: undefined };
@@ -54,7 +56,7 @@ export async function playersNamed(
   let at = order[index] === from ? place : '0';
   for (let parts = 0; index >= 0 && index < order.length; parts++) {
     const game = order[index]!;
-    if (parts === MOST_PARTS || found.length >= ENOUGH) return { players: nearest(found), next: `${game}@${at}` };
+    if (parts === MOST_PARTS || found.length >= ENOUGH || isGone()) return { players: nearest(found), next: `${game}@${at}` };
     const [, next = '0', ...words] = await scripts.run(scanPlayers, { players: boardKeys.players(game) }, { cursor: at, count: AT_ONCE });
     for (const [playerId, entry] of pairsOf(words)) {
       const player = parsePlayer(entry);

@@ -48,6 +48,7 @@ export const listStuckPurchases = operation({
   path: '/v1/admin/purchases',
   operationId: 'listStuckPurchases',
   role: 'viewer',
+  costly: true,
   summary: 'Purchases with work left, and purchases of subscriptions without an owner.',
   description:
     'Purchases of coins that are pending, lack their ledger entry, or whose grant the store does not know of yet: the queue handles each by itself. ' +

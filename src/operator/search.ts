@@ -53,6 +53,7 @@ export const find = operation({
   operationId: 'findAccount',
   role: 'viewer',
   reach: 'game',
+  costly: true,
   summary: 'Finds accounts by any id, token or name that the user has.',
   description:
     'Each account has a field that says how it was found; a text may name several accounts. A text of 22 characters may be the accountId of ' +
@@ -82,7 +83,7 @@ export const find = operation({
   }),
   errors: ['account_not_found'],
   example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
-  async prepare({ who, game, cursor }, parts, { role, key }) {
+  async prepare({ who, game, cursor }, parts, { role, key, isGone }) {
     const { prefix, text } = partsOf(who);
     const ownGame = key?.game;
     const games = game === undefined ? parts.catalogue.games : [game];
@@ -108,7 +109,8 @@ export const find = operation({
     const certain = [...users, ...purchases.flatMap(({ candidate }) => candidate ?? []), ...players];
     const isNamed = cursor !== undefined || prefix === 'name' || (isSought('name') && named.length + certain.length === 0);
     const none: Awaited<ReturnType<typeof playersNamed>> = { players: [], next: undefined };
-    const names = isNamed && text.length <= LONGEST_NAME ? await tried(playersNamed(text, games, cursor ?? '', parts), none) : undefined;
+    const names =
+      isNamed && text.length <= LONGEST_NAME ? await tried(playersNamed(text, games, cursor ?? '', parts, isGone), none) : undefined;
     const byName = (names?.players ?? []).map(({ accountId, game: of, playerId, name }): Candidate => ({
       accountId,
       foundBy: 'name',

@@ -26,6 +26,7 @@ export const showHistory = operation({
   path: '/v1/admin/accounts/{accountId}/history',
   operationId: 'showAccountHistory',
   role: 'viewer',
+  costly: true,
   summary: "An account's ledger, newest entry first, with the origin of grants and adjustments.",
   description: 'With a filter a page searches 2,000 entries at most, so it may be short, or empty, and still have a `nextCursor`.',
   input: z.object({

@@ -341,6 +341,7 @@ export const repeatDelivery = operation({
   path: '/v1/admin/webhooks/{id}/repeat',
   operationId: 'repeatWebhookDelivery',
   role: 'support',
+  costly: true,
   summary: 'Sends one event to a webhook again, within a second or two.',
   description: 'The event is sent outside the order of its account, even if it was given up, or if its type is not one of the webhook.',
   input: z.object({

@@ -3,7 +3,6 @@ import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { Bans } from '../features/accounts/bans.ts';
 import { Deletions } from '../features/accounts/deletions.ts';
-import { RunningExports } from '../features/accounts/running-exports.ts';
 import { Catalogue } from '../features/catalogue/file.ts';
 import { Bookings } from '../features/coins/bookings.ts';
 import { CoinTotals } from '../features/coins/coin-totals.ts';
@@ -135,7 +134,6 @@ export function servicesOf(
     moves,
     deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
     bans: new Bans({ scripts, catalogue, config, holdings: held, log, now }),
-    exports: new RunningExports(),
     grantPace: new GrantPace(),
     metrics,
     coinTotals,

@@ -4,8 +4,7 @@ import { type ExportedAccount, type ExportedShape, type ExportPages, type Holdin
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { parseGuests } from '../../accounts/standing.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
-import { endpoint, type Services } from '../../declare.ts';
-import { rateLimited } from '../../errors.ts';
+import { endpoint } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
@@ -28,9 +27,6 @@ const MOST_LOOKS = 25;
 /** A page that has taken so long ends, in milliseconds: a request has 2 s, and the next page goes on. */
 const MOST_MS = 1000;
 
-/** `Retry-After` while another page of the account is being made. Most take some milliseconds. */
-const BUSY_MS = 1000;
-
 export function exportAccount<const Held extends readonly Holding[]>(holdings: Held) {
   const shape = Object.assign({}, ...holdings.map(({ exported }) => exported?.shape)) as ExportedShape<Held[number]>;
   const paged = holdings.flatMap(({ exported }) => exported?.pages ?? []);
@@ -41,12 +37,13 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
     path: '/v1/account/export',
     operationId: 'exportAccount',
     caller: 'required',
+    costly: true,
     summary: 'All that is kept about the caller, in pages.',
     description:
       'The first page has the account, its trial link, given access and name, subscription report and balance. The scores on boards follow, the seats in rooms that were ' +
       'taken in the last week at least, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
       'of the ledger; most accounts have one page, and any page may be short. Send `nextCursor` as `cursor` for the next one, ' +
-      'until there is none. The pages are no snapshot: what happens meanwhile may be missing. A process makes one page of an account at a time: another request meanwhile is `rate_limited`. Kept elsewhere and not listed: installIds and ' +
+      'until there is none. The pages are no snapshot: what happens meanwhile may be missing. Kept elsewhere and not listed: installIds and ' +
       'deviceIds, of which only hashes are kept; sessions of `POST /v1/login`, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +
       'operators note about their changes. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
     query: z.object({
@@ -59,7 +56,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
       nextCursor: z.string().optional().meta({ description: 'For the next page. Left out on the last one.', example: 'e16' }),
     }),
     example: `curl -s $base/v1/account/export -H 'x-install-id: install-0001'`,
-    handle: async (call, services: ExportServices) => (await exportPage(call, contents, services)) as never,
+    handle: async (call, services: HoldingParts) => (await exportPage(call, contents, services)) as never,
   });
 }
 
@@ -76,20 +73,10 @@ interface ExportCall {
   readonly meta: Pick<RequestMeta, 'isOver'>;
 }
 
-type ExportServices = HoldingParts & Pick<Services, 'exports'>;
-
 type Page = { accountId: string; nextCursor?: string } & Record<string, unknown>;
 
-/** One page for an account at a time. The account is known to be the caller's by then: who lost it must not keep its owner waiting. */
-async function exportPage({ caller, query, meta }: ExportCall, contents: Contents, services: ExportServices) {
-  const account = await accountOf(caller, services);
-  const { exports } = services;
-  if (!exports.begin(caller.accountId)) throw rateLimited(BUSY_MS, 'A page of this export is under way. Ask for one page at a time.');
-  try {
-    return await pageFrom(query.cursor, account, contents, meta, services);
-  } finally {
-    exports.end(caller.accountId);
-  }
+async function exportPage({ caller, query, meta }: ExportCall, contents: Contents, parts: HoldingParts) {
+  return pageFrom(query.cursor, await accountOf(caller, parts), contents, meta, parts);
 }
 
 async function pageFrom(

@@ -17,6 +17,7 @@ export const events = endpoint({
   caller: 'none',
   keyScope: 'events',
   keyNeedsAccount: false,
+  costly: true,
   summary: 'Events of all accounts, in one order, for servers.',
   description:
     'Needs a server key with the scope `events`; without a key it is 401 `bad_key`. Without `after` it begins with the oldest event that ' +
@@ -57,7 +58,8 @@ export const events = endpoint({
     try {
       let page = await readOn(log, after, wanted);
       while (page.events.length === 0 && page.isEnd && monotonic() < until && !gone.signal.aborted) {
-        await log.news(page.next, until - monotonic(), gone.signal);
+        const after = page.next;
+        await meta.rest(() => log.news(after, until - monotonic(), gone.signal));
         page = await readOn(log, page.next, wanted);
       }
       return { events: page.events, cursor: page.next.toString(36) };

@@ -99,6 +99,11 @@ export interface EndpointDeclaration {
   readonly misses?: readonly ErrorCode[];
   /** For a long-poll: the seconds that the client asks to wait. A waiting request takes no place among the requests in flight. */
   readonly waitSeconds?: (query: never) => number;
+  /**
+   * The request reads much. A process runs such requests one at a time, with pauses (`costly-work.ts`). The handler works in parts of a few
+   * milliseconds, and stops once `meta.isOver`.
+   */
+  readonly costly?: boolean;
   /** Milliseconds that the answer may take, for an endpoint that calls more than Redis. Otherwise `REDIS_DEADLINE_MS`. */
   readonly deadlineMs?: number;
   /** Belongs to the sandbox store: exists only with STORE=sandbox. */
@@ -173,6 +178,8 @@ export interface RequestMeta {
   readonly cookieScope: CookieScope;
   /** The client has gone, or the request was answered at its deadline: nothing more can be sent. */
   readonly isOver: boolean;
+  /** Waits for news. A costly request leaves its turn to others meanwhile. */
+  rest(wait: () => Promise<void>): Promise<void>;
   /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void;
   /**

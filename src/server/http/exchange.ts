@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { errors, type Refusal } from '../../errors.ts';
+import type { CostlyTurn } from '../costly-work.ts';
 import { addressGroup, addressText, type ClientAddresses } from '../address.ts';
 import { Held, type Admission, type Reservable } from '../admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
@@ -58,6 +59,8 @@ export class Exchange {
   #hasPlace = false;
   #mayHaveWritten = false;
   #held: Held | undefined;
+  /** The turn of a costly request. */
+  costlyTurn: CostlyTurn | undefined;
   #unread: UnreadBody | undefined;
   #bodyIsComplete = false;
   readonly #response: HttpResponse;

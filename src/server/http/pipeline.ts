@@ -2,6 +2,7 @@ import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
 import type { Admission, Reservable } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
+import type { CostlyTurn, CostlyWork } from '../costly-work.ts';
 import type { ConsoleSessions } from '../identity/console-sessions.ts';
 import type { CookieScope } from '../identity/cookies.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
@@ -20,12 +21,19 @@ import { ignoresKeys, serverKeyCredential, type ServerKeyParts } from './server-
 /** A request that waits longer than this for Redis is answered 503 `store_unavailable`. */
 export const REDIS_DEADLINE_MS = 2000;
 
+/** A costly request that waits longer than this for its turn is answered 503 `store_unavailable`. */
+const TURN_DEADLINE_MS = 20_000;
+
+/** `Retry-After` if too many costly requests wait. */
+const BUSY_MS = 1000;
+
 export interface PipelineParts<Services> extends AnswerParts, ClientCredentialParts, ServerKeyParts {
   readonly consoleSessions: ConsoleSessions;
   readonly services: Services;
   readonly addresses: ClientAddresses;
   readonly admission: Admission;
   readonly overload: Overload;
+  readonly costlyWork: CostlyWork;
   /** Notes in the list of the account's sessions that the caller's session was seen, and how long it lives. */
   readonly noteSession: (caller: Caller, userAgent: string) => Promise<void>;
   /** Marks cookies Secure even on a request that arrived over plain http. */
@@ -171,6 +179,26 @@ export class Pipeline<Services> {
   }
 
   #handle(request: Request, credential: Credential, call: PlainCall): void {
+    if (this.#endpoint.costly === true) this.#takeTurn(request, credential, call);
+    else this.#run(request, credential, call);
+  }
+
+  /** Handles the call when it is its turn among the costly requests. */
+  #takeTurn(request: Request, credential: Credential, call: PlainCall): void {
+    const { exchange } = request;
+    const turn = this.#parts.costlyWork.enter(exchange.key?.id ?? exchange.group);
+    if (turn === undefined) return this.#answers.settle(exchange, rateLimited(BUSY_MS, MANY_WAIT));
+    exchange.costlyTurn = turn;
+    exchange.setDeadline(TURN_DEADLINE_MS, Infinity);
+    exchange.onGone(() => turn.gone());
+    void turn.begun.then(() => {
+      if (exchange.isAnswered) return turn.leave();
+      exchange.setDeadline(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
+      this.#run(request, credential, call, turn);
+    });
+  }
+
+  #run(request: Request, credential: Credential, call: PlainCall, turn?: CostlyTurn): void {
     const { exchange } = request;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
     if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + REDIS_DEADLINE_MS, waitSeconds * 1000);
@@ -179,8 +207,10 @@ export class Pipeline<Services> {
     try {
       answer = this.#endpoint.handle(call as Call<never, never, never, never>, this.#parts.services);
     } catch (error) {
+      turn?.leave();
       return this.#answers.fail(exchange, error);
     }
+    if (turn !== undefined) answer = Promise.resolve(answer).finally(() => turn.leave());
     const failed = (error: unknown): void => {
       const next = credential.after(error, call);
       if (next === undefined) return this.#answers.fail(exchange, error);
@@ -217,6 +247,8 @@ export class Pipeline<Services> {
       .then(renewed, () => this.#answers.settle(exchange, answer));
   }
 }
+
+const MANY_WAIT = 'Too many costly requests of this key or address wait. Send one after the other.';
 
 /** The data that all attempts to answer one request share. */
 interface Request {

@@ -155,6 +155,10 @@ export class ExchangeMeta implements RequestMeta {
     return this.#exchange.address;
   }
 
+  rest(wait: () => Promise<void>): Promise<void> {
+    return this.#exchange.costlyTurn?.rest(wait) ?? wait();
+  }
+
   get userAgent(): string {
     return this.#exchange.headers.userAgent;
   }

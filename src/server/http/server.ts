@@ -12,6 +12,7 @@ import type { SocketData } from '../live/socket.ts';
 import { CUT_OFF_BYTES } from '../live/socket-limits.ts';
 import { OpenSockets } from '../live/open-sockets.ts';
 import type { Metrics } from '../metrics.ts';
+import { CostlyWork } from '../costly-work.ts';
 import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
@@ -33,7 +34,7 @@ import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type Templ
 /** How often the server looks for overdue requests. One interval replaces a timer per request. */
 const SWEEP_EVERY_MS = 100;
 
-export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, 'overload'> {
+export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, 'overload' | 'costlyWork'> {
   /** A monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
   readonly endpoints: readonly Endpoint<Services>[];
@@ -66,6 +67,7 @@ export class Server<Services> {
   readonly #unmatchedRoute: Route;
   readonly #live: OpenSockets<Services>;
   readonly #overload: Overload;
+  readonly #costlyWork = new CostlyWork();
   readonly #refusedOrigins: RefusedOrigins;
   readonly #keyCheck: KeyCheck;
   readonly #answerLog: AnswerLog;
@@ -162,7 +164,7 @@ export class Server<Services> {
   }
 
   #mount(endpoint: Endpoint<Services>): void {
-    const pipeline = new Pipeline(endpoint, { ...this.#options, overload: this.#overload });
+    const pipeline = new Pipeline(endpoint, { ...this.#options, overload: this.#overload, costlyWork: this.#costlyWork });
     const parameterCount = countParameters(endpoint.path);
     const isGet = endpoint.method === 'GET';
     const metered = this.#metered(endpoint.method, endpoint.path);

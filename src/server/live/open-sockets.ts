@@ -20,7 +20,7 @@ import type { Topic } from './topic.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
 import type { UpgradeContext } from '../uws.ts';
 
-export interface LiveParts<Services> extends Omit<PipelineParts<Services>, 'overload'> {
+export interface LiveParts<Services> extends Omit<PipelineParts<Services>, 'overload' | 'costlyWork'> {
   readonly hub: Hub;
   readonly upgradeCork: UpgradeCork;
   readonly watchersPerTopic: number;

@@ -26,7 +26,7 @@ export function openapiDocument(features: Features, schemas: Schemas) {
         const notOfGame = endpoint.reach === undefined ? ', but not a key of one game' : '';
         const ofKey =
           endpoint.keyScope === undefined ? '' : ` A server key with the scope \`${endpoint.keyScope}\` may call too${notOfGame}.`;
-        const description = (aliasOf + (endpoint.description ?? '') + ofKey).trim();
+        const description = (aliasOf + (endpoint.description ?? '') + (endpoint.costly === true ? COSTLY : '') + ofKey).trim();
         (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
           operationId,
           tags: [feature],
@@ -77,6 +77,10 @@ export function openapiDocument(features: Features, schemas: Schemas) {
 }
 
 /** The endpoint, then its variants. Their paths match before the endpoint's, because they have one parameter less. */
+/** In the description of a costly endpoint. */
+const COSTLY =
+  ' A process answers requests of this and other costly endpoints one at a time. Send them one after the other: many that wait at once are `rate_limited`.';
+
 function withVariants(endpoint: EndpointDeclaration): EndpointDeclaration[] {
   return [endpoint, ...(endpoint.variants ?? []).map((variant) => variantOf(endpoint, variant))];
 }

@@ -231,15 +231,14 @@ describe('GET /v1/account/export', () => {
     expect(codes.toSorted()).toEqual(rooms.map(({ code }) => code).toSorted());
   });
 
-  test('one page of an account is made at a time', async () => {
-    const [installId, other] = [freshId(), freshId()];
+  test('pages that one address asks for at once are made one after the other, and too many are refused', async () => {
+    const installId = freshId();
     const rooms = await Promise.all(Array.from({ length: 30 }, () => open(service)));
     await Promise.all(rooms.map(({ act }) => act('join', installId)));
     const ask = (who: string) => service.get('/v1/account/export', by(who));
-    const replies = await Promise.all([...Array.from({ length: 20 }, () => ask(installId)), ask(other)]);
+    const replies = await Promise.all(Array.from({ length: 30 }, () => ask(installId)));
     const refused = replies.filter(({ status }) => status === 429);
-    expect(replies.at(-1)!.status).toBe(200);
-    expect(replies.filter(({ status }) => status === 200).length + refused.length).toBe(21);
+    expect(replies.filter(({ status }) => status === 200).length + refused.length).toBe(30);
     expect(refused.length).toBeGreaterThan(0);
     for (const { body, headers } of refused) expect([body.error.code, headers.get('retry-after')]).toEqual(['rate_limited', '1']);
     expect((await ask(installId)).status).toBe(200);
@@ -251,7 +250,7 @@ describe('GET /v1/account/export', () => {
     await service.post('/v1/logout', {}, { bearer });
     const [own, ...ended] = await Promise.all([
       service.get('/v1/account/export', by(installId)),
-      ...Array.from({ length: 20 }, () => service.get('/v1/account/export', { bearer })),
+      ...Array.from({ length: 10 }, () => service.get('/v1/account/export', { bearer })),
     ]);
     expect([own.status, ...new Set(ended.map(({ status }) => status))]).toEqual([200, 401]);
   });

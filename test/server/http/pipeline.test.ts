@@ -121,7 +121,7 @@ describe('the caller', () => {
 /** An endpoint whose handler does what the test says. */
 const handledBy = (
   handle: () => unknown,
-  declaration: Partial<Pick<Endpoint<object>, 'method' | 'creates' | 'misses' | 'deadlineMs' | 'errors' | 'writesEntry'>> = {},
+  declaration: Partial<Pick<Endpoint<object>, 'method' | 'creates' | 'misses' | 'deadlineMs' | 'errors' | 'writesEntry' | 'costly'>> = {},
 ): Endpoint<object> => ({
   ...endpoint({
     method: 'GET',
@@ -134,6 +134,62 @@ const handledBy = (
   }),
   handle,
   ...declaration,
+});
+
+describe('costly requests', () => {
+  test('run one at a time, a few of an address wait, and further ones are 429', async () => {
+    let [running, most] = [0, 0];
+    await using server = await startServer([
+      handledBy(
+        async () => {
+          most = Math.max(most, ++running);
+          await sleep(5);
+          running--;
+          return {};
+        },
+        { costly: true },
+      ),
+    ]);
+    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(server)));
+    expect(most).toBe(1);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThanOrEqual(30 - 17 - 5);
+    for (const { body } of refused)
+      expect(body.error).toMatchObject({ code: 'rate_limited', message: expect.stringContaining('one after the other') });
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(30 - refused.length);
+  });
+
+  test('that fail, and those whose client has gone, leave their turn', async () => {
+    const open = Promise.withResolvers<void>();
+    let calls = 0;
+    await using server = await startServer([
+      handledBy(
+        async () => {
+          if (++calls === 1) await open.promise;
+          throw new Error('broken');
+        },
+        { costly: true },
+      ),
+    ]);
+    const first = ask(server);
+    await eventually(() => calls === 1);
+    const gone = new AbortController();
+    const statuses: (number | 'gone')[] = [];
+    const left = Array.from({ length: 20 }, () =>
+      fetch(`${server.url}/own`, { signal: gone.signal }).then(
+        ({ status }) => statuses.push(status),
+        () => statuses.push('gone'),
+      ),
+    );
+    await eventually(() => statuses.length === 4);
+    gone.abort();
+    await Promise.all(left);
+    expect(statuses).toEqual([...Array<number>(4).fill(429), ...Array<string>(16).fill('gone')]);
+    const next = ask(server);
+    open.resolve();
+    expect([(await first).status, (await next).status]).toEqual([500, 500]);
+    expect(calls).toBe(2);
+  });
 });
 
 async function ask(server: { url: string }, method = 'GET') {

@@ -1,0 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { CostlyWork, MOST_WAITING, type CostlyTurn } from '../../src/server/costly-work.ts';
+import { eventually } from '../realtime/watcher.ts';
+
+/** Work that notes when it begins, and ends when the test says so. */
+function worker(work: CostlyWork) {
+  const begun: string[] = [];
+  const running = new Map<string, CostlyTurn>();
+  const enter = (of: string, name = of): CostlyTurn | undefined => {
+    const turn = work.enter(of);
+    void turn?.begun.then(() => {
+      begun.push(name);
+      running.set(name, turn);
+    });
+    return turn;
+  };
+  const end = async (name: string): Promise<void> => {
+    await eventually(() => running.has(name));
+    running.get(name)!.leave();
+    running.delete(name);
+  };
+  return { begun, running, enter, end };
+}
+
+test('requests run one at a time, and the keys take turns', async () => {
+  const { begun, running, enter, end } = worker(new CostlyWork());
+  for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) enter(name[0]!, name);
+  const order = ['a1', 'a2', 'b1', 'c1', 'a3', 'b2'];
+  for (const [index, name] of order.entries()) {
+    await eventually(() => running.has(name));
+    expect([...running.keys()]).toEqual([name]);
+    expect(begun).toEqual(order.slice(0, index + 1));
+    await end(name);
+  }
+});
+
+test('sixteen requests of a key may wait, besides the one that runs; other keys may wait too', async () => {
+  const { running, enter } = worker(new CostlyWork());
+  enter('a', 'first');
+  await eventually(() => running.has('first'));
+  const taken = Array.from({ length: MOST_WAITING + 3 }, () => enter('a'));
+  expect(taken.map((turn) => turn !== undefined)).toEqual([...Array(MOST_WAITING).fill(true), false, false, false]);
+  expect(enter('b')).toBeDefined();
+  taken[3]!.gone();
+  expect([enter('a') !== undefined, enter('a') !== undefined]).toEqual([true, false]);
+});
+
+test('a request whose client has gone gives its place up, and keeps its turn until its work has ended', async () => {
+  const { begun, running, enter, end } = worker(new CostlyWork());
+  const first = enter('a', 'first')!;
+  const second = enter('a', 'second')!;
+  enter('a', 'third');
+  await eventually(() => running.has('first'));
+  first.gone();
+  second.gone();
+  await pause(20);
+  expect(begun).toEqual(['first']);
+  await end('first');
+  await eventually(() => running.has('third'));
+  expect(begun).toEqual(['first', 'third']);
+});
+
+test('a request that only waits leaves its turn to others', async () => {
+  const { begun, running, enter, end } = worker(new CostlyWork());
+  const polling = enter('a', 'polling')!;
+  await eventually(() => running.has('polling'));
+  const news = Promise.withResolvers<void>();
+  let isBack = false;
+  const rested = polling.rest(() => news.promise).then(() => (isBack = true));
+  enter('b');
+  await eventually(() => running.has('b'));
+  news.resolve();
+  await pause(20);
+  expect(isBack).toBe(false);
+  await end('b');
+  await rested;
+  polling.leave();
+  enter('c');
+  await eventually(() => running.has('c'));
+  expect(begun).toEqual(['polling', 'b', 'c']);
+});
