@@ -7,18 +7,20 @@ import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { freePort } from '../free-port.ts';
 import { MAX_PLAYERS } from '../../src/features/rooms/model.ts';
-import { startChild, startTcpRedis } from '../realtime/child.ts';
+import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { post } from '../realtime/storm.ts';
 import { fillFullestAccount } from '../server/fullest-account.ts';
 import { processCpu } from '../server/worst-body/cpu.ts';
-import { bystanders } from './bystanders.ts';
+import { burdenedKeys, burdens, fillBurdened, type Burden, type Burdened } from './burdens.ts';
+import { bystanders, type Met } from './bystanders.ts';
 import { fillList, LIST_CHANGES_MS } from './flooded-list.ts';
 import { BEGUN, floods, type Flood, type Target } from './floods.ts';
 
 /**
  * Proves that a flood from one address does not noticeably slow down other addresses: `npm run prove:floods`, or with
  * `-- --only health` the floods whose name holds the word. Each flood of floods.ts comes over one connection and over sixty, as fast as
- * loopback takes it. Prints a table, and exits with 1 if a bound is not held.
+ * loopback takes it. Then the burdens of burdens.ts: many webhooks, and costly requests of one server key. Prints a table, and exits with 1 if
+ * a bound is not held.
  */
 const { values } = parseArgs({
   options: { only: { type: 'string' }, seconds: { type: 'string', default: '4' }, workers: { type: 'string', default: '1' } },
@@ -57,6 +59,7 @@ try {
   for (const flood of floods.filter(({ name }) => name.includes(values.only ?? '')))
     for (const connections of flood.connections ?? [1, 60]) await measure(flood, connections, target);
   await measure(undefined, 0, target);
+  await measureBurdens();
 } finally {
   commands.disconnect();
   await service.stop();
@@ -74,10 +77,55 @@ async function measure(flood: Flood | undefined, connections: number, target: Ta
   const met = await bystanders(service.port, milliseconds);
   clearInterval(changing);
   const cores = (processCpu(service.pid) - cpuBefore) / 1000 / milliseconds;
-  const { sentBytes, opened } = (await flooding?.ended) ?? { sentBytes: 0, opened: 0 };
-  const [health, credit] = [met.health, met.credit].map(p99);
+  const sent = (await flooding?.ended) ?? { sentBytes: 0, opened: 0 };
   // Without a flood the row shows the latency of the machine itself.
-  const held = flood === undefined || (health! <= BOUND_MS && credit! <= BOUND_MS && met.refused.length === 0);
+  printRow(flood?.name, connections, { met, cores, sent, pid: service.pid });
+}
+
+/** Measures with each burden, and without one before each, because other load of the machine changes with time. */
+async function measureBurdens(): Promise<void> {
+  const wanted = burdens.filter(({ name }) => name.includes(values.only ?? ''));
+  if (wanted.length === 0) return;
+  await fillBurdened(commands);
+  const keys = await burdenedKeys(commands);
+  const burdened = await startChild({ ...settings, RATE_LIMIT: 'on', ADMIN_API: 'on', EVENTS: 'on', WEBHOOKS_PRIVATE: 'on' });
+  try {
+    await bystanders(burdened.port, WARM_UP_MS);
+    for (const burden of wanted) {
+      await measureBurden(undefined, burdened, keys);
+      await measureBurden(burden, burdened, keys);
+    }
+  } finally {
+    await burdened.stop();
+  }
+}
+
+async function measureBurden(
+  burden: Burden | undefined,
+  { url, port, pid }: Child,
+  keys: Pick<Burdened, 'viewer' | 'reader'>,
+): Promise<void> {
+  const end = await burden?.begin({ url, redis: commands, ...keys });
+  // The process leases new hooks within a second.
+  await pause(burden === undefined ? 0 : WARM_UP_MS);
+  const cpuBefore = processCpu(pid);
+  const met = await bystanders(port, milliseconds);
+  const cores = (processCpu(pid) - cpuBefore) / 1000 / milliseconds;
+  await end?.();
+  printRow(burden?.name, 0, { met, cores, sent: { sentBytes: 0, opened: 0 }, pid });
+}
+
+interface Measured {
+  readonly met: Met;
+  readonly cores: number;
+  readonly sent: Sent;
+  readonly pid: number;
+}
+
+/** @param name of a flood or burden. Undefined: the row is not judged */
+function printRow(name: string | undefined, connections: number, { met, cores, sent: { sentBytes, opened }, pid }: Measured): void {
+  const [health, credit] = [met.health, met.credit].map(p99);
+  const held = name === undefined || (health! <= BOUND_MS && credit! <= BOUND_MS && met.refused.length === 0);
   isHeld &&= held;
   const figures = [
     String(connections).padStart(11),
@@ -86,11 +134,11 @@ async function measure(flood: Flood | undefined, connections: number, target: Ta
     `${health!.toFixed(1)} ms`.padStart(11),
     `${credit!.toFixed(1)} ms`.padStart(11),
     `${Math.round(100 * cores)} %`.padStart(11),
-    `${residentMegabytes()} MB`.padStart(8),
+    `${residentMegabytes(pid)} MB`.padStart(8),
     String(met.refused.length).padStart(8),
   ];
   console.log(
-    `${held ? ' ' : '!'} ${(flood?.name ?? 'none').padEnd(56)} ${figures.join(' ')}  ${[...new Set(met.refused)].slice(0, 3).join('; ')}`,
+    `${held ? ' ' : '!'} ${(name ?? 'none').padEnd(56)} ${figures.join(' ')}  ${[...new Set(met.refused)].slice(0, 3).join('; ')}`,
   );
 }
 
@@ -128,8 +176,8 @@ async function startFlood({ name, onMetricsPort }: Flood, connections: number, t
   return { ended: closed.then(() => JSON.parse(text.slice(BEGUN.length)) as Sent) };
 }
 
-function residentMegabytes(): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))!;
+function residentMegabytes(pid: number): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return Math.round(Number(kilobytes) / 1024);
 }
 
