@@ -1,6 +1,7 @@
 import { accountAuditor } from './accounts/account-auditor.ts';
 import { accountKeyPattern } from './accounts/account-keys.ts';
 import type { Holding } from './accounts/holdings.ts';
+import { asideAuditor } from './consistency/aside.ts';
 import type { Auditor } from './consistency/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './consistency/background.ts';
 import { versionAuditor } from './consistency/version.ts';
@@ -9,9 +10,14 @@ import { deletionAuditor } from './features/accounts/deletion-auditor.ts';
 import { seatAuditor } from './features/accounts/seat-auditor.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
 import { eventAuditor } from './features/events/event-auditor.ts';
+import { ledgerAuditor } from './features/coins/ledger-auditor.ts';
+import { findEntries } from './features/coins/ledger-search.ts';
 import { markAuditor } from './features/coins/mark-auditor.ts';
+import { hashReader } from './features/coins/secret-check.ts';
 import { KEY_SECRET } from './features/coins/secret-keys.ts';
 import { eventsAuditor } from './features/events/events-auditor.ts';
+import { checkBought, type FindBookings } from './features/purchases/booking-check.ts';
+import { productPurchaseAuditor } from './features/purchases/purchase-auditor.ts';
 import { pairAuditor } from './features/pairing/pair-auditor.ts';
 import { roomAuditor } from './features/rooms/room-auditor.ts';
 import { webhookAuditor } from './features/webhooks/webhook-auditor.ts';
@@ -32,12 +38,19 @@ const alone: Auditor = {
 
 /** The checks of all data, for one audit. */
 export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
+  const hashNow = hashReader();
+  const find: FindBookings = async (owners, keys, look) => {
+    const hash = await hashNow(look);
+    return hash && findEntries(owners, keys, look, hash);
+  };
   return [
     versionAuditor(KEY_SECRET),
     markAuditor(),
     accountAuditor,
     deletionAuditor(held),
     banAuditor,
+    ledgerAuditor(hashNow, (ledger, bought, adjusted, look) => checkBought(ledger, bought, adjusted, look, find)),
+    productPurchaseAuditor(find),
     ...held.flatMap(({ auditors }) => auditors?.() ?? []),
     { keys: held.flatMap(({ keys = [] }) => keys.map(({ name, life }) => ({ pattern: accountKeyPattern(name), life }))) },
     pairAuditor,
@@ -48,6 +61,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     webhookAuditor,
     serverKeyAuditor,
     operatorLogAuditor,
+    asideAuditor,
     alone,
   ];
 }

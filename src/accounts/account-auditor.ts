@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../consistency/auditor.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { accountKey, accountKeyPattern, standingKey } from './account-keys.ts';
 import { leadsTo, parseStanding, type Standing } from './standing.ts';
@@ -27,6 +27,27 @@ export async function standingIn(id: string, look: Look): Promise<Standing> {
   return parseStanding((await look.ask('GET', standingKey(id))) as string | null);
 }
 
+/**
+ * Finds out why something belongs to no account. The findings are the same wherever the account is named, so that the audit reports each
+ * loss once.
+ * @returns undefined if the account has both its fields and its standing
+ */
+export async function missingAccount(id: string, look: Look): Promise<Finding | undefined> {
+  const [isThere, standing] = await look.together(['EXISTS', accountKey(id)], ['GET', standingKey(id)]);
+  if (standing !== null && standing !== '') return undefined;
+  return isThere === 0
+    ? lostAccount(id)
+    : { ...lostAccount(id), kind: 'lost_standing', text: 'Keys of guests that moved into it are there, and its standing is lost.' };
+}
+
+/** @param target the account that names it as its guest */
+export function lostAccount(id: string, target?: string): Finding {
+  const text = 'Other keys name it, and neither its fields nor its standing are there.';
+  // The standing of a guest that moved says no more than that.
+  const commands: Command[] = target === undefined ? [] : [['SET', standingKey(id), `>${target}`]];
+  return { kind: 'lost_account', subject: `account ${id}`, text, commands };
+}
+
 async function checkStanding(id: string, look: Look): Promise<Finding[]> {
   const [text, isThere] = (await look.together(['GET', standingKey(id)], ['EXISTS', accountKey(id)])) as [string | null, number];
   if (text === null) return [];
@@ -41,14 +62,26 @@ async function checkStanding(id: string, look: Look): Promise<Finding[]> {
     for (const [index, other] of others.entries()) {
       // A guest that has just been accepted is still frozen. The queue of moves has to hold it (`moveAuditor`).
       if (leadsTo(parseStanding(other), id)) continue;
-      const says = other === null ? 'has no standing' : `has the standing "${other.slice(0, 40)}"`;
+      const guest = guests[index]!.id;
+      if ((other ?? '') === '' && (await look.ask('EXISTS', accountKey(guest))) === 0) {
+        findings.push(lostAccount(guest, id));
+        continue;
+      }
+      const says = (other ?? '') === '' ? 'has no standing' : `has the standing "${other!.slice(0, 40)}"`;
       findings.push({ kind: 'half_move', subject, text: `Its standing names the guest ${guests[index]!.id}, which ${says}.` });
     }
     return findings;
   }
   const [record, isStill] = (await look.together(['GET', standingKey(target)], ['GET', standingKey(id)])) as [string | null, string | null];
+  const lost = isStill === text && (record ?? '') === '' ? await missingAccount(target, look) : undefined;
+  if (lost !== undefined) return [...findings, lost];
   if (isStill === text && record?.includes(`${id} `) !== true)
-    findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, whose standing does not name it.` });
+    findings.push({
+      kind: 'half_move',
+      subject,
+      text: `It moved into ${target}, whose standing does not name it.`,
+      explainedBy: [subject, `account ${target}`],
+    });
   if (isThere === 1)
     findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, but still has the fields of an account.` });
   return findings;

@@ -4,8 +4,10 @@ import type { Finding } from './auditor.ts';
 export interface Advice {
   /** Which side is right. */
   readonly right: string;
-  /** The command that repairs the drift, or the page about it. Undefined: there is none. */
+  /** The commands that put it right, and what else to do. Undefined: nothing. */
   readonly mend?: string;
+  /** The commands in `mend` by themselves, each as a shell takes it, in their order. */
+  readonly commands?: readonly string[];
 }
 
 /** @returns the advice for a finding, with the names of its subject filled in */

@@ -11,7 +11,17 @@ export interface Finding {
   readonly subject: string;
   /** One sentence with the figures. */
   readonly text: string;
+  /** Commands that put it right, computed from what the check has read. Left out: the audit cannot know the right value. */
+  readonly commands?: readonly Command[];
+  /**
+   * Subjects of other findings. If there is a finding about one of them, this one is its consequence: the audit does not report it, and
+   * counts it in the sentence of the other one.
+   */
+  readonly explainedBy?: readonly string[];
 }
+
+/** A type of Redis. */
+export type RedisType = 'string' | 'hash' | 'list' | 'set' | 'zset';
 
 /** A look could not be finished: the data changed with each read, or its slot of a Cluster moved. The audit repeats the check. */
 export class Unsettled extends Error {}
@@ -19,7 +29,10 @@ export class Unsettled extends Error {}
 /** The audit cannot go on. The message is a sentence for the operator. */
 export class Unfinished extends Error {}
 
-/** One look at a thing: reads Redis for a check. The first argument of each command is a key, whose slot decides which node runs it. */
+/**
+ * One look at a thing: reads Redis for a check. The first argument of each command is a key, whose slot decides which node runs it. A key of
+ * the wrong type reads as if it did not exist, and is a finding (`wrong-types.ts`).
+ */
 export interface Look {
   /** The reply to one command. @throws Error that Redis replied, or that the connection was lost */
   ask(...command: Command): Promise<Reply>;
@@ -47,6 +60,8 @@ export interface KeyCheck {
   readonly pattern: RegExp;
   /** Name of these keys in the report's counts. Left out: the keys are not counted. */
   readonly counted?: string;
+  /** The type of such a key, where no check reads the key by a command of that type. The audit then asks Redis for it. */
+  readonly type?: RedisType | undefined;
   /** `lasts`: such a key must not expire. `ends`: it must. Left out: both are right, or `check` decides. */
   readonly life?: KeyLife | undefined;
   /**
@@ -63,4 +78,6 @@ export interface Auditor {
   readonly keys: readonly KeyCheck[];
   /** A check that runs once, before the keys are read. */
   readonly once?: (look: Look) => Promise<readonly Finding[] | undefined>;
+  /** A check that runs once, after all keys were read. */
+  readonly last?: (look: Look) => Promise<readonly Finding[] | undefined>;
 }

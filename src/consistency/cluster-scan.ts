@@ -81,7 +81,7 @@ export class ClusterScan {
       const again = new Tally(counts, false);
       for (const slot of [...this.#missing]) await this.#listSlot(slot, again);
       for (const { address, slots } of this.#foreign.values())
-        for (const slot of slots) this.#visitor.start(`slot ${slot}`, () => this.#checkForeign(slot, address), again);
+        for (const slot of slots) this.#visitor.start(() => this.#checkForeign(slot, address), again);
       await this.#visitor.room(again, 1);
     } finally {
       clearInterval(timer);

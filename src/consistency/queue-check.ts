@@ -17,9 +17,10 @@ export interface Queued {
 
 /**
  * Checks each entry of a queue.
- * @param wrongOf returns a sentence that says what is wrong with an entry; undefined if nothing is
+ * @param wrongOf returns a sentence that says what is wrong with an entry, or the finding about the document that it lacks; undefined if
+ * nothing is wrong
  */
-export function queueCheck(name: string, wrongOf: (queued: Queued, look: Look) => Promise<string | undefined>): KeyCheck {
+export function queueCheck(name: string, wrongOf: (queued: Queued, look: Look) => Promise<string | Finding | undefined>): KeyCheck {
   return {
     pattern: new RegExp(`^(${name}|\\{${name}:\\d+\\})$`),
     life: 'lasts',
@@ -27,17 +28,24 @@ export function queueCheck(name: string, wrongOf: (queued: Queued, look: Look) =
   };
 }
 
-async function checkQueue(queue: string, look: Look, wrongOf: (entry: string) => Promise<string | undefined>): Promise<readonly Finding[]> {
+async function checkQueue(
+  queue: string,
+  look: Look,
+  wrongOf: (entry: string) => Promise<string | Finding | undefined>,
+): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   let more = 0;
-  const find = (text: string): void => void findings.push({ kind: 'queue_without_document', subject: `queue ${queue}`, text });
+  const find = (text: string, commands: readonly Command[] = []): void =>
+    void findings.push({ kind: 'queue_without_document', subject: `queue ${queue}`, text, commands });
   for await (const page of pages(look, 'ZSCAN', queue)) {
     const entries = pairsOf(page).map(([entry]) => entry);
     look.count('queue entries', entries.length);
-    for (const text of await Promise.all(entries.map(wrongOf))) {
-      if (text === undefined) continue;
-      if (findings.length < LISTED) find(text);
-      else more++;
+    for (const [index, wrong] of (await Promise.all(entries.map(wrongOf))).entries()) {
+      if (wrong === undefined) continue;
+      if (findings.length >= LISTED) more++;
+      else if (typeof wrong === 'object') findings.push(wrong);
+      // The service itself removes an entry without a document once it is due.
+      else find(wrong, [['ZADD', queue, 'XX', 0, entries[index]!]]);
     }
   }
   if (more > 0) find(`The same holds for ${more} more.`);

@@ -47,12 +47,13 @@ function singular(what: string): string {
   return what.replace(/ies$/, 'y').replace(/s$/, '');
 }
 
-/** Writes one JSON document. Findings are written at once, so that many of them do not cost memory. */
+/** Writes one JSON document. */
 export function jsonReport(write: Write, adviceOf: AdviceOf): Report {
   let separator = '{"findings":[';
   return {
     found(finding) {
-      write(`${separator}\n${JSON.stringify({ ...finding, ...adviceOf(finding) })}`);
+      const { kind, subject, text } = finding;
+      write(`${separator}\n${JSON.stringify({ kind, subject, text, ...adviceOf(finding) })}`);
       separator = ',';
     },
     end({ checked, unknown, drift, unsettled, primaries, notes }, seconds, failure) {

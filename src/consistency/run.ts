@@ -2,8 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../redis/resp.ts';
 import { Unsettled, type Auditor, type Command, type Finding, type KeyCheck, type Look } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
+import { Findings } from './findings.ts';
 import { checkLife } from './key-life.ts';
 import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
+import { TypedReads, wrongTypeOf } from './wrong-types.ts';
 
 /** Milliseconds before each look that repeats a check which saw drift. */
 const PAUSES_MS = [0, 50, 200, 800];
@@ -14,9 +16,6 @@ const FINDINGS_WITH_PAUSES = 1000;
 /** Milliseconds before a look that could not be finished is tried again. */
 const UNSETTLED_PAUSES_MS = [20, 100, 400];
 
-/** Findings that the audit remembers, so that a key that SCAN gives twice is not reported twice. */
-const MOST_REMEMBERED = 10_000;
-
 /** Different forms of unknown keys that are counted one by one. */
 const MOST_UNKNOWN_FORMS = 50;
 
@@ -25,7 +24,7 @@ export interface AuditOptions {
   readonly reader: AuditReader;
   /** Reads all keys. Default: those of the one Redis that the reader reads. */
   readonly scan?: ((visitor: KeyVisitor) => Promise<void>) | undefined;
-  /** Receives each finding once it is certain. */
+  /** Receives each finding at the end. */
   readonly found: (finding: Finding) => void;
   readonly counts: AuditCounts;
   readonly signal: AbortSignal;
@@ -39,17 +38,22 @@ export async function runAudit(options: AuditOptions): Promise<void> {
   const { auditors, counts, reader, scan = (visitor) => scanRedis(reader, visitor) } = options;
   const audit = new Audit(options);
   const tally = new Tally(counts);
-  for (const { once } of auditors) if (once !== undefined) audit.start('once', once, tally);
-  await scan(audit);
-  await audit.ended();
+  try {
+    for (const { once } of auditors) if (once !== undefined) audit.start(once, tally);
+    await scan(audit);
+    await audit.ended();
+    for (const { last } of auditors) if (last !== undefined) audit.start(last, tally);
+    await audit.ended();
+  } finally {
+    audit.report();
+  }
 }
 
 class Audit implements KeyVisitor {
   readonly #options: AuditOptions;
   /** Checks by pattern: a key is matched with each pattern once. */
   readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[] }>();
-  readonly #again: Look;
-  readonly #reported = new Set<string>();
+  readonly #findings: Findings;
   #working = 0;
   /** Callers that wait for the end of a check. */
   readonly #waiting = new Set<() => void>();
@@ -57,15 +61,13 @@ class Audit implements KeyVisitor {
 
   constructor(options: AuditOptions) {
     this.#options = options;
+    this.#findings = new Findings(options.counts, options.found);
     for (const check of options.auditors.flatMap(({ keys }) => keys)) {
       const { pattern } = check;
       const known = this.#patterns.get(pattern.source) ?? { pattern, checks: [] };
       known.checks.push(check);
       this.#patterns.set(pattern.source, known);
     }
-    const { reader } = options;
-    const atomically = (...commands: Command[]): Promise<Reply[]> => reader.atomically(commands);
-    this.#again = { ask: (...command) => reader.ask(command), atomically, together: atomically, count: () => {} };
   }
 
   get counts(): AuditCounts {
@@ -81,10 +83,11 @@ class Audit implements KeyVisitor {
     for (const { pattern, checks } of this.#patterns.values()) {
       const parts = pattern.exec(key)?.slice(1);
       if (parts === undefined) continue;
-      for (const { counted, life, check } of checks) {
+      for (const { counted, life, type, check } of checks) {
         if (counted !== undefined) tally.count(counted, 1);
-        if (life !== undefined) this.start(key, (look) => checkLife(key, life, look), tally);
-        if (check !== undefined) this.start(key, (look) => check(parts, look), tally);
+        if (life !== undefined) this.start((look) => checkLife(key, life, look), tally);
+        if (type !== undefined) this.start(async (look) => [wrongTypeOf(key, type, await look.ask('TYPE', key)) ?? []].flat(), tally);
+        if (check !== undefined) this.start((look) => check(parts, look), tally);
       }
       return;
     }
@@ -96,10 +99,10 @@ class Audit implements KeyVisitor {
     tally.unknown(form in unknown || Object.keys(unknown).length < MOST_UNKNOWN_FORMS ? form : 'other forms');
   }
 
-  start(name: string, work: Work, tally: Tally): void {
+  start(work: Work, tally: Tally): void {
     this.#working++;
     tally.working++;
-    this.#settle(name, work, tally)
+    this.#settle(work, tally)
       .catch((reason: unknown) => (this.#error ??= { reason }))
       .finally(() => {
         this.#working--;
@@ -127,52 +130,53 @@ class Audit implements KeyVisitor {
     }
   }
 
-  /** The first look at a key. Only this one adds to the counts of the report. */
-  #firstLook({ count }: Tally): Look {
-    const { reader } = this.#options;
-    return { ...this.#again, together: (...commands) => Promise.all(commands.map((command) => reader.ask(command))), count };
+  report(): void {
+    this.#findings.end();
   }
 
-  /** Runs a check, repeats it while it sees drift, and reports the drift that every look has seen. */
-  async #settle(name: string, work: Work, tally: Tally): Promise<void> {
-    const { counts, found, signal } = this.#options;
-    let seen = await looked(name, work, this.#firstLook(tally));
+  /** Runs a check, repeats it while it sees drift, and keeps the drift that every look has seen. */
+  async #settle(work: Work, tally: Tally): Promise<void> {
+    const { counts, signal } = this.#options;
+    let seen = await this.#looked(work, tally);
     if (seen?.length === 0) return;
-    for (const pauseMs of counts.drift < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, 1)) {
+    for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, 1)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
-      const again = await this.#lookedAgain(name, work);
+      const again = await this.#lookedAgain(work);
       if (again === undefined) return void counts.unsettled++;
       seen = kinds === undefined ? again : again.filter(({ kind }) => kinds.has(kind));
       if (seen.length === 0) return;
     }
-    if (seen === undefined) return;
-    for (const finding of seen) {
-      const text = JSON.stringify(finding);
-      if (this.#reported.has(text)) continue;
-      if (this.#reported.size < MOST_REMEMBERED) this.#reported.add(text);
-      counts.drift++;
-      found(finding);
-    }
+    for (const finding of seen ?? []) this.#findings.add(finding);
   }
 
-  async #lookedAgain(name: string, work: Work): Promise<readonly Finding[] | undefined> {
+  async #lookedAgain(work: Work): Promise<readonly Finding[] | undefined> {
     for (const pauseMs of UNSETTLED_PAUSES_MS) {
-      const seen = await looked(name, work, this.#again);
+      const seen = await this.#looked(work);
       if (seen !== undefined) return seen;
       await pause(pauseMs, undefined, { signal: this.signal });
     }
-    return looked(name, work, this.#again);
+    return this.#looked(work);
   }
-}
 
-/** @returns undefined if the look could not be finished */
-async function looked(key: string, work: Work, look: Look): Promise<readonly Finding[] | undefined> {
-  try {
-    return (await work(look)) ?? [];
-  } catch (error) {
-    if (error instanceof Unsettled) return undefined;
-    if (!(error instanceof Error) || !error.message.startsWith('WRONGTYPE')) throw error;
-    return [{ kind: 'wrong_type', subject: `key ${key}`, text: 'The key, or a key that belongs to it, has the wrong type in Redis.' }];
+  /**
+   * One look.
+   * @param tally of the first look, which alone adds to the counts of the report
+   * @returns undefined if the look could not be finished
+   */
+  async #looked(work: Work, tally?: Tally): Promise<readonly Finding[] | undefined> {
+    const reads = new TypedReads(this.#options.reader);
+    const ask = (...command: Command): Promise<Reply> => reads.ask(command);
+    const atomically = (...commands: Command[]): Promise<Reply[]> => reads.atomically(commands);
+    const look: Look =
+      tally === undefined
+        ? { ask, atomically, together: atomically, count: () => {} }
+        : { ask, atomically, together: (...commands) => Promise.all(commands.map((command) => reads.ask(command))), count: tally.count };
+    try {
+      return reads.found((await work(look)) ?? []);
+    } catch (error) {
+      if (error instanceof Unsettled) return undefined;
+      throw error;
+    }
   }
 }

@@ -23,8 +23,8 @@ export interface KeyVisitor {
   readonly signal: AbortSignal;
   /** Checks a key. */
   key(key: string, tally: Tally): void;
-  /** Runs a check that belongs to no key, and repeats it like the others. @param name names it in findings */
-  start(name: string, work: Work, tally: Tally): void;
+  /** Runs a check that belongs to no key, and repeats it like the others. */
+  start(work: Work, tally: Tally): void;
   /** Resolves when fewer than `most` checks of the tally are at work. @throws the error of a check */
   room(tally: Tally, most: number): Promise<void>;
 }

@@ -58,6 +58,55 @@ test('several checks of one pattern all run, and keys without a check are counte
   expect({ ...counts.unknown }).toEqual({ '{…}:other:n': 2, constructor: 1 });
 });
 
+test('a finding that another one explains is counted there, whichever comes first, and equal findings are one with all their commands', async () => {
+  const named = (name: string): Finding => ({ kind: 'lost', subject: 'board', text: 'It is lost.', commands: [['SADD', name, 'board']] });
+  const follows = (name: string): Finding => ({ ...finding(`account ${name}`), explainedBy: ['board'] });
+  const keys = [
+    { pattern: /^(a|b)$/, check: async ([name]: readonly string[]) => [follows(name!)] },
+    { pattern: /^(c|d)$/, check: async ([name]: readonly string[]) => [named(name!)] },
+    { pattern: /^(e)$/, check: async () => [{ ...finding('account e'), explainedBy: ['another board'] }] },
+  ];
+  const { findings, counts } = await run(
+    [{ keys }],
+    [
+      ['a', 'c', 'e'],
+      ['d', 'b'],
+    ],
+  );
+  const commands = [
+    ['SADD', 'c', 'board'],
+    ['SADD', 'd', 'board'],
+  ];
+  expect(findings).toEqual([
+    { kind: 'lost', subject: 'board', text: 'It is lost. 2 more findings follow from it.', commands },
+    finding('account e'),
+  ]);
+  expect(counts.drift).toBe(2);
+});
+
+test('a key of the wrong type is one finding with its type, and the check goes on and keeps counting', async () => {
+  const findings: Finding[] = [];
+  const counts = newCounts();
+  const ask = async ([command, key]: Command) => {
+    if (command === 'DBSIZE') return 1;
+    if (command === 'SCAN') return ['0', ['k']];
+    if (command === 'TYPE') return key === '{x}:list' ? 'string' : 'hash';
+    if (key === '{x}:list') throw new Error('WRONGTYPE Operation against a key holding the wrong kind of value');
+    return '5';
+  };
+  const reader = { ask, atomically: (commands: readonly Command[]) => Promise.all(commands.map(ask)) };
+  const check: NonNullable<Auditor['keys'][number]['check']> = async (_, look) => {
+    const [last, read] = await look.together(['LINDEX', '{x}:list', -1], ['HGET', '{y}:hash', 'field']);
+    look.count('reads', Number(read));
+    return [...(last === null ? [finding('account x')] : []), finding('account y')];
+  };
+  const auditors = [{ keys: [{ pattern: /^k$/, check }] }];
+  await runAudit({ auditors, reader, counts, found: (each) => void findings.push(each), signal: new AbortController().signal });
+  const text = 'Its type in Redis is string, and coinop keeps a list there. 1 more finding follows from it.';
+  expect(findings).toEqual([{ kind: 'wrong_type', subject: 'key {x}:list', text }, finding('account y')]);
+  expect(counts.checked).toEqual({ reads: 5 });
+});
+
 test('an error of a check ends the audit', async () => {
   const keys = [{ pattern: /^k$/, check: () => Promise.reject(new Error('lost')) }];
   await expect(run([{ keys }], [['k']])).rejects.toThrow('lost');

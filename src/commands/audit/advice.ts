@@ -1,75 +1,67 @@
-import { standingKey } from '../../accounts/account-keys.ts';
 import type { Advice, AdviceOf } from '../../consistency/advice.ts';
-import type { Finding } from '../../consistency/auditor.ts';
+import type { Command, Finding } from '../../consistency/auditor.ts';
 
 /** A quote closed and opened again around `'`, for names that may hold any character. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-const redis = (...words: string[]): string => `redis-cli ${words.join(' ')}`;
+/** A command as a shell takes it. A word of other characters than these is quoted. */
+function inShell([name, ...words]: Command): string {
+  return ['redis-cli', name, ...words.map((word) => (/^[\w.:,/-]+$/.test(String(word)) ? String(word) : quoted(String(word))))].join(' ');
+}
 
 /** `account x` → `x` */
 const nameIn = ({ subject }: Finding): string => subject.slice(subject.indexOf(' ') + 1);
 
-/** The game of `board <game>` and of `season <id> of board <game>`. */
-const gameIn = ({ subject }: Finding): string => subject.replace(/^.*board /, '');
-
-/** Prefix of the keys of such a board or season. */
-const boardOf = (finding: Finding): string => {
-  const [, season] = /^season (\S+) /.exec(finding.subject) ?? [];
-  return `{board:${gameIn(finding)}}${season === undefined ? '' : `:season:${season}`}`;
-};
-
-const RESTORE = 'Compare it with a backup from before: npm run restore into another place (docs/backup.md)';
-const RESTART = 'Restart the service, which writes it anew';
-
-const adjusted = (finding: Finding): string =>
-  `${RESTORE}. npm run admin -- accounts adjust ${idIn(finding)} COINS --key KEY --reason TEXT sets the balance right; the finding stays`;
-
 /** The account of `account x` and of `guest g of account x`. */
 const idIn = ({ subject }: Finding): string => subject.replace(/^.*account /, '');
 
-const LEDGER: Entry = { right: 'Neither side is certain: entries never change, so one was changed by hand or by a fault', mend: adjusted };
-const INDEX_LEFT: Entry = {
-  right: 'The entries of the ledger are right, and the index is not',
-  mend: `redis-cli HDEL takes the hash out of the bucket that the finding names`,
-};
-const INDEX_LACKS: Entry = {
-  right: 'The entries of the ledger are right. A client that repeats one of these keys would be paid twice',
-  mend: RESTORE,
-};
-const NO_OWNER: Entry = {
-  right: 'That nothing owns it: no request reads it',
-  mend: 'redis-cli DEL deletes the key that the finding names',
-};
-const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: RESTORE };
-const ACCOUNT_LINE: Entry = { right: 'The purchase', mend: ({ text }) => requeue(/purchase ([\w-]{22})/.exec(text)?.[1] ?? 'HASH') };
+const COMPARE = 'Compare it with a backup from before: npm run restore into another place (docs/backup.md)';
+const ASIDE = `${COMPARE}. What belongs to nothing is set aside for 30 days, in case it does belong to something`;
+const RESTORE =
+  'Delete nothing. Only a backup has what is lost: npm run restore into another place (docs/backup.md), and copy the keys from there';
+const RESTART = 'Restart the service, which writes it again';
 
-/** The service checks a purchase that is due, and writes the missing line of its account. */
-const requeue = (hash: string): string =>
-  `${redis('HSET', quoted(`{purchase:${hash}}`), 'todo', 'line')}; ${redis('ZADD', 'purchases:due', '0', hash)}`;
+const adjusted = (finding: Finding): string =>
+  `${COMPARE}. npm run admin -- accounts adjust ${idIn(finding)} COINS --key KEY --reason TEXT sets the balance right; the finding stays`;
+
+/** An operator's entry under this key tells the audit that the purchase is settled. */
+const undone = (finding: Finding): string => `npm run admin -- accounts adjust ACCOUNT COINS --key undo-${nameIn(finding)} --reason TEXT`;
 
 interface Entry {
   readonly right: string;
+  /** What to do besides the commands of the finding, or without any. */
   readonly mend?: string | ((finding: Finding) => string);
 }
 
-/** What each kind of finding means. On a Redis Cluster the queues have other names: `{purchases:due:<n>}`. */
+const LEDGER: Entry = { right: 'Neither side is certain: entries never change, so one was changed by hand or by a fault', mend: adjusted };
+const INDEX: Entry = {
+  right: 'The entries of the ledger are right. A client that repeats a key which the index lacks would be paid twice',
+  mend: ({ commands = [] }) => (commands.length === 0 ? COMPARE : 'Then audit again: a long list comes in parts'),
+};
+const OWNERLESS: Entry = { right: 'Neither side: it is left over, or what it belonged to is lost', mend: ASIDE };
+const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: COMPARE };
+const QUEUE: Entry = { right: 'The document: its work is not done. A running service then does it' };
+
+/** What each kind of finding means. A finding may bring the commands that put it right. */
 const advice: Readonly<Record<string, Entry>> = {
+  wrong_type: { right: 'Neither side: something else than coinop wrote the key', mend: RESTORE },
+  // Ledgers
   broken_chain: LEDGER,
   wrong_sum: LEDGER,
   wrong_balance: LEDGER,
   wrong_operation: LEDGER,
-  wrong_origin: { right: 'The balance: it does not depend on who made the entry', mend: RESTORE },
+  wrong_origin: { right: 'The balance: it does not depend on who made the entry', mend: COMPARE },
   wrong_time: { right: 'The order of the entries, and with it the balance: a clock was set back, or an entry was changed by hand' },
-  unreadable_entry: { right: 'The other entries', mend: RESTORE },
+  unreadable_entry: { right: 'The other entries', mend: COMPARE },
+  lost_ledger: { right: 'The index and the purchases: the ledger that they belong to, with the balance, is lost', mend: RESTORE },
   key_without_entry: {
     right: 'The key was used, and its entry is lost: the balance lacks the entry, if retention did not delete it',
     mend: adjusted,
   },
-  key_points_elsewhere: INDEX_LACKS,
-  key_in_wrong_bucket: INDEX_LACKS,
-  entry_without_key: INDEX_LACKS,
-  key_twice: INDEX_LEFT,
+  key_points_elsewhere: INDEX,
+  key_in_wrong_bucket: INDEX,
+  entry_without_key: INDEX,
+  key_twice: INDEX,
   key_used_twice: { right: 'The first of the two entries: the second was applied although its key was used', mend: adjusted },
   no_key_secret: {
     right: 'The entries and the indexes are right, and nobody can use them',
@@ -82,178 +74,150 @@ const advice: Readonly<Record<string, Entry>> = {
   other_secret: { right: "The cluster's own", mend: 'Put the data of that slot back from its own backup (docs/backup.md)' },
   other_data: { right: "The cluster's own", mend: 'npm run admin -- data accept, once you know that the data of the slot is right' },
   wrong_version: { right: 'The layout of the data, which the version only names', mend: RESTART },
-  orphan_bucket: NO_OWNER,
-  orphan_ledger: { right: 'Neither side: an account with coins is lost, or a ledger is left over', mend: RESTORE },
-  orphan_filed: NO_OWNER,
-  orphan_staging: {
-    right: 'The standing of the guest, which goes on for itself',
-    mend: 'redis-cli DEL deletes the keys of the move that the finding names',
-  },
+  orphan_bucket: OWNERLESS,
+  orphan_ledger: OWNERLESS,
+  wrong_counter: { right: 'The ledger: the counter only bounds what is written next' },
+  // Accounts, guests and deletions
+  lost_account: { right: 'The other keys: the account that they belong to is lost', mend: RESTORE },
+  lost_standing: { right: 'The keys and the accounts of its guests', mend: RESTORE },
+  orphan_filed: OWNERLESS,
+  orphan_staging: { right: 'The standing of the guest, which goes on for itself', mend: ASIDE },
   half_move: MOVE,
   guest_balance: MOVE,
-  filed_differs: { right: "The guest's own ledger", mend: RESTORE },
-  wrong_move_record: {
-    right: 'The standings of both accounts',
-    mend: 'redis-cli DEL deletes the record that the finding names: {ACCOUNT}:move:MOVE',
-  },
-  wrong_counter: {
-    right: 'The ledger: the counter only bounds what is written next',
-    mend: 'redis-cli DEL deletes the counter: credits of the day, or the version of a board, begin anew',
-  },
-  unreadable_record: { right: 'What can be read', mend: RESTORE },
+  filed_differs: { right: "The guest's own ledger", mend: COMPARE },
+  wrong_move_record: { right: 'The standings of both accounts. The record expires by itself' },
+  unreadable_record: { right: 'What can be read', mend: COMPARE },
   too_many_sessions: {
     right: 'The marks and the generation of sessions: the list decides nothing',
     mend: (finding) => `npm run admin -- accounts sign-out ${idIn(finding)} --reason TEXT`,
   },
   deleted_account_left: {
-    right: 'The tombstone: the account was deleted',
-    mend: (finding) => `redis-cli DEL deletes ${/(\{\S+)/.exec(finding.text)?.[1] ?? 'the key'}`,
+    right:
+      'The tombstone, if the operators or the index of tombstones know of the deletion. Else the account: then its standing was changed',
+    mend: (finding) => `${COMPARE}. npm run admin -- accounts show ${nameIn(finding)}`,
   },
-  tombstone_without_index: { right: 'The tombstone', mend: (finding) => redis('ZADD', 'tombstones', String(Date.now()), nameIn(finding)) },
+  tombstone_without_index: { right: 'The tombstone' },
   index_without_tombstone: {
-    right: 'The index: the account was deleted, and a backup brought it back',
-    mend: (finding) => `npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
-  },
-  expires: { right: 'The data: it must stay', mend: (finding) => redis('PERSIST', quoted(nameIn(finding))) },
-  never_expires: {
-    right: 'That it is over: it only holds memory, or a session that has ended',
-    mend: (finding) => redis('EXPIRE', quoted(nameIn(finding)), '2592000'),
-  },
-  trial_differs: {
-    right: "The device's start: a link copies it, and nothing changes it afterwards",
+    right: 'The index, if nothing in the account is newer than the deletion: a backup brought the account back. Else the account',
     mend: (finding) =>
-      `redis-cli HSET ${quoted(`{${idIn(finding)}}:account`)} trialStartedAt TIME, with the device's time if the account's is the one that was changed`,
+      `npm run admin -- accounts show ${nameIn(finding)}, then npm run admin -- accounts delete account:${nameIn(finding)} --reason TEXT`,
+  },
+  expires: { right: 'The data: it must stay' },
+  never_expires: { right: 'That it is over: it only holds memory, or a session that has ended' },
+  trial_differs: {
+    right:
+      "The device's start: a link copies it, and nothing changes it afterwards. If the device's is the one that was changed, the account's",
+    mend: COMPARE,
   },
   wrong_pairing: {
-    right: 'The session that the pairing gave. The claimant of another one is not certain',
-    mend: (finding) =>
-      `redis-cli --scan --pattern ${quoted(`{pair:${nameIn(finding).replace('…', '')}*}`)} finds its key, and redis-cli DEL deletes it: its user pairs again`,
+    right: 'The session that the pairing gave. The claimant of another one is not certain. Its user pairs again',
+    mend: 'A pairing expires within a quarter of an hour',
   },
+  // Rooms
   broken_room: {
     right: 'Neither side. Rooms expire by themselves',
-    mend: (finding) =>
-      `npm run admin -- rooms end ${nameIn(finding)} --reason TEXT; if that fails, ${redis('DEL', quoted(`{room:${nameIn(finding)}}`))}`,
+    mend: (finding) => `npm run admin -- rooms end ${nameIn(finding)} --reason TEXT`,
   },
   seat_not_listed: {
     right: 'The seat in the room: the set only finds it for an export or a deletion',
     mend: ({ text }) => `npm run admin -- rooms end ${/room (\w+)/.exec(text)?.[1] ?? 'CODE'} --reason TEXT, or let the room expire`,
   },
-  score_without_player: {
-    right: 'Neither side',
-    mend: (finding) => `redis-cli ZREM ${quoted(`${boardOf(finding)}:scores`)} MEMBER`,
-  },
-  player_without_score: {
-    right: 'The place and the score in the record of the player',
-    mend: (finding) =>
-      `redis-cli HDEL ${quoted(`${boardOf(finding)}:players`)} PLAYER, with the last 12 characters of the entry, and the player submits again`,
-  },
-  player_without_board: { right: 'The board', mend: (finding) => `redis-cli SADD {ACCOUNT}:boards ${quoted(gameIn(finding))}` },
+  // Boards and seasons
+  lost_board: { right: "The accounts' sets, which name the board: it is lost, or was never there", mend: ASIDE },
+  score_without_player: { right: 'Neither side: the score shows, and its account does not find it', mend: RESTORE },
+  player_without_score: { right: 'The record of the player. The score itself is lost until the player submits again', mend: RESTORE },
+  entry_differs: { right: 'The scores, which lists show' },
+  player_without_board: { right: 'The board' },
   board_without_player: {
-    right: 'The board',
-    mend: ({ subject, text }) =>
-      redis('SREM', quoted(`{${subject.slice('account '.length)}}:boards`), /board (\S+),/.exec(text)?.[1] ?? 'GAME'),
+    right: 'The board, if no backup has an entry of the account on it',
+    mend: ASIDE,
   },
-  orphan_boards: { right: 'Neither side: the account is lost, or its set is left over', mend: RESTORE },
-  wrong_arrivals: {
-    right: 'The entries',
-    mend: (finding) => `redis-cli SET ${quoted(`{board:${gameIn(finding)}}:arrivals`)} NUMBER, with that of the newest entry`,
-  },
-  foreign_player: {
-    right: 'Neither side: the entry shows under an id that its account does not find',
-    mend: (finding) => `redis-cli HDEL ${quoted(`${boardOf(finding)}:players`)} PLAYER, then audit again for the score without a player`,
-  },
-  shown_entry: { right: 'The ban', mend: (finding) => redis('ZADD', 'bans:due', '0', nameIn(finding)) },
-  hidden_entry: {
-    right: 'The account: a ban hides entries',
-    mend: ({ text }) => redis('ZADD', 'bans:due', '0', /account (\S+) is hidden/.exec(text)?.[1] ?? 'ACCOUNT'),
-  },
-  no_board_secret: { right: 'The players: their account finds none of them without the secret', mend: RESTORE },
-  unreadable_archive: {
-    right: 'The board as it is now',
-    mend: (finding) => `redis-cli HDEL ${quoted(`{board:${nameIn(finding)}}:archives`)} NUMBER`,
-  },
-  wrong_archive: { right: 'The record, which says how many entries there were', mend: RESTORE },
-  orphan_archive: NO_OWNER,
+  wrong_arrivals: { right: 'The entries' },
+  foreign_player: { right: 'The id of the player: only its own account gives it', mend: COMPARE },
+  shown_entry: { right: 'The ban' },
+  hidden_entry: { right: 'The account: a ban hides entries' },
+  no_board_secret: { right: 'The players: their accounts find none of them without the secret', mend: RESTORE },
+  wrong_board_secret: { right: 'The players: their ids were made from another secret', mend: RESTORE },
+  unreadable_archive: { right: 'The board as it is now, and the entries of the archive', mend: COMPARE },
+  wrong_archive: { right: 'The record, which says how many entries there were', mend: COMPARE },
+  orphan_archive: { right: 'The entries: the record of the archive is lost', mend: RESTORE },
   season_without_rules: { right: 'Neither side: the season can be read, and is never paid', mend: RESTORE },
+  season_not_listed: { right: 'The rules of the season' },
   unreadable_season: { right: 'Neither side: without its rules the season is never paid', mend: RESTORE },
-  season_not_closed: {
-    right: 'The season: its prizes are fixed',
-    mend: (finding) => `redis-cli SET ${quoted(`{board:${gameIn(finding)}}:closed`)} END, with the endsAt of ${quoted(boardOf(finding))}`,
+  season_not_closed: { right: 'The season: its prizes are fixed' },
+  orphan_payouts: { right: 'The payouts: the rules of the season are lost', mend: RESTORE },
+  wrong_payout: { right: 'The ledgers: an account got what its entry of the type prize says', mend: COMPARE },
+  prize_without_payout: { right: 'The ledger: the account got the coins', mend: COMPARE },
+  // Queues
+  document_without_queue: QUEUE,
+  queue_without_document: { right: 'The document: there is nothing left to do. The service takes the entry out once it is due' },
+  // Purchases
+  lost_purchase: {
+    right:
+      'The ledger, the lines and the lists that name it. Without the record the store lets it be recorded again, by another account too',
+    mend: RESTORE,
   },
-  orphan_payouts: NO_OWNER,
-  wrong_payout: { right: 'The ledgers: an account got what its entry of the type prize says', mend: RESTORE },
-  prize_without_payout: { right: 'The ledger: the account got the coins', mend: RESTORE },
-  document_without_queue: { right: 'The document: its work is not done', mend: queued },
-  queue_without_document: {
-    right: 'The document: there is nothing left to do',
-    mend: (finding) => redis('ZREM', quoted(nameIn(finding)), 'MEMBER'),
+  granted_twice: {
+    right: "The store's console, where the order has one buyer",
+    mend: (finding) =>
+      `npm run admin -- purchases show ${nameIn(finding)}, then ${undone(finding)} takes the coins from the account that did not buy. If that is the one of the record: npm run admin -- purchases move ${nameIn(finding)}`,
   },
-  purchase_without_line: ACCOUNT_LINE,
-  line_differs: ACCOUNT_LINE,
-  purchase_not_listed: {
-    right: 'The purchase: its owner, a move or a deletion does not find it',
-    mend: ({ subject, text }) =>
-      redis(
-        'ZADD',
-        quoted(`{${subject.replace('account ', '')}}:product-purchases`),
-        '0',
-        /purchase ([\w-]{22})/.exec(text)?.[1] ?? 'PURCHASE',
-      ),
+  wrong_owner: { right: 'The account whose ledger, list or line has the purchase', mend: COMPARE },
+  purchase_differs: {
+    right: 'The entries in the ledger for what was given and taken, and the store for what was bought and refunded',
+    mend: (finding) => `If an account got or lost coins by it: ${undone(finding)}`,
   },
+  purchase_without_entry: {
+    right: 'The record, if no operator has given the coins by hand: the account lacks them. The service books the entry again',
+    mend: (finding) => `If there is no command: ${undone(finding)} gives them`,
+  },
+  foreign_listed: { right: 'The record and the ledger of its owner' },
+  purchase_not_listed: { right: 'The purchase: its owner, a move or a deletion does not find it' },
+  purchase_without_line: { right: 'The purchase. A running service then writes the line' },
+  line_differs: { right: 'The purchase. A running service then writes the line' },
   line_without_purchase: {
     right: 'The purchases',
-    mend: (finding) => `redis-cli HSET ${quoted(`{${nameIn(finding)}}:account`)} purchases LINES, without that line`,
+    mend: (finding) =>
+      `redis-cli HSET ${quoted(`{${nameIn(finding)}}:account`)} purchases LINES, without that line, after a copy of all lines`,
   },
+  // Events, server keys, webhooks, the operators' log
   event_without_entry: {
     right: 'The ledger. Subscribers were told of a change that is not there: a failover without REDIS_WAIT_REPLICAS may have lost it',
     mend: 'Tell the subscribers: nothing in Redis is wrong',
   },
   entry_without_event: {
     right: 'The ledger. A process without EVENTS=on wrote the entry, or the event was lost',
-    mend: 'Set EVENTS=on for every process, and have subscribers read the account anew',
+    mend: 'Set EVENTS=on for every process, and have subscribers read the account again',
   },
+  lost_server_keys: { right: 'The times of use: the records of the keys are lost, and no key opens anything', mend: RESTORE },
   unreadable_key: {
     right: 'Neither side: the key opens nothing',
-    mend: (finding) => `${redis('HDEL', "'{server-keys}'", nameIn(finding).replace('key ', ''))}, then npm run admin -- keys create`,
+    mend: `${COMPARE}. Else npm run admin -- keys create makes another one`,
   },
-  orphan_use: { right: 'The list of keys', mend: (finding) => redis('HDEL', "'{server-keys}:used'", nameIn(finding).replace('key ', '')) },
-  wrong_use: { right: 'The key itself', mend: (finding) => redis('HDEL', "'{server-keys}:used'", nameIn(finding).replace('key ', '')) },
+  orphan_use: { right: 'The list of keys, if no backup has that key', mend: COMPARE },
+  wrong_use: { right: 'The key itself. The next use writes the time again' },
+  lost_webhooks: { right: 'The deliveries: the records of the webhooks are lost, and nothing is delivered', mend: RESTORE },
   unreadable_webhook: {
     right: 'Neither side: the webhook gets nothing',
-    mend: (finding) => `${redis('HDEL', "'{webhooks}'", nameIn(finding))}, then npm run admin -- webhooks add`,
+    mend: `${COMPARE}. Else npm run admin -- webhooks add makes another one`,
   },
-  orphan_webhook: {
-    right: 'The list of webhooks',
-    mend: (finding) =>
-      redis('DEL', ...['state', 'waiting', 'delivered', 'failed', 'asked'].map((kind) => `'{webhooks}:${kind}:${nameIn(finding)}'`)),
-  },
-  unreadable_log: { right: 'The entries that can be read', mend: RESTORE },
-  wrong_type: { right: 'Neither side: something else than coinop wrote it', mend: RESTORE },
+  orphan_webhook: OWNERLESS,
+  unreadable_log: { right: 'The entries that can be read', mend: COMPARE },
   misplaced_keys: {
     right: 'The node that serves the slot',
-    mend: 'redis-cli --cluster fix, or delete the keys on the node that does not serve them (docs/scale-out.md)',
+    mend: 'redis-cli --cluster fix; if the other node has newer copies, take what is missing from them first (docs/scale-out.md)',
   },
 };
-
-/** The command that puts a document into its queue, for which a running service then does the work. */
-function queued({ subject, text }: Finding): string {
-  const [kind, name = ''] = subject.split(' ');
-  if (kind === 'coin-purchase') return redis('ZADD', 'product-purchases:due', '0', name);
-  if (kind === 'purchase') return redis('ZADD', text.startsWith('Nobody owns it') ? 'purchases:unowned' : 'purchases:due', '0', name);
-  if (kind === 'room') return redis('ZADD', 'rooms:due', '0', name);
-  if (kind === 'season') return redis('ZADD', 'seasons:due', '0', `'${subject.replace(/^season (\S+) of board (\S+)$/, '$2 $1')}'`);
-  const into = /into (\S+)/.exec(text)?.[1];
-  if (into === undefined) return redis('ZADD', 'deletions:due', '0', name);
-  const move = `MOVE is what GET ${quoted(standingKey(name))} has behind ~, or any word for a guest that has moved`;
-  return `${redis('ZADD', 'moves:due', '0', `'${name} ${into} MOVE'`)}, where ${move}`;
-}
 
 /** The advice for each kind of finding. */
 export const adviceOf: AdviceOf = (finding): Advice | undefined => {
   const found = Object.hasOwn(advice, finding.kind) ? advice[finding.kind] : undefined;
   if (found === undefined) return undefined;
   const { right, mend } = found;
-  return { right, ...(mend === undefined ? {} : { mend: typeof mend === 'string' ? mend : mend(finding) }) };
+  const commands = (finding.commands ?? []).map(inShell);
+  const words = typeof mend === 'function' ? mend(finding) : mend;
+  if (commands.length === 0) return { right, ...(words === undefined ? {} : { mend: words }) };
+  return { right, mend: [commands.join('; '), ...(words === undefined ? [] : [words])].join('. '), commands };
 };
 
 /** The kinds that have advice. */

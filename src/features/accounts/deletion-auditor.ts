@@ -3,7 +3,7 @@ import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { keyNames, type Holding } from '../../accounts/holdings.ts';
 import { LATE_MS } from '../../accounts/standing-look.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pairsOf } from '../../redis/pairs.ts';
@@ -37,21 +37,34 @@ async function checkTombstone(id: string, holdings: readonly Holding[], look: Lo
     // A guest is erased with the account that it moved into, whose member the queue holds.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (Date.now() < dueMs) return [];
-    return [{ kind: 'document_without_queue', subject, text: `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.` }];
+    const text = `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.`;
+    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', DELETIONS_DUE, 0, id]] }];
   }
   const kept = keyNames(holdings, Date.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
   const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
-  const findings = kept
-    .filter((_, place) => isThere[place] === 1)
-    .map((key): Finding => ({ kind: 'deleted_account_left', subject, text: `It was deleted, but ${key} is still there.` }));
+  const left = kept.filter((_, place) => isThere[place] === 1);
   const scores = await Promise.all([TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)].map((key) => look.ask('ZSCORE', key, id)));
-  if (scores.every((score) => score === null))
-    findings.push({
+  const isListed = scores.some((score) => score !== null);
+  if (left.length > 0) {
+    // Both sides know of the deletion, which promises that nothing is left.
+    const text = `It was deleted${isListed ? '' : `, although ${TOMBSTONES} does not have it`}, but it still has ${left.join(', ')}.`;
+    return [{ kind: 'deleted_account_left', subject, text, commands: isListed ? [['DEL', ...left]] : [] }];
+  }
+  if (isListed) return [];
+  const areLost =
+    (await look.ask('EXISTS', ...queueKeys(TOMBSTONES, 1))) === 0 &&
+    (await look.ask('EXISTS', queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS))) === 0;
+  const commands: Command[] = [['ZADD', TOMBSTONES, deleted.at, id]];
+  const text = 'It does not have accounts that were deleted: a restore would bring them back.';
+  if (areLost) return [{ kind: 'tombstone_without_index', subject: `key ${TOMBSTONES}`, text, commands }];
+  return [
+    {
       kind: 'tombstone_without_index',
       subject,
       text: `It was deleted, but ${TOMBSTONES} does not have it: a restore would bring it back.`,
-    });
-  return findings;
+      commands,
+    },
+  ];
 }
 
 /** Each account of the index is deleted. After a restore of a backup it may not be: then the tombstones were not applied again. */

@@ -1,6 +1,7 @@
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { setAside } from '../../consistency/aside.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { accountPatterns } from '../../accounts/account-auditor.ts';
+import { accountPatterns, missingAccount } from '../../accounts/account-auditor.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding, type MovedGuest } from '../../accounts/standing.ts';
 import { pairsOf } from '../../redis/pairs.ts';
@@ -27,18 +28,17 @@ export const guestAuditor: Auditor = {
 /** Checks that filed ledgers belong to an account with filed guests. `checkGuests` reads their content. */
 async function checkFiledOwner(id: string, look: Look): Promise<Finding[]> {
   const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
-  const [record, isThere] = (await look.together(
-    ['GET', standingKey(id)],
-    ['EXISTS', filedKeys(id), filedEntries(id), filedGuests(id)],
-  )) as [string | null, number];
-  if (isThere === 0 || parseStanding(record).guests.some(({ isFiled }) => isFiled)) return [];
-  return [
-    {
-      kind: 'orphan_filed',
-      subject: `account ${id}`,
-      text: 'Ledgers of guests are filed with it, but its standing names no filed guest.',
-    },
+  const keys = [filedKeys(id), filedEntries(id), filedGuests(id)];
+  const [record, ...areThere] = (await look.together(['GET', standingKey(id)], ...keys.map((key): Command => ['EXISTS', key]))) as [
+    string | null,
+    ...number[],
   ];
+  const left = keys.filter((_, index) => areThere[index] === 1);
+  if (left.length === 0 || parseStanding(record).guests.some(({ isFiled }) => isFiled)) return [];
+  const lost = await missingAccount(id, look);
+  if (lost !== undefined) return [lost];
+  const text = `Ledgers of guests are filed with it in ${left.join(', ')}, but its standing names no filed guest.`;
+  return [{ kind: 'orphan_filed', subject: `account ${id}`, text, commands: left.flatMap(setAside) }];
 }
 
 async function checkGuests(id: string, look: Look): Promise<Finding[]> {
@@ -58,6 +58,8 @@ class GuestsCheck {
   readonly #guests: readonly MovedGuest[];
   readonly #look: Look;
   readonly #findings: Finding[] = [];
+  /** Guests with a finding. */
+  readonly #found = new Set<string>();
   /** Coins that guests took with them, by the guest's id. */
   readonly #takenOut = new Map<string, number>();
   readonly #filedEntries = new Map<string, string>();
@@ -86,7 +88,7 @@ class GuestsCheck {
   #checkGuest({ id, lastSeq, number, isFiled }: MovedGuest, entries: readonly LedgerEntry[]): void {
     const last = entries.at(-1);
     if ((last?.seq ?? 0) !== lastSeq)
-      this.#find('half_move', `The ledger of its guest ${id} ends with entry ${last?.seq ?? 0}, the account's standing says ${lastSeq}.`);
+      this.#findOf(id, `The ledger of its guest ${id} ends with entry ${last?.seq ?? 0}, the account's standing says ${lastSeq}.`);
     if (last !== undefined && last.balance !== 0)
       this.#find('guest_balance', `Its guest ${id} moved, but still has ${last.balance} coins.`);
     if (last?.letter === entryLetters.merge && last.key === MERGE_KEY + this.#id) this.#takenOut.set(id, -last.coins);
@@ -106,28 +108,41 @@ class GuestsCheck {
   async #checkMerges(): Promise<void> {
     const takenIn = new Map<string, number>();
     let isWhole = true;
+    let isThere = false;
     for await (const { texts, isBegin } of entryPages(this.#look, coinKeys.ledger(this.#id))) {
       const entries = texts.map(parseEntry);
+      isThere = true;
       if (isBegin && entries[0]?.seq !== 1) isWhole = false;
       for (const entry of entries) if (entry?.letter === entryLetters.merge) takenIn.set(entry.key.slice(MERGE_KEY.length), entry.coins);
     }
     const ids = new Set(this.#guests.map(({ id }) => id));
     for (const [guest, coins] of takenIn) {
       const taken = this.#takenOut.get(guest);
-      if (!ids.has(guest)) this.#find('half_move', `It took in ${coins} coins of ${guest}, which is not among its guests.`);
-      else if (taken !== coins)
-        this.#find('half_move', `It took in ${coins} coins of its guest ${guest}, whose ledger gave ${taken ?? 0}.`);
+      if (!ids.has(guest)) this.#findOf(guest, `It took in ${coins} coins of ${guest}, which is not among its guests.`);
+      else if (taken !== coins) this.#findOf(guest, `It took in ${coins} coins of its guest ${guest}, whose ledger gave ${taken ?? 0}.`);
     }
+    if (!isThere && this.#takenOut.size > 0)
+      return this.#find('lost_ledger', 'Its ledger is lost, and with it the balance: guests gave it coins.');
     // Retention may have deleted the account's entry of the move.
     for (const [guest, coins] of isWhole ? this.#takenOut : [])
-      if (!takenIn.has(guest)) this.#find('half_move', `Its guest ${guest} gave ${coins} coins, which its ledger did not take in.`);
+      if (!takenIn.has(guest)) this.#findOf(guest, `Its guest ${guest} gave ${coins} coins, which its ledger did not take in.`);
   }
 
   async #checkFiled(guests: readonly MovedGuest[]): Promise<void> {
     const ids = new Map(guests.map(({ id, number, lastSeq }) => [String(number), `${id} ${lastSeq}`]));
-    this.#compare('guests', ids, await this.#scanned('HSCAN', ledgerKeys.filedGuests(this.#id)));
-    this.#compare('keys', this.#filedKeys, await this.#scanned('HSCAN', ledgerKeys.filedKeys(this.#id)));
-    this.#compare('entries', this.#filedEntries, await this.#scanned('ZSCAN', ledgerKeys.filedEntries(this.#id)));
+    const { filedGuests, filedKeys, filedEntries } = ledgerKeys;
+    this.#compare('guests', ids, await this.#scanned('HSCAN', filedGuests(this.#id)), (id, seq) => [
+      'HSET',
+      filedGuests(this.#id),
+      id,
+      seq,
+    ]);
+    this.#compare('keys', this.#filedKeys, await this.#scanned('HSCAN', filedKeys(this.#id)), (key, lines) => {
+      return ['HSET', filedKeys(this.#id), key, lines];
+    });
+    this.#compare('entries', this.#filedEntries, await this.#scanned('ZSCAN', filedEntries(this.#id)), (member, at) => {
+      return ['ZADD', filedEntries(this.#id), at, member];
+    });
   }
 
   async #scanned(command: 'HSCAN' | 'ZSCAN', key: string): Promise<Map<string, string>> {
@@ -137,17 +152,30 @@ class GuestsCheck {
   }
 
   /** @param wanted as the guests' ledgers give it */
-  #compare(what: string, wanted: Map<string, string>, found: Map<string, string>): void {
+  #compare(what: string, wanted: Map<string, string>, found: Map<string, string>, put: (name: string, value: string) => Command): void {
     const missing = [...wanted.keys()].filter((name) => !found.has(name));
     const foreign = [...found.keys()].filter((name) => !wanted.has(name));
     const differing = [...wanted].filter(([name, value]) => found.has(name) && found.get(name) !== value).map(([name]) => name);
     const [first] = [...missing, ...foreign, ...differing];
     if (first === undefined) return;
     const figures = `${missing.length} missing, ${foreign.length} too many, ${differing.length} different`;
-    this.#find('filed_differs', `The filed ${what} of its guests differ from their ledgers: ${figures}; the first is "${first}".`);
+    const text = `The filed ${what} of its guests differ from their ledgers: ${figures}; the first is "${first}".`;
+    this.#find(
+      'filed_differs',
+      text,
+      [...missing, ...differing].slice(0, FILED_ENTRIES).map((name) => put(name, wanted.get(name)!)),
+    );
   }
 
-  #find(kind: string, text: string): void {
-    this.#findings.push({ kind, subject: `account ${this.#id}`, text });
+  /** One finding for each guest: the others follow from it. */
+  #findOf(guest: string, text: string): void {
+    if (!this.#found.has(guest)) this.#find('half_move', text);
+    this.#found.add(guest);
+  }
+
+  #find(kind: string, text: string, commands: readonly Command[] = []): void {
+    const subject = `account ${this.#id}`;
+    const isCause = kind === 'half_move' || kind === 'lost_ledger';
+    this.#findings.push({ kind, subject, text, commands, ...(isCause ? {} : { explainedBy: [subject] }) });
   }
 }

@@ -5,7 +5,6 @@ import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { guestAuditor } from './guest-auditor.ts';
-import { ledgerAuditor } from './ledger-auditor.ts';
 import { historyPage } from './history.ts';
 import {
   BalanceCoins,
@@ -135,7 +134,7 @@ export const coinHolding = {
       };
     },
   },
-  auditors: () => [ledgerAuditor(), guestAuditor],
+  auditors: () => [guestAuditor],
 } satisfies Holding;
 
 /** @param state the state that the account must have. Otherwise nothing is erased */

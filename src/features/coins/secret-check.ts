@@ -1,19 +1,14 @@
 import type { Finding, Look } from '../../consistency/auditor.ts';
+import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 
 /** The value under the key of the secret. `malformed`: it is not a secret. */
 export type FoundSecret = { readonly text: string } | 'missing' | 'malformed';
 
 export async function readSecret(look: Look): Promise<FoundSecret> {
-  try {
-    const text = (await look.ask('GET', KEY_SECRET)) as string | null;
-    if (text === null) return 'missing';
-    return SECRET_FORMAT.test(text) ? { text } : 'malformed';
-  } catch (error) {
-    // The key has another type. Without this case each ledger would get a separate finding.
-    if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return 'malformed';
-    throw error;
-  }
+  const text = (await look.ask('GET', KEY_SECRET)) as string | null;
+  if (text === null) return 'missing';
+  return SECRET_FORMAT.test(text) ? { text } : 'malformed';
 }
 
 /** The finding is the same everywhere, so that the audit reports it once. */
@@ -21,4 +16,21 @@ export function secretFinding(secret: 'missing' | 'malformed'): Finding {
   const what = secret === 'missing' ? 'is missing' : 'is no secret';
   const text = `The secret of the ledgers ${what}: no index of a ledger can be checked.`;
   return { kind: secret === 'missing' ? 'no_key_secret' : 'bad_key_secret', subject: `key ${KEY_SECRET}`, text };
+}
+
+/** Gives the hash of keys for one audit. Undefined without a secret: the first service to start may make it while the audit runs. */
+export type HashReader = (look: Look) => Promise<KeyHash | undefined>;
+
+export function hashReader(): HashReader {
+  let hash: Promise<KeyHash | undefined> | undefined;
+  return async (look) => {
+    const known = await (hash ??= readHash(look));
+    if (known === undefined) hash = undefined;
+    return known;
+  };
+}
+
+async function readHash(look: Look): Promise<KeyHash | undefined> {
+  const secret = await readSecret(look);
+  return typeof secret === 'string' ? undefined : halfSipHash(Buffer.from(secret.text, 'hex'));
 }

@@ -1,11 +1,13 @@
 import { accountKey, accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
-import { standingIn } from '../../accounts/account-auditor.ts';
+import { lostAccount, standingIn } from '../../accounts/account-auditor.ts';
+import { BANS_DUE } from '../../accounts/bans.ts';
+import { setMemberAside } from '../../consistency/aside.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
-import { BoardCheck, boardTables, checkHasPlayers } from './board-check.ts';
-import { playerIdOf } from './entry.ts';
+import { BoardCheck, boardTables, checkHasPlayers, foreignPlayer } from './board-check.ts';
+import { parsePlayer, playerIdOf } from './entry.ts';
 import { hidesEntries, isShown } from './hidden-entries.ts';
 import { boardKeys } from './model.ts';
 
@@ -19,13 +21,13 @@ export const boardAuditor: Auditor = {
       life: 'lasts',
       check: ([game, counter], look) => checkCounter(game!, counter!, look),
     },
-    { pattern: /^\{board:(.*)\}:secret$/, life: 'lasts' },
+    { pattern: /^\{board:(.*)\}:secret$/, life: 'lasts', type: 'string' },
     { pattern: /^\{board:(.*)\}:archives$/, life: 'lasts', check: ([game], look) => checkArchives(game!, look) },
     {
       pattern: /^\{board:(.*)\}:archive:(\d+):(?:scores|players)$/,
       check: ([game, number], look) => checkArchived(game!, Number(number), look),
     },
-    { pattern: /^\{board:(.*)\}:removed$/ },
+    { pattern: /^\{board:(.*)\}:removed$/, type: 'set' },
     { pattern: accountKeyPattern('boards'), life: 'lasts', check: ([id], look) => checkAccount(id!, look) },
   ],
 };
@@ -33,36 +35,53 @@ export const boardAuditor: Auditor = {
 async function checkCounter(game: string, counter: string, look: Look): Promise<Finding[]> {
   const number = (await look.ask('GET', `{board:${game}}:${counter}`)) as string | null;
   if (number === null || /^\d+$/.test(number)) return [];
-  return [{ kind: 'wrong_counter', subject: `board ${game}`, text: `Its counter ${counter} is "${number}", which is no whole number.` }];
+  const text = `Its counter ${counter} is "${number}", which is no whole number.`;
+  // Processes compare the version with the one that they know: a high one makes all of them read the board again.
+  const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, Date.now()]] : [];
+  return [{ kind: 'wrong_counter', subject: `board ${game}`, text, commands }];
 }
 
 /** Checks that each game in the account's set has the account as a player, and shows the entry unless the account is banned. */
 async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   const findings: Finding[] = [];
   const subject = `account ${id}`;
+  // `deletionAuditor` reports the set.
+  if ((await standingIn(id, look)).deleted?.isClosed === true) return [];
   const isBanned = await hidesEntries(id, look);
-  const owners = (await look.ask('EXISTS', accountKey(id), standingKey(id))) as number;
-  if (owners === 0) findings.push({ kind: 'orphan_boards', subject, text: 'It has a set of boards, but is no account.' });
+  if ((await look.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
   for await (const games of pages(look, 'SSCAN', boardKeys.ofAccount(id))) {
     await Promise.all(
       games.map(async (game) => {
         const playerId = await playerIdOn(game, id, look);
-        const [isListed, isPlayer] = await look.together(
+        const [isListed, entry] = await look.together(
           ['SISMEMBER', boardKeys.ofAccount(id), game],
-          ['HEXISTS', boardKeys.players(game), playerId],
+          ['HGET', boardKeys.players(game), playerId],
         );
-        if (isListed === 1 && isPlayer === 0 && !(await isHandedOver(id, game, look)) && !(await wasTakenOff(id, game, look)))
-          findings.push({
-            kind: 'board_without_player',
-            subject,
-            text: `Its set names the board ${game}, which does not have it as a player.`,
-          });
-        if (isBanned && isPlayer === 1 && (await isShown(game, playerId, look)))
-          findings.push({ kind: 'shown_entry', subject, text: `It is banned, but the board ${game} shows its entry.` });
+        if (isListed === 1 && entry === null && !(await isHandedOver(id, game, look)) && !(await wasTakenOff(id, game, look)))
+          findings.push(await withoutPlayer(id, game, look));
+        if (typeof entry === 'string' && parsePlayer(entry) !== undefined && !entry.startsWith(id))
+          findings.push(foreignPlayer(boardTables(game), playerId, entry, id));
+        if (isBanned && entry !== null && (await isShown(game, playerId, look))) {
+          const text = `It is banned, but the board ${game} shows its entry.`;
+          findings.push({ kind: 'shown_entry', subject, text, commands: [['ZADD', BANS_DUE, 0, id]] });
+        }
       }),
     );
   }
   return findings;
+}
+
+/**
+ * The account has no entry on a board that its set names: the entry is lost, or the name is left over. If the board has no entries at all,
+ * all of it is lost.
+ */
+async function withoutPlayer(id: string, game: string, look: Look): Promise<Finding> {
+  const commands = setMemberAside(boardKeys.ofAccount(id), game);
+  const [players, scores] = await look.together(['EXISTS', boardKeys.players(game)], ['EXISTS', boardKeys.scores(game)]);
+  if (players === 0 && scores === 0)
+    return { kind: 'lost_board', subject: `board ${game}`, text: 'Sets of accounts name it, and it has no entries.', commands };
+  const text = `Its set names the board ${game}, which does not have it as a player.`;
+  return { kind: 'board_without_player', subject: `account ${id}`, text, commands, explainedBy: [`board ${game}`] };
 }
 
 /** The player id of an account on a board. '' on a board without a secret: it has no players, or `BoardCheck` reports it. */
@@ -120,5 +139,7 @@ async function checkArchives(game: string, look: Look): Promise<Finding[]> {
 /** Checks that the entries of an archive have a record. */
 async function checkArchived(game: string, number: number, look: Look): Promise<Finding[]> {
   if ((await look.ask('HEXISTS', operatedBoardKeys.archives(game), String(number))) === 1) return [];
-  return [{ kind: 'orphan_archive', subject: `board ${game}`, text: `It has entries of an archive ${number} without a record.` }];
+  const isLost = (await look.ask('EXISTS', operatedBoardKeys.archives(game))) === 0;
+  const text = isLost ? 'The records of its archives are lost, and their entries are there.' : `Its archive ${number} has no record.`;
+  return [{ kind: 'orphan_archive', subject: `board ${game}`, text }];
 }

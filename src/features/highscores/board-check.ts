@@ -2,7 +2,7 @@ import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import type { Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
-import { arrivalOf, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePlayer, playerIdOf } from './entry.ts';
+import { arrivalOf, entryIn, HEAD_LENGTH, hiddenField, hiddenPlayerIn, memberOf, parsePlayer, playerIdOf, playerText } from './entry.ts';
 import { hiddenWithoutBan } from './hidden-entries.ts';
 import { boardKeys, seasonKeys } from './model.ts';
 
@@ -28,6 +28,17 @@ export const seasonTables = (game: string, season: string): Tables => ({
   scores: seasonKeys.scores(game, season),
   players: seasonKeys.players(game, season),
 });
+
+/**
+ * A player whose record names another account than the one whose id it has. The finding is the same wherever it is found.
+ * @param owner the account that has the id; undefined: only the account itself can tell
+ */
+export function foreignPlayer({ subject, players }: Tables, id: string, record: string, owner?: string): Finding {
+  const { accountId = '' } = parsePlayer(record) ?? {};
+  const commands: Command[] = owner === undefined ? [] : [['HSET', players, id, owner + record.slice(accountId.length)]];
+  const text = `The player ${id} is said to be the account ${accountId}, which has another id there.`;
+  return { kind: 'foreign_player', subject, text, commands };
+}
 
 export async function checkHasPlayers({ subject, scores, players }: Tables, look: Look): Promise<Finding[]> {
   const [isThere, count] = (await look.together(['EXISTS', players], ['ZCARD', scores])) as number[];
@@ -62,22 +73,34 @@ export class BoardCheck {
 
   async run(): Promise<Finding[]> {
     const secret = (await this.#look.ask('GET', boardKeys.secret(this.#game))) as string | null;
-    if (secret === null) this.#find('no_board_secret', ['It has players, but not the secret of which their ids are made.']);
-    await this.#readPlayers(secret);
+    // A season's board has the secret of its board.
+    const isOfBoard = { subject: `board ${this.#game}` };
+    if ((secret ?? '') === '')
+      this.#findings.push({
+        kind: 'no_board_secret',
+        ...isOfBoard,
+        text: 'It has players, but not the secret of which their ids are made.',
+      });
+    await this.#readPlayers(secret === '' ? null : secret);
     await this.#readScores();
     const arrivals = Number((await this.#look.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
-    if (arrivals < this.#highestArrival)
-      this.#find('wrong_arrivals', [`Its newest score is said to be of ${arrivals}, but it has one of ${this.#highestArrival}.`]);
+    // Written as NOT so that a counter that is no number counts.
+    if (!(arrivals >= this.#highestArrival)) {
+      const text = 'Its counter of arrivals is lost, or below its newest score.';
+      const commands: Command[] = [['SET', boardKeys.arrivals(this.#game), this.#highestArrival]];
+      this.#findings.push({ kind: 'wrong_arrivals', ...isOfBoard, text, commands });
+    }
     await this.#checkSuspects();
     await this.#checkStrangers();
-    this.#find('hidden_entry', await hiddenWithoutBan(this.#tables.players, this.#hidden, this.#look));
+    for (const finding of await hiddenWithoutBan(this.#tables.players, this.#hidden, this.#look))
+      this.#findings.push({ kind: 'hidden_entry', subject: this.#tables.subject, ...finding });
     return this.#findings;
   }
 
   async #readPlayers(secret: string | null): Promise<void> {
     const { ofAccount } = boardKeys;
-    const [unreadable, foreign]: [string[], string[]] = [[], []];
-    let count = 0;
+    const [unreadable, foreign]: [string[], Finding[]] = [[], []];
+    let [count, foreigners] = [0, 0];
     for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players)) {
       const players: { id: string; member: string; accountId: string }[] = [];
       for (const [id, text] of pairsOf(fields)) {
@@ -89,11 +112,11 @@ export class BoardCheck {
         count++;
         const player = parsePlayer(text);
         if (player === undefined) note(unreadable, `The entry of the player ${id} cannot be read: "${text}".`);
-        else if (secret !== null && playerIdOf(secret, player.accountId) !== id)
-          note(foreign, `The player ${id} is said to be the account ${player.accountId}, which has another id there.`);
+        const isForeign = player !== undefined && secret !== null && playerIdOf(secret, player.accountId) !== id;
+        if (isForeign && foreigners++ < LISTED) foreign.push(foreignPlayer(this.#tables, id, text));
         const member = memberOf(id, text);
         this.#members.add(member);
-        if (player === undefined) continue;
+        if (player === undefined || isForeign) continue;
         players.push({ id, member, accountId: player.accountId });
       }
       if (players.length === 0) continue;
@@ -106,7 +129,10 @@ export class BoardCheck {
     }
     this.#look.count('board players', count);
     this.#find('unreadable_entry', unreadable);
-    this.#find('foreign_player', foreign);
+    if (foreigners > 1 && foreigners === count) {
+      const text = 'Its secret is another one than that of which the ids of its players are made.';
+      this.#findings.push({ kind: 'wrong_board_secret', subject: `board ${this.#game}`, text });
+    } else this.#findings.push(...foreign);
   }
 
   async #readScores(): Promise<void> {
@@ -120,7 +146,7 @@ export class BoardCheck {
   }
 
   async #checkSuspects(): Promise<void> {
-    const [withoutScore, unnamed]: [string[], string[]] = [[], []];
+    const withoutScore: string[] = [];
     for (const id of this.#suspects) {
       const found = await this.#standingOf(id);
       if (found === undefined) continue;
@@ -129,12 +155,27 @@ export class BoardCheck {
         ['HEXISTS', this.#tables.players, id],
         ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
       );
-      if (isThere === 1 && isNamed !== 1)
-        unnamed.push(`The account ${accountId} has an entry, but its set of boards does not name the board.`);
-      if (!stands) withoutScore.push(`The account ${accountId} is a player, but its entry "${member}" is not among the scores.`);
+      if (isThere === 1 && isNamed !== 1) {
+        const text = 'Boards have entries of it, and its set of boards does not name them.';
+        const commands: Command[] = [['SADD', boardKeys.ofAccount(accountId), this.#game]];
+        this.#findings.push({ kind: 'player_without_board', subject: `account ${accountId}`, text, commands });
+      }
+      if (stands) continue;
+      const other = [...this.#strangers].find((stranger) => entryIn(stranger).playerId === id);
+      if (other === undefined)
+        withoutScore.push(`The account ${accountId} is a player, but its entry "${member}" is not among the scores.`);
+      else this.#findDiffering(id, accountId, member, other);
     }
-    this.#find('player_without_board', unnamed);
     this.#find('player_without_score', withoutScore);
+  }
+
+  /** The scores have the entry with another name or place than the players. */
+  #findDiffering(id: string, accountId: string, member: string, other: string): void {
+    this.#strangers.delete(other);
+    const place = other.slice(0, HEAD_LENGTH - id.length);
+    const commands: Command[] = [['HSET', this.#tables.players, id, playerText(accountId, place, other.slice(HEAD_LENGTH))]];
+    const text = `The entry of the account ${accountId} is "${member}" by its player, and "${other}" among the scores.`;
+    this.#findings.push({ kind: 'entry_differs', subject: this.#tables.subject, text, commands });
   }
 
   /** A player's entry, and whether it is among the scores. If a submission replaces the entry meanwhile, the new entry has to be. */
@@ -168,9 +209,9 @@ export class BoardCheck {
   }
 
   #find(kind: string, texts: readonly string[]): void {
-    const { subject } = this.#tables;
-    for (const text of texts.slice(0, LISTED)) this.#findings.push({ kind, subject, text });
-    if (texts.length > LISTED) this.#findings.push({ kind, subject, text: `The same holds for ${texts.length - LISTED} more.` });
+    const [text] = texts;
+    const more = texts.length > 1 ? ` The same holds for ${texts.length - 1} more.` : '';
+    if (text !== undefined) this.#findings.push({ kind, subject: this.#tables.subject, text: text + more });
   }
 }
 

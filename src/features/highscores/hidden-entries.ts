@@ -1,7 +1,7 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { BANS_DUE } from '../../accounts/bans.ts';
 import { banAt } from '../../accounts/standing.ts';
-import type { Look } from '../../consistency/auditor.ts';
+import type { Finding, Look } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf } from '../../consistency/queue-check.ts';
 import { hiddenField, memberOf, parsePlayer } from './entry.ts';
 import { boardKeys } from './model.ts';
@@ -24,19 +24,26 @@ export async function isShown(game: string, playerId: string, look: Look): Promi
 /**
  * @param players the key of a board's or a season's players
  * @param playerIds players whose entries were hidden when they were read
- * @returns a sentence for each entry that is hidden without a ban
+ * @returns a sentence and commands for each entry that is hidden without a ban
  */
-export async function hiddenWithoutBan(players: string, playerIds: Iterable<string>, look: Look): Promise<string[]> {
-  const texts: string[] = [];
+export async function hiddenWithoutBan(
+  players: string,
+  playerIds: Iterable<string>,
+  look: Look,
+): Promise<Pick<Finding, 'text' | 'commands'>[]> {
+  const found: Pick<Finding, 'text' | 'commands'>[] = [];
   for (const id of playerIds) {
     const [text, isHidden] = await look.atomically(['HGET', players, id], ['HEXISTS', players, hiddenField(id)]);
     if (isHidden !== 1) continue;
     const accountId = text === null ? undefined : parsePlayer(text as string)?.accountId;
-    if (accountId === undefined) texts.push(`The player ${id} is hidden, and has no entry.`);
+    if (accountId === undefined) found.push({ text: `The player ${id} is hidden, and has no entry.` });
     else if (!(await isBanned(accountId, look)) && !(await isDue(accountId, look)))
-      texts.push(`The entry of the account ${accountId} is hidden, but the account is not banned.`);
+      found.push({
+        text: `The entry of the account ${accountId} is hidden, but the account is not banned.`,
+        commands: [['ZADD', BANS_DUE, 0, accountId]],
+      });
   }
-  return texts;
+  return found;
 }
 
 async function isBanned(accountId: string, look: Look): Promise<boolean> {

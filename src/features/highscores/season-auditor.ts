@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { pairsOf } from '../../redis/pairs.ts';
@@ -19,7 +19,7 @@ export const seasonAuditor: Auditor = {
   keys: [
     queueCheck(SEASONS_DUE, wrongOf),
     { pattern: /^\{board:(.*)\}:seasons$/, life: 'lasts', check: ([game], look) => checkSeasons(game!, look) },
-    { pattern: /^\{board:(.*)\}:closed$/, life: 'lasts' },
+    { pattern: /^\{board:(.*)\}:closed$/, life: 'lasts', type: 'string' },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+)$/,
       counted: 'seasons',
@@ -41,7 +41,7 @@ export const seasonAuditor: Auditor = {
       life: 'lasts',
       check: ([game, season], look) => checkPayouts(game!, season!, look),
     },
-    { pattern: /^\{board:(.*)\}:season:([\dW-]+):unpaid$/, life: 'lasts' },
+    { pattern: /^\{board:(.*)\}:season:([\dW-]+):unpaid$/, life: 'lasts', type: 'list' },
   ],
 };
 
@@ -52,7 +52,10 @@ async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<stri
   const [game = '', season = ''] = member.split(' ');
   const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', seasonKeys.season(game, season)]);
   if (dueAt === null || isThere === 1 || Number(dueAt) > Date.now() - LATE_MS) return undefined;
-  return `It holds the season ${season} of the board ${game}, which has no score.`;
+  const subject = subjectOf(game, season);
+  // `checkSeasons` reports a season that the board lists.
+  if ((await look.ask('ZSCORE', seasonKeys.seasons(game), season)) !== null) return undefined;
+  return `It holds the ${subject}, which has no score.`;
 }
 
 async function checkSeasons(game: string, look: Look): Promise<Finding[]> {
@@ -71,7 +74,7 @@ async function checkSeasons(game: string, look: Look): Promise<Finding[]> {
 
 async function checkSeason(game: string, season: string, look: Look): Promise<Finding[]> {
   const subject = subjectOf(game, season);
-  const find = (kind: string, text: string): Finding[] => [{ kind, subject, text }];
+  const find = (kind: string, text: string, commands: readonly Command[] = []): Finding[] => [{ kind, subject, text, commands }];
   const [fields, listedEnd, closed] = await look.together(
     ['HMGET', seasonKeys.season(game, season), 'state', 'endsAt', 'payAfterMs', 'order'],
     ['ZSCORE', seasonKeys.seasons(game), season],
@@ -80,20 +83,34 @@ async function checkSeason(game: string, season: string, look: Look): Promise<Fi
   const [state, endsAt, payAfterMs, order] = fields as (string | null)[];
   if (state === null || state === undefined) return [];
   const isReadable = /^(open|paying|paid)$/.test(state) && /^(asc|desc)$/.test(order ?? '') && /^\d+$/.test(`${endsAt}${payAfterMs}`);
+  if (isReadable && listedEnd === null) {
+    const text = 'Its list of seasons lacks seasons whose rules are there.';
+    const commands: Command[] = [['ZADD', seasonKeys.seasons(game), endsAt!, season]];
+    return [{ kind: 'season_not_listed', subject: `board ${game}`, text, commands }];
+  }
   if (!isReadable || Number(listedEnd) !== Number(endsAt))
     return find(
       'unreadable_season',
       `Its rules say "${[state, endsAt, payAfterMs, order].join(' ')}", and the board lists its end as ${listedEnd}.`,
     );
-  if (state !== 'open' && Number(closed) < Number(endsAt))
-    return find('season_not_closed', `It is ${state}, but the board is closed until ${closed ?? 'never'} only: scores may still reach it.`);
+  if (state !== 'open' && !(Number(closed) >= Number(endsAt)) && (await isNewestClosed(game, endsAt!, look))) {
+    const text = `It is ${state}, but the board is closed until ${closed ?? 'never'} only: scores may still reach it.`;
+    return find('season_not_closed', text, [['SET', seasonKeys.closed(game), endsAt!]]);
+  }
   if (state === 'paid') return [];
   const member = `${game} ${season}`;
   const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(SEASONS_DUE, member)));
   if (dueAt !== undefined && dueAt <= Number(endsAt) + Number(payAfterMs) + LATE_MS) return [];
   if (dueAt !== undefined && state === 'paying') return [];
   const text = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${new Date(dueAt).toISOString()}`;
-  return find('document_without_queue', `It is ${state}, but ${text}: nobody pays its prizes.`);
+  return find('document_without_queue', `It is ${state}, but ${text}: nobody pays its prizes.`, [['ZADD', SEASONS_DUE, 0, member]]);
+}
+
+/** Of several seasons that the board is not closed for, the newest one counts. */
+async function isNewestClosed(game: string, endsAt: string, look: Look): Promise<boolean> {
+  const later = (await look.ask('ZRANGEBYSCORE', seasonKeys.seasons(game), `(${endsAt}`, '+inf')) as string[];
+  const states = await look.together(...later.map((season): Command => ['HGET', seasonKeys.season(game, season), 'state']));
+  return states.every((state) => state === null || state === 'open');
 }
 
 /** Compares the payouts of a closed season with its final board. */
@@ -101,7 +118,7 @@ async function checkPayouts(game: string, season: string, look: Look): Promise<F
   const subject = subjectOf(game, season);
   const fields = (await look.ask('HMGET', seasonKeys.season(game, season), ...FACTS)) as (string | null)[];
   const [state, isNoted, thresholds, order, paid, paidCoins] = fields;
-  if (state === null) return [{ kind: 'orphan_payouts', subject, text: 'It has payouts, but no rules.' }];
+  if (state === null) return [{ kind: 'orphan_payouts', subject, text: 'It has payouts, but no rules.', explainedBy: [subject] }];
   const winners = new Map<string, { accountId: string; coins: number; isPaid: boolean }>();
   const texts: string[] = [];
   let sum = { count: 0, coins: 0 };

@@ -1,7 +1,7 @@
 import { sessionsKey } from '../../accounts/session-list.ts';
 import { signedOutKey } from '../../accounts/account-keys.ts';
 import { standingIn } from '../../accounts/account-auditor.ts';
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { sessionIdOf } from '../../server/identity/sessions.ts';
 import { pairKeys, pairedSessionName } from './model.ts';
 
@@ -9,6 +9,9 @@ import { pairKeys, pairedSessionName } from './model.ts';
 export const pairAuditor: Auditor = {
   keys: [{ pattern: /^\{pair:(.*)\}$/, check: ([token], look) => checkPairing(token!, look) }],
 };
+
+/** How long a pairing lasts at most. */
+const FORGOTTEN_SECONDS = 13 * 60;
 
 /** The token opens the pairing to whoever claims first, so a finding has the begin of it. */
 const SHOWN = 6;
@@ -29,7 +32,9 @@ async function checkPairing(token: string, look: Look): Promise<Finding[]> {
   if (winner !== '' && winner !== claimant) problems.push(`It was claimed by ${winner}, and its claimant is ${claimant || 'nobody'}.`);
   else if (delivered === '1' && !(await hasSession(claimant!, sessionIdOf(generation!, pairedSessionName(token)), generation!, look)))
     problems.push(`It gave a session of ${claimant}, whose list of sessions does not have it.`);
-  return problems.map((text) => ({ kind: 'wrong_pairing', subject: `pairing ${token.slice(0, SHOWN)}…`, text }));
+  if (problems.length === 0) return [];
+  const commands: Command[] = ttlMs === -1 ? [['EXPIRE', key, FORGOTTEN_SECONDS]] : [];
+  return [{ kind: 'wrong_pairing', subject: `pairing ${token.slice(0, SHOWN)}…`, text: problems.join(' '), commands }];
 }
 
 /** Stored statuses. A pairing that is pending or scanned past its time is `expired` without a word in Redis. */

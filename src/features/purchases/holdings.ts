@@ -3,7 +3,6 @@ import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
 import { joinListing, listedPart, listedParts } from './listing.ts';
 import { LISTED, Purchase, shownPurchase } from './model.ts';
 import { OperatorPurchase, operatorPurchase } from './operator-purchase.ts';
-import { productPurchaseAuditor } from './purchase-auditor.ts';
 import { readPurchase, releasePurchase } from './purchase-record.ts';
 
 /** Purchases on a page of the export, and purchases that an operator sees of an account. */
@@ -51,7 +50,6 @@ export const purchaseHolding = {
       return { coinPurchases: await shown(listed, scripts, operatorPurchase) };
     },
   },
-  auditors: () => [productPurchaseAuditor],
 } satisfies Holding;
 
 async function release(purchaseId: string, owners: readonly string[], scripts: HoldingParts['scripts']): Promise<void> {

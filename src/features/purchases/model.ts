@@ -26,6 +26,12 @@ export const purchaseKeys = {
 /** Name of the account's key. */
 export const LISTED = 'product-purchases';
 
+/**
+ * The key under which an operator adjusts a balance to set right what a purchase gave or took wrongly. The audit then no longer reports
+ * the purchase's entries in that ledger.
+ */
+export const undoKeyOf = (purchaseId: string): string => `undo-${purchaseId}`;
+
 /** The public id of a purchase: 132 bits of a SHA-256. The store's own id may be a secret, and cannot be computed from it. */
 export function purchaseIdOf(store: SellingStore, id: string): string {
   return hash('sha256', `coinop:product-purchase:${store}:${id}`, 'base64url').slice(0, 22);
@@ -90,6 +96,8 @@ export interface PurchaseDocument {
   readonly refunded: number;
   readonly granted: number;
   readonly taken: number;
+  /** Bookings so far, with an open one. */
+  readonly entries: number;
   readonly isTest: boolean;
   readonly isFinished: boolean;
   readonly tellsRefunds: boolean;
@@ -128,6 +136,7 @@ export function documentOf(fields: ReadonlyMap<string, string>): PurchaseDocumen
     refunded: number('refunded'),
     granted: number('granted'),
     taken: number('taken'),
+    entries: number('entries'),
     isTest: fields.has('test'),
     isFinished: fields.has('finished'),
     tellsRefunds: fields.has('tellsRefunds'),

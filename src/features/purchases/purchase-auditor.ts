@@ -1,62 +1,115 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { parseStanding } from '../../accounts/standing.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import { accountKeyPattern } from '../../accounts/account-keys.ts';
+import { pages } from '../../consistency/scan-pages.ts';
 import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue-check.ts';
-import { documentOf, purchaseKeys } from './model.ts';
+import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindBookings } from './booking-check.ts';
+import { documentOf, LISTED, purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';
+import { pairsOf } from '../../redis/pairs.ts';
 import { refundsAskedKey } from './refunds-asked.ts';
 
 /** How far an entry of the queue may be ahead of its purchase: the time until takeover, plus a difference of clocks. */
 const AHEAD_MS = 30_000 + 60_000;
 
 /**
- * Checks that each purchase of coins with work left is in the queue, that each entry of the queue has a purchase, and that each purchase is
- * listed by its account.
+ * Checks that each purchase of coins agrees with the ledgers, that each with work left is in the queue, that each entry of the queue has a
+ * purchase, and that each purchase is listed by its account, and by no other.
  */
-export const productPurchaseAuditor: Auditor = {
-  keys: [
-    queueCheck(purchaseKeys.due, wrongOf),
-    {
-      pattern: /^\{product-purchase:([\w-]+)\}$/,
-      counted: 'purchases of coins',
-      life: 'lasts',
-      check: ([purchaseId], look) => checkPurchase(purchaseId!, look),
-    },
-    // Not checked: a purchase may lack an order number, and only operators search by it.
-    { pattern: /^\{product-order:[\w-]+\}$/, life: 'lasts' },
-    { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts' },
-  ],
-};
+export function productPurchaseAuditor(find: FindBookings): Auditor {
+  return {
+    keys: [
+      queueCheck(purchaseKeys.due, wrongOf),
+      {
+        pattern: /^\{product-purchase:([\w-]+)\}$/,
+        counted: 'purchases of coins',
+        life: 'lasts',
+        check: ([purchaseId], look) => checkPurchase(purchaseId!, look, find),
+      },
+      { pattern: accountKeyPattern(LISTED), check: ([id], look) => checkListed(id!, look) },
+      { pattern: /^(\{product-order:[\w-]+\})$/, life: 'lasts', check: ([key], look) => checkOrder(key!, look) },
+      { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts', type: 'hash' },
+    ],
+  };
+}
 
-async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | Finding | undefined> {
   const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', purchaseKeys.purchase(member)]);
   if (dueAt === null || exists === 1 || Number(dueAt) < Date.now() + AHEAD_MS) return undefined;
-  return `It holds the purchase ${member}, which does not exist.`;
+  return lostPurchase(member);
 }
 
-async function checkPurchase(purchaseId: string, look: Look): Promise<Finding[]> {
-  const found = await findingsOf(purchaseId, look, dueCommands);
-  return found.length === 0 ? found : findingsOf(purchaseId, look, dueAnywhereCommands);
+/** An order number may be missing: only operators search by it. */
+async function checkOrder(key: string, look: Look): Promise<Finding[]> {
+  const purchaseId = (await look.ask('GET', key)) as string | null;
+  if (purchaseId === null || (await look.ask('EXISTS', purchaseKeys.purchase(purchaseId))) === 1) return [];
+  return [lostPurchase(purchaseId)];
 }
 
-async function findingsOf(purchaseId: string, look: Look, whenDue: typeof dueCommands): Promise<Finding[]> {
+/** Each listed purchase has a record, which names the account. */
+async function checkListed(id: string, look: Look): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const page of pages(look, 'ZSCAN', purchaseKeys.listed(id))) {
+    const listed = pairsOf(page).map(([purchaseId]) => purchaseId);
+    const owners = await look.together(
+      ...listed.map((each): Command => ['HMGET', purchaseKeys.purchase(each), 'owner', 'store', 'grantedAt']),
+    );
+    for (const [index, purchaseId] of listed.entries()) {
+      const [owner, store, grantedAt] = owners[index] as (string | null)[];
+      if (owner == null && store == null) findings.push(lostPurchase(purchaseId));
+      if (owner == null || owner === id || owner === '-' || (await standingIn(owner, look)).target === id) continue;
+      findings.push(...(await checkForeign({ id, purchaseId, owner, isGranted: grantedAt !== null }, look)));
+    }
+  }
+  return findings;
+}
+
+/** An account lists the purchase, and its record names another one. While an operator's move is under way, both list it. */
+async function checkForeign(
+  { id, purchaseId, owner, isGranted }: { id: string; purchaseId: string; owner: string; isGranted: boolean },
+  look: Look,
+): Promise<Finding[]> {
+  const [own, others, recorded] = await look.together(
+    ['ZSCORE', purchaseKeys.listed(id), purchaseId],
+    ['ZSCORE', purchaseKeys.listed(owner), purchaseId],
+    ['HMGET', purchaseKeys.purchase(purchaseId), 'owner', 'transfer'],
+  );
+  const [ownerNow, transfer] = recorded as (string | null)[];
+  if (own === null || ownerNow !== owner || transfer !== null) return [];
+  // `checkBought` finds out by the ledgers whose a granted purchase is.
+  if (!isGranted && others === null)
+    return [ofOwner(purchaseId, `Its record names account ${owner}, which does not list it, and account ${id} does.`, id)];
+  const text = `It lists the purchase ${purchaseId}, which belongs to account ${owner}.`;
+  const commands: Command[] = [['ZREM', purchaseKeys.listed(id), purchaseId]];
+  return [{ kind: 'foreign_listed', subject: `account ${id}`, text, commands, explainedBy: [subjectOf(purchaseId)] }];
+}
+
+async function checkPurchase(purchaseId: string, look: Look, find: FindBookings): Promise<Finding[]> {
+  const found = await findingsOf(purchaseId, look, find, dueCommands);
+  return found.length === 0 ? found : findingsOf(purchaseId, look, find, dueAnywhereCommands);
+}
+
+async function findingsOf(purchaseId: string, look: Look, find: FindBookings, whenDue: typeof dueCommands): Promise<Finding[]> {
   const { due, purchase, listed } = purchaseKeys;
   const act = (await look.ask('HGET', purchase(purchaseId), 'act')) as string | null;
   const [fields, ...times] = await look.together(['HGETALL', purchase(purchaseId)], ...whenDue(due, purchaseId, act === null ? [] : [act]));
-  const words = fields as string[];
-  const record = new Map(words.flatMap((word, index) => (index % 2 === 0 ? [[word, words[index + 1]!] as const] : [])));
+  const record = new Map(pairsOf(fields as string[]));
+  const subject = subjectOf(purchaseId);
   if (record.size === 0) return [];
+  if (!isReadable(record)) return [{ kind: 'unreadable_record', subject, text: 'Its record lacks fields, or they cannot be read.' }];
   const document = documentOf(record);
-  const { owner } = document;
+  const { owner, at } = document;
   const stuck = stuckIn(document);
   // A purchase in the queue may still have to be listed.
   const isDue = dueAtOf(times) !== undefined;
-  const subject = `coin-purchase ${purchaseId}`;
-  if (stuck !== undefined && !isDue)
-    return [
-      { kind: 'document_without_queue', subject, text: `It is ${stuck}, but ${due} does not hold it, so no service checks it again.` },
-    ];
+  const differs = await checkBookings(purchaseId, record, look, find);
+  if (differs.length > 0) return differs;
+  if (stuck !== undefined && !isDue) {
+    const text = `It is ${stuck}, but ${due} does not hold it, so no service checks it again.`;
+    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, purchaseId]] }];
+  }
   if (owner === '-' || isDue) return [];
   const { deleted, target } = parseStanding((await look.ask('GET', standingKey(owner))) as string | null);
   if (deleted !== undefined) return [];
@@ -67,5 +120,8 @@ async function findingsOf(purchaseId: string, look: Look, whenDue: typeof dueCom
   if (score !== null || recorded !== owner) return [];
   // The guest has moved, and its list is joined to the account's soon.
   if (target !== undefined && (await look.ask('ZSCORE', listed(owner), purchaseId)) !== null) return [];
-  return [{ kind: 'purchase_not_listed', subject: `account ${id}`, text: `It does not list its purchase ${purchaseId}.` }];
+  const isLost = (await look.ask('EXISTS', listed(id))) === 0;
+  const text = isLost ? 'Its list of purchases is lost.' : `It does not list its purchase ${purchaseId}.`;
+  const commands: Command[] = [['ZADD', listed(id), at, purchaseId]];
+  return [{ kind: 'purchase_not_listed', subject: `account ${id}`, text, commands, explainedBy: [subject] }];
 }

@@ -16,7 +16,6 @@ export const roomAuditor: Auditor = {
     queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
     { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', check: ([code], look) => checkRoom(code!, look) },
-    { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/ },
     // Lists may be behind the rooms, and their entries end by themselves, so a difference is no drift.
     { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|rooms|version|free|reserved|taken|match:[\w-]+))?$/ },
   ],
@@ -49,7 +48,7 @@ async function findingsOf(code: string, look: Look, whenDue: typeof dueCommands)
     dueAt === undefined
       ? `It has connected players, but ${roomKeys.due} does not hold it.`
       : `It comes up at ${timeText(dueAt)}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
-  return [{ kind: 'document_without_queue', subject: `room ${code}`, text }];
+  return [{ kind: 'document_without_queue', subject: `room ${code}`, text, commands: [['ZADD', roomKeys.due, 0, code]] }];
 }
 
 /** A time beyond the range of dates is shown as a number. */

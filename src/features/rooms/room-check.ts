@@ -10,7 +10,7 @@ export async function checkRoom(code: string, look: Look): Promise<Finding[]> {
   // The room has expired since its key was read, or comes from an older build that stored a room in one field `doc`.
   if (fields.size === 0 || fields.has('doc')) return [];
   const problems = [...lifeProblems(fields, Number(ttlMs)), ...countProblems(fields), ...seatProblems(fields), ...textProblems(fields)];
-  return problems.map((text) => ({ kind: 'broken_room', subject: `room ${code}`, text }));
+  return problems.length === 0 ? [] : [{ kind: 'broken_room', subject: `room ${code}`, text: problems.join(' ') }];
 }
 
 function* lifeProblems(fields: RoomFields, ttlMs: number): Generator<string> {

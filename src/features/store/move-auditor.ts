@@ -1,7 +1,8 @@
 import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { setAside } from '../../consistency/aside.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
@@ -19,7 +20,11 @@ export const moveAuditor: Auditor = {
     queueCheck(storeKeys.unfinishedMoves, wrongOf),
     { pattern: accountPatterns.standing, check: ([id], look) => checkIsQueued(id!, look) },
     { pattern: accountKeyPattern(/move:([^:]+)/), check: ([id, move], look) => checkRecord(id!, move!, look) },
-    { pattern: accountKeyPattern(/move:([^:]+):(?:ledger|index:\d+)/), check: ([id, move], look) => checkStaged(id!, move!, look) },
+    {
+      pattern: accountKeyPattern(/move:([^:]+):(ledger|index:\d+)/),
+      check: ([id, move, part], look) =>
+        checkStaged(id!, move!, `${storeKeys.stagedLedger(id!, move!).slice(0, -'ledger'.length)}${part}`, look),
+    },
   ],
 };
 
@@ -42,6 +47,7 @@ async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<stri
 /** A guest that is moving, or moved and still has scores or a ledger, is in the queue. */
 async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
   const { target, moving } = await standingIn(guest, look);
+  const moveId = moving?.moveId ?? 'moved';
   const into = target ?? moving?.target;
   if (into === undefined) return [];
   if (target !== undefined && (await look.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
@@ -49,7 +55,9 @@ async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
   const what = target === undefined ? 'is moving' : 'moved';
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
   const text = `It ${what} into ${into}${rest}, but ${storeKeys.unfinishedMoves} does not hold its move.`;
-  return [{ kind: 'document_without_queue', subject: `account ${guest}`, text }];
+  // A guest that has moved needs no id of its move.
+  const commands: Command[] = [['ZADD', storeKeys.unfinishedMoves, 0, `${guest} ${into} ${moveId}`]];
+  return [{ kind: 'document_without_queue', subject: `account ${guest}`, text, commands }];
 }
 
 /** The member ends in the id of the move, so the queue is read. It holds the moves of the last seconds only. */
@@ -60,12 +68,15 @@ async function isQueued(guest: string, target: string, look: Look): Promise<bool
   return false;
 }
 
+const DAY_SECONDS = 86_400;
+
 /** The account's word about a move can be read, and expires. */
 async function checkRecord(id: string, move: string, look: Look): Promise<Finding[]> {
   const key = storeKeys.moveRecord(id, move);
   const [record, ttl] = (await look.together(['GET', key], ['PTTL', key])) as [string | null, number];
   if (record === null) return [];
-  const find = (text: string): Finding[] => [{ kind: 'wrong_move_record', subject: `account ${id}`, text }];
+  const commands: Command[] = ttl === -1 ? [['EXPIRE', key, DAY_SECONDS]] : [];
+  const find = (text: string): Finding[] => [{ kind: 'wrong_move_record', subject: `account ${id}`, text, commands }];
   if (!/^(?:open \S+|refused \S+ \w+|accepted \S+ [01] -?\d+ \d+(?: -?\d+)?)$/.test(record))
     return find(`Its record of the move ${move} is "${record}".`);
   if (ttl === -1) return find(`Its record of the move ${move} never expires.`);
@@ -82,16 +93,17 @@ async function checkAccepted(id: string, guest: string, look: Look): Promise<Fin
   if (isNamed && leads) return [];
   const what = [...(isNamed ? [] : ['it does not name it']), ...(leads ? [] : ['that one does not lead to it'])].join(', and ');
   const text = `It took in the guest ${guest}, but ${what}: a standing, or the tombstone of a deleted account, is lost.`;
-  return [{ kind: 'half_move', subject: `account ${id}`, text }];
+  const both = [`account ${id}`, `account ${guest}`];
+  return [{ kind: 'half_move', subject: `account ${id}`, text, explainedBy: both }];
 }
 
 /** A copy that a move stages goes into the account with the guest, or is deleted before the guest thaws. */
-async function checkStaged(id: string, move: string, look: Look): Promise<Finding[]> {
-  const staged = storeKeys.stagedLedger(id, move);
+async function checkStaged(id: string, move: string, key: string, look: Look): Promise<Finding[]> {
   const record = (await look.ask('GET', storeKeys.moveRecord(id, move))) as string | null;
   const [state = 'lost', guest] = record?.split(' ') ?? [];
   if (state === 'open') return [];
-  const [ofGuest, isThere] = (await look.together(['GET', standingKey(guest ?? '')], ['EXISTS', staged])) as [string | null, number];
+  const [ofGuest, isThere] = (await look.together(['GET', standingKey(guest ?? '')], ['EXISTS', key])) as [string | null, number];
   if (parseStanding(ofGuest).moving?.moveId === move || isThere === 0) return [];
-  return [{ kind: 'orphan_staging', subject: `account ${id}`, text: `It has a copy for the move ${move}, which is ${state}.` }];
+  const text = `It has a copy for the move ${move}, which is ${state}.`;
+  return [{ kind: 'orphan_staging', subject: `account ${id}`, text, commands: setAside(key) }];
 }

@@ -3,6 +3,7 @@ import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } fr
 import { entryOf } from '../../redis/queue.ts';
 import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
+import { lostPurchase } from './purchase-line-auditor.ts';
 
 /** The clocks of the audit and the service may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
@@ -19,7 +20,7 @@ export const purchaseAuditor: Auditor = {
   ],
 };
 
-async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promise<string | Finding | undefined> {
   const { purchase } = subscriptionKeys;
   const act = (await look.ask('HGET', purchase(hash), 'act')) as string | null;
   const [dueAt, ahead, facts] = await look.together(
@@ -32,7 +33,7 @@ async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promis
   if (dueAt === null || ahead !== null || todo !== null || (token !== null && retiredBy === null)) return undefined;
   // An entry is written ahead of its purchase. The next look takes out an entry whose purchase was not recorded, or was replaced.
   if (Number(dueAt) < Date.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
-  return `It holds the purchase ${hash}, which ${token === null ? 'does not exist' : 'was replaced by another'}.`;
+  return token === null ? lostPurchase(hash) : `It holds the purchase ${hash}, which was replaced by another.`;
 }
 
 async function wrongOfUnowned({ key, entry, member: hash }: Queued, look: Look): Promise<string | undefined> {
@@ -62,18 +63,17 @@ async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands)
   if ((owner === null) !== (ownerSeen === null)) return [];
   if (owner === null) {
     const text = `Nobody owns it, but ${due} does not hold it, so nobody finds its owner.`;
-    return [{ kind: 'document_without_queue', subject, text }];
+    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, hash]] }];
   }
   if (todo !== null) {
     const text = `Other keys still have to follow it (${todo}), but ${due} does not hold it.`;
-    return [{ kind: 'document_without_queue', subject, text }];
+    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, hash]] }];
   }
   // `retire` also marks purchases that were never recorded: these have an owner and no state.
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
   if (retiredBy !== null || !mayChange(state!, ends, Date.now() + CLOCKS_DIFFER_MS)) return [];
-  return [
-    { kind: 'document_without_queue', subject, text: `Its state is ${state}, but ${due} does not hold it, so it is never checked again.` },
-  ];
+  const text = `Its state is ${state}, but ${due} does not hold it, so it is never checked again.`;
+  return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, hash]] }];
 }
 
 /** Whether `nextCheckAt` and `checkPurchase` always schedule another check. */

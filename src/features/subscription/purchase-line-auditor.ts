@@ -1,4 +1,4 @@
-import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
+import { accountPatterns, lostAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
@@ -47,16 +47,47 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
     if (line === undefined) continue;
     const [token = null, owner = null, retiredBy = null, todo = null, ...words] = records[index]!;
     if (todo !== null) continue;
-    const find = (kind: string, text: string): void => void findings.push({ kind, subject: `account ${id}`, text });
-    if (token === null) find('line_without_purchase', `It has a line of the purchase ${hash}, which does not exist.`);
+    const find = (kind: string, text: string, commands: readonly Command[] = []): void =>
+      void findings.push({ kind, subject: `account ${id}`, text, commands });
+    if (token === null) findings.push(lostPurchase(hash));
     else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
     // The record of a guest's purchase still names the guest after a move.
     else if (owner !== id && !leadsTo(await standingIn(owner ?? '', look), id))
-      find('line_without_purchase', `It has a line of the purchase ${hash}, which belongs to account ${owner}.`);
+      findings.push(await foreignLine(id, hash, owner ?? '', look));
     else if (line !== [hash, ...words].join(' '))
-      find('line_differs', `Its line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`);
+      find(
+        'line_differs',
+        `Its line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`,
+        requeue(hash),
+      );
   }
   return findings;
+}
+
+/** The finding is the same wherever the purchase is named, so that the audit reports it once. */
+export function lostPurchase(hash: string): Finding {
+  const text = 'Its record is lost, and other keys name it: nothing follows the subscription any more.';
+  return { kind: 'lost_purchase', subject: `purchase ${hash}`, text };
+}
+
+/** The service checks a purchase that is due, and writes the line of its account. */
+function requeue(hash: string): Command[] {
+  return [
+    ['HSET', subscriptionKeys.purchase(hash), 'todo', 'line'],
+    ['ZADD', subscriptionKeys.due, 0, hash],
+  ];
+}
+
+/** An account has the line of a purchase that names another account. The set of the owner has each purchase that it ever recorded. */
+async function foreignLine(id: string, hash: string, owner: string, look: Look): Promise<Finding> {
+  const areOwned = await look.together(...[id, owner].map((each): Command => ['SISMEMBER', subscriptionKeys.ofAccount(each), hash]));
+  if (areOwned[0] !== 1 || areOwned[1] === 1) {
+    const text = `It has a line of the purchase ${hash}, which belongs to account ${owner}.`;
+    return { kind: 'line_without_purchase', subject: `account ${id}`, text };
+  }
+  const text = `Its record names account ${owner}, which has never had it, and account ${id} has its line.`;
+  const commands: Command[] = [['HSET', subscriptionKeys.purchase(hash), 'owner', id]];
+  return { kind: 'wrong_owner', subject: `purchase ${hash}`, text, commands };
 }
 
 /** The account that a purchase belongs to has a line of it. */
@@ -80,6 +111,9 @@ async function checkHasLine(hash: string, look: Look): Promise<Finding[]> {
   if (now[0] !== owner || now[2] !== null || now[3] !== null || recordNow !== record) return [];
   const lines = linesOf(field);
   if (lines.has(hash) || lines.size > MOST_LINES_WITHOUT_DROPS) return [];
-  const text = isAccount === 1 ? `It has no line of its purchase ${hash}.` : `It has the purchase ${hash}, but is no account.`;
-  return [{ kind: 'purchase_without_line', subject: `account ${id}`, text }];
+  if (isAccount === 0) return [lostAccount(id)];
+  const isField = field !== null;
+  const text = isField ? `It has no line of its purchase ${hash}.` : 'It has none of the lines of its purchases.';
+  // If another account has the line, the owner was changed.
+  return [{ kind: 'purchase_without_line', subject: `account ${id}`, text, commands: requeue(hash), explainedBy: [`purchase ${hash}`] }];
 }

@@ -1,6 +1,6 @@
 import { accountKey } from '../../accounts/account-keys.ts';
 import { accountPatterns } from '../../accounts/account-auditor.ts';
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { trialKeys } from './model.ts';
 
 /** Checks that a device's start can be read, and that the trial of an account began with that of its device. */
@@ -20,7 +20,9 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   if (ofDevice === startedAt || earlier?.split(' ').includes(startedAt) === true) return [];
   const began = ofDevice === null ? 'has none' : `began at ${ofDevice}`;
   const text = `Its trial began at ${startedAt}, and that of its device ${device} ${began} (milliseconds since 1970).`;
-  return [{ kind: 'trial_differs', subject: `account ${id}`, text }];
+  // A lost start is the one that the account has copied.
+  const commands: Command[] = ofDevice === null ? [['HSETNX', trialKeys.device(device), 'trialStartedAt', startedAt]] : [];
+  return [{ kind: 'trial_differs', subject: `account ${id}`, text, commands }];
 }
 
 async function checkDevice(device: string, look: Look): Promise<Finding[]> {

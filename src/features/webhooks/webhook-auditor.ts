@@ -1,3 +1,4 @@
+import { setAside } from '../../consistency/aside.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { HOOK_ID, hookKeys, parseHook } from './model.ts';
@@ -7,9 +8,9 @@ export const webhookAuditor: Auditor = {
   keys: [
     { pattern: /^\{webhooks\}$/, life: 'lasts', check: (_parts, look) => checkRecords(look) },
     {
-      pattern: /^\{webhooks\}:(?:state|waiting|delivered|failed|asked):(.*)$/,
+      pattern: /^\{webhooks\}:(state|waiting|delivered|failed|asked):(.*)$/,
       life: 'lasts',
-      check: ([id = ''], look) => checkOwner(id, look),
+      check: ([kind = '', id = ''], look) => checkOwner(`{webhooks}:${kind}:${id}`, id, look),
     },
   ],
 };
@@ -23,7 +24,10 @@ async function checkRecords(look: Look): Promise<Finding[]> {
   });
 }
 
-async function checkOwner(id: string, look: Look): Promise<Finding[]> {
+async function checkOwner(key: string, id: string, look: Look): Promise<Finding[]> {
   if ((await look.ask('HEXISTS', hookKeys.hooks, id)) === 1) return [];
-  return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text: 'Redis keeps deliveries of it, and there is no such webhook.' }];
+  if ((await look.ask('EXISTS', hookKeys.hooks)) === 0)
+    return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis keeps deliveries, and no webhook has a record.' }];
+  const text = 'Redis keeps deliveries of it, and there is no such webhook.';
+  return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text, commands: setAside(key) }];
 }

@@ -21,6 +21,10 @@ async function checkRecords(look: Look): Promise<Finding[]> {
 
 async function checkUses(look: Look): Promise<Finding[]> {
   const [records, uses] = (await look.together(['HGETALL', SERVER_KEYS], ['HGETALL', SERVER_KEYS_USED])).map(fieldsOf);
+  if (records!.size === 0 && uses!.size > 0)
+    return [
+      { kind: 'lost_server_keys', subject: `key ${SERVER_KEYS}`, text: 'Keys were used, and no key has a record: none opens anything.' },
+    ];
   return [...uses!].flatMap(([id, at]) => {
     const subject = `server key ${id}`;
     if (!records!.has(id)) return [{ kind: 'orphan_use', subject, text: 'It was used, but there is no such key.' }];

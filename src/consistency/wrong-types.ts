@@ -1,0 +1,112 @@
+import type { Reply } from '../redis/resp.ts';
+import { Unsettled, type Command, type Finding, type RedisType } from './auditor.ts';
+import type { AuditReader } from './scan.ts';
+
+/** What a command reads: the type of its key, and its reply for a key that does not exist. */
+const READS: Readonly<Record<string, readonly [type: RedisType, missing: (words: Command) => Reply]>> = {
+  GET: ['string', () => null],
+  HEXISTS: ['hash', () => 0],
+  HGET: ['hash', () => null],
+  HGETALL: ['hash', () => []],
+  HLEN: ['hash', () => 0],
+  HMGET: ['hash', nulls],
+  HSCAN: ['hash', nothing],
+  LINDEX: ['list', () => null],
+  LLEN: ['list', () => 0],
+  LRANGE: ['list', () => []],
+  SISMEMBER: ['set', () => 0],
+  SSCAN: ['set', nothing],
+  ZCARD: ['zset', () => 0],
+  ZMSCORE: ['zset', nulls],
+  ZRANGE: ['zset', () => []],
+  ZRANGEBYSCORE: ['zset', () => []],
+  ZREVRANGE: ['zset', () => []],
+  ZSCAN: ['zset', nothing],
+  ZSCORE: ['zset', () => null],
+};
+
+function nothing(): Reply {
+  return ['0', []];
+}
+
+function nulls([, , ...words]: Command): Reply {
+  return words.map(() => null);
+}
+
+/**
+ * Reads Redis for one look. A key of the wrong type reads as if it did not exist, so that the check goes on with everything else. The look
+ * notes the key.
+ */
+export class TypedReads {
+  readonly #reader: AuditReader;
+  readonly #wrong = new Map<string, Finding>();
+
+  constructor(reader: AuditReader) {
+    this.#reader = reader;
+  }
+
+  ask(command: Command): Promise<Reply> {
+    return this.#reader.ask(command).then(undefined, async (error: unknown) => {
+      if (!isWrongType(error) || !(await this.#isWrong(command))) throw error;
+      return READS[command[0]]![1](command);
+    });
+  }
+
+  async atomically(commands: readonly Command[]): Promise<Reply[]> {
+    try {
+      return await this.#reader.atomically(commands);
+    } catch (error) {
+      if (!isWrongType(error)) throw error;
+    }
+    const areWrong = await Promise.all(commands.map((command) => this.#isWrong(command)));
+    // The key has another type by now.
+    if (!areWrong.includes(true)) throw new Unsettled('The type of a key changed');
+    const right = commands.filter((_, index) => !areWrong[index]);
+    const replies = right.length === 0 ? [] : await this.atomically(right);
+    return commands.map((command, index) => (areWrong[index] ? READS[command[0]]![1](command) : replies.shift()!));
+  }
+
+  /** The findings of the check, and a finding for each key of the wrong type, which explains those about the same thing. */
+  found(findings: readonly Finding[]): readonly Finding[] {
+    if (this.#wrong.size === 0) return findings;
+    const wrong = [...this.#wrong.entries()].map(([key, finding]) => ({ isNamedIn: namer(key), finding }));
+    const rest = findings.map((finding): Finding => {
+      const about = wrong.filter(({ isNamedIn }) => isNamedIn(`${finding.subject} ${finding.text}`)).map((each) => each.finding.subject);
+      return about.length === 0 ? finding : { ...finding, explainedBy: [...(finding.explainedBy ?? []), ...about] };
+    });
+    return [...this.#wrong.values(), ...rest];
+  }
+
+  async #isWrong([name, key]: Command): Promise<boolean> {
+    const [type] = READS[name] ?? [];
+    if (type === undefined) return false;
+    const finding = wrongTypeOf(String(key), type, await this.#reader.ask(['TYPE', key!]));
+    if (finding !== undefined) this.#wrong.set(String(key), finding);
+    return finding !== undefined;
+  }
+}
+
+/** Finds a key of another type than the declared one. */
+export function wrongTypeOf(key: string, type: RedisType, found: Reply): Finding | undefined {
+  if (found === type || found === 'none') return undefined;
+  const text = `Its type in Redis is ${String(found as string)}, and coinop keeps a ${type} there.`;
+  return { kind: 'wrong_type', subject: `key ${key}`, text };
+}
+
+function isWrongType(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('WRONGTYPE');
+}
+
+/** Whether a text names the thing whose key it is: `{purchase:abc}` is named by `abc`, `{purchases:due:7}` by `purchases:due`. */
+function namer(key: string): (text: string) => boolean {
+  const [, tag = key] = /\{([^}]+)\}/.exec(key) ?? [];
+  const thing = tag.replace(/:\d+$/, '');
+  const names = [key, thing, thing.slice(thing.indexOf(':') + 1)];
+  return (text) => names.some((name) => isWordOf(name, text));
+}
+
+function isWordOf(name: string, text: string): boolean {
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1))
+    if (!/[\w-]/.test((text[at - 1] ?? ' ') + (text[at + name.length] ?? ' '))) return true;
+  return false;
+}
