@@ -99,8 +99,10 @@ export interface Services {
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;
-  /** Milliseconds since 1970, for dates. */
+  /** Milliseconds since 1970, by Redis's clock: for all times that Redis keeps, and all that is due. */
   readonly now: () => number;
+  /** Milliseconds since 1970, by this machine's clock: for times that others compare with their clocks. */
+  readonly wallClock: () => number;
   /** A monotonic clock for intervals, in milliseconds. */
   readonly monotonic: () => number;
   /** Whether this process should get traffic, and why not. */

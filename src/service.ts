@@ -3,6 +3,7 @@ import { SettingError, type Config } from './config.ts';
 import { keySecretKind } from './features/coins/secret-keys.ts';
 import { openConnections, type RedisConnections } from './redis/redis-connections.ts';
 import { DataGuard } from './redis/data-guard.ts';
+import { RedisClock } from './redis/redis-clock.ts';
 import { redisAccess } from './serving/redis-access.ts';
 import type { ScriptLink } from './redis/script-link.ts';
 import { isOfDisk } from './redis/trouble.ts';
@@ -14,7 +15,7 @@ import type { Metrics } from './server/metrics.ts';
 import { addProcessMetrics } from './server/process-metrics.ts';
 import { addRedisMetrics } from './server/redis-metrics.ts';
 import { startBackgroundWork } from './serving/background-work.ts';
-import { servicesOf } from './serving/handler-services.ts';
+import { servicesOf, wallClockOf } from './serving/handler-services.ts';
 import { serverOf } from './serving/http-server.ts';
 import type { ServiceOptions } from './serving/options.ts';
 import { redisFigures } from './serving/redis-figures.ts';
@@ -64,7 +65,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   let port = config.PORT;
   const refusals = new WriteRefusals(() => connections.health(), options.log);
   const mayWrite = (): boolean => !isOfDisk(options.privateRedis?.trouble());
+  const clock = new RedisClock(wallClockOf(options));
   const data = new DataGuard(connections, {
+    clock,
+    timeAheadMs: options.redisAheadMs,
     log: options.log,
     secret: keySecretKind,
     memory: options.dataMemory,
@@ -74,6 +78,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     opened,
   });
   const services = servicesOf(config, options, connections, data, {
+    clock,
     failed(message) {
       refusals.refused(message);
       connections.met(message);

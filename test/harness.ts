@@ -80,6 +80,8 @@ export interface StartOptions {
   dataMemory?: DataMemory;
   /** The process of a private Redis, as the service watches it. */
   privateRedis?: PrivateRedisWatch;
+  /** Milliseconds by which the clock of the service's machine is ahead of Redis's. The service then has Redis's clock, which no test moves. */
+  clockAheadMs?: number;
   /** Milliseconds by which Redis's clock is ahead for the scripts of this service. */
   redisAheadMs?: number;
   /** The clock moves only by `advance`. Otherwise a slow machine would refill rate limits during a test. */
@@ -100,6 +102,7 @@ export async function start({
   privateRedis,
   holdings,
   redisAheadMs,
+  clockAheadMs,
   stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
   let [offset, setBy] = [0, 0];
@@ -114,7 +117,7 @@ export async function start({
     redis: location,
     sessionKeys,
     log,
-    now,
+    ...(clockAheadMs === undefined ? { now } : { wallClock: () => Date.now() + clockAheadMs }),
     monotonic,
     ...(store === undefined ? {} : { store }),
     ...(dataMemory === undefined ? {} : { dataMemory }),

@@ -35,6 +35,7 @@ export type DirectServices = Pick<
   | 'config'
   | 'scripts'
   | 'now'
+  | 'wallClock'
   | 'log'
   | 'roomActs'
   | 'roomList'
@@ -86,6 +87,7 @@ export function directServices(scripts: CallerScripts, keySecret: KeySecret): Di
     config,
     scripts,
     now,
+    wallClock: now,
     log,
     roomActs: roomActsOf(scripts, roomList),
     roomList,

@@ -15,7 +15,6 @@ import { rooms } from '../operator/console/rooms.ts';
 import { trials } from '../operator/console/trials.ts';
 import { webhooks } from '../operator/console/webhooks.ts';
 import { printableJson, printableLines } from '../operator/console/table.ts';
-import type { CallerScripts } from '../accounts/caller-scripts.ts';
 import { readConfig, SettingError, type Config } from '../config.ts';
 import { Refusal } from '../errors.ts';
 import { Failure, stopSignal } from '../process/command.ts';
@@ -63,27 +62,27 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
   if (!isLook && !yes && !canAsk()) throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
   const silent = pino({ level: 'silent' });
   const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
-  const { connections, scripts, degraded, close } = await unlessStopped(
+  const { connections, scripts, now, degraded, close } = await unlessStopped(
     openOperatedRedis(config, silent),
     signal,
     config.REDIS_URL === undefined,
   );
   if (degraded !== undefined) console.error(printableLines(`coinop admin: A part of the Cluster is away: ${degraded}.`));
-  const { parts, closeParts } = openOperatorParts(config, connections, scripts, silent);
+  const { parts, closeParts } = openOperatorParts(config, connections, scripts, { log: silent, now });
   let hasBegun = false;
   const confirm = async (question: string, count?: number): Promise<void> => {
     if (!yes) await ask(question, signal, count);
     hasBegun = true;
   };
   try {
-    const operator = await operatorOf(config, by, scripts);
+    const operator = await operatorOf(config, by, { scripts, now });
     if (!mayAct(operator.role, command!.role))
       throw new Failure(`${refuseRole(operator.role, command!.role).message} Nothing was changed.`);
     const tool = {
       config,
       connections,
       scripts,
-      now: Date.now,
+      now,
       parts,
       operator,
       checkData: () => checkData(connections, config),
@@ -104,10 +103,14 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
  * because a person who can run the tool can also access Redis directly.
  * @throws Failure for a key that is not valid
  */
-async function operatorOf({ OPERATOR_KEY }: Config, by: string | undefined, scripts: CallerScripts): Promise<Operator> {
+async function operatorOf(
+  { OPERATOR_KEY }: Config,
+  by: string | undefined,
+  { scripts, now }: Pick<OperatedRedis, 'scripts' | 'now'>,
+): Promise<Operator> {
   const name = operatorName(by);
   if (OPERATOR_KEY === undefined) return { by: name, role: 'admin' };
-  const key = await new ServerKeyChanges(scripts, Date.now).ofOperator(OPERATOR_KEY).catch((error: unknown) => {
+  const key = await new ServerKeyChanges(scripts, now).ofOperator(OPERATOR_KEY).catch((error: unknown) => {
     throw error instanceof KeyChangeRefused ? new Failure(error.message) : error;
   });
   return { by: `key:${key.id} as ${name}`.slice(0, 64), role: key.role, key };

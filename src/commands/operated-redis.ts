@@ -3,6 +3,7 @@ import { CallerScripts } from '../accounts/caller-scripts.ts';
 import { SettingError, type Config } from '../config.ts';
 import { hasEventLog } from '../features/events/log.ts';
 import { openConnections, type RedisConnections } from '../redis/redis-connections.ts';
+import { readRedisClock } from '../redis/redis-clock.ts';
 import { redisAccess } from '../serving/redis-access.ts';
 import { openRedis } from './opened-redis.ts';
 
@@ -10,6 +11,8 @@ import { openRedis } from './opened-redis.ts';
 export interface OperatedRedis {
   readonly connections: RedisConnections;
   readonly scripts: CallerScripts;
+  /** Milliseconds since 1970, by Redis's clock. */
+  readonly now: () => number;
   /** Why a part of a Cluster cannot be reached. Undefined: all of it can. */
   readonly degraded: string | undefined;
   close(): Promise<void>;
@@ -37,12 +40,14 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
       connections.disconnect();
       throw error;
     }
-    const parts = { now: Date.now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable };
+    const { now } = await readRedisClock(connections.source);
+    const parts = { now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable };
     // Operators' changes emit events if a service with EVENTS=on has ever run on this data. The command ignores its own setting EVENTS.
     const hasEvents = await hasEventLog(new CallerScripts(connections.scripts, parts));
     return {
       connections,
       scripts: new CallerScripts(connections.scripts, { ...parts, emitted: hasEvents ? () => {} : undefined }),
+      now,
       degraded: opened.degraded,
       close,
     };

@@ -6,6 +6,7 @@ import { DATA_ID_KEY } from './data-id.ts';
 import { DataOfCluster } from './data-of-cluster.ts';
 import { DataPlace } from './data-place.ts';
 import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
+import type { RedisClock } from './redis-clock.ts';
 import type { ScriptLink } from './script-link.ts';
 import { ScriptRunner, type DataCheck, type ScriptShard } from './script-runner.ts';
 import { OTHER_DATA } from './script-text.ts';
@@ -14,6 +15,10 @@ const LOOK_INTERVAL_MS = 1000;
 
 export interface GuardOptions {
   readonly log: Logger;
+  /** Learns Redis's clock from each check. Default: none. */
+  readonly clock?: RedisClock;
+  /** For tests: milliseconds by which TIME is ahead of Redis's clock. */
+  readonly timeAheadMs?: number | undefined;
   /** The secret of the ledgers. */
   readonly secret: DataSecret;
   readonly memory?: DataMemory | undefined;
@@ -174,12 +179,13 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   }
 
   #newPlace({ scripts, ...own }: OwnParts): DataPlace {
-    const { log, memory, secret, mayWrite = () => true } = this.#options;
+    const { log, memory, secret, clock, timeAheadMs, mayWrite = () => true } = this.#options;
     const durable = this.#durable;
     return new DataPlace({
       ...own,
-      scripts: new ScriptRunner(scripts, { now: Date.now }),
+      scripts: new ScriptRunner(scripts, { now: Date.now, timeAheadMs }),
       durable,
+      clock,
       known: this.#known,
       mayWrite,
       isSecret: (text) => secret.format.test(text),

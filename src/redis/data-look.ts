@@ -1,6 +1,7 @@
-import { heartbeatText, lookAtData, newDataId, readData } from './data-id.ts';
+import { DATA_ID_KEY, heartbeatText, lookAtData, newDataId, readData } from './data-id.ts';
 import type { PlaceParts } from './known-data.ts';
 import type { Answer } from './script-runner.ts';
+import { tagOf } from './slots.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
 
 /**
@@ -45,6 +46,7 @@ export class DataLook {
   /** @param id the known id. @throws Error if Redis does not answer, or has no data yet and refuses writes */
   async run(keys: LookKeys, id: string | undefined, isServed: boolean): Promise<Found> {
     const { known, name } = this.#parts;
+    const sentTick = performance.now();
     const [word, ...figures] = await this.#see(keys, {
       known: id ?? '',
       made: id === undefined && name === undefined ? newDataId() : '',
@@ -55,9 +57,11 @@ export class DataLook {
       // A first start has to write the id, and waits until Redis accepts writes.
       if (id === undefined) throw new Error(`${name ?? 'this Redis'} has no data yet, and takes none`);
       const [at, secret] = figures;
+      this.#tell(keys.id, Number(at), sentTick);
       return { hasId: false, id: '', heartbeat: 0, heartbeatAfter: 0, beatenAt: 0, acceptedAt: 0, at: Number(at), secret: secret! };
     }
     const [found, before, after, beatenAt, acceptedAt, at, secret] = figures;
+    this.#tell(keys.id, Number(at), sentTick);
     return {
       hasId: true,
       id: found!,
@@ -68,6 +72,12 @@ export class DataLook {
       at: Number(at),
       secret: secret!,
     };
+  }
+
+  /** Of a Cluster the primary of the lowest slot counts: all processes then go by one clock. */
+  #tell(key: string, at: number, sentTick: number): void {
+    const isOfReference = key === DATA_ID_KEY || key === `${tagOf(0)}${DATA_ID_KEY}`;
+    this.#parts.clock?.saw({ at, sentTick, receivedTick: performance.now(), isOfReference });
   }
 
   /**

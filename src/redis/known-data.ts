@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { RedisClock } from './redis-clock.ts';
 import type { ScriptRunner, ScriptShard } from './script-runner.ts';
 
 /** The data that a process remembers across restarts: `data-id` and `data-heartbeats` in DATA_DIR. */
@@ -48,6 +49,8 @@ export interface PlaceParts {
   readonly durable: Pick<ScriptRunner, 'run'> | undefined;
   /** Whether Redis would survive a write. */
   readonly mayWrite: () => boolean;
+  /** Learns Redis's clock from each check. */
+  readonly clock: RedisClock | undefined;
   readonly known: KnownData;
   /** The keys of the id and of the secret. Undefined for a primary that serves no slots. */
   readonly keys: () => { readonly id: string; readonly secret: string } | undefined;

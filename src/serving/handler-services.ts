@@ -35,6 +35,7 @@ import { holdings } from '../holdings.ts';
 import { GrantPace } from '../operator/grant-pace.ts';
 import { openStore } from '../stores/stores.ts';
 import { upgrades } from '../upgrades.ts';
+import type { RedisClock } from '../redis/redis-clock.ts';
 import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
 import { ConsoleSessions } from '../server/identity/console-sessions.ts';
@@ -51,6 +52,7 @@ import { readinessOf } from './readiness.ts';
 
 /** Calls from the services to the server, which is made after them, and to its watch over Redis. */
 interface OfServer {
+  readonly clock: RedisClock;
   /** Gets the errors of scripts. */
   readonly failed: (message: string) => void;
   readonly publish: (topic: string, message: string) => void;
@@ -59,6 +61,9 @@ interface OfServer {
   readonly address: () => string;
 }
 
+/** As `ServiceOptions.wallClock`. */
+export const wallClockOf = ({ wallClock, now = Date.now }: ServiceOptions): (() => number) => wallClock ?? now;
+
 export function servicesOf(
   config: Config,
   options: ServiceOptions,
@@ -66,7 +71,8 @@ export function servicesOf(
   data: DataGuard,
   ofServer: OfServer,
 ): Services {
-  const { log, now = Date.now, monotonic = processClock, holdings: held = holdings } = options;
+  const { log, now = ofServer.clock.now, monotonic = processClock, holdings: held = holdings } = options;
+  const wallClock = wallClockOf(options);
   const { publish, failed } = ofServer;
   const metrics = new Metrics();
   const { subscriber, durable, source } = connections;
@@ -86,7 +92,7 @@ export function servicesOf(
   });
   const tokens = new TokenSigner(options.sessionKeys);
   const serverKeys = new KeyRing({ scripts, subscriber, log, now });
-  const storeParts = { scripts, address: ofServer.address, log, now, monotonic };
+  const storeParts = { scripts, address: ofServer.address, log, now, wallClock, monotonic };
   const { store, sandbox } = openStore(config, storeParts);
   const keySecret = new KeySecret(source, log, { guard: data, upgrades });
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log, config.COIN_AUTHORITY);
@@ -151,6 +157,7 @@ export function servicesOf(
     sandbox,
     log,
     now,
+    wallClock,
     monotonic,
     readiness: readinessOf({ connections, data, keySecret, privateRedis: options.privateRedis, isDraining: ofServer.isDraining }),
     metricsText: oneAtATime(

@@ -24,8 +24,10 @@ export interface ServiceOptions {
   dataMemory?: DataMemory;
   /** Counts creations, misses, sockets and ledger entries for all workers together. Default: this process counts its own. */
   reservations?: Reservations;
-  /** Milliseconds since 1970. Tests set their own clock. */
+  /** Milliseconds since 1970. Default: Redis's clock. Tests set their own clock. */
   now?: () => number;
+  /** The clock of this machine, in milliseconds since 1970. Default: `now`, else that of `Date`. */
+  wallClock?: () => number;
   /** A monotonic clock for intervals, in milliseconds. Tests move it. */
   monotonic?: () => number;
   /** Audits the Redis of these settings (REDIS_URL or DATA_DIR), for AUDIT_EVERY_HOURS. Default: no audit in the background. */

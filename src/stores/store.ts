@@ -207,8 +207,10 @@ export type SellingStore = (typeof SELLING_STORES)[number];
 /** What every store is given. */
 export interface StoreParts {
   readonly log: Logger;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, by Redis's clock: for times that Redis keeps. */
   readonly now: () => number;
+  /** Milliseconds since 1970, by this machine's clock: for times that the store's servers check, or that their tokens have. */
+  readonly wallClock: () => number;
   /** Milliseconds of a monotonic clock. */
   readonly monotonic: () => number;
 }

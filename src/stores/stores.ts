@@ -34,7 +34,8 @@ export function openStore(config: Config, parts: StoreParts & { scripts: ScriptR
     }
     case 'sandbox': {
       const sandbox = new Sandbox(parts.scripts, parts.address, config.SANDBOX_CHAOS);
-      return { store: new GoogleStore({ ...parts, settings: () => sandbox.settings }), sandbox };
+      // The sandbox's endpoints go by Redis's clock, as the rest of the service does.
+      return { store: new GoogleStore({ ...parts, wallClock: parts.now, settings: () => sandbox.settings }), sandbox };
     }
     case 'off':
       return { store: undefined, sandbox: undefined };

@@ -12,7 +12,10 @@ export interface TestParts extends Disposable {
 
 /** The parts of the operator's tool that operations use, on the Redis of a service. */
 export function openParts({ service, now }: TestService, scripts = new CallerScripts(service.connections.scripts, { now })): TestParts {
-  const { parts, closeParts } = openOperatorParts(testConfig(), service.connections, scripts, pino({ level: 'silent' }));
+  const { parts, closeParts } = openOperatorParts(testConfig(), service.connections, scripts, {
+    log: pino({ level: 'silent' }),
+    now,
+  });
   return { parts, [Symbol.dispose]: closeParts };
 }
 

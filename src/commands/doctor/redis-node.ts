@@ -228,7 +228,7 @@ async function examineClock(redis: Redis, find: Find): Promise<void> {
   if (distance < SKEW_WARNING_MS) return;
   find(distance < SKEW_DANGER_MS ? 'warning' : 'danger', 'clock_skew', {
     text: `The clock of Redis is ${(distance / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the one of this machine.`,
-    cost: 'Rooms, pairings and sessions end too early or too late; players of other machines count as disconnected.',
+    cost: 'What is due goes by the clock of Redis: if it is wrong, seasons, subscriptions and sessions end too early or too late. If this one is wrong, tokens and calls of the app store are refused.',
     mend: 'timedatectl set-ntp true # on both machines',
   });
 }

@@ -43,8 +43,8 @@ export const entitlement = endpoint({
     },
   }),
   example: `curl -s $base/v1/entitlement -H 'x-install-id: install-0001'`,
-  async handle({ caller, query }, services: Pick<Services, 'scripts' | 'config' | 'proofs' | 'now'>) {
-    const { config, now, proofs } = services;
+  async handle({ caller, query }, services: Pick<Services, 'scripts' | 'config' | 'proofs' | 'now' | 'wallClock'>) {
+    const { config, now, wallClock, proofs } = services;
     if (caller === undefined) return entitlementOf({}, now(), config.TRIAL_DAYS);
     const fields = await readFields(caller, [...entitlementFields, 'installVerifiedAt'], services);
     const at = now();
@@ -53,6 +53,6 @@ export const entitlement = endpoint({
     if (query.proof === undefined) return answer;
     // The proof rests on the store and the server's clock alone: an unverified report must not look verified.
     const proven = entitlementOf(entitlementFactsOf(fields, 'ignore'), at, config.TRIAL_DAYS);
-    return { ...answer, proof: proofs.of(caller.accountId, proven, at) };
+    return { ...answer, proof: proofs.of(caller.accountId, proven, wallClock()) };
   },
 });

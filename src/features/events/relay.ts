@@ -90,6 +90,8 @@ export interface RelayParts extends UpkeepParts {
   readonly metrics: Metrics;
   readonly outboxNews: OutboxNews;
   readonly log: Logger;
+  /** Milliseconds since 1970, by Redis's clock. */
+  readonly now: () => number;
 }
 
 /** An element of an outbox as entries of the log. */
@@ -255,7 +257,7 @@ export class Relay {
       .filter((each) => each !== undefined)
       .toSorted((one, other) => one.elements[0]!.microseconds - other.elements[0]!.microseconds);
     this.#counts.waiting = taken.reduce((sum, each) => sum + (each === undefined ? 0 : each.elements.length + each.left), 0);
-    this.#counts.lagSeconds = news.length === 0 ? 0 : Math.max(0, Date.now() / 1000 - news[0]!.elements[0]!.microseconds / 1e6);
+    this.#counts.lagSeconds = news.length === 0 ? 0 : Math.max(0, this.#parts.now() / 1000 - news[0]!.elements[0]!.microseconds / 1e6);
     if (news.length === 0) return 'nothing';
     await Promise.all(
       news.flatMap(({ elements }) => elements.flatMap(({ elsewhere }) => elsewhere)).map((event) => this.#forward(...event)),

@@ -24,8 +24,10 @@ export interface WebhooksParts {
   readonly hooks: Pick<Hooks, 'resolve' | 'allowsPrivate'>;
   readonly counts: WebhookCounts;
   readonly log: Logger;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, by Redis's clock. */
   readonly now: () => number;
+  /** Milliseconds since 1970, by this machine's clock, which receivers compare with theirs. */
+  readonly wallClock: () => number;
   /** For tests: as of `SenderParts`. */
   readonly answerMs?: number;
 }
@@ -98,7 +100,7 @@ export class Webhooks {
   }
 
   #begin(held: Awaited<ReturnType<typeof leasedHooks>>[number], leaseEnd: number): void {
-    const { hooks, now, log, answerMs } = this.#parts;
+    const { hooks, wallClock, log, answerMs } = this.#parts;
     const hook = parseHook(held.text);
     if (hook === undefined) {
       if (this.#unreadable.get(held.id) !== held.text)
@@ -108,7 +110,14 @@ export class Webhooks {
     }
     const { resolve, allowsPrivate } = hooks;
     const openSender = (url: string): Sender =>
-      new Sender({ url, allowsPrivate, resolve, connections: MOST_OF_A_HOOK, now, ...(answerMs === undefined ? {} : { answerMs }) });
+      new Sender({
+        url,
+        allowsPrivate,
+        resolve,
+        connections: MOST_OF_A_HOOK,
+        now: wallClock,
+        ...(answerMs === undefined ? {} : { answerMs }),
+      });
     const parts = { ...this.#parts, ...this.#shared, openSender, holder: this.#holder, leaseMs: LEASE_MS };
     this.#deliveries.set(held.id, new HookDelivery(held, hook, leaseEnd, parts));
   }

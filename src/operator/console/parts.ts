@@ -24,16 +24,15 @@ export function openOperatorParts(
   config: Config,
   connections: RedisConnections,
   scripts: CallerScripts,
-  log: Logger,
+  { log, now }: { readonly log: Logger; readonly now: () => number },
 ): { readonly parts: OperatorParts; readonly closeParts: () => void } {
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   // Read by the first change that needs it, so that looks do not change data of an older version.
   const keySecret = new KeySecret(connections.source, log);
-  const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret, log, now: Date.now });
+  const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   // The tool has no metrics.
   const metrics = { accountDeleted(): void {} };
-  const now = Date.now;
   const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
   const bookings = new Bookings({ scripts, keySecret, coinTotals: { applied(): void {} }, config });
   const bans = new Bans({ scripts, catalogue, config, holdings, log, now });

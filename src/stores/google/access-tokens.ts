@@ -56,10 +56,10 @@ export class AccessTokens {
   }
 
   async #grant(account: () => Promise<ServiceAccount>): Promise<string> {
-    const { now, monotonic } = this.#parts;
+    const { wallClock, monotonic } = this.#parts;
     const askedAt = monotonic();
     const { tokenUrl, ...identity } = await account();
-    const assertion = await assertionOf({ tokenUrl, ...identity }, now());
+    const assertion = await assertionOf({ tokenUrl, ...identity }, wallClock());
     const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion });
     const headers = { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' };
     const request = { method: 'POST', headers, body: body.toString() } as const;

@@ -65,7 +65,7 @@ export class IdTokens {
   }
 
   async #claims(token: string, audiences: readonly string[], field: string): Promise<z.output<typeof Claims>> {
-    const { settings, log, now } = this.#parts;
+    const { settings, log, wallClock } = this.#parts;
     try {
       if (!isCompact(token, 3)) throw new Error('not a JWS in compact form');
       const { payload, protectedHeader } = await jwtVerify(token, (header) => this.#keyFor(header), {
@@ -75,7 +75,7 @@ export class IdTokens {
         requiredClaims: ['sub', 'exp'],
         clockTolerance: TOLERANCE_SECONDS,
         maxTokenAge: MAX_AGE_SECONDS,
-        currentDate: new Date(now()),
+        currentDate: new Date(wallClock()),
       });
       // RFC 8725, section 3.11: a JWT of another type, such as `at+jwt` or `logout+jwt`, is no ID token.
       if (protectedHeader.typ !== undefined && protectedHeader.typ !== 'JWT') throw new Error('unexpected typ');

@@ -69,7 +69,7 @@ export class IntegrityTokens implements InstallProofs {
   async verify(token: string, nonce: string, traceparent?: string): Promise<{ packageName: string }> {
     const payload = await this.open(token, traceparent);
     const { packageNames } = this.#parts.settings();
-    const failed = failedChecks(payload, { nonce, packageNames, now: this.#parts.now() });
+    const failed = failedChecks(payload, { nonce, packageNames, now: this.#parts.wallClock() });
     if (failed.length > 0) throw refuse('integrity_failed', { failed });
     return { packageName: payload.appIntegrity.packageName! };
   }

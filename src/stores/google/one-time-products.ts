@@ -123,7 +123,7 @@ export class PlayProducts implements OneTimeProducts {
       type: '1',
       includeQuantityBasedPartialRefund: 'true',
       maxResults: String(VOIDED_PER_PAGE),
-      startTime: String(Math.max(since, this.#parts.now() - VOIDED_KEPT_MS)),
+      startTime: String(Math.max(since, this.#parts.wallClock() - VOIDED_KEPT_MS)),
     });
     for (let pages = 0; pages < MOST_PAGES; pages++) {
       const url = `${purchasesUrl(this.#parts, packageName)}/voidedpurchases?${query.toString()}`;

@@ -88,7 +88,13 @@ export class Issuer implements AsyncDisposable {
 
   get parts(): GoogleParts {
     const log = pino({ level: 'debug' }, { write: (line: string) => void this.logLines.push(line) });
-    return { settings: () => this.settings, log, now: () => this.now(), monotonic: () => performance.now() + this.#offset };
+    return {
+      settings: () => this.settings,
+      log,
+      now: () => this.now(),
+      wallClock: () => this.now(),
+      monotonic: () => performance.now() + this.#offset,
+    };
   }
 
   now(): number {

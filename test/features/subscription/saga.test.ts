@@ -38,7 +38,7 @@ function otherScripts(): DyingScripts {
 /** Buys as a request to another process does. @returns the error if the process died or the request was refused */
 async function buy(scripts: DyingScripts, installId: string, purchaseToken: string): Promise<unknown> {
   const { now } = shop.service;
-  const store = new GoogleStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
+  const store = new GoogleStore({ settings: () => shop.google.settings, log, now, wallClock: now, monotonic: () => performance.now() });
   const services = { store, scripts, now, log, config: testConfig() };
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {
@@ -172,7 +172,7 @@ describe('a process that dies during', () => {
 /** A notification to another process, whose check of the purchase follows. @returns the error if the process died */
 async function notice(scripts: DyingScripts, token: string): Promise<unknown> {
   const { now } = shop.service;
-  const store = new GoogleStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
+  const store = new GoogleStore({ settings: () => shop.google.settings, log, now, wallClock: now, monotonic: () => performance.now() });
   try {
     await subscriptionNoticed(token, PACKAGE, { scripts, now, subscriptions: store.subscriptions });
   } catch (error) {

@@ -60,6 +60,7 @@ function startProcess(log: FakeLog, answerMs = 10_000): Process {
     counts,
     log: pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) }),
     now,
+    wallClock: now,
     answerMs,
   });
   onTestFinished(() => webhooks.close());

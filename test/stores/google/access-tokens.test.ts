@@ -45,6 +45,7 @@ const tokens = (): AccessTokens =>
     },
     log: pino({ level: 'silent' }),
     now: () => AT,
+    wallClock: () => AT,
     monotonic: () => 0,
   });
 

@@ -18,7 +18,7 @@ function storeOf(google: FakeGoogle, settings: Partial<GoogleSettings> = {}) {
   const monotonic = () => performance.now() + offset;
   google.now = now;
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-  const api = new GoogleApi({ settings: () => ({ ...google.settings, ...settings }), log, now, monotonic });
+  const api = new GoogleApi({ settings: () => ({ ...google.settings, ...settings }), log, now, wallClock: now, monotonic });
   const url = `${google.settings.publisherUrl}/androidpublisher/v3/applications/${PACKAGE}/purchases/subscriptionsv2/tokens/${TOKEN}`;
   return {
     lines,

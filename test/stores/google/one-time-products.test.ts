@@ -14,7 +14,7 @@ function products(answer: (request: ApiRequest) => ApiAnswer, packageNames = ['c
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const settings = { publisherUrl: 'https://google.test', packageNames, askForVoidedEveryMs: 300_000 } as unknown as GoogleSettings;
-  const parts: GoogleParts = { settings: () => settings, log, now: () => NOW, monotonic: () => 0 };
+  const parts: GoogleParts = { settings: () => settings, log, now: () => NOW, wallClock: () => NOW, monotonic: () => 0 };
   const call = async (request: ApiRequest) => {
     asked.push(request);
     return answer(request);
