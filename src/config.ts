@@ -346,6 +346,17 @@ const SECRETS = ['SESSION_KEYS', 'REDIS_URL', 'OPERATOR_KEY', 'PLAY_INTEGRITY_DE
 
 const fileOf = (name: string): string => `${name}_FILE`;
 
+/** Settings that name a file with a secret. */
+const SECRET_FILES = [...SECRETS.map(fileOf), 'GOOGLE_SERVICE_ACCOUNT_FILE'];
+
+/** The files with secrets that an environment names. They may not exist. */
+export function secretFilesIn(environment: Record<string, string | undefined>): { readonly setting: string; readonly path: string }[] {
+  return SECRET_FILES.flatMap((setting) => {
+    const path = environment[setting];
+    return path === undefined || path === '' ? [] : [{ setting, path }];
+  });
+}
+
 /** The names of all settings. */
 export const settingNames: readonly string[] = [...Object.keys(Environment.shape), ...SECRETS.map(fileOf)];
 

@@ -14,6 +14,7 @@ import { admissionOf } from './server/limit-settings.ts';
 import type { Metrics } from './server/metrics.ts';
 import { addProcessMetrics } from './server/process-metrics.ts';
 import { addRedisMetrics } from './server/redis-metrics.ts';
+import { addSettingMetrics } from './server/setting-fingerprints.ts';
 import { startBackgroundWork } from './serving/background-work.ts';
 import { servicesOf, wallClockOf } from './serving/handler-services.ts';
 import { serverOf } from './serving/http-server.ts';
@@ -89,6 +90,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   const { keySecret, serverKeys, metrics, metricsText, hub } = services;
   addProcessMetrics(metrics, { version, revision });
+  addSettingMetrics(metrics, config);
   addRedisMetrics(metrics, {
     isUp: () => connections.isReady,
     isLost: () => data.problem !== undefined,

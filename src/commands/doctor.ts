@@ -3,6 +3,7 @@ import { Diagnosis, jsonOf, textOf } from './doctor/diagnosis.ts';
 import { examineRedis } from './doctor/examine-redis.ts';
 import { examineDataDir } from './doctor/machine.ts';
 import { examineService } from './doctor/running-service.ts';
+import { examineSecretFiles } from './doctor/secret-files.ts';
 import { examineSettings } from './doctor/settings.ts';
 import { Failure, runCommand, type FlagsOf } from '../process/command.ts';
 import { settingProblems } from '../setting-checks.ts';
@@ -39,6 +40,7 @@ async function run(flags: FlagsOf<typeof FLAGS>): Promise<number> {
   // With a bad REDIS_URL there is no Redis to examine.
   if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
   examineDataDir(config, diagnosis);
+  examineSecretFiles(process.env, diagnosis);
   await examineService(config, url, diagnosis);
   process.stdout.write(flags.json ? jsonOf(diagnosis) : textOf(diagnosis));
   return diagnosis.count('danger') > 0 ? EXIT.danger : EXIT.healthy;

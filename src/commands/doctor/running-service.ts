@@ -1,6 +1,7 @@
 import { consoleOf, type Config } from '../../config.ts';
 import { whoMintsCoins } from '../../features/coins/model.ts';
 import { urlOnThisMachine } from '../../server/address.ts';
+import { settingFingerprints } from '../../server/setting-fingerprints.ts';
 import { version } from '../../web/version.ts';
 import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
@@ -49,8 +50,28 @@ export async function examineService(config: Config, url: string | undefined, di
       cost: 'The findings about settings may not apply to that version.',
       mend: "Run the command of the service's version",
     });
+  if (!(metrics instanceof Error)) examineSettingsOf(metrics.text, config, diagnosis);
   if (!(ready instanceof Error)) examineReadiness(ready, config, diagnosis);
 }
+
+/** Compares the settings of the service with those of this command. A service of an older version tells none. */
+function examineSettingsOf(metrics: string, config: Config, diagnosis: Diagnosis): void {
+  const served = new Map(
+    [...metrics.matchAll(/^coinop_setting_info\{([^}]*)\} 1$/gm)].map(([, labels = '']) => {
+      const label = (name: string) => new RegExp(`\\b${name}="([^"]*)"`).exec(labels)?.[1] ?? '';
+      return [label('setting'), label('fingerprint')] as const;
+    }),
+  );
+  const others = [...settingFingerprints(config)].filter(([name, own]) => (served.get(name) ?? own) !== own).map(([name]) => name);
+  if (others.length > 0)
+    diagnosis.find('warning', 'other_settings', {
+      text: `The service runs with other settings than this command: ${others.join(', ')}.`,
+      cost: 'The findings about settings do not apply to the service.',
+      mend: OWN_SETTINGS,
+    });
+}
+
+const OWN_SETTINGS = 'Run this command with the settings of the service: docker exec, or node --env-file=.env src/commands/doctor.ts';
 
 function examineReadiness({ status, text }: Answer, config: Config, diagnosis: Diagnosis): void {
   const body = (jsonOf(text) ?? {}) as { error?: { message?: string }; degraded?: string[]; coinAuthority?: string };
@@ -58,7 +79,7 @@ function examineReadiness({ status, text }: Answer, config: Config, diagnosis: D
     diagnosis.find('warning', 'other_settings', {
       text: `The service runs with other settings than this command. It says who can mint coins: ${body.coinAuthority}.`,
       cost: 'The findings about settings do not apply to the service.',
-      mend: 'Run this command with the settings of the service: docker exec, or node --env-file=.env src/commands/doctor.ts',
+      mend: OWN_SETTINGS,
     });
   if (status !== 200)
     diagnosis.find('danger', 'not_ready', {

@@ -10,6 +10,7 @@ import { growthOf } from '../../../src/commands/doctor/growth.ts';
 import { distanceOf } from '../../../src/commands/doctor/network.ts';
 import { examineKeys } from '../../../src/commands/doctor/server-keys.ts';
 import { examineService } from '../../../src/commands/doctor/running-service.ts';
+import { examineSecretFiles } from '../../../src/commands/doctor/secret-files.ts';
 import { examineSettings } from '../../../src/commands/doctor/settings.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
 import { DATA_VERSION } from '../../../src/redis/data-version.ts';
@@ -17,6 +18,8 @@ import { settingProblems } from '../../../src/setting-checks.ts';
 import { luaHolesOf } from '../../../src/commands/doctor/lua-holes.ts';
 import { version } from '../../../src/web/version.ts';
 import { freePort } from '../../free-port.ts';
+import { start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
 import { startChild, type Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
 import { selfSignedCertificate } from '../../self-signed.ts';
@@ -467,6 +470,54 @@ describe('on a service', () => {
       'The paths of operators are open in production (ADMIN_API=on, CONSOLE=on), and there is no key for them.',
     ]);
     redis.disconnect();
+  });
+
+  test('files with secrets that everybody may read are warnings, and those that everybody may change are dangers', () => {
+    const file = join(folder, "the key's file");
+    writeFileSync(file, 'x');
+    const found = (setting: string, mode: number): string[] => {
+      chmodSync(file, mode);
+      const diagnosis = new Diagnosis();
+      examineSecretFiles({ [setting]: file, CATALOGUE_FILE: file }, diagnosis);
+      for (const { text, mend } of diagnosis.findings) {
+        expect(text).toContain(`${setting}, ${file} (mode ${mode.toString(8)})`);
+        paste(mend);
+      }
+      return diagnosis.findings.map(({ level, kind }) => `${level} ${kind}`);
+    };
+    for (const setting of ['SESSION_KEYS_FILE', 'REDIS_URL_FILE', 'OPERATOR_KEY_FILE', 'GOOGLE_SERVICE_ACCOUNT_FILE']) {
+      expect([found(setting, 0o644), found(setting, 0o666)]).toEqual([['warning open_secret'], ['danger writable_secret']]);
+      expect([found(setting, 0o640), found(setting, 0o600)]).toEqual([[], []]);
+    }
+    const none = new Diagnosis();
+    examineSecretFiles({ SESSION_KEYS_FILE: join(folder, 'none'), CATALOGUE_FILE: file }, none);
+    expect(none.findings).toEqual([]);
+  });
+
+  test('the settings in which the running service differs are named', async () => {
+    const own = { NODE_ENV: 'test', TRUSTED_PROXIES: '10.0.0.2,10.0.0.1' };
+    await using service = await start({ settings: own });
+    const textsOf = async (settings: Record<string, string>): Promise<string[]> => {
+      const diagnosis = new Diagnosis();
+      await examineService(readSettings({ ...own, RATE_LIMIT: 'off', ...settings }, () => []).config, service.url, diagnosis);
+      return diagnosis.findings.filter(({ kind }) => kind === 'other_settings').map(({ text }) => text);
+    };
+    expect(await textsOf({ TRUSTED_PROXIES: '10.0.0.1,10.0.0.2' })).toEqual([]);
+    expect(await textsOf({ TRUSTED_PROXIES: '10.0.0.1', RATE_LIMIT: 'on' })).toEqual([
+      'The service runs with other settings than this command: TRUSTED_PROXIES, RATE_LIMIT.',
+    ]);
+  });
+
+  test('while a service refuses its data, the remedy is to bring it back or to accept it', async () => {
+    const own = await startRedis();
+    await using service = await start({ redis: own.location });
+    await own.redis.flushall();
+    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(503);
+    const diagnosis = new Diagnosis();
+    await examineService(readSettings({ NODE_ENV: 'test' }, () => []).config, service.url, diagnosis);
+    const found = diagnosis.findings.find(({ kind }) => kind === 'not_ready');
+    expect(found).toMatchObject({ level: 'danger', mend: expect.stringContaining('npm run admin -- data accept') });
+    await own[Symbol.asyncDispose]();
   });
 
   test('open files of DATA_DIR are dangers', { timeout: 60_000 }, async () => {

@@ -210,6 +210,7 @@ describe('GET /metrics', () => {
         else if (name === 'call') expect(['look', 'finish', 'list']).toContain(value);
         else if (name === 'outcome') expect(OUTCOMES).toContain(value);
         else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^(\d+\.\d+\.\d+|(src-)?[\da-f]{12})$/);
+        else if (sample.startsWith('coinop_setting_info{')) expect(value).toMatch(/^([A-Z_]+|[\da-f]{8})$/);
         // A primary of the service's Cluster.
         else if (name === 'node') expect(value).toMatch(/^127\.0\.0\.1:\d+$/);
         else if (name === 'script') expect(value).toMatch(/^[a-z]+\/[a-z-]+$/);

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { Gauge } from '@prometheus-io/client';
+import type { Config } from '../config.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Settings that decide what the doctor finds. None holds a secret. */
+const COMPARED = [
+  'NODE_ENV',
+  'PUBLIC_URL',
+  'TRUSTED_PROXIES',
+  'ALLOWED_ORIGINS',
+  'RATE_LIMIT',
+  'STORE',
+  'COIN_AUTHORITY',
+  'REDIS_WAIT_REPLICAS',
+  'EVENTS',
+  'ADMIN_API',
+  'CONSOLE',
+  'PLAYGROUND',
+  'SESSION_VERIFY',
+  'WEBHOOKS_PRIVATE',
+] as const satisfies readonly (keyof Config)[];
+
+/** Length of a fingerprint: enough to tell two values apart, too little to name the value of a setting that nobody can guess. */
+const DIGITS = 8;
+
+/** A fingerprint of each compared setting, by its name. The order of a list does not count. */
+export function settingFingerprints(config: Config): ReadonlyMap<string, string> {
+  return new Map(
+    COMPARED.map((name) => {
+      const value = config[name];
+      const text = JSON.stringify(Array.isArray(value) ? value.toSorted() : (value ?? null));
+      return [name, createHash('sha256').update(`${name} ${text}`).digest('hex').slice(0, DIGITS)];
+    }),
+  );
+}
+
+/** Adds the fingerprints to /metrics, by which the doctor notices that the service runs with other settings than itself. */
+export function addSettingMetrics(metrics: Metrics, config: Config): void {
+  const gauge = new Gauge({
+    name: 'coinop_setting_info',
+    help: 'Always 1. The labels have a setting and a fingerprint of its value, which the doctor compares.',
+    labelNames: ['setting', 'fingerprint'],
+    aggregator: 'max',
+    registers: [metrics.registry],
+  });
+  for (const [setting, fingerprint] of settingFingerprints(config)) gauge.set({ setting, fingerprint }, 1);
+}
