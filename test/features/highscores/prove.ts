@@ -38,6 +38,7 @@ const { token: bearer } = await new ServerKeyChanges(new ScriptRunner(redis, { n
   name: 'prove',
   scopes: ['admin'],
 });
+redis.disconnect();
 // Services read the keys again some time after a change.
 await delay(1000);
 
@@ -68,7 +69,6 @@ console.log(`  ${(operations / seconds).toFixed(0)} a second, ${seconds.toFixed(
 const audit = await runAuditCommand([], { DATA_DIR: folder });
 console.log(audit.out + audit.error);
 await service.stop();
-redis.disconnect();
 agent.destroy();
 rmSync(folder, { recursive: true, force: true });
 if (failure !== undefined) console.error(`! ${failure}`);
