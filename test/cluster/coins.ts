@@ -48,6 +48,9 @@ interface Running {
   close(): Promise<void>;
 }
 
+/** Credits a second, the default of --rate. */
+const USUAL_RATE = 1500;
+
 async function openSingle(scenario: SingleScenario, { folder }: Stand): Promise<Running> {
   const service = await startChild({ DATA_DIR: folder, LOG_LEVEL: 'error', ...scenario.settings });
   const redis = new Redis({ path: join(folder, 'redis.sock') });
@@ -68,10 +71,12 @@ async function openSingle(scenario: SingleScenario, { folder }: Stand): Promise<
   };
 }
 
-async function openCluster(scenario: Scenario, { folder, run, history }: Stand): Promise<Running> {
+async function openCluster(scenario: Scenario, { folder, run, rate, history }: Stand): Promise<Running> {
   const cluster = await startProxiedCluster(scenario.cluster);
   try {
-    if (scenario.lagMs !== undefined) for (const node of cluster.nodes) await cluster.lag(node, scenario.lagMs);
+    // At a smaller rate the lag is longer, so that as many credits are under way when the primary dies.
+    const lagMs = (scenario.lagMs ?? 0) * Math.max(1, USUAL_RATE / rate);
+    if (lagMs > 0) for (const node of cluster.nodes) await cluster.lag(node, lagMs);
     const trust = cluster.caFile === undefined ? undefined : { NODE_EXTRA_CA_CERTS: cluster.caFile };
     const redisSettings = { REDIS_URL: cluster.url, ...trust };
     const program = scenario.isUnguarded === true ? copyUnguarded(join(folder, 'unguarded')) : undefined;
