@@ -80,28 +80,46 @@ interface Submission {
   isRepeated?: boolean;
 }
 
+/** By how much the clocks are ahead, and when the season ends by them. */
+interface Ahead {
+  readonly aheadMs: number;
+  readonly endAt: number;
+}
+
+/** The season ends with this day from today on, once the service has started and the players have had their time. */
+function aheadOf(days: number, fillMs: number): Ahead {
+  const endAt = Math.floor(Date.now() / DAY_MS) * DAY_MS + days * DAY_MS;
+  return { endAt, aheadMs: endAt - fillMs - days * STARTING_MS - Date.now() };
+}
+
 export async function proveSeason(scenario: SeasonScenario, stand: Stand): Promise<void> {
   const { folder, rate, history, figures, closing } = stand;
   const players = Math.round((scenario.players * rate) / 1500);
   const fillMs = Math.max(10_000, (players / PLAYERS_A_SECOND) * 1000);
-  const aheadMs = DAY_MS - (Date.now() % DAY_MS) - fillMs - STARTING_MS;
-  const clock = (): number => Date.now() + aheadMs;
-  const season = new Date(clock()).toISOString().slice(0, 10);
-  const endAt = Date.parse(season) + DAY_MS;
   const catalogue = join(folder, 'catalogue.json');
   const app = { id: GAME, kind: 'game', name: 'Cups', tagline: '', icon: '/i.png', url: '/g', status: 'live', platforms: [] };
   writeFileSync(catalogue, JSON.stringify([{ ...app, season: { period: 'daily', prizes: PRIZES }, updatedAt: '2026-11-22T12:00:00Z' }]));
-  const settings = { CATALOGUE_FILE: catalogue, CLOCK_AHEAD_MS: String(aheadMs) };
+  const settings = ({ aheadMs }: Ahead) => ({ CATALOGUE_FILE: catalogue, CLOCK_AHEAD_MS: String(aheadMs) });
   const program = copyAhead(join(folder, 'ahead'));
-  const running = await (scenario.isOnCluster ? openCluster : openSingle)({ program, settings, hit: boardKeys.scores(GAME) }, stand);
+  let ahead = aheadOf(1, fillMs);
+  const options = { program, settings: settings(ahead), hit: boardKeys.scores(GAME) };
+  const running = await (scenario.isOnCluster ? openCluster : openSingle)(options, stand);
+  // On a slow machine the season would end before the players have scored: then it is the season of a later day.
+  for (let days = 2; Date.now() + ahead.aheadMs > ahead.endAt - fillMs; days++) {
+    ahead = aheadOf(days, fillMs);
+    await running.restart(settings(ahead));
+  }
+  const { endAt, aheadMs } = ahead;
+  const clock = (): number => Date.now() + aheadMs;
+  const season = new Date(endAt - DAY_MS).toISOString().slice(0, 10);
   const client = new Client(() => running.url());
   closing.push(() => client.close());
 
   const load = new SeasonLoad(client, players, () => clock() < endAt + AFTER_MS);
   const credits = new CreditTimes(client, () => clock());
   const sending = load.run();
-  const crediting = credits.run(() => clock() < endAt + AFTER_MS || !isPaid);
   let isPaid = false;
+  const crediting = credits.run(() => clock() < endAt + AFTER_MS || !isPaid);
   await pause(Math.max(0, endAt - clock() - scenario.killsMs));
   history.event(`the season ends in ${Math.round(endAt - clock())} ms, after ${load.submissions.length} submissions`);
   if (scenario.killsMs > 0) {
