@@ -49,7 +49,10 @@ function patternOf({ pattern, format }: Schema): string {
 }
 
 function bounds(field: Schema, least: string, most: string, unit: string): string {
-  const [from, to] = [field[least], field[most]].map((bound) => (typeof bound === 'number' ? bound.toLocaleString('en') : undefined));
+  const [from, to] = [field[least], field[most]].map((bound) =>
+    // zod writes the bounds of every whole number.
+    typeof bound === 'number' && Math.abs(bound) !== Number.MAX_SAFE_INTEGER ? bound.toLocaleString('en') : undefined,
+  );
   if (to === undefined) return '';
   return from === undefined ? `, at most ${to}${unit}` : `, ${from} to ${to}${unit}`;
 }

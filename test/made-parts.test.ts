@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { CatalogueFile } from '../src/features/catalogue/written.ts';
+import { sandboxIssue } from '../src/stores/sandbox/issue.ts';
+import { LIFECYCLE } from '../src/stores/sandbox/subscription-lifecycle.ts';
+import { fieldTable } from './field-table.ts';
+
+/** Parts of pages that are made from the code, each with the name that stands in the comment before it. */
+const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'docs/catalogue.md': { 'src/features/catalogue/written.ts': fieldTable(CatalogueFile) },
+  'docs/sandbox.md': {
+    'the body of src/stores/sandbox/issue.ts': fieldTable(sandboxIssue.body!),
+    'the reply of src/stores/sandbox/issue.ts': fieldTable(sandboxIssue.reply),
+    'src/stores/sandbox/subscription-lifecycle.ts': LIFECYCLE,
+  },
+};
+
+const beginOf = (name: string): string => `<!-- Made from ${name} by test/made-parts.test.ts: run it with --update after a change. -->\n\n`;
+const END = '\n\n<!-- The end of the made part. -->';
+
+test.each(Object.entries(parts))('%s has the parts that are made from the code', async (page, made) => {
+  const file = new URL(`../${page}`, import.meta.url).pathname;
+  let text = readFileSync(file, 'utf8');
+  for (const [name, part] of Object.entries(made)) {
+    const [before, rest] = text.split(beginOf(name));
+    text = `${before}${beginOf(name)}${part}${rest!.slice(rest!.indexOf(END))}`;
+  }
+  await expect(text).toMatchFileSnapshot(file);
+});
