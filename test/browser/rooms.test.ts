@@ -221,10 +221,14 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     await press(bob, '#gas');
     await expect.poll(() => at(bob, 'p1'), { timeout: 10_000 }).toBeGreaterThan(30);
     await expect.poll(() => at(ada, 'p2')).toBeGreaterThan(30);
-    // Twenty positions a second are seen by the other one.
-    const seen = new Set<number>();
-    for (const until = Date.now() + 1000; Date.now() < until;) seen.add(await at(bob, 'p1'));
-    expect(seen.size).toBeGreaterThan(10);
+    // The other one sees twenty positions a second, and the own page sixty. On a busy machine this loop reads fewer of both.
+    const [own, seen] = [new Set<number>(), new Set<number>()];
+    for (const until = Date.now() + 1000; Date.now() < until;) {
+      own.add(await at(ada, 'p1'));
+      seen.add(await at(bob, 'p1'));
+    }
+    expect(seen.size).toBeGreaterThan(own.size / 6);
+    expect(seen.size).toBeGreaterThan(3);
     await main.killRedis();
     await outage();
     const before = await at(bob, 'p1');
