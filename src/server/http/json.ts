@@ -85,6 +85,7 @@ class Marking {
     else if (character === ',') this.#next();
     else if (character === ':') this.#isAtName = false;
     else if (character === '-' || (character >= '0' && character <= '9')) return this.#readNumber(at);
+    else if (character === 't' || character === 'f' || character === 'n') return this.#readWord(at, character);
     return at;
   }
 
@@ -133,6 +134,12 @@ class Marking {
     return start + digits.length - 1;
   }
 
+  /** Reads true, false or null. */
+  #readWord(start: number, first: string): number {
+    this.#mark(this.#ofName);
+    return start + (first === 'f' ? 'false' : 'true').length - 1;
+  }
+
   /** Replaces the current member, and notes its path on the lists and objects around it. */
   #mark(message: string | undefined): void {
     if (message === undefined) return;
@@ -141,7 +148,9 @@ class Marking {
     // A name that stands twice in an object has its last value only.
     if (ownMember(this.#around[depth], name) === undefined) return;
     setOwn(this.#around[depth] as object, name, new Unkept(message));
-    for (let level = depth; level > 0; level--) noteBelow(this.#around[level], { path: this.#path.slice(level), message });
+    // What has a note is in lists and objects with notes only.
+    for (let level = depth; level > 0 && !hasNote(this.#around[level]); level--)
+      noteBelow(this.#around[level], { path: this.#path.slice(level), message });
   }
 }
 
@@ -158,14 +167,18 @@ function problemOfNumber(digits: string): string | undefined {
 /** Every whole number of 15 digits is below 2^53. */
 const MOST_EXACT_DIGITS = 16;
 
+/** Undefined for all that no list or object of the client's has. An `Unkept` is none: an earlier value of the same name may have left it. */
 function ownMember(container: unknown, name: string | number): unknown {
-  return typeof container === 'object' && container !== null && Object.hasOwn(container, name)
+  return typeof container === 'object' && container !== null && !(container instanceof Unkept) && Object.hasOwn(container, name)
     ? (container as Record<string | number, unknown>)[name]
     : undefined;
 }
 
+function hasNote(container: unknown): boolean {
+  return Object.hasOwn(container as object, BELOW);
+}
+
 function noteBelow(container: unknown, below: UnkeptBelow): void {
-  if (typeof container !== 'object' || container === null || BELOW in container) return;
   Object.defineProperty(container, BELOW, { value: below });
 }
 

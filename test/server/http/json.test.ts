@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseJson, unkeptIn } from '../../../src/server/http/json.ts';
+import { parseJson, unkeptAt, unkeptIn } from '../../../src/server/http/json.ts';
 
 const EXACT = 'Must be a whole number that a double holds exactly, or a text';
 const RANGE = 'Must be a number within the range of doubles';
@@ -18,6 +18,8 @@ describe('free JSON', () => {
     ['half a surrogate pair', '{"a":1,"t":"x\\ud800"}', 't', HALF],
     ['two halves in the wrong order', '["\\uDE00\\uD83D"]', '0', HALF],
     ['half a surrogate pair in a name', '{"o":{"\\udc00":[1,{"message":1e400}],"b":2}}', 'o.\udc00', NAME],
+    ['half a surrogate pair in the name of true', '{"\\ud800":true}', '\ud800', NAME],
+    ['half a surrogate pair in the name of null', '[{"\\udfff" : null}]', '0.\udfff', NAME],
     ['the first of two', '{"a":[1,{"x":1e999}],"b":1e999}', 'a.1.x', RANGE],
     ['a member named __proto__', '{"__proto__":{"n":1e400}}', '__proto__.n', RANGE],
     ['a name with an escaped quote', '{"a\\"]":[{}, 1e400]}', 'a"].1', RANGE],
@@ -44,6 +46,10 @@ describe('free JSON', () => {
 
   test('of two members of one name the last counts', () => {
     expect(parseJson('{"a":{"b":1},"a":2,"c":[1234567890123456]}')).toEqual({ a: 2, c: [1234567890123456] });
+  });
+
+  test('a number under a name that stands twice keeps its message', () => {
+    expect(unkeptAt(parseJson('{"a":1e400,"a":{"message":1e400}}'), ['a'])).toBe(RANGE);
   });
 
   test('any JSON that JSON.stringify wrote is kept', () => {

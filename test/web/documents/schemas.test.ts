@@ -29,7 +29,7 @@ test.each([
   [
     'metadata that a Schema Object cannot hold is omitted',
     z.base64url().meta({ note: 'of ours' }),
-    { type: 'string', format: 'base64url', pattern: expect.any(String) },
+    { type: 'string', format: 'base64url' },
   ],
   ['a custom check becomes an empty schema', z.custom(() => true), {}],
   ['a regular expression becomes a pattern', z.string().regex(/^[\x21-\x7e]{8}$/), { type: 'string', pattern: '^[\\x21-\\x7e]{8}$' }],
