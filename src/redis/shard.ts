@@ -68,9 +68,9 @@ export class Shard implements ScriptShard {
     return this.connection.isUsable && this.scripts.isReady && this.durable.isReady && this.subscriber.isReady;
   }
 
-  /** Why a connection to it is not usable, if that is known. */
+  /** Why a connection to it is not usable, if that is known. In the words of the system, because a primary is known by its address. */
   get problem(): string | undefined {
-    return this.connection.problem ?? this.scripts.problem ?? this.durable.problem;
+    return this.connection.failure?.message ?? this.scripts.problem ?? this.durable.problem;
   }
 
   /** Since when its scripts cannot run, as a time of `performance.now()`: it is not connected, or refuses all calls. */

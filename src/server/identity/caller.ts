@@ -27,9 +27,10 @@ export function operatorFor(accountId: string): Caller {
 
 /** A caller of an earlier request, as a signed text names it. @param sessionId undefined: an installId named the account */
 export function callerNamed(accountId: string, sessionId: string | undefined): ScriptCaller {
+  const standing = standingKey(accountId);
   return {
     accountKey: accountKey(accountId),
-    standingKey: standingKey(accountId),
+    standingKey: standing,
     signedOutKey: sessionId === undefined ? undefined : signedOutKey(accountId, sessionId),
     createsFreely: true,
     reserveCreation: () => 0,
