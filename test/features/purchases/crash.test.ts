@@ -403,7 +403,7 @@ test('the audit finds nothing wrong, and then finds each of three kinds of damag
   await own.redis.zrem(purchaseKeys.due, purchaseIdOf('google', stuck));
   expect((await findings()).toSorted()).toEqual([
     `document_without_queue: coin-purchase ${purchaseIdOf('google', stuck)}`,
+    `lost_purchase: coin-purchase ${'A'.repeat(22)}`,
     `purchase_not_listed: account ${accountIdOf(installId)}`,
-    `queue_without_document: queue ${purchaseKeys.due}`,
   ]);
 });
