@@ -91,7 +91,13 @@ export function storeCases(): Record<string, Case> {
       bound: 0,
       act: 'bench',
     })),
-    'subscription/schedule-purchase': scriptCase(schedulePurchase, bought, () => ({ dueAt: later, faults: 0, hintedAt: '', act: '' })),
+    'subscription/schedule-purchase': scriptCase(schedulePurchase, bought, () => ({
+      dueAt: later,
+      faults: 0,
+      unknowns: '',
+      hintedAt: '',
+      act: '',
+    })),
     'subscription/update-purchase': scriptCase(updateScript, bought, () => ({
       now,
       ...purchaseArguments(purchase, later),

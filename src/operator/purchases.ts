@@ -53,7 +53,7 @@ export const listStuckPurchases = operation({
   description:
     'Purchases of coins that are pending, lack their ledger entry, or whose grant the store does not know of yet: the queue handles each by itself. ' +
     'Subscriptions of which a notification told, and that no account owns: they wait, unacknowledged, for the first account that sends their ' +
-    'token, and `refundAt` says when the store refunds them. `purchases move` gives one to an account. At most 50 of each, earliest due first.',
+    'token, and `refundAt` says when the store refunds them. `purchases move` gives one to an account. At most 50 of each: the purchases of coins that are due first, the subscriptions that are refunded first.',
   input: z.object({}),
   reply: z.object({
     purchases: z.array(OperatorPurchase.extend({ nextLookAt: z.iso.datetime() }).meta({ id: 'StuckPurchase' })),

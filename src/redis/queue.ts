@@ -199,6 +199,12 @@ export class Queue {
     return sizes.reduce((sum, [, size]) => sum + Number(size), 0);
   }
 
+  /** Whether the sorted set of a new member is full, in a queue of about so many entries: one command, also on a Cluster. */
+  async isFull(member: string, most: number): Promise<boolean> {
+    const [, size] = await this.#scripts.run(countDue, { due: this.#keyOf(member) }, {});
+    return Number(size) >= most / this.#tags;
+  }
+
   /** Some members with the times at which they are due, earliest first: of each sorted set only its first entries are read. */
   async earliest(most: number): Promise<[member: string, dueAt: number][]> {
     const found = await Promise.all(this.keys().map((due) => this.#scripts.run(readDue, { due }, { count: most })));

@@ -1,13 +1,15 @@
 import { BackgroundAudit } from '../consistency/background.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
-import { WaitingDeletions } from '../features/accounts/waiting-deletions.ts';
+import { DELETIONS_DUE } from '../accounts/tombstones.ts';
 import { AddressGrowth } from '../features/coins/address-growth.ts';
 import { Relay } from '../features/events/relay.ts';
 import { RefundQuestions } from '../features/purchases/refund-questions.ts';
+import { subscriptionKeys } from '../features/subscription/model.ts';
 import { purchaseChecks } from '../features/subscription/purchase-check.ts';
 import { unownedChecks } from '../features/subscription/unowned-purchase.ts';
 import { Webhooks } from '../features/webhooks/webhooks.ts';
+import { QueueCount } from '../redis/queue-count.ts';
 import type { Admission } from '../server/admission.ts';
 import { addAuditMetrics } from '../server/audit-metrics.ts';
 import type { ServiceOptions } from './options.ts';
@@ -42,20 +44,25 @@ export function startBackgroundWork(
       ? []
       : [new RefundQuestions({ ...services, store: store.products.sellsAs, counts: services.purchaseCounts, mayWrite })]),
   ];
-  const waiting = new WaitingDeletions(services);
-  metrics.gauge({
-    name: 'coinop_account_deletions_waiting',
-    help: 'Deleted accounts that are not erased yet, some seconds ago.',
+  const counts = [
+    { name: 'coinop_account_deletions_waiting', help: 'Deleted accounts that are not erased yet, some seconds ago.', queue: DELETIONS_DUE },
+    {
+      name: 'coinop_subscriptions_without_owner',
+      help: 'Subscriptions that the store has told of and that no account owns, some seconds ago.',
+      queue: subscriptionKeys.unowned,
+    },
+  ].map(({ name, help, queue }) => {
+    const waiting = new QueueCount(queue, services);
     // All workers count the same queue.
-    aggregator: 'max',
-    value: () => waiting.count ?? 0,
+    metrics.gauge({ name, help, aggregator: 'max', value: () => waiting.count ?? 0 });
+    return waiting;
   });
   const audit = runAudit && backgroundAudit(config, runAudit, services);
   const growth = budget && new AddressGrowth({ ...services, budget });
   return {
     closeQueues: () => Promise.all(queues.map((queue) => queue.close())),
     close() {
-      waiting.close();
+      for (const count of counts) count.close();
       return Promise.all([audit?.close(), growth?.close()]);
     },
   };

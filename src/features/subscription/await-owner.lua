@@ -9,5 +9,5 @@ if owner or not noticed_at then return {'owned'} end
 -- A notification arrived after the request to the app store was sent: its answer may be older.
 if hinted_at and tonumber(hinted_at) >= tonumber(checked_at) then due_at = string.format('%.0f', checked_at + LEAST_WAIT_MS) end
 save_state(due_at)
-redis.call('HSET', purchase, 'faults', 0, 'boughtAt', bought_at, 'orderId', order_id, 'follows', follows)
+redis.call('HSET', purchase, 'faults', 0, 'unknowns', 0, 'boughtAt', bought_at, 'orderId', order_id, 'follows', follows)
 return {'waits', due_at}

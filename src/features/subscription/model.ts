@@ -11,7 +11,7 @@ export const subscriptionKeys = {
    * expiresAt, productId, willRenew and checkedAt as in the account's lines, acknowledged, faults (consecutive checks that failed
    * or left the purchase unacknowledged), dueAt (the next check), hintedAt (the last notification), retiredBy (the purchase that
    * replaced this one), revision and todo (`purchase-todo.lua`), and act (the last act that was written ahead in the queue). A purchase
-   * that a notification named first also has noticedAt, boughtAt, orderId and follows (the purchases that it continues). It
+   * that a notification named first also has noticedAt, unknowns (answers in a row that the store does not know it), boughtAt, orderId and follows (the purchases that it continues). It
    * never expires: without it another account could claim the token. Without an owner it goes once the store no longer waits for an
    * acknowledgement.
    */

@@ -1,5 +1,7 @@
 import type { Services } from '../../declare.ts';
 import type { Subscriptions } from '../../stores/store.ts';
+import { refuse } from '../../errors.ts';
+import { Queue } from '../../redis/queue.ts';
 import { subscriptionKeys } from './model.ts';
 import { schedulePurchase } from './purchase-check.ts';
 import { queued, readPurchase } from './purchase-document.ts';
@@ -9,10 +11,19 @@ import { noteUnowned } from './unowned-purchase.ts';
 type Parts = Pick<Services, 'scripts' | 'now'>;
 
 /**
+ * Purchases without an owner, at about a kilobyte each. The store confirms each within seconds, so only invented tokens, or an outage of the
+ * store while thousands buy, fill the queue.
+ */
+const MOST_UNOWNED = 10_000;
+
+/** Pub/Sub sends a refused notification again, for a week by default. */
+const FULL_RETRY_MS = 60_000;
+
+/**
  * Handles a notification of a subscription, which is only a hint: the purchase is checked soon. A purchase that no app has sent yet is
  * recorded as due for a check, which finds its owner. When this resolves, a crash loses nothing.
  * @returns whether the purchase is recorded here now
- * @throws Error if Redis is away
+ * @throws Refusal `store_unavailable` if too many purchases without an owner wait; Error if Redis is away
  */
 export async function subscriptionNoticed(
   token: string,
@@ -21,10 +32,15 @@ export async function subscriptionNoticed(
 ): Promise<boolean> {
   const hash = purchaseHash(token);
   const document = await readPurchase(hash, parts.scripts);
+  // The store has confirmed the app of a purchase with a state.
+  if (document !== undefined && (document.owner !== '' || document.state !== '')) return checkSoon(token, parts);
   // Notifications may name apps of other services too.
-  if (document === undefined && parts.subscriptions?.packageNames.includes(packageName) !== true) return false;
-  if (document === undefined && (await noteUnowned(hash, { token, packageName }, parts))) return true;
-  return checkSoon(token, parts);
+  if (parts.subscriptions?.packageNames.includes(packageName) !== true) return false;
+  if (document === undefined && (await new Queue(subscriptionKeys.unowned, parts.scripts).isFull(hash, MOST_UNOWNED))) {
+    const message = 'Too many purchases without an owner wait for the app store: send the notification again later.';
+    throw refuse('store_unavailable', { message, retryAfterMs: FULL_RETRY_MS });
+  }
+  return (await noteUnowned(hash, { token, packageName }, parts)) || checkSoon(token, parts);
 }
 
 /**
@@ -40,7 +56,7 @@ export async function checkSoon(token: string, parts: Parts): Promise<boolean> {
   let isScheduled = false;
   await queued(hash, parts, async (act) => {
     const keys = { purchase: subscriptionKeys.purchase(hash) };
-    const [word] = await scripts.run(schedulePurchase, keys, { dueAt: now(), faults: 0, hintedAt: now(), act });
+    const [word] = await scripts.run(schedulePurchase, keys, { dueAt: now(), faults: 0, unknowns: '', hintedAt: now(), act });
     isScheduled = word === 'scheduled';
     return isScheduled ? now() : undefined;
   });

@@ -89,14 +89,20 @@ export const UnownedPurchase = z
     },
   });
 
-/** Purchases that notifications named and that nobody owns, earliest check first. At most MOST_SHOWN of each sorted set are read. */
+/** So many are read of each sorted set, so that invented tokens, which are checked often, hide no purchase that somebody paid for. */
+const MOST_UNOWNED_READ = 500;
+
+/** Purchases that notifications named and that nobody owns: those that the store refunds first, then those that the store did not confirm. */
 export async function unownedPurchases(scripts: ScriptRunner): Promise<z.input<typeof UnownedPurchase>[]> {
-  const due = await new Queue(subscriptionKeys.unowned, scripts).earliest(MOST_SHOWN);
+  const due = await new Queue(subscriptionKeys.unowned, scripts).earliest(MOST_UNOWNED_READ);
   const documents = await Promise.all(due.map(([hash]) => readPurchase(hash, scripts)));
-  return due.flatMap(([hash, dueAt], index) => {
+  const unowned = due.flatMap(([hash, dueAt], index) => {
     const document = documents[index];
-    return document === undefined || document.owner !== '' ? [] : [shownUnowned(hash, document, dueAt)];
+    return document === undefined || document.owner !== '' ? [] : [{ hash, document, dueAt }];
   });
+  const refundedAt = ({ document }: (typeof unowned)[number]): number => refundAt(document) ?? Number.MAX_SAFE_INTEGER;
+  const first = unowned.toSorted((one, other) => refundedAt(one) - refundedAt(other)).slice(0, MOST_SHOWN);
+  return first.map(({ hash, document, dueAt }) => shownUnowned(hash, document, dueAt));
 }
 
 function shownUnowned(hash: string, document: PurchaseDocument, dueAt: number): z.input<typeof UnownedPurchase> {

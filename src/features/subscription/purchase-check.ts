@@ -14,7 +14,7 @@ import { updatePurchase } from './purchase-record.ts';
 export const schedulePurchase = defineScript({
   file: new URL('schedule-purchase.lua', import.meta.url),
   keys: ['purchase'],
-  args: ['dueAt', 'faults', 'hintedAt', 'act'],
+  args: ['dueAt', 'faults', 'unknowns', 'hintedAt', 'act'],
   answers: ['scheduled', 'unknown'],
 });
 
@@ -47,7 +47,7 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
   const { token, packageName, productId, willRenew, faults: faultsBefore } = document;
   const expiredAt = document.expiresAt === '-' ? undefined : Number(document.expiresAt);
   const reschedule = async (dueAt: number | undefined, faults: number): Promise<number | undefined> => {
-    const args = { dueAt: dueAt ?? '', faults, hintedAt: '', act };
+    const args = { dueAt: dueAt ?? '', faults, unknowns: '', hintedAt: '', act };
     const [word] = await scripts.run(schedulePurchase, { purchase: subscriptionKeys.purchase(hash) }, args);
     return word === 'scheduled' ? dueAt : undefined;
   };

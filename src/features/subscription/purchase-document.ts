@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { settled } from '../../accounts/standing-look.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
@@ -47,6 +48,8 @@ export interface PurchaseDocument {
   readonly checkedAt: string;
   readonly productId: string;
   readonly faults: number;
+  /** Answers in a row of the store that it does not know the purchase. Only of a purchase that nobody owns. */
+  readonly unknowns: number;
   /** The time of the next check. Undefined: there is none. */
   readonly dueAt: number | undefined;
   /** When a notification named it first. Undefined: an app sent it before. */
@@ -78,6 +81,7 @@ export async function readPurchase(hash: string, scripts: ScriptRunner): Promise
     checkedAt: text('checkedAt'),
     productId: text('productId'),
     faults: Number(text('faults')),
+    unknowns: Number(text('unknowns')),
     dueAt: timeOf(text('dueAt')),
     noticedAt: timeOf(text('noticedAt')),
     boughtAt: timeOf(text('boughtAt')),
@@ -115,8 +119,11 @@ export function hasEnded({ state, expiresAt }: Pick<PurchaseDocument, 'state' | 
   return state === 'expired' || (state !== 'pending' && /^\d+$/.test(expiresAt) && Number(expiresAt) <= now);
 }
 
-/** Concurrent changes of one purchase that a call follows: more than the requests that a purchase gets at a time. */
+/** Concurrent changes of one purchase that a call follows. */
 const TRIES = 30;
+
+/** The longest pause before a try grows by this much each time: random pauses let hundreds of calls for one purchase each have its turn. */
+const PAUSE_GROWS_MS = 20;
 
 /**
  * Repeats `act` until it gives an answer: another call changed the purchase meanwhile.
@@ -126,6 +133,7 @@ export async function untilSettled<Answer>(act: () => Promise<Answer | undefined
   for (let tries = 0; tries < TRIES; tries++) {
     const answer = await act();
     if (answer !== undefined) return answer;
+    await pause(Math.random() * tries * PAUSE_GROWS_MS);
   }
   throw refuse('store_unavailable', { message: 'Other calls keep changing the purchase: try again.' });
 }

@@ -16,7 +16,7 @@ import { checkPurchase } from './purchase-check.ts';
 import { accountOf, hasEnded, ownerOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
 import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
 import { purchaseHash } from './purchase-token.ts';
-import { storeOwnerOf } from './store-owner.ts';
+import { lineageOf, storeOwnerOf, type Lineage } from './store-owner.ts';
 
 export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
@@ -83,7 +83,8 @@ export const purchaseSubscription = endpoint({
       await queued(hash, parts, (act) => checkPurchase(hash, act, parts));
       return currentSubscription(caller, services);
     }
-    return recordPurchase(caller, { token, hash, purchase, traceparent }, parts);
+    const lineage = await lineageOf(purchase, subscriptions, scripts);
+    return recordPurchase(caller, { token, hash, purchase, lineage, traceparent }, parts);
   },
 });
 
@@ -112,8 +113,8 @@ async function claimOf(
  * does not if that one has ended and the new purchase replaces it.
  * @returns `isBound`: an id that the app gave to the store names the caller
  */
-async function claimByStore({ accountId }: Caller, purchase: StorePurchase, { scripts, now }: Parts) {
-  const owner = await storeOwnerOf(purchase, scripts);
+async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought, { scripts, now }: Parts) {
+  const owner = await storeOwnerOf(purchase, lineage, scripts);
   if (owner.word === 'nobody') return { isOthers: false, isBound: false };
   if (owner.word === 'deleted') return { isOthers: true, isBound: false };
   const { accountId: named, isBound, replaced } = owner;
@@ -128,6 +129,7 @@ interface Bought {
   readonly token: string;
   readonly hash: string;
   readonly purchase: StorePurchase;
+  readonly lineage: Lineage;
   readonly traceparent: string | undefined;
 }
 
@@ -135,14 +137,15 @@ interface Bought {
  * Makes the caller the owner of the purchase, unless it belongs to others. The owner may change between the look and the script: then
  * the script does nothing, and the next look decides.
  */
-async function claim(caller: Caller, { token, hash, purchase }: Bought, act: string, parts: Parts) {
+async function claim(caller: Caller, bought: Bought, act: string, parts: Parts) {
+  const { token, hash, purchase } = bought;
   const { scripts, now } = parts;
   const stated = purchaseArguments(purchase, firstCheckAt(purchase, now()));
   return untilSettled(async () => {
     const document = await readPurchase(hash, scripts);
     const { word } = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return { word };
-    const { isOthers, isBound } = await claimByStore(caller, purchase, parts);
+    const { isOthers, isBound } = await claimByStore(caller, bought, parts);
     // The record of an owner may be older than this rule, or an operator gave the purchase to that account.
     if (isOthers && word !== 'yours') return { word: 'purchase_owned' as const };
     const args = {

@@ -1,12 +1,13 @@
 -- Sets the time of a purchase's next check, unless another purchase replaced it.
 -- KEYS purchase
--- ARGV due_at (or '': never), faults, hinted_at (or ''), act (or '')
+-- ARGV due_at (or '': never), faults, unknowns (or ''), hinted_at (or ''), act (or '')
 -- Answers scheduled unknown
 --
 -- `hintedAt` lets a check that is running see that its answer may be older than the notification (update-purchase.lua).
 local token, retired_by = unpack(redis.call('HMGET', purchase, 'token', 'retiredBy'))
 if not token or retired_by then return {'unknown'} end
 redis.call('HSET', purchase, 'faults', faults, 'dueAt', due_at)
+if unknowns ~= '' then redis.call('HSET', purchase, 'unknowns', unknowns) end
 if hinted_at ~= '' then redis.call('HSET', purchase, 'hintedAt', hinted_at) end
 if act ~= '' then redis.call('HSET', purchase, 'act', act) end
 return {'scheduled'}

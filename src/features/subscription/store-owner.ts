@@ -1,6 +1,6 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { settled } from '../../accounts/standing-look.ts';
-import type { StorePurchase } from '../../stores/store.ts';
+import type { StorePurchase, Subscriptions } from '../../stores/store.ts';
 import { boundAccountOf } from '../purchases/model.ts';
 import { accountOf, readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import { purchaseHash } from './purchase-token.ts';
@@ -16,7 +16,7 @@ export type StoreOwner =
       readonly accountId: string;
       /** The app gave an account id to the store, for this purchase or for the one that it continues. */
       readonly isBound: boolean;
-      /** The purchase that it replaces. Undefined: it replaces none, or no recorded one. */
+      /** The recorded purchase that it replaces, maybe after others. Undefined: it replaces none, or no recorded one. */
       readonly replaced: PurchaseDocument | undefined;
     };
 
@@ -25,23 +25,60 @@ export type StoreOwner =
  * purchase outside the app, the owner of the expired purchase, or the account that the app named then. The record of the expired purchase
  * comes first because an operator may have given it to another account.
  */
-export async function storeOwnerOf(purchase: StorePurchase, scripts: CallerScripts): Promise<StoreOwner> {
+export async function storeOwnerOf(purchase: StorePurchase, lineage: Lineage, scripts: CallerScripts): Promise<StoreOwner> {
   const { linkedToken, renewed } = purchase;
   const named = await accountNamed(purchase.buyer, scripts);
   if (named === 'deleted') return { word: 'deleted' };
   if (named !== undefined) return { word: 'account', accountId: named, isBound: true, replaced: undefined };
-  const replaced = await ownedBy(linkedToken, scripts);
-  if (replaced !== undefined) return { ...replaced, replaced: replaced.document };
-  const expired = await ownedBy(renewed?.token, scripts);
+  const replaced = await ownedBy(linkedToken, lineage, scripts);
+  if (replaced !== undefined) return replaced;
+  const expired = await ownedBy(renewed?.token, lineage, scripts);
   if (expired !== undefined) return { ...expired, replaced: undefined };
   const namedBefore = await accountNamed(renewed?.buyer, scripts);
   if (namedBefore === undefined || namedBefore === 'deleted') return { word: 'nobody' };
   return { word: 'account', accountId: namedBefore, isBound: true, replaced: undefined };
 }
 
+/**
+ * The store's answers, by token, about purchases that another one continues and that nobody owns here: their notifications may have got
+ * lost, or come later, and no app sent them.
+ */
+export type Lineage = ReadonlyMap<string, StorePurchase>;
+
+/** Purchases of a lineage that the store is asked about. */
+const LONGEST_LINEAGE = 10;
+
+/**
+ * Asks the store about the purchases that this one continues, and so on back to one that has an owner or names an account.
+ * @throws Refusal `store_unavailable`
+ */
+export async function lineageOf(purchase: StorePurchase, subscriptions: Subscriptions, scripts: CallerScripts): Promise<Lineage> {
+  const lineage = new Map<string, StorePurchase>();
+  const open = [purchase];
+  const seen = new Set<string>();
+  for (let each = open.shift(); each !== undefined; each = open.shift()) {
+    if (boundAccountOf(each) !== undefined) continue;
+    for (const token of tokensBefore(each)) {
+      if (seen.has(token) || seen.size === LONGEST_LINEAGE) continue;
+      seen.add(token);
+      const document = await readPurchase(purchaseHash(token), scripts);
+      if (document !== undefined && hasOwner(document)) continue;
+      const answer = await subscriptions.look(token, purchase.packageName);
+      if (typeof answer === 'string') continue;
+      lineage.set(token, answer);
+      open.push(answer);
+    }
+  }
+  return lineage;
+}
+
 /** The purchases that this one continues, by `purchaseHash`. */
-export function followedBy({ linkedToken, renewed }: StorePurchase): string[] {
-  return [linkedToken, renewed?.token].flatMap((token) => (token === undefined ? [] : [purchaseHash(token)]));
+export function followedBy(purchase: StorePurchase, lineage: Lineage): string[] {
+  return [...new Set([purchase, ...lineage.values()].flatMap(tokensBefore))].map(purchaseHash);
+}
+
+function tokensBefore({ linkedToken, renewed }: StorePurchase): string[] {
+  return [linkedToken, renewed?.token].filter((token) => token !== undefined);
 }
 
 async function accountNamed(buyer: string | undefined, scripts: CallerScripts): Promise<string | 'deleted' | undefined> {
@@ -51,11 +88,19 @@ async function accountNamed(buyer: string | undefined, scripts: CallerScripts): 
   return word === 'deleted' ? 'deleted' : accountId;
 }
 
-async function ownedBy(token: string | undefined, scripts: CallerScripts) {
-  const document = token === undefined ? undefined : await readPurchase(purchaseHash(token), scripts);
-  if (document === undefined || !hasOwner(document)) return undefined;
-  const accountId = await accountOf(document.owner, scripts);
-  return accountId === undefined ? undefined : { word: 'account' as const, accountId, isBound: document.isBound, document };
+async function ownedBy(token: string | undefined, lineage: Lineage, scripts: CallerScripts) {
+  if (token === undefined) return undefined;
+  const document = await readPurchase(purchaseHash(token), scripts);
+  if (document !== undefined && hasOwner(document)) {
+    const accountId = await accountOf(document.owner, scripts);
+    return accountId === undefined ? undefined : { word: 'account' as const, accountId, isBound: document.isBound, replaced: document };
+  }
+  const before = lineage.get(token);
+  if (before === undefined) return undefined;
+  // Without this token: purchases that name each other would lead in circles.
+  const further = new Map([...lineage].filter(([each]) => each !== token));
+  const owner = await storeOwnerOf(before, further, scripts);
+  return owner.word === 'account' ? owner : undefined;
 }
 
 /** Whether an account owns the purchase, or did before it was deleted. */

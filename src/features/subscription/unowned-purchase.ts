@@ -12,7 +12,7 @@ import { subscriptionKeys } from './model.ts';
 import { LEASE_MS, schedulePurchase, type CheckParts } from './purchase-check.ts';
 import { queued, readPurchase, type PurchaseDocument } from './purchase-document.ts';
 import { acknowledgeRecorded, firstCheckAt, purchaseArguments, stateArguments, todoPrelude } from './purchase-record.ts';
-import { followedBy, hasOwner, storeOwnerOf, type StoreOwner } from './store-owner.ts';
+import { followedBy, hasOwner, lineageOf, storeOwnerOf, type Lineage, type StoreOwner } from './store-owner.ts';
 
 export const noticeScript = defineScript({
   file: new URL('notice-purchase.lua', import.meta.url),
@@ -46,7 +46,7 @@ export const forgetScript = defineScript({
   answers: ['forgotten', 'kept'],
 });
 
-/** Checks of a token that the app store does not know. Google may name a purchase to us before its API answers for it. */
+/** Answers of the app store that it does not know a token. Failed calls do not count. Google may name a purchase to us before its API answers for it. */
 const UNKNOWN_TRIES = 4;
 
 /** Time for the app store to refund a purchase. */
@@ -92,22 +92,25 @@ export async function checkUnowned(hash: string, parts: CheckParts): Promise<num
   const { scripts, now, log, store } = parts;
   const document = await readPurchase(hash, scripts);
   if (document === undefined || document.owner !== '') return undefined;
-  const { token, packageName, dueAt, faults } = document;
+  const { token, packageName, dueAt, faults, unknowns } = document;
   if (dueAt !== undefined && dueAt > now() && !(await mayFollow(document, scripts))) return followedAt(document, dueAt, now());
 
   const askedAt = now();
   let answer: StorePurchase | 'gone' | 'unknown';
+  let lineage: Lineage = new Map();
   try {
     if (store.subscriptions === undefined) throw refuse('store_unconfigured');
     answer = await store.subscriptions.look(token, packageName);
+    if (typeof answer !== 'string') lineage = await lineageOf(answer, store.subscriptions, scripts);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return repeatLater(hash, faults + 1, parts);
+    return repeatLater(hash, { faults: faults + 1, unknowns }, parts);
   }
-  if (answer === 'unknown' && faults + 1 < UNKNOWN_TRIES) return repeatLater(hash, faults + 1, parts);
+  if (answer === 'unknown' && unknowns + 1 < UNKNOWN_TRIES)
+    return repeatLater(hash, { faults: unknowns + 1, unknowns: unknowns + 1 }, parts);
   if (typeof answer === 'string' || isNeverPaid(answer)) return forget(hash, askedAt, parts);
 
-  const owner = await storeOwnerOf(answer, scripts);
+  const owner = await storeOwnerOf(answer, lineage, scripts);
   if (owner.word === 'account') return adopt(hash, { token, purchase: answer, owner }, parts);
   const next = nextCheckAt(answer, now());
   if (owner.word === 'deleted' || answer.acknowledged || next === undefined) {
@@ -115,6 +118,7 @@ export async function checkUnowned(hash: string, parts: CheckParts): Promise<num
     log.info({ purchase: hash.slice(0, 6), reason }, 'a notification named a purchase that belongs to nobody');
     return forget(hash, askedAt, parts);
   }
+  const follows = followedBy(answer, lineage);
   const refundedAt = (refundAt(answer) ?? -Infinity) + AFTER_REFUND_MS;
   const [word, nextAt] = await scripts.run(
     awaitScript,
@@ -123,10 +127,10 @@ export async function checkUnowned(hash: string, parts: CheckParts): Promise<num
       ...purchaseArguments(answer, refundedAt > now() ? Math.min(next, refundedAt) : next),
       boughtAt: answer.boughtAt ?? '',
       orderId: answer.orderId ?? '',
-      follows: followedBy(answer).join(' '),
+      follows: follows.join(' '),
     },
   );
-  return word === 'owned' ? undefined : followedAt({ ...document, follows: followedBy(answer) }, Number(nextAt), now());
+  return word === 'owned' ? undefined : followedAt({ ...document, follows }, Number(nextAt), now());
 }
 
 /** Expired without an end: it was canceled before it was paid for. */
@@ -147,9 +151,13 @@ function followedAt({ follows, noticedAt = 0 }: PurchaseDocument, dueAt: number,
   return Math.min(dueAt, Math.round(now + waitMs));
 }
 
-async function repeatLater(hash: string, faults: number, { scripts, now }: CheckParts): Promise<number | undefined> {
-  const dueAt = now() + backoffMs(faults);
-  const args = { dueAt, faults, hintedAt: '', act: '' };
+async function repeatLater(
+  hash: string,
+  counts: { readonly faults: number; readonly unknowns: number },
+  { scripts, now }: CheckParts,
+): Promise<number | undefined> {
+  const dueAt = now() + backoffMs(counts.faults);
+  const args = { dueAt, ...counts, hintedAt: '', act: '' };
   await scripts.run(schedulePurchase, { purchase: subscriptionKeys.purchase(hash) }, args);
   return dueAt;
 }

@@ -9,10 +9,10 @@ const Notification = z.object({
   packageName: z.string(),
   subscriptionNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
   oneTimeProductNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
-  voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken, productType: z.number().optional() }).optional(),
+  voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken, productType: z.number().optional().catch(undefined) }).optional(),
   // Google asks whether to grant a refund, and accepts the first answer within a day.
   pendingRefundReviewNotification: z
-    .looseObject({ purchaseToken: PurchaseToken.optional(), orderId: z.string().max(255).optional() })
+    .looseObject({ purchaseToken: PurchaseToken.optional(), orderId: z.string().max(255).optional().catch(undefined) })
     .optional(),
 });
 
@@ -67,16 +67,24 @@ async function notice(
 ): Promise<boolean> {
   const { packageName, subscriptionNotification, oneTimeProductNotification, voidedPurchaseNotification } = notification;
   const { pendingRefundReviewNotification: review } = notification;
-  if (subscriptionNotification !== undefined) return subscriptionNoticed(subscriptionNotification.purchaseToken, packageName);
   if (review !== undefined)
     log.warn({ orderId: review.orderId }, 'Google asks whether a refund is to be granted: answer in the Play Console within a day');
-  const { purchaseToken } = oneTimeProductNotification ?? voidedPurchaseNotification ?? review ?? {};
-  if (purchaseToken === undefined) return false;
-  const kind = oneTimeProductNotification === undefined ? voidedPurchaseNotification?.productType : ONE_TIME_PRODUCT;
-  return (
-    (kind !== ONE_TIME_PRODUCT && (await checkPurchaseSoon(purchaseToken))) ||
-    (kind !== SUBSCRIPTION && (await productNoticed('google', purchaseToken, packageName)))
-  );
+  // Google says that a notification has one of these. If it ever has several, none may get lost.
+  let isRecorded = false;
+  if (subscriptionNotification !== undefined) isRecorded = await subscriptionNoticed(subscriptionNotification.purchaseToken, packageName);
+  const hints = [
+    { ...oneTimeProductNotification, productType: ONE_TIME_PRODUCT },
+    { ...voidedPurchaseNotification },
+    { ...review, productType: undefined },
+  ];
+  for (const { purchaseToken, productType } of hints) {
+    if (purchaseToken === undefined) continue;
+    const isKnown =
+      (productType !== ONE_TIME_PRODUCT && (await checkPurchaseSoon(purchaseToken))) ||
+      (productType !== SUBSCRIPTION && (await productNoticed('google', purchaseToken, packageName)));
+    isRecorded ||= isKnown;
+  }
+  return isRecorded;
 }
 
 /** @throws Refusal `invalid_request` */

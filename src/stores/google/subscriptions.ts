@@ -26,12 +26,13 @@ const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDIN
 
 const Time = z.string().transform(Date.parse).pipe(z.number().int());
 
-const AccountIdentifiers = z.object({ obfuscatedExternalAccountId: z.string().max(255).optional() });
+// Nothing but the state and the products may keep a buyer from what was bought: of other fields a strange value counts as none.
+const AccountIdentifiers = z.object({ obfuscatedExternalAccountId: z.string().max(255).optional().catch(undefined) });
 
 /** The fields of SubscriptionPurchaseV2 that are read. Google leaves out fields that are false or empty. */
 const Purchase = z.object({
   subscriptionState: z.string(),
-  startTime: Time.optional(),
+  startTime: Time.optional().catch(undefined),
   acknowledgementState: z.string().optional(),
   linkedPurchaseToken: z.string().min(1).optional(),
   externalAccountIdentifiers: AccountIdentifiers.optional(),
@@ -43,7 +44,7 @@ const Purchase = z.object({
     .array(
       z.object({
         productId: ProductId,
-        latestSuccessfulOrderId: z.string().max(255).optional(),
+        latestSuccessfulOrderId: z.string().max(255).optional().catch(undefined),
         expiryTime: Time.optional(),
         autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean().optional() }).optional(),
       }),

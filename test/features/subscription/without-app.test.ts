@@ -167,6 +167,20 @@ const tells =
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
   };
 
+/** Guests who send the same token at the same time. */
+const sendAtOnce =
+  (count: number, name: string): Step =>
+  async (stage) => {
+    const installs = Array.from({ length: count }, () => freshId());
+    const purchaseToken = stage.tokens[name]!;
+    const replies = await Promise.all(installs.map((installId) => service.post('/v1/subscription/purchase', { purchaseToken, installId })));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    await until(async () => {
+      const found = await Promise.all(installs.map((installId) => service.get(`/v1/entitlement?installId=${installId}`)));
+      return found.filter(({ body }) => body.access).length === 1;
+    });
+  };
+
 interface Case {
   readonly steps: readonly Step[];
   /** Product and entitlement of each person; `none` where left out. */
@@ -179,6 +193,17 @@ interface Case {
 
 const PREMIUM = 'premium subscribed';
 const ONCE = ['active premium'];
+
+/** Five purchases of which each replaces the one before. Google ends a purchase that was replaced. */
+const chain: readonly Step[] = [
+  sellsSilently('1', { for: 'ann' }),
+  sellsSilently('1', { state: 'expired' }),
+  ...['2', '3', '4'].flatMap((name) => [
+    sellsSilently(name, { after: String(Number(name) - 1) }),
+    sellsSilently(name, { state: 'expired' }),
+  ]),
+  sellsSilently('5', { after: '4', productId: 'gold' }),
+];
 
 const cases: Record<string, Case> = {
   'one bought with the id of an account belongs to that account, which need not exist yet': {
@@ -296,14 +321,8 @@ const cases: Record<string, Case> = {
     has: { ann: 'premium none' },
     told: { ann: ['pending premium'] },
   },
-  'one whose predecessor is told of later follows it': {
-    steps: [
-      sellsSilently('old', { for: 'ann' }),
-      sells('new', { after: 'old', productId: 'gold' }),
-      waits('new'),
-      tells('old'),
-      arrives('new'),
-    ],
+  'one whose predecessor gets an owner later follows it': {
+    steps: [sellsSilently('old'), sells('new', { after: 'old', productId: 'gold' }), waits('new'), sends('ann', 'old'), arrives('new')],
     has: { ann: 'gold subscribed' },
     acknowledged: ['old', 'new'],
     told: { ann: ['active premium', 'active gold'] },
@@ -336,6 +355,20 @@ const cases: Record<string, Case> = {
     has: { bob: PREMIUM },
     acknowledged: ['new'],
     told: { bob: ONCE },
+  },
+  'of accounts that send one without an owner at once, one has it': {
+    steps: [sells('new'), waits('new'), sendAtOnce(50, 'new'), leaves('new')],
+    acknowledged: ['new'],
+  },
+  'a chain of five, told of from its end, belongs to the account of the first': {
+    steps: [...chain, tells('5'), arrives('5'), tells('4', '3', '2', '1'), sends('bob', '3', 409)],
+    has: { ann: 'gold subscribed' },
+    acknowledged: ['5'],
+  },
+  'the last of a chain of five belongs to the account of the first, although nothing tells of the others': {
+    steps: [...chain, sends('bob', '5', 409), tells('5'), arrives('5')],
+    has: { ann: 'gold subscribed' },
+    acknowledged: ['5'],
   },
   'one that names a guest that moved belongs to the account into which it moved': {
     steps: [opens('ann'), signsIn('ann'), sells('new', { for: 'ann' }), arrives('new'), sends('bob', 'new', 409), sends('ann', 'new')],

@@ -3,7 +3,7 @@ import { freshId, start } from '../../harness.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
-import { passingFaults, UNACKNOWLEDGED } from '../../features/subscription/fake-google.ts';
+import { OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from '../../features/subscription/fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from '../../features/subscription/shop.ts';
 
 const PATH = '/v1/store/google/notifications';
@@ -108,8 +108,80 @@ describe('a notification to POST /v1/store/google/notifications', () => {
     expect(await shop.dueIn(old)).toBeUndefined();
   });
 
+  test('about several purchases makes the service check each', async () => {
+    const tokens = [DAY, 2 * DAY].map((ends) => shop.sold('ACTIVE', shop.service.now() + ends));
+    for (const token of tokens) await shop.buy(freshId(), token);
+    const [subscriptionNotification, voidedPurchaseNotification] = tokens.map((purchaseToken) => ({ purchaseToken, productType: '1' }));
+    for (const token of tokens) shop.sold('EXPIRED', shop.service.now(), {}, token);
+    const both = { packageName: 'dev.coinop.game', subscriptionNotification, voidedPurchaseNotification };
+    expect((await push(envelope(both))).body).toEqual({ ok: true, checks: true });
+    for (const token of tokens) await until(async () => (await shop.record(token))['state'] === 'expired');
+  });
+
+  test('about a purchase that the store knows only after an outage, and not at once, finds its owner', async () => {
+    const installId = freshId();
+    const token = freshId('token');
+    const failed = (count: string) => until(async () => (await shop.record(token))['faults'] === count);
+    shop.google.misbehaviour = passingFaults['a 500'];
+    await push(about('subscriptionNotification', token));
+    for (const count of ['1', '2', '3', '4']) {
+      await failed(count);
+      shop.service.advance(HOUR);
+    }
+    shop.google.misbehaviour = undefined;
+    await until(async () => (await shop.record(token))['unknowns'] === '1');
+    const ids = { externalAccountIdentifiers: { obfuscatedExternalAccountId: accountIdOf(installId) } };
+    shop.sold('ACTIVE', shop.service.now() + 30 * DAY, ids, token);
+    shop.service.advance(61_000);
+    await until(async () => (await shop.entitlement(installId)).access);
+  });
+
+  test('whose optional fields have strange values still counts', async () => {
+    const installId = freshId();
+    const ids = { obfuscatedExternalAccountId: 'x'.repeat(300) };
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY, { externalAccountIdentifiers: ids, startTime: 'soon' });
+    await push(about('subscriptionNotification', token));
+    expect((await shop.buy(installId, token)).body).toMatchObject({ subscribed: true });
+  });
+
+  test('about a new purchase is refused with store_unavailable while too many wait for an owner', async () => {
+    const known = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(freshId(), known);
+    await push(about('subscriptionNotification', 'told-before'));
+    const invented = Array.from({ length: 10_000 }, (_, index) => [9e15, `invented-${index}`]).flat();
+    await shop.redis.zadd(subscriptionKeys.unowned, ...invented);
+    const { status, body } = await push(about('subscriptionNotification', 'one-too-many'));
+    expect([status, body.error.code, body.error.retryAfterMs]).toEqual([503, 'store_unavailable', 60_000]);
+    expect(await shop.record('one-too-many')).toEqual({});
+    for (const token of [known, 'told-before']) expect((await push(about('subscriptionNotification', token))).body.checks).toBe(true);
+    const bought = shop.sold('ACTIVE', shop.service.now() + DAY);
+    expect((await shop.buy(freshId(), bought)).body.subscribed).toBe(true);
+    await shop.redis.zrem(subscriptionKeys.unowned, ...invented.filter((word) => typeof word === 'string'));
+    expect((await push(about('subscriptionNotification', 'one-too-many'))).body.checks).toBe(true);
+  });
+
+  test('that names another app of the service first, and then the right one, finds its owner', async () => {
+    await using both = await openShop([PACKAGE, OTHER_PACKAGE]);
+    const installId = freshId();
+    const ids = { externalAccountIdentifiers: { obfuscatedExternalAccountId: accountIdOf(installId) } };
+    const token = both.sold('ACTIVE', both.service.now() + DAY, ids);
+    const headers = { authorization: `Bearer ${await both.google.pushToken()}` };
+    const told = (packageName: string) =>
+      both.service.post(PATH, envelope({ packageName, subscriptionNotification: { purchaseToken: token } }), { headers });
+    await told(OTHER_PACKAGE);
+    await until(async () => (await both.record(token))['faults'] === '1');
+    await told(PACKAGE);
+    both.service.advance(61_000);
+    await until(async () => (await both.entitlement(installId)).access);
+  });
+
   test('of another kind is accepted and ignored', async () => {
-    const kinds = [{ testNotification: { version: '1.0' } }, { oneTimeProductNotification: { purchaseToken: 'x', sku: 'y' } }, {}];
+    const kinds = [
+      { subscriptionLikeNotificationOfTomorrow: { purchaseToken: 'x' } },
+      { testNotification: { version: '1.0' } },
+      { oneTimeProductNotification: { purchaseToken: 'x', sku: 'y' } },
+      {},
+    ];
     for (const kind of kinds) {
       expect((await push(envelope({ packageName: 'dev.coinop.game', ...kind }))).body).toEqual({ ok: true, checks: false });
     }
