@@ -12,34 +12,33 @@ const REST_MS = { least: 1, most: 50 };
  * between. But the parts of ten requests at once came in the same turns of the event loop, and in the same commands of Redis: others then
  * waited for more than 100 ms.
  *
- * The keys take turns, so that a key with many requests delays another key by one request only.
+ * The keys take turns, so that a key with many requests delays another key by one request only. So do the addresses, and a key waits for one
+ * address only: anybody may have an account exported, from as many addresses as they have.
  */
 export class CostlyWork {
-  /** By key or address group, in the order of their turns. */
-  readonly #waiting = new Map<string, CostlyTurn[]>();
+  readonly #lines = { key: new Line(), address: new Line() };
   #running: CostlyTurn | undefined;
+  #lastKind: Kind = 'address';
   #beganAt = 0;
   #isResting = false;
 
-  /** @param of the server key or address group @returns undefined if too many of its requests wait already */
-  enter(of: string): CostlyTurn | undefined {
-    if ((this.#waiting.get(of)?.length ?? 0) >= MOST_WAITING) return undefined;
-    const turn = new CostlyTurn(of, this);
+  /** @param of the server key or the address group @returns undefined if too many of its requests wait already */
+  enter(of: string, kind: Kind): CostlyTurn | undefined {
+    if (this.#lines[kind].countOf(of) >= MOST_WAITING) return undefined;
+    const turn = new CostlyTurn(of, kind, this);
     this.wait(turn);
     return turn;
   }
 
   /** Only for `CostlyTurn`. */
   wait(turn: CostlyTurn): void {
-    const others = this.#waiting.get(turn.of);
-    if (others === undefined) this.#waiting.set(turn.of, [turn]);
-    else others.push(turn);
+    this.#lines[turn.kind].add(turn);
     this.#next();
   }
 
   /** Only for `CostlyTurn`. */
   leave(turn: CostlyTurn): void {
-    if (turn !== this.#running) return this.#remove(turn);
+    if (turn !== this.#running) return this.#lines[turn.kind].remove(turn);
     this.#running = undefined;
     this.#isResting = true;
     const tookMs = performance.now() - this.#beganAt;
@@ -58,18 +57,43 @@ export class CostlyWork {
 
   #next(): void {
     if (this.#running !== undefined || this.#isResting) return;
-    const [found] = this.#waiting;
-    if (found === undefined) return;
-    const [of, turns] = found;
-    const turn = turns.shift()!;
-    this.#waiting.delete(of);
-    if (turns.length > 0) this.#waiting.set(of, turns);
+    const [first, second] = this.#lastKind === 'key' ? (['address', 'key'] as const) : (['key', 'address'] as const);
+    const turn = this.#lines[first].next() ?? this.#lines[second].next();
+    if (turn === undefined) return;
+    this.#lastKind = turn.kind;
     this.#running = turn;
     this.#beganAt = performance.now();
     turn.run();
   }
+}
 
-  #remove(turn: CostlyTurn): void {
+type Kind = 'key' | 'address';
+
+/** Requests that wait, by key or by address group, in the order of their turns. */
+class Line {
+  readonly #waiting = new Map<string, CostlyTurn[]>();
+
+  countOf(of: string): number {
+    return this.#waiting.get(of)?.length ?? 0;
+  }
+
+  add(turn: CostlyTurn): void {
+    const others = this.#waiting.get(turn.of);
+    if (others === undefined) this.#waiting.set(turn.of, [turn]);
+    else others.push(turn);
+  }
+
+  next(): CostlyTurn | undefined {
+    const [found] = this.#waiting;
+    if (found === undefined) return undefined;
+    const [of, turns] = found;
+    const turn = turns.shift();
+    this.#waiting.delete(of);
+    if (turns.length > 0) this.#waiting.set(of, turns);
+    return turn;
+  }
+
+  remove(turn: CostlyTurn): void {
     const turns = this.#waiting.get(turn.of);
     const place = turns?.indexOf(turn) ?? -1;
     if (place === -1) return;
@@ -81,11 +105,13 @@ export class CostlyWork {
 /** The turn of one costly request. */
 export class CostlyTurn {
   readonly of: string;
+  readonly kind: Kind;
   readonly #work: CostlyWork;
   #begun = Promise.withResolvers<void>();
 
-  constructor(of: string, work: CostlyWork) {
+  constructor(of: string, kind: Kind, work: CostlyWork) {
     this.of = of;
+    this.kind = kind;
     this.#work = work;
   }
 

@@ -7,8 +7,8 @@ import { eventually } from '../realtime/watcher.ts';
 function worker(work: CostlyWork) {
   const begun: string[] = [];
   const running = new Map<string, CostlyTurn>();
-  const enter = (of: string, name = of): CostlyTurn | undefined => {
-    const turn = work.enter(of);
+  const enter = (of: string, name = of, kind: 'key' | 'address' = 'key'): CostlyTurn | undefined => {
+    const turn = work.enter(of, kind);
     void turn?.begun.then(() => {
       begun.push(name);
       running.set(name, turn);
@@ -33,6 +33,18 @@ test('requests run one at a time, and the keys take turns', async () => {
     expect(begun).toEqual(order.slice(0, index + 1));
     await end(name);
   }
+});
+
+test('a key waits for the request of one address, however many addresses there are', async () => {
+  const { begun, running, enter, end } = worker(new CostlyWork());
+  for (const address of ['a1', 'a2', 'a3', 'a4']) enter(address, address, 'address');
+  for (const key of ['k1', 'k2']) enter(key);
+  const order = ['a1', 'k1', 'a2', 'k2', 'a3', 'a4'];
+  for (const name of order) {
+    await eventually(() => running.has(name));
+    await end(name);
+  }
+  expect(begun).toEqual(order);
 });
 
 test('sixteen requests of a key may wait, besides the one that runs; other keys may wait too', async () => {

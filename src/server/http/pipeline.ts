@@ -186,10 +186,13 @@ export class Pipeline<Services> {
   /** Handles the call when it is its turn among the costly requests. */
   #takeTurn(request: Request, credential: Credential, call: PlainCall): void {
     const { exchange } = request;
-    const turn = this.#parts.costlyWork.enter(exchange.key?.id ?? exchange.group);
+    const { key, group } = exchange;
+    const { costlyWork } = this.#parts;
+    const turn = key === undefined ? costlyWork.enter(group, 'address') : costlyWork.enter(key.id, 'key');
     if (turn === undefined) return this.#answers.settle(exchange, rateLimited(BUSY_MS, MANY_WAIT));
     exchange.costlyTurn = turn;
-    exchange.setDeadline(TURN_DEADLINE_MS, Infinity);
+    // Requests that wait from many addresses would take all places among the requests in flight.
+    exchange.park(TURN_DEADLINE_MS, Infinity);
     exchange.onGone(() => turn.gone());
     void turn.begun.then(() => {
       if (exchange.isAnswered) return turn.leave();

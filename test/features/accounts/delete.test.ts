@@ -25,9 +25,16 @@ const request = (body: object, options?: RequestOptions) => service.post('/v1/ac
 const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
 const tokenOf = async (subject: string): Promise<string> => (await issue(service, { kind: 'id_token', subject })).token;
 
+/** The confirm of a first call. Without it a second call would be a first one again, and 200. */
+async function confirmOf(proof: object, options?: RequestOptions): Promise<string> {
+  const { status, body } = await request(proof, options);
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body.confirm;
+}
+
 /** Deletes in two calls. */
 async function deleted(proof: object): Promise<TestReply['body']> {
-  const { confirm } = (await request(proof)).body;
+  const confirm = await confirmOf(proof);
   const { status, body } = await request({ ...proof, confirm });
   expect([status, body.error]).toEqual([200, undefined]);
   return body;
@@ -109,7 +116,7 @@ describe('POST /v1/account/delete by a guest', () => {
   test('both calls are refused for an account that is deleted', async () => {
     const installId = freshId();
     await credit(installId, 1, 'a');
-    const { confirm } = (await request({ installId })).body;
+    const confirm = await confirmOf({ installId });
     await deleted({ installId });
     expect(codeOf(await request({ installId }))).toBe(GONE);
     expect(codeOf(await request({ installId, confirm }))).toBe(GONE);
@@ -118,7 +125,7 @@ describe('POST /v1/account/delete by a guest', () => {
   test('of 200 requests at once one deletes, and none fails', async () => {
     const installId = freshId();
     await credit(installId, 1, 'a');
-    const { confirm } = (await request({ installId })).body;
+    const confirm = await confirmOf({ installId });
     const replies = await Promise.all(Array.from({ length: 200 }, () => request({ installId, confirm })));
     const codes = Map.groupBy(replies, (reply) => (reply.status === 200 ? 'deleted' : codeOf(reply)));
     expect([...codes].map(([code, { length }]) => [code, length]).toSorted()).toEqual([
@@ -145,9 +152,9 @@ describe('POST /v1/account/delete by a guest', () => {
 
   test('the confirm of another account, an old one and any other text are refused', async () => {
     const [installId, other] = [freshId(), freshId()];
-    const { confirm } = (await request({ installId: other })).body;
+    const confirm = await confirmOf({ installId: other });
     expect(codeOf(await request({ installId, confirm }))).toBe('400 invalid_request');
-    const own = (await request({ installId })).body.confirm;
+    const own = await confirmOf({ installId });
     service.advance(5 * 60_000 + 1000);
     expect(codeOf(await request({ installId, confirm: own }))).toBe('400 invalid_request');
     for (const text of ['', 'x', `${own}x`, 'a.b.c', 'x'.repeat(5000), await tokenFor(service, installId)])
@@ -171,7 +178,7 @@ describe('POST /v1/account/delete by a guest', () => {
   test('the header x-install-id is a proof like the field', async () => {
     const installId = freshId();
     const options = { headers: { 'x-install-id': installId } };
-    const { confirm } = (await request({}, options)).body;
+    const confirm = await confirmOf({}, options);
     expect((await request({ confirm }, options)).body).toMatchObject({ deleted: true });
     expect(codeOf(await request({ installId: freshId() }, options))).toBe('400 invalid_request');
   });
@@ -266,7 +273,7 @@ describe('POST /v1/account/delete by a user of the app store', () => {
     expect(codeOf(await request({ token }))).toBe('401 bad_token');
     expect(codeOf(await request({ token: 'x' }))).toBe('401 bad_token');
     const fresh = await tokenOf(subject);
-    const { confirm } = (await request({ token: fresh })).body;
+    const confirm = await confirmOf({ token: fresh });
     expect(codeOf(await request({ token, confirm }))).toBe('200 undefined');
   });
 
@@ -283,7 +290,7 @@ describe('POST /v1/account/delete by a user of the app store', () => {
     expect(codeOf(await request({ token: await tokenOf(subject) }))).toBe(GONE);
     await signInToStore(service, subject);
     const token = await tokenOf(subject);
-    const { confirm } = (await request({ token })).body;
+    const confirm = await confirmOf({ token });
     await request({ token, confirm });
     expect(codeOf(await request({ token, confirm }))).toBe(GONE);
     expect(codeOf(await request({ token }))).toBe(GONE);
@@ -291,7 +298,7 @@ describe('POST /v1/account/delete by a user of the app store', () => {
 
   test('the installId of a guest that moved into an account deletes nothing', async () => {
     const [subject, installId] = [freshId('subject'), freshId()];
-    const { confirm } = (await request({ installId })).body;
+    const confirm = await confirmOf({ installId });
     await credit(installId, 5, 'a');
     const { cookies } = await signInToStore(service, subject, { installId });
     expect(codeOf(await request({ installId }))).toBe('401 sign_in_required');
@@ -309,7 +316,7 @@ describe('a deletion at the same time as other requests', () => {
   test('coin operations either happen before it or are refused, and nothing is left', async () => {
     const installId = freshId();
     await credit(installId, 1, 'first');
-    const { confirm } = (await request({ installId })).body;
+    const confirm = await confirmOf({ installId });
     const operations = Array.from({ length: 100 }, async (_, number) => codeOf(await credit(installId, 1, `key-${number}`)));
     const deletion = request({ installId, confirm });
     const later = Array.from({ length: 100 }, async (_, number) => codeOf(await credit(installId, 1, `later-${number}`)));
@@ -323,7 +330,7 @@ describe('a deletion at the same time as other requests', () => {
     const installId = freshId();
     const accountId = accountIdOf(installId);
     const games = Array.from({ length: 40 }, () => freshId('game').toLowerCase());
-    const { confirm } = (await request({ installId })).body;
+    const confirm = await confirmOf({ installId });
     const submit = (game: string) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
     const submissions = games.slice(0, 20).map(submit);
     const deletion = request({ installId, confirm });
@@ -355,7 +362,7 @@ describe('a deletion at the same time as other requests', () => {
       const game = freshId('game').toLowerCase();
       await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
       const token = await tokenOf(subject);
-      const { confirm } = (await request({ token })).body;
+      const confirm = await confirmOf({ token });
       const [deletion, move] = await Promise.all([request({ token, confirm }), provision(service, subject, { installId })]);
       expect([codeOf(deletion), codeOf(move)]).toEqual(['200 undefined', '200 undefined']);
       const cookies = move.cookies.find((cookie) => cookie.startsWith('svc_session='))!;

@@ -31,7 +31,8 @@ export async function startServer(
     slowRequestMs = 0,
     loggedRequests = 'off',
     perSecond = 10_000,
-  }: { slowRequestMs?: number; loggedRequests?: LoggedRequests; perSecond?: number } = {},
+    maxInFlight = 100,
+  }: { slowRequestMs?: number; loggedRequests?: LoggedRequests; perSecond?: number; maxInFlight?: number } = {},
 ): Promise<OwnServer> {
   const logLines: string[] = [];
   const perMinute = { creations: 1000, misses: 1000 };
@@ -48,7 +49,7 @@ export async function startServer(
       actsPerSecond: 1000,
       keyedPerSecond: perSecond,
       uncountedPerSecond: 10_000,
-      maxInFlight: 100,
+      maxInFlight,
       entries: reservations && new EntryBudget(100, reservations),
       reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100, entriesPerDay: undefined }, monotonic),
       monotonic,

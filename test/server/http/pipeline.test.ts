@@ -159,6 +159,21 @@ describe('costly requests', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(30 - refused.length);
   });
 
+  test('that wait take no place among the requests in flight', async () => {
+    const open = Promise.withResolvers<void>();
+    let calls = 0;
+    const costly = handledBy(() => (calls++, open.promise.then(() => ({}))), { costly: true });
+    await using server = await startServer([costly, { ...handledBy(() => ({})), path: '/other' }], undefined, { maxInFlight: 4 });
+    const waiting = [ask(server)];
+    await eventually(() => calls === 1);
+    waiting.push(...Array.from({ length: 8 }, () => ask(server)));
+    // The server reads the connections in the order in which they came.
+    await sleep(20);
+    const other = await fetch(`${server.url}/other`);
+    open.resolve();
+    expect([other.status, ...(await Promise.all(waiting)).map(({ status }) => status)]).toEqual(Array(10).fill(200));
+  });
+
   test('that fail, and those whose client has gone, leave their turn', async () => {
     const open = Promise.withResolvers<void>();
     let calls = 0;
