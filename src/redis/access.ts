@@ -41,7 +41,7 @@ export const REFUSED_IN_SCRIPT = /^ERR The user executing the script can't|^NOPE
  */
 const PROBE = `#!lua flags=no-writes
 local needed = cjson.decode(ARGV[1])
-local missing, key, channel = {}, nil, nil
+local missing, key = {}, nil
 local function may(words)
   local is_known, is_allowed = pcall(redis.acl_check_cmd, unpack(words))
   return is_known and is_allowed
@@ -54,23 +54,21 @@ end
 for _, sample in ipairs(needed.keys) do
   if may({'EVAL', '', '1', sample[2]}) then key = key or sample[2] else missing[#missing + 1] = '~' .. sample[1] end
 end
-local is_publish_refused = false
+-- Without its channels a command is judged alone. Only an allowed command says something about a channel.
+local listeners = {}
+for _, name in ipairs({'PUBLISH', 'SUBSCRIBE', 'SPUBLISH', 'SSUBSCRIBE'}) do
+  if may({name}) then listeners[#listeners + 1] = name end
+end
 for _, sample in ipairs(needed.channels) do
-  local name = sample[2]
-  if may({'PUBLISH', name, ''}) or may({'SUBSCRIBE', name}) or may({'SPUBLISH', name, ''}) or may({'SSUBSCRIBE', name}) then
-    channel = channel or name
-  elseif is_command_refused({'PUBLISH', name, ''}) then is_publish_refused = true
-  else missing[#missing + 1] = '&' .. sample[1] end
+  if #listeners > 0 and not may({listeners[1], sample[2], ''}) then missing[#missing + 1] = '&' .. sample[1] end
 end
 for _, command in ipairs(needed.commands) do
   local words, is_doubtful = {}, false
   for index, word in ipairs(command[2]) do
+    if word == 'CHANNEL' then break end
     if word == 'KEY' then
       is_doubtful = is_doubtful or not key
       word = key or needed.keys[1][2]
-    elseif word == 'CHANNEL' then
-      is_doubtful = is_doubtful or not channel and not is_publish_refused
-      word = channel or needed.channels[1][2]
     end
     words[index] = word
   end

@@ -310,7 +310,9 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
         this.#problems.set(name, error.message);
         throw error;
       });
-    new UsableConnection(redis, { check: checked }).on('usable', () => {
+    // Later each primary logs its outages. Until a first node has told of them, only these connections can say why nothing is served.
+    const log = this.#shards.size === 0 ? this.#log.child({ node: name }) : undefined;
+    new UsableConnection(redis, { check: checked, log }).on('usable', () => {
       this.#problems.delete(name);
       this.refresh();
     });

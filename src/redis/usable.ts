@@ -29,6 +29,9 @@ const SOON = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|BUSY|TRYAGAIN)\b/;
 /** Any other error that Redis answered. */
 const REPLIED = /^[A-Z]{3,} /;
 
+/** How the system says that the peer has closed the connection. */
+const BROKEN = /\b(?:EPIPE|ECONNRESET)$/;
+
 export interface UsableOptions {
   /** What has to hold before the connection is used. It runs on each new connection. @throws Error if it does not hold */
   readonly check: (redis: Redis) => Promise<void>;
@@ -50,6 +53,8 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   readonly #options: UsableOptions;
   #isUsable = false;
   #failure: Error | undefined;
+  /** Whether the present attempt has a reason for its failure already. */
+  #hasReason = false;
   /** Attempts since the connection was last usable. */
   #attempts = 0;
   #wasTold = '';
@@ -61,7 +66,8 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
     this.redis = redis;
     this.#options = options;
     redis.options.retryStrategy = () => this.#waitMs();
-    redis.on('error', (error: Error) => this.#failed(error));
+    redis.on('connecting', () => (this.#hasReason = false));
+    redis.on('error', (error: Error) => this.#failed(this.#isUsable || !BROKEN.test(error.message) ? error : closedAtOnce(error)));
     redis.on('ready', () => void this.#examine());
     redis.on('close', () => this.#lost());
   }
@@ -140,6 +146,7 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
 
   #failed(error: Error): void {
     this.#isUsable = false;
+    this.#hasReason = true;
     this.#failure = error;
     const phrase = phraseOf(error);
     // An outage has one line, and each reason for which Redis refuses the connection has one.
@@ -151,6 +158,8 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
   }
 
   #lost(): void {
+    // A peer may close the connection without an error. Without a reason an outage of this kind would have no line in the log.
+    if (!this.#isUsable && !this.#hasReason && this.redis.status !== 'end') this.#failed(closedAtOnce());
     this.#isUsable = false;
     clearInterval(this.#accessTimer);
   }
@@ -164,6 +173,12 @@ export class UsableConnection extends EventEmitter<{ usable: []; refused: [] }> 
 /** Whether Redis could not be reached, or cannot serve yet. Otherwise it refused the connection. */
 function isAway(error: Error): boolean {
   return !(error instanceof SettingError || error instanceof MissingAccess) && (SOON.test(error.message) || !REPLIED.test(error.message));
+}
+
+/** The answer of Redis itself, `ERR max number of clients reached`, is mostly lost with the connection. */
+function closedAtOnce(error?: Error): Error {
+  const words = error === undefined ? '' : ` (${error.message})`;
+  return new Error(`the connection was closed before it could be used${words}: maxclients is reached, or a proxy finds no Redis`);
 }
 
 /** Without the words of the system about a connection, because they name the address of Redis. */

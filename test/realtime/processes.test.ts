@@ -119,14 +119,19 @@ describe('a service whose link to Redis', () => {
   });
 
   test('falls silent opens another link, and brings the changes in between', async () => {
+    /** The ids of connections, and how many channels each has subscribed to. */
+    const subscriptions = async (): Promise<[id: string, channels: number][]> => {
+      const lines = String(await here.service.redis.client('LIST')).matchAll(/^id=(\d+) .* name=coinop-subscriber .* sub=(\d+)/gm);
+      return Array.from(lines, ([, id, channels]) => [id!, Number(channels)]);
+    };
+    // Every service subscribes to the channels of all processes, and to each room that it watches. Nobody watches a room yet.
+    const channelsOfAll = async (): Promise<number[]> => [...new Set((await subscriptions()).map(([, channels]) => channels))];
+    await eventually(async () => (await subscriptions()).length === 2 && (await channelsOfAll()).length === 1);
+    const [common] = await channelsOfAll();
     const room = await open(here);
     const watcher = await watchRoom(there, room.code);
-    // Every service subscribes to `moves`, and to each room that it watches.
     const subscribers = async (): Promise<string[]> =>
-      String(await here.service.redis.client('LIST'))
-        .split('\n')
-        .filter((line) => / name=coinop-subscriber .* sub=[2-9]/.test(line))
-        .map((line) => /^id=(\d+)/.exec(line)![1]!);
+      (await subscriptions()).flatMap(([id, channels]) => (channels > common! ? [id] : []));
     // The other service watches no room here.
     await eventually(async () => (await subscribers()).length === 1);
     const before = await subscribers();

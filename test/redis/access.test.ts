@@ -99,6 +99,7 @@ describe('a Redis user', () => {
     ['without the keys of accounts', [...BARE_KEY_RULES, '~{board:*', '&*', '+@all'], '~{*'],
     ['without the ledgers of accounts', [...BARE_KEY_RULES, '~{*}', '~{*}:account', '&*', '+@all'], '~{*'],
     ['without Pub/Sub', [...all, '-@pubsub'], '+subscribe +unsubscribe +publish +pubsub|numsub'],
+    ['who may not publish, without channels', ['~*', '+@all', '-publish'], '&0:* +publish ('],
     ['who may not write hashes, without channels', ['~*', '+@all', '-hset'], '&0:* +hset'],
     ['without scripts', [...all, '-@scripting'], '+eval +evalsha, and perhaps more, which shows once it may run scripts'],
     ['with the simple rules of the page', ['~*', '&*', '+@all', '-@dangerous', '+info'], undefined],

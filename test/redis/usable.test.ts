@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openConnections, type RedisConnections } from '../../src/redis/redis-connections.ts';
@@ -72,4 +74,20 @@ describe('a connection that Redis refuses once is used as soon as Redis accepts 
   test('a Redis that stops to answer half-way', { timeout: 120_000 }, async () => {
     await expectRecovery('hang', ['HELLO', 'EVAL'], () => 'redis is away');
   });
+});
+
+test('a proxy that has no Redis and closes each connection has one line in the log, on one Redis and for a node of a Cluster', async () => {
+  const proxy = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  for (const scheme of ['redis', 'redis-cluster']) {
+    const lines: { msg: string; reason: string; node?: string }[] = [];
+    const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
+    const opened = openConnections({ url: `${scheme}://${host}` }, 0, log, redisAccess);
+    await opened.opened();
+    opened.disconnect();
+    expect(lines.map(({ msg, node }) => [msg, node])).toEqual([['redis is away', scheme === 'redis' ? undefined : host]]);
+    expect(lines[0]!.reason).toContain('the connection was closed before it could be used');
+  }
+  proxy.close();
 });
