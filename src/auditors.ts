@@ -46,7 +46,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
   return [
     versionAuditor(KEY_SECRET),
     markAuditor(),
-    accountAuditor,
+    accountAuditor(held),
     deletionAuditor(held),
     banAuditor,
     ledgerAuditor(hashNow, (ledger, bought, adjusted, look) => checkBought(ledger, bought, adjusted, look, find)),

@@ -1,6 +1,7 @@
 import type { Auditor, Command, Finding, Look } from '../consistency/auditor.ts';
 import { pairsOf } from '../redis/pairs.ts';
 import { accountKey, accountKeyPattern, standingKey } from './account-keys.ts';
+import type { Holding } from './holdings.ts';
 import { leadsTo, parseStanding, type Standing } from './standing.ts';
 import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
 
@@ -12,16 +13,29 @@ export const accountPatterns = {
 };
 
 /**
- * Checks that both sides of a move name each other, that a moved guest has no fields left, and that the lists of sessions can be read.
- * `deletionAuditor` checks the tombstones.
+ * Checks that both sides of a move name each other, that a moved guest has no fields left, and that the times of accounts and the lists of
+ * sessions can be read. `deletionAuditor` checks the tombstones.
  */
-export const accountAuditor: Auditor = {
-  keys: [
-    { pattern: accountPatterns.account, counted: 'accounts', life: 'lasts' },
-    { pattern: accountPatterns.standing, life: 'lasts', check: ([id], look) => checkStanding(id!, look) },
-    { pattern: accountPatterns.sessions, life: 'ends', check: ([id], look) => checkSessions(id!, look) },
-  ],
-};
+export function accountAuditor(holdings: readonly Holding[]): Auditor {
+  // The first field of those that a move compares is a time.
+  const compared = holdings.flatMap(({ fields = [] }) => fields.filter(({ merge }) => merge === 'earlier' || merge === 'later'));
+  const times = ['createdAt', ...compared.map(({ names }) => names[0])];
+  return {
+    keys: [
+      { pattern: accountPatterns.account, counted: 'accounts', life: 'lasts', check: ([id], look) => checkTimes(id!, times, look) },
+      { pattern: accountPatterns.standing, life: 'lasts', check: ([id], look) => checkStanding(id!, look) },
+      { pattern: accountPatterns.sessions, life: 'ends', check: ([id], look) => checkSessions(id!, look) },
+    ],
+  };
+}
+
+async function checkTimes(id: string, times: readonly string[], look: Look): Promise<Finding[]> {
+  const values = (await look.ask('HMGET', accountKey(id), ...times)) as (string | null)[];
+  // A move writes '' for a time that neither account has.
+  const wrong = times.filter((_, index) => !/^\d{0,15}$/.test(values[index] ?? ''));
+  if (wrong.length === 0) return [];
+  return [{ kind: 'unreadable_record', subject: `account ${id}`, text: `Its fields ${wrong.join(', ')} are no times.` }];
+}
 
 export async function standingIn(id: string, look: Look): Promise<Standing> {
   return parseStanding((await look.ask('GET', standingKey(id))) as string | null);

@@ -53,6 +53,21 @@ async function checkQueue(
 }
 
 /**
+ * The finding about a document that its queue does not hold. A queue that holds nothing at all is lost: that is one finding, with the
+ * commands for all its documents.
+ */
+export async function notQueued(
+  { queue, member, subject, text }: { readonly queue: string; readonly member: string; readonly subject: string; readonly text: string },
+  look: Look,
+): Promise<Finding[]> {
+  const commands: Command[] = [['ZADD', queue, 0, member]];
+  const keys = [queue, queueKeyOf(queue, member, CLUSTER_QUEUE_TAGS)];
+  const areThere = await look.together(...keys.map((key): Command => ['EXISTS', key]));
+  if (areThere.includes(1)) return [{ kind: 'document_without_queue', subject, text, commands }];
+  return [{ kind: 'lost_queue', subject: `queue ${queue}`, text: 'It holds nothing, and there is work that only it starts.', commands }];
+}
+
+/**
  * Commands whose replies show when a member is due, in data of one Redis or of a Cluster.
  * @param acts names of acts whose entries, written ahead, count as well
  */

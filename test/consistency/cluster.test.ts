@@ -75,9 +75,11 @@ test('an audit reports no drift if writes come between any two of its reads', { 
   await using ageingService = await start({ redis: location, settings: { LEDGER_RETENTION_DAYS: '1' } });
   const [ageing, players] = [freshId('ageing'), Array.from({ length: 4 }, () => freshId())];
   let operations = 0;
+  // The audit would report entries that are still to come.
+  ageingService.advance(-100 * DAY_MS);
   // A ledger of two pages that from then on gets an entry, and loses one, with each write.
   const grow = async (): Promise<void> => {
-    ageingService.advance(DAY_MS / 140);
+    ageingService.advance(Math.round(DAY_MS / 140));
     await ageingService.post('/v1/coins/credit', { installId: ageing, coins: 1, key: `key ${operations++}` });
   };
   for (let index = 0; index < 150; index++) await grow();
@@ -130,13 +132,13 @@ test('damages of all kinds are found on any primary', { timeout: 60_000 }, async
     undo.push(() => redis.del(...keys));
   }
   await redis.lrem(ledger(gone!), 1, (await redis.lindex(ledger(gone!), 1))!);
-  wrong(`account ${gone}`, 'broken_chain', 'wrong_sum');
+  wrong(`account ${gone}`, 'broken_chain');
   await redis.lset(ledger(off!), 2, (await redis.lindex(ledger(off!), 2))!.replace(/^3:15 /, '3:16 '));
   wrong(`account ${off}`, 'wrong_sum');
   await redis.del(ledgerKeys.bucket(bucketless!, 0));
   wrong(`account ${bucketless}`, 'entry_without_key');
   await redis.del(accountKey(homeless!));
-  wrong(`account ${homeless}`, 'orphan_ledger');
+  wrong(`account ${homeless}`, 'lost_account');
   await redis.set(coinKeys.credited(endless!, Date.now()), 5);
   wrong(`account ${endless}`, 'wrong_counter');
   const [scoreless, named, unnamed] = [await player('scoreless'), await player('played'), await player('unnamed')];
@@ -148,9 +150,9 @@ test('damages of all kinds are found on any primary', { timeout: 60_000 }, async
   await redis.zrem(boardKeys.scores('scoreless'), (await entryOn(redis, 'scoreless', scoreless))!.member);
   wrong('board scoreless', 'player_without_score');
   await redis.sadd(boardKeys.ofAccount(named), 'never-played');
-  wrong(`account ${named}`, 'board_without_player');
+  wrong('board never-played', 'lost_board');
   await redis.del(boardKeys.ofAccount(unnamed));
-  wrong('board unnamed', 'player_without_board');
+  wrong(`account ${unnamed}`, 'player_without_board');
   for (const [name, member] of [
     ['rooms:due', 'BBBBB'],
     ['purchases:due', 'no-purchase'],
@@ -158,11 +160,12 @@ test('damages of all kinds are found on any primary', { timeout: 60_000 }, async
     const key = queueKeyOf(name, member, 64);
     await redis.zadd(key, Date.now() + DAY_MS, member);
     undo.push(() => redis.zrem(key, member));
-    wrong(`queue ${key}`, 'queue_without_document');
+    if (name === 'purchases:due') wrong('purchase no-purchase', 'lost_purchase');
+    else wrong(`queue ${key}`, 'queue_without_document');
   }
   const waiting = await room();
   await redis.del(queueKeyOf('rooms:due', waiting, 64));
-  wrong(`room ${waiting}`, 'document_without_queue');
+  wrong('queue rooms:due', 'lost_queue');
   // This is no drift: the entry went to another sorted set, because the primary of its own set was down.
   const elsewhere = await room();
   const own = queueKeyOf('rooms:due', elsewhere, 64);
@@ -188,6 +191,15 @@ test('damages of all kinds are found on any primary', { timeout: 60_000 }, async
     new Set(expected.map(([subject, kind]) => `${subject}: ${kind}`)),
   );
   for (const { text } of findings) expect(text).toMatch(/^[A-Z].*\.$/);
+});
+
+test('a secret of the ledgers that was changed is one finding', { timeout: 60_000 }, async () => {
+  await Promise.all(Array.from({ length: 10 }, () => credits(2)));
+  const secret = (await redis.get(KEY_SECRET))!;
+  undo.push(() => redis.set(KEY_SECRET, secret));
+  await redis.set(KEY_SECRET, 'f'.repeat(secret.length));
+  const { findings } = await audited(location, { marks: true });
+  expect(findings.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([`changed_key_secret key ${KEY_SECRET}`]);
 });
 
 test('while slots move back and forth, an audit reports the drift in them and no false drift', { timeout: 60_000 }, async () => {

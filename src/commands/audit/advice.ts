@@ -34,9 +34,10 @@ interface Entry {
 }
 
 const LEDGER: Entry = { right: 'Neither side is certain: entries never change, so one was changed by hand or by a fault', mend: adjusted };
+const IN_PARTS = 'Then audit again: a long list comes in parts';
 const INDEX: Entry = {
   right: 'The entries of the ledger are right. A client that repeats a key which the index lacks would be paid twice',
-  mend: ({ commands = [] }) => (commands.length === 0 ? COMPARE : 'Then audit again: a long list comes in parts'),
+  mend: ({ commands = [] }) => (commands.length === 0 ? COMPARE : IN_PARTS),
 };
 const OWNERLESS: Entry = { right: 'Neither side: it is left over, or what it belonged to is lost', mend: ASIDE };
 const MOVE: Entry = { right: 'The account that the guest moved into, if its ledger has the entry of the move', mend: COMPARE };
@@ -70,6 +71,10 @@ const advice: Readonly<Record<string, Entry>> = {
   bad_key_secret: {
     right: 'The entries and the indexes are right, and nobody can use them',
     mend: 'Restore ledger:secret from a backup (docs/backup.md)',
+  },
+  changed_key_secret: {
+    right: 'The indexes of the ledgers: the secret that they were made with is lost',
+    mend: "Stop the service, and restore ledger:secret from a backup (docs/backup.md). In a cluster each slot has a copy: redis-cli -c GET '{0}ledger:secret'",
   },
   other_secret: { right: "The cluster's own", mend: 'Put the data of that slot back from its own backup (docs/backup.md)' },
   other_data: { right: "The cluster's own", mend: 'npm run admin -- data accept, once you know that the data of the slot is right' },
@@ -150,6 +155,7 @@ const advice: Readonly<Record<string, Entry>> = {
   prize_without_payout: { right: 'The ledger: the account got the coins', mend: COMPARE },
   // Queues
   document_without_queue: QUEUE,
+  lost_queue: { right: 'The documents: their work is not done. A running service then does it', mend: IN_PARTS },
   queue_without_document: { right: 'The document: there is nothing left to do. The service takes the entry out once it is due' },
   // Purchases
   lost_purchase: {

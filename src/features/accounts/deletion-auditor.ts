@@ -5,7 +5,7 @@ import { LATE_MS } from '../../accounts/standing-look.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
@@ -38,7 +38,7 @@ async function checkTombstone(id: string, holdings: readonly Holding[], look: Lo
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (Date.now() < dueMs) return [];
     const text = `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.`;
-    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', DELETIONS_DUE, 0, id]] }];
+    return notQueued({ queue: DELETIONS_DUE, member: id, subject, text }, look);
   }
   const kept = keyNames(holdings, Date.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
   const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];

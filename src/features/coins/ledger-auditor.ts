@@ -2,10 +2,11 @@ import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { missingAccount, standingIn } from '../../accounts/account-auditor.ts';
 import { setAside } from '../../consistency/aside.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
-import type { KeyHash } from './key-hash.ts';
 import { readSecret, secretFinding, type HashReader } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
-import { checkBucket, checkGuestBucket, LedgerCheck, type BoughtCheck } from './ledger-check.ts';
+import { SecretUse } from './secret-use.ts';
+import { checkBucket, checkGuestBucket } from './bucket-check.ts';
+import { LedgerCheck, type BoughtCheck, type LedgerParts } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
 import { coinKeys } from './model.ts';
 
@@ -16,6 +17,8 @@ import { coinKeys } from './model.ts';
 export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Auditor {
   /** The one ledger that reports a missing or malformed secret. Without ledgers the secret may be missing. */
   let reporter: string | undefined;
+  const use = new SecretUse();
+  const partsNow = async (look: Look): Promise<LedgerParts> => ({ hash: await hashNow(look), checkBought, use });
   return {
     keys: [
       {
@@ -23,9 +26,9 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
         counted: 'ledgers',
         life: 'lasts',
         check: async ([id], look) => {
-          const known = await hashNow(look);
-          const findings = await new LedgerCheck(id!, look, known, checkBought).run();
-          if (known !== undefined || (reporter ??= id) !== id) return findings;
+          const parts = await partsNow(look);
+          const findings = [...(await new LedgerCheck(id!, look, parts).run()), ...use.foundEarly];
+          if (parts.hash !== undefined || (reporter ??= id) !== id) return findings;
           const secret = await readSecret(look);
           return typeof secret === 'string' ? [...findings, secretFinding(secret)] : findings;
         },
@@ -35,7 +38,7 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
         pattern: ledgerPatterns.ofGuest,
         counted: 'ledgers',
         life: 'lasts',
-        check: async ([id, guest], look) => checkGuestLedger(id!, guest!, look, await hashNow(look), checkBought),
+        check: async ([id, guest], look) => checkGuestLedger(id!, guest!, look, await partsNow(look)),
       },
       {
         pattern: ledgerPatterns.bucketOfGuest,
@@ -46,6 +49,7 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
       { pattern: accountKeyPattern(/credited:(\d{4}-\d\d-\d\d)/), check: ([id, day], look) => checkCredited(id!, day!, look) },
       { pattern: new RegExp(`^${KEY_SECRET}$`), life: 'lasts', check: (_parts, look) => checkSecret(look) },
     ],
+    last: async () => use.found,
   };
 }
 
@@ -54,15 +58,9 @@ async function checkSecret(look: Look): Promise<Finding[]> {
 }
 
 /** Checks that the ledger of a guest belongs to an account into which the guest moved. */
-async function checkGuestLedger(
-  id: string,
-  guest: string,
-  look: Look,
-  hash: KeyHash | undefined,
-  checkBought: BoughtCheck,
-): Promise<readonly Finding[]> {
+async function checkGuestLedger(id: string, guest: string, look: Look, parts: LedgerParts): Promise<readonly Finding[]> {
   const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
-  if (found !== undefined) return new LedgerCheck(id, look, hash, checkBought, found).run();
+  if (found !== undefined) return new LedgerCheck(id, look, parts, found).run();
   const lost = await missingAccount(id, look);
   if (lost !== undefined) return [lost];
   const key = coinKeys.guestLedger(id, guest);

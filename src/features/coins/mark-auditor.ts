@@ -5,6 +5,10 @@ import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import { slotOf } from '../../redis/slots.ts';
 import { readSecret, secretFinding, type FoundSecret } from './secret-check.ts';
 import { KEY_SECRET } from './secret-keys.ts';
+import { otherSecret } from './secret-use.ts';
+
+/** So many copies that are all the same, and not as the secret, show that the secret was changed. */
+const CERTAIN = 1000;
 
 /**
  * Checks the marks of a Cluster's slots: copies of the ledgers' secret, of the data's version and of its id, under a tag of each slot
@@ -14,10 +18,18 @@ import { KEY_SECRET } from './secret-keys.ts';
 export function markAuditor(): Auditor {
   // There are 16,384 slots, so the secret is read for the first one, and again only if a copy differs.
   let known: Promise<FoundSecret> | undefined;
+  const copies = new Map<string, number>();
+  let right = 0;
   const isAsKnown = async (tag: string, look: Look): Promise<boolean> => {
     const [secret, ofSlot] = await Promise.all([(known ??= readSecret(look)), look.ask('GET', `${tag}${KEY_SECRET}`)]);
-    return typeof secret !== 'string' && secret.text === ofSlot;
+    if (typeof secret === 'string') return false;
+    if (secret.text === ofSlot) right++;
+    else if (typeof ofSlot === 'string' && copies.size < 2) copies.set(ofSlot, (copies.get(ofSlot) ?? 0) + 1);
+    return secret.text === ofSlot;
   };
+  /** If all copies are the same, and the secret is another one, the secret was changed. */
+  const findChanged = (least: number): Finding[] =>
+    right === 0 && copies.size === 1 && [...copies.values()][0]! >= least ? [otherSecret()] : [];
   let knownId: Promise<string | undefined> | undefined;
   const checkId = async (tag: string, look: Look): Promise<Finding[]> => {
     const ofSlot = idOf(await look.ask('GET', `${tag}${DATA_ID_KEY}`));
@@ -31,12 +43,14 @@ export function markAuditor(): Auditor {
     keys: [
       {
         pattern: new RegExp(`^(\\{[0-9a-z]+\\})${KEY_SECRET}$`),
-        check: async ([tag], look) => ((await isAsKnown(tag!, look)) ? undefined : checkSecret(tag!, look)),
+        check: async ([tag], look) =>
+          (await isAsKnown(tag!, look)) ? undefined : [...(await checkSecret(tag!, look)), ...findChanged(CERTAIN)],
       },
       { pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_VERSION_KEY}$`), check: ([tag], look) => checkVersion(tag!, look) },
       { pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_ID_KEY}$`), check: ([tag], look) => checkId(tag!, look) },
       { pattern: /^(?:\{[0-9a-z]+\})?replication:mark$/ },
     ],
+    last: async () => findChanged(2),
   };
 }
 
@@ -52,7 +66,7 @@ async function checkSecret(tag: string, look: Look): Promise<Finding[]> {
   if (typeof secret === 'string') return [secretFinding(secret)];
   if (ofSlot === secret.text) return [];
   const text = `Its copy of the secret of the ledgers is another one than ${KEY_SECRET}.`;
-  return [{ kind: 'other_secret', subject: `slot ${slotOf(tag)}`, text }];
+  return [{ kind: 'other_secret', subject: `slot ${slotOf(tag)}`, text, explainedBy: [`key ${KEY_SECRET}`] }];
 }
 
 async function checkVersion(tag: string, look: Look): Promise<Finding[]> {

@@ -99,7 +99,10 @@ export class BoardCheck {
 
   async #readPlayers(secret: string | null): Promise<void> {
     const { ofAccount } = boardKeys;
-    const [unreadable, foreign]: [string[], Finding[]] = [[], []];
+    const [unreadable, foreign]: [string[], { id: string; text: string; player: { readonly accountId: string }; ownId: string }[]] = [
+      [],
+      [],
+    ];
     let [count, foreigners] = [0, 0];
     for await (const fields of pages(this.#look, 'HSCAN', this.#tables.players)) {
       const players: { id: string; member: string; accountId: string }[] = [];
@@ -112,8 +115,9 @@ export class BoardCheck {
         count++;
         const player = parsePlayer(text);
         if (player === undefined) note(unreadable, `The entry of the player ${id} cannot be read: "${text}".`);
-        const isForeign = player !== undefined && secret !== null && playerIdOf(secret, player.accountId) !== id;
-        if (isForeign && foreigners++ < LISTED) foreign.push(foreignPlayer(this.#tables, id, text));
+        const ownId = player === undefined || secret === null ? id : playerIdOf(secret, player.accountId);
+        const isForeign = player !== undefined && ownId !== id;
+        if (isForeign && foreigners++ < LISTED) foreign.push({ id, text, player, ownId });
         const member = memberOf(id, text);
         this.#members.add(member);
         if (player === undefined || isForeign) continue;
@@ -129,10 +133,20 @@ export class BoardCheck {
     }
     this.#look.count('board players', count);
     this.#find('unreadable_entry', unreadable);
-    if (foreigners > 1 && foreigners === count) {
-      const text = 'Its secret is another one than that of which the ids of its players are made.';
+    const areOfOtherSecret = await Promise.all(foreign.map(({ player, ownId }) => this.#isOfOtherSecret(player.accountId, ownId)));
+    if (areOfOtherSecret.includes(true)) {
+      const text = 'Its secret is another one than that of which ids of its players were made.';
       this.#findings.push({ kind: 'wrong_board_secret', subject: `board ${this.#game}`, text });
-    } else this.#findings.push(...foreign);
+    } else this.#findings.push(...foreign.map(({ id, text }) => foreignPlayer(this.#tables, id, text)));
+  }
+
+  /** Whether an account plays here, and not under the id that it has by the present secret. */
+  async #isOfOtherSecret(accountId: string, ownId: string): Promise<boolean> {
+    const [isNamed, hasOwn] = await this.#look.together(
+      ['SISMEMBER', boardKeys.ofAccount(accountId), this.#game],
+      ['HEXISTS', this.#tables.players, ownId],
+    );
+    return isNamed === 1 && hasOwn === 0;
   }
 
   async #readScores(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
-import { dueAnywhereCommands, dueAtOf, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { dueAnywhereCommands, dueAtOf, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { BoardCheck, checkHasPlayers, seasonTables } from './board-check.ts';
@@ -9,7 +9,7 @@ import { seasonKeys, SEASONS_DUE } from './model.ts';
 /** A season is put into the queue before its first score, due at its payment. Clocks may differ by a minute. */
 const LATE_MS = 60_000;
 
-/** Most findings of one kind for a season. */
+/** Payouts that a finding about a season names. */
 const LISTED = 5;
 
 /**
@@ -75,12 +75,13 @@ async function checkSeasons(game: string, look: Look): Promise<Finding[]> {
 async function checkSeason(game: string, season: string, look: Look): Promise<Finding[]> {
   const subject = subjectOf(game, season);
   const find = (kind: string, text: string, commands: readonly Command[] = []): Finding[] => [{ kind, subject, text, commands }];
-  const [fields, listedEnd, closed] = await look.together(
-    ['HMGET', seasonKeys.season(game, season), 'state', 'endsAt', 'payAfterMs', 'order'],
+  const [fields, listedEnd, closed, hasPayouts] = await look.together(
+    ['HMGET', seasonKeys.season(game, season), 'state', 'endsAt', 'payAfterMs', 'order', 'thresholds', 'paid'],
     ['ZSCORE', seasonKeys.seasons(game), season],
     ['GET', seasonKeys.closed(game)],
+    ['EXISTS', seasonKeys.payouts(game, season)],
   );
-  const [state, endsAt, payAfterMs, order] = fields as (string | null)[];
+  const [state, endsAt, payAfterMs, order, thresholds, paid] = fields as (string | null)[];
   if (state === null || state === undefined) return [];
   const isReadable = /^(open|paying|paid)$/.test(state) && /^(asc|desc)$/.test(order ?? '') && /^\d+$/.test(`${endsAt}${payAfterMs}`);
   if (isReadable && listedEnd === null) {
@@ -97,13 +98,16 @@ async function checkSeason(game: string, season: string, look: Look): Promise<Fi
     const text = `It is ${state}, but the board is closed until ${closed ?? 'never'} only: scores may still reach it.`;
     return find('season_not_closed', text, [['SET', seasonKeys.closed(game), endsAt!]]);
   }
+  if (state === 'open' && (thresholds ?? null) !== null)
+    return find('unreadable_season', `It is open, and has thresholds of prizes, which it gets when it is closed.`);
+  if (Number(paid ?? 0) > 0 && hasPayouts === 0) return find('wrong_payout', `Its payouts are lost: by its figures ${paid} were paid.`);
   if (state === 'paid') return [];
   const member = `${game} ${season}`;
   const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(SEASONS_DUE, member)));
   if (dueAt !== undefined && dueAt <= Number(endsAt) + Number(payAfterMs) + LATE_MS) return [];
   if (dueAt !== undefined && state === 'paying') return [];
-  const text = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${new Date(dueAt).toISOString()}`;
-  return find('document_without_queue', `It is ${state}, but ${text}: nobody pays its prizes.`, [['ZADD', SEASONS_DUE, 0, member]]);
+  const how = dueAt === undefined ? `${SEASONS_DUE} does not hold it` : `${SEASONS_DUE} holds it for ${new Date(dueAt).toISOString()}`;
+  return notQueued({ queue: SEASONS_DUE, member, subject, text: `It is ${state}, but ${how}: nobody pays its prizes.` }, look);
 }
 
 /** Of several seasons that the board is not closed for, the newest one counts. */
@@ -138,9 +142,10 @@ async function checkPayouts(game: string, season: string, look: Look): Promise<F
     texts.push(`Its payouts say that ${sum.count} were paid ${sum.coins} coins, and its figures ${paid ?? 0} and ${paidCoins ?? 0}.`);
   if (isNoted !== null)
     texts.push(...(await againstBoard({ game, season, thresholds: thresholds ?? '', order: order ?? '' }, winners, look)));
-  const findings = texts.slice(0, LISTED).map((text) => ({ kind: 'wrong_payout', subject, text }));
-  if (texts.length > LISTED) findings.push({ kind: 'wrong_payout', subject, text: `The same holds for ${texts.length - LISTED} more.` });
-  return findings;
+  if (texts.length === 0) return [];
+  const more = texts.length > LISTED ? [`The same holds for ${texts.length - LISTED} more.`] : [];
+  // The season's rules may be what is wrong.
+  return [{ kind: 'wrong_payout', subject, text: [...texts.slice(0, LISTED), ...more].join(' ') }];
 }
 
 const FACTS = ['state', 'isNoted', 'thresholds', 'order', 'paid', 'paidCoins'] as const;

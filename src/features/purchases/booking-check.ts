@@ -1,6 +1,7 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import type { Command, Finding, Look } from '../../consistency/auditor.ts';
 import { entryLetters } from '../coins/model.ts';
+import { KEY_SECRET } from '../coins/secret-keys.ts';
 import { documentOf, purchaseKeys, undoKeyOf, type PurchaseDocument } from './model.ts';
 
 /** Entries of ledgers by their keys. `coins/ledger-search.ts` finds them. */
@@ -79,7 +80,8 @@ export async function checkBookings(purchaseId: string, fields: ReadonlyMap<stri
   if (missing.length > 0 && !found.hasAllSince(at)) return [];
   if (missing.length > 0) {
     const text = `Its record counts its entry ${missing[0]!.number}, which the ledger of account ${owner} does not have.`;
-    return [{ kind: 'purchase_without_entry', subject, text, explainedBy, commands: bookAgain(purchaseId, document, fields) }];
+    const causes = [...explainedBy, `key ${KEY_SECRET}`];
+    return [{ kind: 'purchase_without_entry', subject, text, explainedBy: causes, commands: bookAgain(purchaseId, document, fields) }];
   }
   // An operator has set the coins right by an entry of its own.
   if (found.entries.get(undo)?.letter === entryLetters.adjust) return [];
@@ -120,11 +122,11 @@ function wrongFields(
   const names = Object.keys(right);
   const now = names.map((name) => `${name} ${fields.get(name) ?? 'nothing'}`).join(', ');
   const then = names.map((name) => `${name} ${right[name]}`).join(', ');
-  if (names.length > 0) return [right, `Its record has ${now}; by its entries in the ledger it is ${then}.`];
-  const most = coinsOf(returnedUnits, unitCoins);
-  if (taken < 0 || (fields.has('unitCoins') && taken > most))
-    return [{}, `Its refunds took ${taken} coins, and the units that were refunded had given ${most}.`];
-  return undefined;
+  const texts = names.length === 0 ? [] : [`Its record has ${now}; by its entries in the ledger it is ${then}.`];
+  const most = coinsOf(returnedUnits, Number(right['unitCoins'] ?? unitCoins));
+  if (sums.taken < 0 || (fields.has('unitCoins') && sums.taken > most))
+    texts.push(`Its refunds took ${sums.taken} coins, and the units that were refunded had given ${most}.`);
+  return texts.length === 0 ? undefined : [right, texts.join(' ')];
 }
 
 function setFields(purchaseId: string, fields: Readonly<Record<string, string | number>>): Command[] {

@@ -4,7 +4,7 @@ import { standingKey } from '../../accounts/account-keys.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindBookings } from './booking-check.ts';
 import { documentOf, LISTED, purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';
@@ -108,7 +108,7 @@ async function findingsOf(purchaseId: string, look: Look, find: FindBookings, wh
   if (differs.length > 0) return differs;
   if (stuck !== undefined && !isDue) {
     const text = `It is ${stuck}, but ${due} does not hold it, so no service checks it again.`;
-    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, purchaseId]] }];
+    return notQueued({ queue: due, member: purchaseId, subject, text }, look);
   }
   if (owner === '-' || isDue) return [];
   const { deleted, target } = parseStanding((await look.ask('GET', standingKey(owner))) as string | null);

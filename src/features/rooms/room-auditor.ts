@@ -1,5 +1,5 @@
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { roomKeys } from './model.ts';
 import { LOOK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
@@ -48,7 +48,7 @@ async function findingsOf(code: string, look: Look, whenDue: typeof dueCommands)
     dueAt === undefined
       ? `It has connected players, but ${roomKeys.due} does not hold it.`
       : `It comes up at ${timeText(dueAt)}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
-  return [{ kind: 'document_without_queue', subject: `room ${code}`, text, commands: [['ZADD', roomKeys.due, 0, code]] }];
+  return notQueued({ queue: roomKeys.due, member: code, subject: `room ${code}`, text }, look);
 }
 
 /** A time beyond the range of dates is shown as a number. */

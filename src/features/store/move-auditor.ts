@@ -4,7 +4,7 @@ import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import { setAside } from '../../consistency/aside.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 import { coinKeys } from '../coins/model.ts';
@@ -56,8 +56,8 @@ async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
   const rest = target === undefined ? '' : ' and still has scores or a ledger';
   const text = `It ${what} into ${into}${rest}, but ${storeKeys.unfinishedMoves} does not hold its move.`;
   // A guest that has moved needs no id of its move.
-  const commands: Command[] = [['ZADD', storeKeys.unfinishedMoves, 0, `${guest} ${into} ${moveId}`]];
-  return [{ kind: 'document_without_queue', subject: `account ${guest}`, text, commands }];
+  const member = `${guest} ${into} ${moveId}`;
+  return notQueued({ queue: storeKeys.unfinishedMoves, member, subject: `account ${guest}`, text }, look);
 }
 
 /** The member ends in the id of the move, so the queue is read. It holds the moves of the last seconds only. */

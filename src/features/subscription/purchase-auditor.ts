@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { entryOf } from '../../redis/queue.ts';
 import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
@@ -61,19 +61,13 @@ async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands)
   if ((token === null && owner === null) || dueAtOf(times) !== undefined) return [];
   // An account became its owner between the two reads.
   if ((owner === null) !== (ownerSeen === null)) return [];
-  if (owner === null) {
-    const text = `Nobody owns it, but ${due} does not hold it, so nobody finds its owner.`;
-    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, hash]] }];
-  }
-  if (todo !== null) {
-    const text = `Other keys still have to follow it (${todo}), but ${due} does not hold it.`;
-    return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, hash]] }];
-  }
+  const find = (text: string): Promise<Finding[]> => notQueued({ queue: due, member: hash, subject, text }, look);
+  if (owner === null) return find(`Nobody owns it, but ${due} does not hold it, so nobody finds its owner.`);
+  if (todo !== null) return find(`Other keys still have to follow it (${todo}), but ${due} does not hold it.`);
   // `retire` also marks purchases that were never recorded: these have an owner and no state.
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
   if (retiredBy !== null || !mayChange(state!, ends, Date.now() + CLOCKS_DIFFER_MS)) return [];
-  const text = `Its state is ${state}, but ${due} does not hold it, so it is never checked again.`;
-  return [{ kind: 'document_without_queue', subject, text, commands: [['ZADD', due, 0, hash]] }];
+  return find(`Its state is ${state}, but ${due} does not hold it, so it is never checked again.`);
 }
 
 /** Whether `nextCheckAt` and `checkPurchase` always schedule another check. */

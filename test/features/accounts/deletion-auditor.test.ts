@@ -59,7 +59,17 @@ test.each<[string, (id: string) => Promise<unknown>, string[]]>([
   ['a set of boards of a deleted account', (id) => redis.sadd(boardKeys.ofAccount(id), 'game'), ['deleted_account_left']],
   ['a tombstone that the index lacks', (id) => redis.zrem(TOMBSTONES, id), ['tombstone_without_index']],
   ['an account of the index that a backup brought back', (id) => redis.del(standingKey(id)), ['index_without_tombstone']],
-  ['an account that nobody erases', (id) => redis.set(standingKey(id), '=1\n'), ['document_without_queue']],
+  [
+    'an account that nobody erases',
+    // A queue that holds nothing at all would count as lost.
+    (id) =>
+      redis
+        .multi()
+        .set(standingKey(id), '=1\n')
+        .zadd(DELETIONS_DUE, Date.now() + 30_000, 'another')
+        .exec(),
+    ['document_without_queue'],
+  ],
 ])('the audit names %s', async (_, damage, kinds) => {
   const id = await deletedGuest();
   await damage(id);

@@ -469,8 +469,8 @@ describe('the audit', () => {
 
   test('finds nothing wrong with all of these seasons', async () => {
     const { findings } = await audited(redis.location);
-    // One test removes entries without the rest of a deletion.
-    expect(findings.filter(({ text }) => !text.includes('daily-noted'))).toEqual([]);
+    // One test removes entries without the rest of a deletion. Some services are weeks ahead, so that their entries are still to come.
+    expect(findings.filter(({ kind, text }) => !text.includes('daily-noted') && kind !== 'wrong_time')).toEqual([]);
   });
 
   test('finds prizes that do not agree with the board or the ledgers, and a season that nobody will pay', async () => {
@@ -479,7 +479,10 @@ describe('the audit', () => {
     await submit(today, game, 9, first);
     await submit(today, game, 8, second);
     await redis.redis.zrem('seasons:due', `${game} ${dayIn(0)}`);
+    // A queue that holds nothing at all would count as lost.
+    await redis.redis.zadd('seasons:due', Date.now() + DAY_MS, 'another-game 2026-01-01');
     expect(await findingsOf(game)).toEqual(['document_without_queue']);
+    await redis.redis.zrem('seasons:due', 'another-game 2026-01-01');
     await redis.redis.zadd('seasons:due', 0, `${game} ${dayIn(0)}`);
     {
       await using later = await startAt(1);
@@ -491,10 +494,14 @@ describe('the audit', () => {
       [string, string],
     ];
     await redis.redis.hset(payouts, playerId, text.replace(' 500 ', ' 600 '));
-    expect(await findingsOf(game)).toEqual(['wrong_payout', 'wrong_payout']);
+    expect(await findingsOf(game)).toEqual(['wrong_payout']);
     await redis.redis.hdel(payouts, playerId);
     const { findings } = await audited(redis.location);
-    expect(findings.filter(({ subject }) => subject === `account ${accountIdOf(first)}`)).toMatchObject([{ kind: 'prize_without_payout' }]);
+    // The prize in the ledger, which has no payout, follows from it.
+    expect(findings.filter(({ text }) => text.includes('1 more finding follows'))).toMatchObject([
+      { kind: 'wrong_payout', subject: `season ${dayIn(0)} of board ${game}` },
+    ]);
+    expect(findings.filter(({ subject }) => subject === `account ${accountIdOf(first)}`)).toEqual([]);
     await redis.redis.hset(payouts, playerId, text);
     await redis.redis.set(seasonKeys.closed(game), '0');
     expect(await findingsOf(game)).toEqual(['season_not_closed']);

@@ -232,7 +232,11 @@ test('the audit finds a purchase without an owner that no queue holds', async ()
   await until(async () => (await shop.redis.zrange(subscriptionKeys.unowned, '0', '-1')).join() === purchaseHash(token));
   await shop.redis.del(subscriptionKeys.unowned);
   expect((await audited(location())).findings).toMatchObject([
-    { kind: 'document_without_queue', subject: `purchase ${purchaseHash(token)}`, text: expect.stringContaining('Nobody owns it') },
+    {
+      kind: 'lost_queue',
+      subject: `queue ${subscriptionKeys.unowned}`,
+      commands: [['ZADD', subscriptionKeys.unowned, 0, purchaseHash(token)]],
+    },
   ]);
 });
 

@@ -1,0 +1,43 @@
+import { lostAccount, missingAccount, standingIn } from '../../accounts/account-auditor.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
+import { setAside } from '../../consistency/aside.ts';
+import type { Finding, Look } from '../../consistency/auditor.ts';
+import { bucketCount, bucketName, ledgerKeys, parseEntry } from './ledger-layout.ts';
+import { coinKeys } from './model.ts';
+
+/** The number of a bucket has no leading zeros. */
+const BUCKET_NUMBER = /^(0|[1-9]\d{0,9})$/;
+
+/** Checks that a bucket belongs to a ledger that is long enough to have it. `IndexCheck` reads the buckets of a ledger. */
+export async function checkBucket(id: string, bucket: string, look: Look): Promise<Finding[]> {
+  const key = ledgerKeys.bucket(id, bucket);
+  const [last, isThere] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['EXISTS', key])) as [string | null, number];
+  if (isThere === 0) return [];
+  const subject = `account ${id}`;
+  if (last === null) {
+    const { deleted, target } = await standingIn(id, look);
+    // A deletion or a move is deleting it.
+    if (deleted !== undefined || target !== undefined) return [];
+    // Without fields and standing the whole account is lost.
+    if ((await look.ask('EXISTS', accountKey(id), standingKey(id))) === 0) return [lostAccount(id)];
+    const text = 'Its ledger is lost, and with it the balance: the index of its entries is there.';
+    return [{ kind: 'lost_ledger', subject, text }];
+  }
+  const entry = parseEntry(last);
+  if (entry === undefined || (BUCKET_NUMBER.test(bucket) && Number(bucket) < bucketCount(entry.seq))) return [];
+  const text = `Bucket ${key} belongs to nothing: a ledger of ${entry.seq} entries has ${bucketCount(entry.seq)} buckets.`;
+  return [{ kind: 'orphan_bucket', subject, text, commands: setAside(key), explainedBy: [subject] }];
+}
+
+/** Checks that a bucket of a guest's ledger belongs to a guest whose ledger is not filed, and is long enough to have it. */
+export async function checkGuestBucket(id: string, guest: string, bucket: string, look: Look): Promise<Finding[]> {
+  const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
+  if (found?.isFiled === false && BUCKET_NUMBER.test(bucket) && Number(bucket) < bucketCount(found.lastSeq)) return [];
+  const lost = found === undefined ? await missingAccount(id, look) : undefined;
+  if (lost !== undefined) return [lost];
+  const why = found === undefined ? 'is none of its guests' : found.isFiled ? 'is filed' : `has ${bucketCount(found.lastSeq)} buckets`;
+  const key = bucketName(coinKeys.guestLedger(id, guest), bucket);
+  const subject = `account ${id}`;
+  const text = `Bucket ${key} belongs to nothing: ${guest} ${why}.`;
+  return [{ kind: 'orphan_bucket', subject, text, commands: setAside(key), explainedBy: [subject] }];
+}

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Finding } from '../../src/consistency/auditor.ts';
+import { start, type TestService } from '../harness.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
+import { audited } from './audited.ts';
+import { fillQueues, useData } from './damages/data.ts';
+import { mend, nameOf } from './damages/mend.ts';
+import { damages } from './damages/table.ts';
+
+/** Ten lines of the table of damages. `damages.test.ts` tries all of them, and takes too long for each run of the tests. */
+
+const SEED = 20_261_128;
+const LINES = 10;
+
+let own: OwnRedis;
+let service: TestService;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  useData(service, own.redis);
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+/** A generator of random numbers from 0 to 1 (mulberry32). */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+test('an audit has one finding for each of ten damages, and its advice puts right what it promises', async () => {
+  const draw = random(SEED);
+  const lines = Object.entries(damages)
+    .map(([name, damage]) => ({ name, damage, place: draw() }))
+    .toSorted((one, other) => one.place - other.place)
+    .slice(0, LINES);
+  await fillQueues();
+  const expected: { name: string; finding: Pick<Finding, 'kind' | 'subject'>; mends: boolean }[] = [];
+  for (const { name, damage } of lines)
+    expected.push({ name, finding: { kind: damage.kind, subject: await damage.make() }, mends: damage.mends === true });
+  const { findings } = await audited(own.location);
+  expect(findings.map(nameOf).toSorted()).toEqual(expected.map(({ finding }) => nameOf(finding)).toSorted());
+  const left = expected.filter(({ mends }) => !mends).map(({ finding }) => nameOf(finding));
+  await mend(
+    findings,
+    findings.filter((finding) => left.includes(nameOf(finding))),
+    own.location,
+  );
+});

@@ -1,0 +1,177 @@
+import type { Redis } from 'ioredis';
+import { expect, vi } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
+import { ledgerKeys } from '../../../src/features/coins/ledger-layout.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
+import { pairKeys } from '../../../src/features/pairing/model.ts';
+import { roomKeys } from '../../../src/features/rooms/model.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
+import { deviceHash } from '../../../src/features/trial/model.ts';
+import { freshId, signIn, type TestService } from '../../harness.ts';
+import { issue, signInToStore } from '../../store.ts';
+
+/** Real data, made by a service. Each damage then changes some of it by hand. */
+
+export const HOUR_MS = 3_600_000;
+
+/** The service that makes the data, and its Redis. */
+export let service: TestService;
+export let redis: Redis;
+
+/** Damages are made in this Redis from now on. One test at a time makes them. */
+export function useData(of: TestService, client: Redis): void {
+  [service, redis] = [of, client];
+}
+
+export interface Damage {
+  /** Resolves with the subject that the audit has to name. */
+  readonly make: () => Promise<string>;
+  /** The kind of the one finding. */
+  readonly kind: string;
+  /** The commands of its advice put it right. Left out: it has none, because nobody can know the right value without a backup. */
+  readonly mends?: true;
+}
+
+/** By a name that says what is wrong. */
+export type Damages = Readonly<Record<string, Damage>>;
+
+/** An account with an entry for each of these coins, under the keys k1, k2, … @returns its account id */
+export async function accountWith(coins: readonly number[], installId = freshId()): Promise<string> {
+  for (const [index, each] of coins.entries()) {
+    const operation = each < 0 ? 'debit' : index % 2 === 0 ? 'credit' : 'purchase';
+    const { status } = await service.post(`/v1/coins/${operation}`, { installId, coins: Math.abs(each), key: `k${index + 1}` });
+    expect(status).toBe(200);
+  }
+  return accountIdOf(installId);
+}
+
+/** An account with 130 entries: more than one page, in five buckets. */
+export async function largeAccount(installId = freshId()): Promise<string> {
+  return accountWith(Array<number>(130).fill(7), installId);
+}
+
+/** A store account into which a guest moved. */
+export async function moved(guest: (installId: string) => Promise<unknown>): Promise<{ guest: string; target: string }> {
+  const installId = freshId();
+  await guest(installId);
+  const { body } = await signInToStore(service, freshId('subject'), { installId });
+  expect(body.moved).toBe(true);
+  return { guest: accountIdOf(installId), target: body.accountId };
+}
+
+/** Buys a subscription. @returns the hash of the purchase, and the account's id */
+export async function bought(installId = freshId()): Promise<{ hash: string; id: string }> {
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  const { body } = await service.post('/v1/subscription/purchase', { installId, purchaseToken });
+  expect(body.subscribed).toBe(true);
+  return { hash: purchaseHash(purchaseToken), id: accountIdOf(installId) };
+}
+
+/** A purchase of coins that is pending, or granted and consumed. */
+export async function boughtCoins(state: 'pending' | 'purchased', installId = freshId()) {
+  const { purchaseToken } = await issue(service, { kind: 'purchase', state });
+  return claimCoins(purchaseToken, installId);
+}
+
+export async function claimCoins(purchaseToken: string, installId: string) {
+  const { body } = await service.post('/v1/purchases', { installId, store: 'google', purchaseToken });
+  expect(body.ok).toBe(true);
+  const { purchaseId } = body.purchase;
+  const id = accountIdOf(installId);
+  return { purchaseId, id, purchaseToken, record: `{product-purchase:${purchaseId}}`, subject: `coin-purchase ${purchaseId}` };
+}
+
+/** A granted purchase whose record is changed. */
+export async function changedPurchase(fields: Record<string, string | number>): Promise<string> {
+  const { record, subject } = await boughtCoins('purchased');
+  await redis.hset(record, fields);
+  return subject;
+}
+
+/** A granted purchase whose record is changed, and which the store refunds then. */
+export async function refundedPurchase(fields: Record<string, string | number>): Promise<string> {
+  const installId = freshId();
+  const { record, subject, purchaseToken } = await boughtCoins('purchased', installId);
+  await redis.hset(record, fields);
+  await issue(service, { kind: 'purchase', purchaseToken, refundedQuantity: 1 });
+  // The service asks the store again.
+  await claimCoins(purchaseToken, installId);
+  await vi.waitFor(async () => expect(await redis.hmget(record, 'returnedUnits', 'booking')).toEqual(['1', null]), 10_000);
+  return subject;
+}
+
+/** Lets each queue of the damages hold something, as that of a busy service does. An empty one counts as lost. */
+export async function fillQueues(): Promise<void> {
+  await boughtCoins('pending');
+  await bought();
+  for (const queue of ['moves:due', 'rooms:due', 'deletions:due']) await redis.zadd(queue, Date.now() + 40_000, 'some-entry written-ahead');
+}
+
+export async function player(game: string, score = 10): Promise<string> {
+  const installId = freshId();
+  expect((await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).status).toBe(200);
+  return accountIdOf(installId);
+}
+
+/** A room of two players with data and a private part, which is damaged then. @param damage gets its key */
+export async function room(damage: (key: string) => Promise<void>): Promise<string> {
+  const [host, guest] = [freshId(), freshId()];
+  const { code } = (await service.post('/v1/rooms', { installId: host, tags: { mode: 'duel' } })).body.room;
+  const act = async (action: string, installId: string, body: object = {}) =>
+    expect((await service.post(`/v1/rooms/${code}/${action}`, { installId, ...body })).status).toBe(200);
+  await act('join', guest);
+  await act('data', guest, { data: { x: 1 } });
+  await act('private', host, { seats: { p2: ['hearts-7'] }, state: { round: 1 } });
+  await damage(roomKeys.room(code));
+  return `room ${code}`;
+}
+
+/** An account with one entry, of which a key expires. */
+export async function expiring(keyOf: (id: string) => string): Promise<string> {
+  const key = keyOf(await accountWith([5]));
+  await redis.expire(key, 100_000);
+  return `key ${key}`;
+}
+
+/** An account with the trial of a device. @returns the hash of the deviceId */
+export async function linkedTrial(): Promise<{ id: string; device: string }> {
+  const [installId, deviceId] = [freshId(), freshId()];
+  await service.post('/v1/trial/touch', { deviceId });
+  const cookies = await signIn(service, installId);
+  expect((await service.post('/v1/trial/link', {}, { cookies, headers: { 'x-device-id': deviceId } })).status).toBe(200);
+  return { id: accountIdOf(installId), device: deviceHash(deviceId) };
+}
+
+/** A pairing that an account has claimed, which is damaged then. @param damage gets its key */
+export async function pairing(damage: (key: string) => Promise<void>): Promise<string> {
+  const { token } = (await service.post('/v1/pair/new')).body;
+  expect((await service.post('/v1/pair/claim', { token, installId: freshId() })).status).toBe(200);
+  await damage(pairKeys.pair(token));
+  return `pairing ${token.slice(0, 6)}…`;
+}
+
+/** A pairing that was claimed, and whose browser fetched its session. */
+export async function paired(): Promise<{ id: string; token: string }> {
+  const installId = freshId();
+  const { token, secret } = (await service.post('/v1/pair/new', { session: 'token' })).body;
+  await service.post('/v1/pair/claim', { token, installId });
+  const { body } = await service.get(`/v1/pair/status?token=${token}`, { headers: { 'x-pair-secret': secret } });
+  expect(body.sessionToken).toEqual(expect.any(String));
+  return { id: accountIdOf(installId), token };
+}
+
+export const ledger = (id: string): string => coinKeys.ledger(id);
+export const bucket = (id: string, number = 0): string => ledgerKeys.bucket(id, number);
+
+/** The hash of an idempotency key, as the index holds it. */
+export async function hashOf(key: string): Promise<string> {
+  return String(halfSipHash(Buffer.from((await redis.get(KEY_SECRET))!, 'hex'))(key));
+}
+
+/** Changes an entry of a ledger, counted from 0. */
+export async function rewrite(id: string, index: number, change: (entry: string) => string): Promise<string> {
+  await redis.lset(ledger(id), index, change((await redis.lindex(ledger(id), index))!));
+  return `account ${id}`;
+}
