@@ -1,19 +1,28 @@
 /**
  * A number or a text in a request's JSON that the service cannot keep as the client sent it. `parseJson` puts it in the place of the value,
- * so that every shape that expects a number or a text refuses it, and a field that no shape declares is ignored as always.
+ * so that every shape refuses it that expects a certain type, and a field that no shape declares is ignored as always. It is a function,
+ * because JSON has none: a shape of an object whose fields may all be left out would take any object.
  */
-export class Unkept {
+interface Unkept {
+  (): void;
   readonly message: string;
-
-  constructor(message: string) {
-    this.message = message;
-  }
-
   /** A shape that takes any JSON must ask `unkeptIn`. Without that the request fails: it must not store another value in silence. */
-  toJSON(): never {
-    throw new Error('a shape of any JSON did not ask for unkept values');
-  }
+  toJSON(): never;
 }
+
+function unkept(message: string): Unkept {
+  const toJSON = (): never => {
+    throw new Error('a shape of any JSON did not ask for unkept values');
+  };
+  return Object.assign(() => {}, { message, toJSON });
+}
+
+const isUnkept = (value: unknown): value is Unkept => typeof value === 'function';
+
+const IS_OUT_OF_RANGE = unkept('Must be a number within the range of doubles');
+const IS_INEXACT = unkept('Must be a whole number that a double holds exactly, or a text');
+const HAS_HALVES = unkept('Must have no half surrogates');
+const HAS_HALVES_IN_NAME = unkept('Must have a name without half surrogates');
 
 /** The first value below a list or an object that cannot be kept. */
 interface UnkeptBelow {
@@ -25,7 +34,7 @@ const BELOW = Symbol('unkept value below');
 
 /** A value of free JSON, or a value below it, that cannot be kept: its path in the value, and why. */
 export function unkeptIn(value: unknown): UnkeptBelow | undefined {
-  if (value instanceof Unkept) return { path: [], message: value.message };
+  if (isUnkept(value)) return { path: [], message: value.message };
   return typeof value === 'object' && value !== null ? (value as { [BELOW]?: UnkeptBelow })[BELOW] : undefined;
 }
 
@@ -33,7 +42,7 @@ export function unkeptIn(value: unknown): UnkeptBelow | undefined {
 export function unkeptAt(json: unknown, path: readonly PropertyKey[]): string | undefined {
   let value = json;
   for (const name of path) value = typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[name] : undefined;
-  return value instanceof Unkept ? value.message : undefined;
+  return isUnkept(value) ? value.message : undefined;
 }
 
 /**
@@ -62,7 +71,7 @@ class Marking {
   readonly #path: (string | number)[] = [];
   #isAtName = false;
   /** The problem of the current member's name. */
-  #ofName: string | undefined;
+  #ofName: Unkept | undefined;
 
   constructor(text: string) {
     this.#text = text;
@@ -119,10 +128,10 @@ class Marking {
     if (this.#isAtName) {
       const name = JSON.parse(json) as string;
       this.#path[this.#path.length - 1] = name;
-      this.#ofName = name.isWellFormed() ? undefined : 'Must have a name without half surrogates';
+      this.#ofName = name.isWellFormed() ? undefined : HAS_HALVES_IN_NAME;
     } else {
       const isKept = !HALF_SURROGATE.test(json) || (JSON.parse(json) as string).isWellFormed();
-      this.#mark(this.#ofName ?? (isKept ? undefined : 'Must have no half surrogates'));
+      this.#mark(this.#ofName ?? (isKept ? undefined : HAS_HALVES));
     }
     return end;
   }
@@ -141,35 +150,32 @@ class Marking {
   }
 
   /** Replaces the current member, and notes its path on the lists and objects around it. */
-  #mark(message: string | undefined): void {
-    if (message === undefined) return;
+  #mark(problem: Unkept | undefined): void {
+    if (problem === undefined) return;
     const depth = this.#around.length - 1;
     const name = this.#path[depth]!;
     // A name that stands twice in an object has its last value only.
     if (ownMember(this.#around[depth], name) === undefined) return;
-    setOwn(this.#around[depth] as object, name, new Unkept(message));
+    setOwn(this.#around[depth] as object, name, problem);
     // What has a note is in lists and objects with notes only.
     for (let level = depth; level > 0 && !hasNote(this.#around[level]); level--)
-      noteBelow(this.#around[level], { path: this.#path.slice(level), message });
+      noteBelow(this.#around[level], { path: this.#path.slice(level), message: problem.message });
   }
 }
 
 /** A whole number passes if a double holds it, or if its shortest digits are those that were sent: JSON.stringify writes these. */
-function problemOfNumber(digits: string): string | undefined {
+function problemOfNumber(digits: string): Unkept | undefined {
   const number = Number(digits);
-  if (!Number.isFinite(number)) return 'Must be a number within the range of doubles';
+  if (!Number.isFinite(number)) return IS_OUT_OF_RANGE;
   if (digits.length < MOST_EXACT_DIGITS || !/^-?\d+$/.test(digits)) return undefined;
-  return String(number) === digits || BigInt(number) === BigInt(digits)
-    ? undefined
-    : 'Must be a whole number that a double holds exactly, or a text';
+  return String(number) === digits || BigInt(number) === BigInt(digits) ? undefined : IS_INEXACT;
 }
 
 /** Every whole number of 15 digits is below 2^53. */
 const MOST_EXACT_DIGITS = 16;
 
-/** Undefined for all that no list or object of the client's has. An `Unkept` is none: an earlier value of the same name may have left it. */
 function ownMember(container: unknown, name: string | number): unknown {
-  return typeof container === 'object' && container !== null && !(container instanceof Unkept) && Object.hasOwn(container, name)
+  return typeof container === 'object' && container !== null && Object.hasOwn(container, name)
     ? (container as Record<string | number, unknown>)[name]
     : undefined;
 }

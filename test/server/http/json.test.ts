@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { parseJson, unkeptAt, unkeptIn } from '../../../src/server/http/json.ts';
 
 const EXACT = 'Must be a whole number that a double holds exactly, or a text';
@@ -42,6 +43,15 @@ describe('free JSON', () => {
 
   test('an unkept value cannot be written by mistake', () => {
     expect(() => JSON.stringify(parseJson('{"n":1e400}'))).toThrow('did not ask');
+  });
+
+  test.each(['"\\ud800"', '12345678901234567', '1e400'])('%s is no object to a shape without needed fields', (json) => {
+    const shape = z.object({ settings: z.object({ message: z.string().optional() }) });
+    expect(shape.safeParse(parseJson(`{"settings":${json}}`)).success).toBe(false);
+  });
+
+  test('a text is no body, whatever it holds', () => {
+    expect(z.object({}).safeParse(parseJson('"\\ud800"')).success).toBe(false);
   });
 
   test('of two members of one name the last counts', () => {
