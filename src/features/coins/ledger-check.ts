@@ -277,8 +277,11 @@ function isOperation({ letter, coins, key }: LedgerEntry): boolean {
 /** The clocks of two processes that write to one ledger may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** A service's clock may be ahead of the audit's by this much, as in a trial run of tomorrow. */
-const AHEAD_MS = 2 * 86_400_000;
+/**
+ * No clock is ahead of the audit's by ten years. An entry that is ahead by less contradicts nothing until another one follows it, and a
+ * trial run may have been set to next year.
+ */
+const AHEAD_MS = 10 * 366 * 86_400_000;
 
 /** A time beyond the range of dates is shown as a number. */
 function timeText(milliseconds: number): string {

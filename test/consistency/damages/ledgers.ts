@@ -247,10 +247,10 @@ export const ledgerDamages: Damages = {
     kind: 'wrong_sum',
     mends: true,
   },
-  'an entry in the future': {
+  'an entry far in the future': {
     make: async () =>
       rewrite(await accountWith([5, 6, 7]), 2, (entry) =>
-        entry.replace(/^(3:18 c7) \w+ /, `$1 ${(Date.now() + 72 * HOUR_MS).toString(36)} `),
+        entry.replace(/^(3:18 c7) \w+ /, `$1 ${(Date.now() + 20 * 366 * 24 * HOUR_MS).toString(36)} `),
       ),
     kind: 'wrong_time',
   },
