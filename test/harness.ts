@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { Cluster, Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -134,6 +135,7 @@ export async function start({
         ? new Redis(ownDatabase(), { lazyConnect: true })
         : undefined;
   const url = `http://127.0.0.1:${service.port}`;
+  if (redis === undefined && isOnCluster()) await readyAt(url);
   return {
     url,
     port: service.port,
@@ -151,6 +153,17 @@ export async function start({
     },
   };
 }
+
+/**
+ * A service listens 2 s after its start at the latest, also without its primaries. On a busy machine a Cluster takes longer, and the first
+ * requests would be 503. A service that a test keeps from being ready is waited for in vain, for READY_MS.
+ */
+async function readyAt(url: string): Promise<void> {
+  const giveUpAt = performance.now() + READY_MS;
+  while ((await fetch(`${url}/ready`)).status !== 200 && performance.now() < giveUpAt) await pause(50);
+}
+
+const READY_MS = 10_000;
 
 /** Whether the test file runs in the project `cluster`. */
 export const isOnCluster = (): boolean => inject('redisCluster') !== undefined;

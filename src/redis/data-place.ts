@@ -1,7 +1,7 @@
 import { acceptData, heartbeatText, idIn, isSameData, readHeartbeat, succeeds, successorOf } from './data-id.ts';
 import { DataLook, MOST_BEHIND_MS, type Found } from './data-look.ts';
 import type { DataProblem, PlaceParts } from './known-data.ts';
-import { missingFrom } from './older-data.ts';
+import { missingFrom, timeOf } from './older-data.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 /** The data of one Redis, or of one primary of a Cluster, as this process knows it. */
@@ -138,9 +138,15 @@ export class DataPlace {
     if (problem?.kind === 'slot') return;
     if (lostSlot !== undefined) return this.lacksSlot(lostSlot, found.at);
     const behindMs = Math.max(seen, last) - found.heartbeat;
-    if (behindMs > 0)
-      log.warn({ behindMs, node: this.#parts.name }, 'redis came back in an older state: the last acknowledged operations may be lost');
+    if (behindMs > 0) log.warn({ behindMs, node: this.#parts.name }, `redis came back in an older state: ${this.#lastLost(key, found)}`);
     this.#take(key, found);
+  }
+
+  /** For a loss that is small enough to be served. A heartbeat tells the time only to the second, so not all of these writes need to be lost. */
+  #lastLost(key: string, { beatenAt }: Found): string {
+    const knownUntil = this.#parts.known.times.get(key) ?? 0;
+    const between = beatenAt < knownUntil ? ` between ${timeOf(beatenAt)} and ${timeOf(knownUntil)}` : ' last';
+    return `what was written${between} may be lost`;
   }
 
   #isOlder(key: string, found: Found, seen: number): Promise<void> | void {

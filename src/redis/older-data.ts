@@ -40,8 +40,11 @@ export function textOfOlder({ behindMs, endsAt, knownUntil }: OlderData): string
  */
 export function missingFrom(endsAt: number, knownUntil: number): string {
   if (endsAt >= knownUntil || knownUntil > LATEST_DATE_MS) return '';
-  const [from, until] = [endsAt, knownUntil].map((at) => new Date(at).toISOString());
-  return `: it ends at ${from}, and what was acknowledged from then until ${until} is missing`;
+  return `: it ends at ${timeOf(endsAt)}, and what was acknowledged from then until ${timeOf(knownUntil)} is missing`;
+}
+
+export function timeOf(milliseconds: number): string {
+  return new Date(Math.min(milliseconds, LATEST_DATE_MS)).toISOString();
 }
 
 /** The last time that `Date` knows. A file or a Redis that was edited by hand may have a later one. */

@@ -97,6 +97,7 @@ describe('a Redis user', () => {
     ['without keys', ['&*', '+@all'], KEY_RULES.join(' ')],
     ['with keys to read only', ['%R~*', '&*', '+@all'], KEY_RULES.join(' ')],
     ['without the keys of accounts', [...BARE_KEY_RULES, '~{board:*', '&*', '+@all'], '~{*'],
+    ['with the keys of some ids only', [...BARE_KEY_RULES, '~{[a-z0-9]*', '&*', '+@all'], '~{*'],
     ['without the ledgers of accounts', [...BARE_KEY_RULES, '~{*}', '~{*}:account', '&*', '+@all'], '~{*'],
     ['without Pub/Sub', [...all, '-@pubsub'], '+subscribe +unsubscribe +publish +pubsub|numsub'],
     ['who may not publish, without channels', ['~*', '+@all', '-publish'], '&0:* +publish ('],

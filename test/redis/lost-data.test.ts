@@ -265,15 +265,20 @@ test('heartbeats of other data, and a damaged file of them, do not count', async
 });
 
 test('data is served after a failover to a replica that lagged by seconds, and the lost writes are reported', async () => {
+  const startedAt = Date.now();
   await serve();
   await redis.save('lagging');
   await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(200);
   const { id, heartbeat } = await dataId();
-  await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 6000, Date.now(), 0));
+  const aheadAt = Date.now();
+  await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 6000, aheadAt, 0));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.load('lagging');
   await expectServed(freshId(), 0);
-  expect(logLines.filter((line) => line.includes('redis came back in an older state'))).toHaveLength(1);
+  const lines = logLines.filter((line) => line.includes('redis came back in an older state'));
+  expect(lines).toHaveLength(1);
+  const [, from, until] = /older state: what was written between (\S+Z) and (\S+Z) may be lost/.exec(lines[0]!)!.map(Date.parse);
+  expect([startedAt <= from!, from! <= aheadAt, aheadAt <= until!]).toEqual([true, true, true]);
   expect(fatal()).toEqual([]);
 });
 
