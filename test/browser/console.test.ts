@@ -475,6 +475,9 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       await using desk = await open('admin', { colorScheme: 'dark', viewport: { width: 390, height: 800 } });
       const { page } = desk;
       const problems: string[] = [];
+      await issue(service, { kind: 'subscription', minutes: 600, notify: true });
+      const unowned = async () => (await service.get('/v1/admin/purchases', { bearer: desk.key.token })).body.subscriptions[0];
+      await eventually(async () => (await unowned())?.state === 'active');
       for (const [place, title] of [
         ['Accounts', 'Accounts'],
         ['Webhooks', 'Webhooks'],
@@ -495,6 +498,15 @@ describe.skipIf(noBrowser)('the console', { timeout: 90_000 }, () => {
       }
       expect(problems).toEqual([]);
       const { accountId } = await aPlayer();
+      await desk.press('Purchases');
+      const { refundAt, boughtAt, orderId } = await unowned();
+      expect(Date.parse(refundAt) - Date.parse(boughtAt)).toBe(3 * 86_400_000);
+      const row = page.locator('[aria-label="Subscriptions without an owner"] tbody tr');
+      await shows(page, '[aria-label="Subscriptions without an owner"]', orderId);
+      expect(await row.locator('time').first().getAttribute('datetime')).toBe(refundAt);
+      expect(await desk.ask(/^Move the purchase/, { account: accountId })).toContain(`which nobody owns, to the account ${accountId}`);
+      await desk.confirm('Move');
+      await shows(page, 'main', 'Every subscription has an owner.');
       await service.post(`/v1/admin/accounts/${accountId}/ban`, { reason: 'x' }, { bearer: desk.key.token });
       await desk.press('Accounts');
       await shows(page, 'h1', 'Accounts');

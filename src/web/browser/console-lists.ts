@@ -257,13 +257,13 @@ export async function purchasesView({ operator, signal, again }: Asked): Promise
         }),
         table(
           'Subscriptions without an owner',
-          ['Order', 'State', 'Product', 'Seen (UTC)', 'Refund (UTC)', 'Checked next', '#Failed checks', ''],
+          ['Order', 'Refund (UTC)', 'State', 'Product', 'Seen (UTC)', 'Checked next', '#Failed checks', ''],
           (subscriptions as Answer[]).map((each) => [
             each.orderId ?? each.purchase,
+            time(each.refundAt),
             chip(each.state ?? 'not checked yet', 'waiting'),
             each.productId ?? '',
             time(each.noticedAt),
-            time(each.refundAt),
             time(each.nextCheckAt),
             String(each.failedChecks),
             moveButton(each.purchase, operator, again),

@@ -2,13 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
-import { checkSoon } from '../../../src/features/subscription/notices.ts';
+import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { checkSoon, subscriptionNoticed } from '../../../src/features/subscription/notices.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
+import type { Subscriptions } from '../../../src/stores/store.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, sleep } from '../../harness.ts';
-import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
+import { answering, googleError, nonsense, PACKAGE, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
 import { childEnvironment } from '../../environment.ts';
 
@@ -269,6 +272,26 @@ describe.concurrent('while Google misbehaves a subscription past its end', () =>
   });
 });
 
+/** Starts a service on the shop's Redis, whose own service takes no more work. It is killed once Google has been asked. */
+async function killedWhen(shop: Shop, isAsked: () => boolean, act: () => Promise<unknown>): Promise<void> {
+  await shop.service.service.drain();
+  const child = spawn(process.execPath, [new URL('branch-process.ts', import.meta.url).pathname], {
+    env: childEnvironment({
+      BRANCH: JSON.stringify({
+        socketPath: (shop.redis.options as { path: string }).path,
+        store: shop.google.settings,
+        account: await shop.google.settings.serviceAccount!(),
+      }),
+    }),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout!, 'data');
+  await act();
+  await until(isAsked);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
 describe('several processes on one Redis', () => {
   test('check each due purchase once', async () => {
     await using shop = await openShop();
@@ -287,25 +310,13 @@ describe('several processes on one Redis', () => {
     await using shop = await openShop();
     const { token, installId, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
     shop.sold('ON_HOLD', expiresAt, {}, token);
-    await shop.service.service.drain();
-
-    const child = spawn(process.execPath, [new URL('branch-process.ts', import.meta.url).pathname], {
-      env: childEnvironment({
-        BRANCH: JSON.stringify({
-          socketPath: (shop.redis.options as { path: string }).path,
-          store: shop.google.settings,
-          account: await shop.google.settings.serviceAccount!(),
-        }),
-      }),
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    await once(child.stdout!, 'data');
     let isAsked = false;
     shop.google.misbehaviour = () => void (isAsked = true);
-    await checkSoon(token, { scripts: scriptsOf(shop), now: Date.now });
-    await until(() => isAsked);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
+    await killedWhen(
+      shop,
+      () => isAsked,
+      () => checkSoon(token, { scripts: scriptsOf(shop), now: Date.now }),
+    );
     shop.google.misbehaviour = undefined;
 
     await using other = await shop.branch();
@@ -316,4 +327,38 @@ describe('several processes on one Redis', () => {
     await until(async () => (await shop.record(token)).state === 'on_hold' && (await shop.record(token)).todo === undefined);
     expect((await other.get(`/v1/subscription?installId=${installId}`)).body.state).toBe('on_hold');
   });
+
+  test.each(['misbehaviour', 'acknowledgeMisbehaviour'] as const)(
+    'acknowledge a purchase without an app although the process that records it is killed (%s)',
+    async (fault) => {
+      await using shop = await openShop();
+      const installId = freshId();
+      const token = shop.sold('ACTIVE', shop.service.now() + 30 * DAY, {
+        acknowledgementState: UNACKNOWLEDGED,
+        externalAccountIdentifiers: { obfuscatedExternalAccountId: accountIdOf(installId) },
+      });
+      let isAsked = false;
+      shop.google[fault] = () => void (isAsked = true);
+      const notify = () =>
+        subscriptionNoticed(token, PACKAGE, {
+          scripts: scriptsOf(shop),
+          now: Date.now,
+          subscriptions: { packageNames: [PACKAGE] } as unknown as Subscriptions,
+        });
+      await killedWhen(shop, () => isAsked, notify);
+      const isRecorded = fault === 'acknowledgeMisbehaviour';
+      expect((await shop.record(token))['owner']).toBe(isRecorded ? accountIdOf(installId) : undefined);
+      shop.google[fault] = undefined;
+      shop.google.acknowledgements.length = 0;
+
+      await using other = await shop.branch();
+      other.advance(61_000);
+      await until(async () => (await shop.record(token))['acknowledged'] === '1');
+      expect(shop.google.acknowledgements).toEqual([token]);
+      expect((await other.get(`/v1/subscription?installId=${installId}`)).body.subscribed).toBe(true);
+      await until(async () => (await shop.redis.zcard(subscriptionKeys.unowned)) === 0);
+      expect((await audited({ socketPath: (shop.redis.options as { path: string }).path })).findings).toEqual([]);
+    },
+    30_000,
+  );
 });

@@ -159,6 +159,17 @@ const isBanned =
   (stage) =>
     service.post(`/v1/admin/accounts/${stage.id(person)}/ban`, { reason: 'cheats' }, { bearer });
 
+/** An operator gives a purchase to an account. */
+const isGiven =
+  (name: string, to: Person, from?: Person): Step =>
+  async (stage) => {
+    const body = { account: stage.id(to), key: 'ticket-1', reason: 'order number shown' };
+    const path = `/v1/admin/purchases/${purchaseHash(stage.tokens[name]!)}/move`;
+    const reply = await service.post(path, body, { bearer });
+    expect(reply.body).toMatchObject({ ok: true, accountId: stage.id(to) });
+    expect(reply.body.movedFrom).toBe(from && stage.id(from));
+  };
+
 /** Pushes notifications about purchases, as Google may do again and in any order. */
 const tells =
   (...names: string[]): Step =>
@@ -298,23 +309,46 @@ const cases: Record<string, Case> = {
     steps: [sells('new'), waits('new'), sells('new', { state: 'expired' }), leaves('new')],
   },
   'one without an owner that an operator gives to an account is acknowledged': {
-    steps: [
-      sells('new'),
-      waits('new'),
-      opens('ann'),
-      async (stage) => {
-        const body = { account: stage.id('ann'), key: 'ticket-1', reason: 'order number shown' };
-        const path = `/v1/admin/purchases/${purchaseHash(stage.tokens['new']!)}/move`;
-        const reply = await service.post(path, body, { bearer });
-        expect(reply.body).toMatchObject({ ok: true, accountId: stage.id('ann') });
-        expect(reply.body).not.toHaveProperty('movedFrom');
-      },
-      arrives('new'),
-      leaves('new'),
-    ],
+    steps: [sells('new'), waits('new'), opens('ann'), isGiven('new', 'ann'), arrives('new'), leaves('new')],
     has: { ann: PREMIUM },
     acknowledged: ['new'],
     told: { ann: ONCE },
+  },
+  'a resubscription of one that an operator gave to another account belongs to that account': {
+    steps: [
+      sells('old', { for: 'ann' }),
+      arrives('old'),
+      opens('bob'),
+      isGiven('old', 'bob', 'ann'),
+      sells('old', { state: 'expired' }),
+      sells('new', { again: 'old' }),
+      arrives('new'),
+      sends('ann', 'new', 409),
+      sends('bob', 'new'),
+    ],
+    has: { bob: PREMIUM },
+    acknowledged: ['old', 'new'],
+    told: { ann: ['active premium', 'none premium'] },
+  },
+  'two that name each other as replaced have no owner before an account sends one': {
+    steps: [
+      sellsSilently('old'),
+      sellsSilently('new', { after: 'old' }),
+      sellsSilently('old', { after: 'new' }),
+      tells('old', 'new'),
+      waits('old'),
+      waits('new'),
+      sends('bob', 'new'),
+      leaves('old'),
+      leaves('new'),
+    ],
+    has: { bob: PREMIUM },
+    acknowledged: ['new'],
+  },
+  'one that names a guest that moves at that moment belongs to the account into which it moves': {
+    steps: [opens('ann'), (stage) => Promise.all([signsIn('ann')(stage), sells('new', { for: 'ann' })(stage)]), arrives('new')],
+    has: { ann: PREMIUM },
+    acknowledged: ['new'],
   },
   'one that is not paid for yet is not acknowledged': {
     steps: [sellsSilently('new', { for: 'ann', state: 'pending' }), tells('new'), async (stage) => has(stage, 'ann', 'premium none')],
