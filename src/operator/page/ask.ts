@@ -10,8 +10,8 @@ import type { OperatorParts } from '../operation.ts';
 /** Room for the longest body of an operation, plus its name. */
 const BODY_BYTES = 129 * 1024;
 
-/** The changes that the console offers. */
-const changes = [...operations, ...keyOperations].filter(({ method }) => method === 'POST');
+/** The changes that the console offers. A search is a POST too, and takes no reason: it would run here without its turn among costly requests. */
+const changes = [...operations, ...keyOperations].filter(({ method, input }) => method === 'POST' && 'reason' in input.shape);
 
 /** Thrown to stop an operation at its question. */
 class Question extends Error {}

@@ -313,6 +313,12 @@ describe('a change', () => {
     expect((await ask(cookie, 'accounts unban', { accountId, reason: 'x' })).body.question).toBeUndefined();
   });
 
+  test('is no search, which waits for its turn elsewhere', async () => {
+    const accountId = await anAccount();
+    const { body } = await ask(cookie, 'accounts find', { who: accountId });
+    expect(body.error).toMatchObject({ code: 'invalid_request', field: 'operation' });
+  });
+
   test('that cannot be undone needs the key of the session again after five minutes', async () => {
     await using timed = await start({ settings: { ADMIN_API: 'on' } });
     await eventually(async () => (await timed.get('/console/session', { bearer: key.token })).status === 200);
