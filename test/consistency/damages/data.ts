@@ -106,7 +106,7 @@ export async function refundedPurchase(fields: Record<string, string | number>):
 export async function fillQueues(): Promise<void> {
   await boughtCoins('pending');
   await bought();
-  for (const queue of ['moves:due', 'rooms:due', 'deletions:due']) await redis.zadd(queue, Date.now() + 40_000, 'some-entry written-ahead');
+  for (const queue of ['moves:due', 'rooms:due']) await redis.zadd(queue, Date.now() + 60_000, 'some-entry written-ahead');
 }
 
 export async function player(game: string, score = 10): Promise<string> {
