@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { figures } from '../../src/operator/page/figures.ts';
 import { CostlyWork, MOST_WAITING, type CostlyTurn } from '../../src/server/costly-work.ts';
 import { eventually } from '../realtime/watcher.ts';
 
@@ -91,4 +92,8 @@ test('a request that only waits leaves its turn to others', async () => {
   enter('c');
   await eventually(() => running.has('c'));
   expect(begun).toEqual(['polling', 'b', 'c']);
+});
+
+test('the figures of the console take turns: each makes the text of all metrics', () => {
+  expect(figures.costly).toBe(true);
 });

@@ -30,6 +30,8 @@ export const figures = endpoint({
   path: '/console/figures',
   caller: 'none',
   keyScope: 'admin',
+  // The text of all metrics takes some milliseconds.
+  costly: true,
   summary: 'Whether the service is well, for the console.',
   reply: z.object({
     ready: z.boolean(),
