@@ -2,8 +2,9 @@
 -- KEYS id
 -- ARGV seen (the id that the operator saw; '': none), to (the id from now on)
 -- Answers accepted changed
-local text = redis.call('GET', id) or ''
--- A text that is not an id counts as a missing id.
+-- A value that is not an id counts as a missing id. Another client may have written a list.
+local value = redis.pcall('GET', id)
+local text = type(value) == 'string' and value or ''
 local found = string.match(text, '^([%w_-]+) %d+ %d+ %d+$')
 if not found or #found ~= 22 then found = '' end
 if found ~= seen then return {'changed'} end

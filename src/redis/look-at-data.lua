@@ -4,10 +4,16 @@
 -- Answers found(id, heartbeat before, heartbeat after, beaten at, accepted at, now, secret) missing(now, secret)
 local BEAT_MS = 900 -- several processes run this every second, but only one advances the heartbeat
 local MOST_MS = 2000 -- the heartbeat counts time in which the data was served, not outages
+local function text_of(key)
+  local value = redis.pcall('GET', key)
+  if type(value) ~= 'table' then return value end
+  if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value) end
+  return 'a value of another type' -- another client wrote it: this is no id and no secret
+end
 local time = redis.call('TIME')
 local at = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
-local found_secret = redis.call('GET', secret) or ''
-local text = redis.call('GET', id)
+local found_secret = text_of(secret) or ''
+local text = text_of(id)
 if not text then
   if made == '' then return {'missing', at, found_secret} end
   text = made .. ' 000000000000000 ' .. at .. ' 0'

@@ -324,9 +324,12 @@ test('ACCEPT_DATA that stays set does not accept data in whose place other data 
   expect(await status()).toBe(503);
 });
 
-test('a text in place of the id is refused, and can be accepted', async () => {
+test.each([
+  ['a text', () => redis.client.set(DATA_ID_KEY, 'no id')],
+  ['a list', () => redis.client.multi().del(DATA_ID_KEY).lpush(DATA_ID_KEY, 'no id').exec()],
+])('%s in place of the id is refused, and can be accepted', async (_, write) => {
   await serve();
-  await redis.client.set(DATA_ID_KEY, 'no id');
+  await write();
   await expect.poll(() => fatal().length).toBe(1);
   expect(fatal()[0]!.acceptData).toMatch(/^[\w-]{22}$/);
   const scripts = new ScriptRunner(redis.client, { now: Date.now });
