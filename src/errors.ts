@@ -287,6 +287,11 @@ export const errors = {
     advice:
       'Send the same request again, with the same key, after `error.retryAfterMs` or a second. With `outcome: "unknown"` the write may have happened: the key keeps it from counting twice.',
   },
+  app_store_unavailable: {
+    status: 503,
+    message: 'The app store does not answer just now: try again.',
+    advice: 'Send the same request again after `error.retryAfterMs`, an install proof with a new nonce. The service itself is well.',
+  },
   store_unconfigured: {
     status: 503,
     message: 'No app store is configured on this service.',

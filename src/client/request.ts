@@ -102,7 +102,7 @@ function answerOf(status: number, retryAfterMs: number, text: string): Result {
 
 /** After these errors the service may have carried out the request. */
 const UNCLEAR = ['network', 'timeout', 'internal'];
-const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable'];
+const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable', 'app_store_unavailable'];
 
 /** Whether the same request may succeed later. */
 export const isTemporary = ({ code }: { code: string }): boolean => TEMPORARY.includes(code);

@@ -182,7 +182,7 @@ export async function recorded<Reply>(
   } catch (error) {
     await end(outcomeOf(error as Error));
     // Scripts throw a refusal that concerns the account, such as `account_banned`, instead of returning it.
-    if (error instanceof Refusal && error.code !== 'store_unavailable') return { reply: error };
+    if (error instanceof Refusal && error.code !== 'store_unavailable' && error.code !== 'app_store_unavailable') return { reply: error };
     throw error;
   }
 }

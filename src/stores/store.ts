@@ -12,7 +12,7 @@ import { z } from 'zod';
  * A store that sends notifications of changed purchases has an endpoint in its folder, with the path and format of that store. That endpoint
  * verifies the sender, and names the purchase to `Services.subscriptionNoticed` or `Services.productNoticed` (a one-time product).
  *
- * While the store does not answer, a method throws the Refusal `store_unavailable` (`appStoreUnavailable`): a later call may succeed.
+ * While the store does not answer, a method throws the Refusal `app_store_unavailable` (`appStoreUnavailable`): a later call may succeed.
  */
 export interface AppStore {
   /** Part of the ids of its users' accounts, so it must never change, and differ from `account` and `purchase` (`storeAccountIdOf`). */
@@ -133,7 +133,7 @@ export interface OneTimeProducts {
    * The purchases that the store has refunded in whole or in part since a time, page by page and in no order. A purchase may come several
    * times, and purchases of other services and of subscriptions may be among them.
    * @param since milliseconds since 1970. A store may look back less far (Google: 30 days)
-   * @throws Refusal `store_unavailable`
+   * @throws Refusal `app_store_unavailable`
    */
   takenBack(since: number): AsyncIterable<readonly TakenBack[]>;
   /** How often to ask for `takenBack`, in milliseconds: the delay of a refund whose notification was lost. */

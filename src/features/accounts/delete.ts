@@ -63,7 +63,15 @@ export const deleteAccount = endpoint({
     balanceCoins: BalanceCoins.optional().meta({ description: 'The coins that go.' }),
     debtCoins: DebtCoins,
   }),
-  errors: ['identity_required', 'sign_in_required', 'bad_token', 'store_unconfigured', 'account_banned', 'account_deleted'],
+  errors: [
+    'identity_required',
+    'sign_in_required',
+    'bad_token',
+    'store_unconfigured',
+    'app_store_unavailable',
+    'account_banned',
+    'account_deleted',
+  ],
   creates: true,
   // Google's keys may have to be fetched, and a move of the guest to be finished.
   deadlineMs: 10_000,
@@ -93,7 +101,7 @@ interface Proof {
 
 type ProofRefusal = Refusal<'identity_required' | 'bad_token' | 'store_unconfigured'>;
 
-/** @throws Refusal `bad_token`, `store_unavailable` while the store's keys cannot be fetched */
+/** @throws Refusal `bad_token`, `app_store_unavailable` while the store's keys cannot be fetched */
 async function proofOf(
   { token, installId, confirm }: { token?: string | undefined; installId?: string | undefined; confirm?: string | undefined },
   { store, scripts, now }: Pick<Services, 'store' | 'scripts' | 'now'>,

@@ -29,7 +29,7 @@ export const purchaseCoins = endpoint({
     'account that shows it; then others get 409 `purchase_owned`. It moves with a guest. Nobody can claim the purchases of a deleted account. ' +
     'A purchase that the store does not know, or that another app sold, is 401 `bad_token`. A product that the catalogue does not have is ' +
     '404 `product_not_found`: nothing is recorded, and the purchase may be sent again later. A test purchase is 403 `test_purchase` in ' +
-    'production, unless `TEST_PURCHASES=on`. While the store does not answer, the reply is 503 `store_unavailable`, and without a configured ' +
+    'production, unless `TEST_PURCHASES=on`. While the store does not answer, the reply is 503 `app_store_unavailable`, and without a configured ' +
     'store 503 `store_unconfigured`.',
   body: z.object({
     installId: OptionalInstallId,
@@ -56,7 +56,15 @@ export const purchaseCoins = endpoint({
     balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
     debtCoins: DebtCoins,
   }),
-  errors: ['bad_token', 'purchase_owned', 'product_not_found', 'test_purchase', 'balance_limit', 'store_unconfigured'],
+  errors: [
+    'bad_token',
+    'purchase_owned',
+    'product_not_found',
+    'test_purchase',
+    'balance_limit',
+    'store_unconfigured',
+    'app_store_unavailable',
+  ],
   // Each call uses the store's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],

@@ -98,7 +98,7 @@ export class Purchases {
    * Records a purchase for the account that presents it, and books its coins.
    * @param purchase the store's latest answer
    * @param accountId undefined: no account presents it. The purchase then belongs to the account to which it is bound
-   * @throws Refusal `store_unavailable`; Error if Redis is unavailable. The same call may be repeated
+   * @throws Refusal `store_unavailable` if other calls keep changing the purchase; Error if Redis is unavailable. The same call may be repeated
    */
   async claim(store: SellingStore, purchase: ProductPurchase, accountId: string | undefined, traceparent?: string): Promise<Claimed> {
     const { scripts, catalogue, takesTests, now } = this.#parts;
@@ -136,7 +136,7 @@ export class Purchases {
    * Handles the store's notification of a changed purchase, which is only a hint. A recorded purchase is checked within a second. A new
    * purchase is recorded if it is bound to an account.
    * @returns whether the purchase is recorded
-   * @throws Refusal `store_unavailable`: the store has to send the notification again
+   * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
   async noticed(store: SellingStore, proof: string, packageName: string): Promise<boolean> {
     const { scripts, now, log } = this.#parts;

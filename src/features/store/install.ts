@@ -55,7 +55,7 @@ export const storeInstall = endpoint({
       description: 'The account that the proof is recorded for; only in replies to requests with credentials.',
     }),
   }),
-  errors: ['bad_token', 'integrity_failed', 'nonce_used', 'store_unconfigured'],
+  errors: ['bad_token', 'integrity_failed', 'nonce_used', 'store_unconfigured', 'app_store_unavailable'],
   // Without the PLAY_INTEGRITY keys Google decodes the token: a call that takes CALL_MS (8 s) at most.
   deadlineMs: 10_000,
   example:
@@ -87,8 +87,8 @@ async function verify(installs: InstallProofs, ...asked: Parameters<InstallProof
   try {
     return await installs.verify(...asked);
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
-    throw refuse('store_unavailable', {
+    if (!(error instanceof Refusal) || error.code !== 'app_store_unavailable') throw error;
+    throw refuse('app_store_unavailable', {
       ...error.details,
       message: 'The app store does not answer just now: ask for a new nonce and try again.',
     });

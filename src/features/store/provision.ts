@@ -84,7 +84,7 @@ export const storeProvision = endpoint({
           'entries in its history and 50 such guests moved in before; `balance_limit`: the balance would pass 1e12.',
       }),
   }),
-  errors: ['store_unconfigured', 'bad_token'],
+  errors: ['store_unconfigured', 'app_store_unavailable', 'bad_token'],
   creates: true,
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,

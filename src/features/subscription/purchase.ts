@@ -45,14 +45,14 @@ export const purchaseSubscription = endpoint({
     'without the app. Without such an id, a purchase of a guest moves to the account that sends its token, a purchase of a store ' +
     'account does not (409 `purchase_owned`). A purchase whose `linkedPurchaseToken` names another one replaces and ends that purchase. A ' +
     'token that the app store does not know is refused with 401 `bad_token`. While the app store does not answer, the reply is 503 ' +
-    '`store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
+    '`app_store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
   body: z.object({
     installId: OptionalInstallId,
     purchaseToken: PurchaseToken,
     packageName: z.string().optional().meta({ description: 'The app of the purchase. Left out: the service tries each of its apps.' }),
   }),
   reply: Subscription,
-  errors: ['bad_token', 'purchase_owned', 'store_unconfigured'],
+  errors: ['bad_token', 'purchase_owned', 'store_unconfigured', 'app_store_unavailable'],
   // Each call uses Google's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],

@@ -96,7 +96,7 @@ export class AnswerLog {
    */
   #tellFailed(line: FailureLine, now: number): void {
     const isUnknown = line.outcome === 'unknown';
-    const isOfOutage = this.#samples && line.code === 'store_unavailable';
+    const isOfOutage = this.#samples && (line.code === 'store_unavailable' || line.code === 'app_store_unavailable');
     if (!isOfOutage || (isUnknown && this.#failed.mayStandAlone(now))) this.#log.warn(line, 'request failed');
     else this.#failed.add(line, isUnknown ? ['failed', 'unknown'] : ['failed'], now);
   }

@@ -70,7 +70,7 @@ export class GoogleApi {
 
   /**
    * Resolves with a final status: 200 or 204, or 400, 404 or 410 ("no such resource").
-   * @throws Refusal `store_unavailable` for every temporary failure, `store_unconfigured` without a service account
+   * @throws Refusal `app_store_unavailable` for every temporary failure, `store_unconfigured` without a service account
    */
   async call(request: ApiRequest): Promise<ApiAnswer> {
     const { settings, monotonic, log } = this.#parts;

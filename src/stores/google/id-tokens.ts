@@ -42,7 +42,7 @@ export class IdTokens {
 
   /**
    * Verifies the ID token of a sign-in. Google's `sub` names the user.
-   * @throws Refusal `bad_token`, `store_unavailable` while the store's keys cannot be fetched, `store_unconfigured` without client ids
+   * @throws Refusal `bad_token`, `app_store_unavailable` while the store's keys cannot be fetched, `store_unconfigured` without client ids
    */
   async verifySignIn(token: string): Promise<StoreIdentity> {
     const { clientIds } = this.#parts.settings();
@@ -55,7 +55,7 @@ export class IdTokens {
    * Verifies that Pub/Sub sent a push, signed in as the service account that the settings name
    * (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions).
    * @param token from the Authorization header, without `Bearer`
-   * @throws Refusal `forbidden` for a valid token of another account, `bad_token`, `store_unavailable`, `store_unconfigured`
+   * @throws Refusal `forbidden` for a valid token of another account, `bad_token`, `app_store_unavailable`, `store_unconfigured`
    */
   async verifyPush(token: string): Promise<void> {
     const { notifications } = this.#parts.settings();

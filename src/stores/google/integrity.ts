@@ -76,7 +76,7 @@ export class IntegrityTokens implements InstallProofs {
 
   /**
    * The verdict of a genuine token. `failedChecks` tells whether the verdict is good enough.
-   * @throws Refusal `bad_token`; without local keys, where the store has to decrypt the token, also `store_unavailable`
+   * @throws Refusal `bad_token`; without local keys, where the store has to decrypt the token, also `app_store_unavailable`
    * and `store_unconfigured`
    */
   async open(token: string, traceparent?: string): Promise<IntegrityPayload> {
@@ -96,7 +96,7 @@ export class IntegrityTokens implements InstallProofs {
 
   /**
    * An encrypted token does not show its app, so the store is asked for each configured app in turn, all within CALL_MS.
-   * Most services have one app. A `store_unavailable` for one app must not keep the service from asking for the next.
+   * Most services have one app. A `app_store_unavailable` for one app must not keep the service from asking for the next.
    */
   async #openByStore(token: string, traceparent: string | undefined): Promise<IntegrityPayload> {
     const { integrityUrl, packageNames } = this.#parts.settings();
@@ -110,7 +110,7 @@ export class IntegrityTokens implements InstallProofs {
         const { status, body } = await this.#api.call(request);
         if (status < 300) return this.#verdictIn(body);
       } catch (error) {
-        if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
+        if (!(error instanceof Refusal) || error.code !== 'app_store_unavailable') throw error;
         away ??= error;
       }
     }

@@ -42,7 +42,7 @@ export const googleNotifications = endpoint({
   reply: z.object({
     checks: z.boolean().meta({ description: 'Whether the notification names a purchase that is recorded here; its check is then due.' }),
   }),
-  errors: ['bad_token', 'forbidden', 'store_unconfigured'],
+  errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
   // Google's keys that verify the token may have to be fetched first. A new purchase is then checked (8 s) and consumed (4 s).
   deadlineMs: 20_000,
   example:

@@ -57,7 +57,7 @@ export class GoogleKeys {
 
   /**
    * The key with the `kid` of a token's header, or undefined when the store has no such key.
-   * @throws Refusal `store_unavailable` when the key is unknown and the last fetch failed: the store may have the key
+   * @throws Refusal `app_store_unavailable` when the key is unknown and the last fetch failed: the store may have the key
    */
   async find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
     if (this.#known === undefined || this.#parts.monotonic() >= this.#known.freshUntil) await this.#refresh();

@@ -45,7 +45,7 @@ export async function lookInApps<Purchase extends object>(
  * Asks about a purchase.
  * @param parse gives the purchase, or for the log the field or state that is not understood
  * @returns `gone`: Google has forgotten the purchase
- * @throws Refusal `store_unavailable`
+ * @throws Refusal `app_store_unavailable`
  */
 export async function readPurchase<Purchase extends object>(
   { url, traceparent }: { readonly url: string; readonly traceparent: string | undefined },

@@ -10,6 +10,7 @@ const EXPLAINED: Readonly<Record<string, string>> = {
   timeout: 'The service took too long. Try again.',
   not_coinop: 'The answer did not come from coinop, but perhaps from a proxy. Try again.',
   store_unavailable: 'The service cannot reach its data just now. Try again in a moment.',
+  app_store_unavailable: 'The app store does not answer just now. Try again in a moment.',
   overloaded: 'The service is busy. Try again in a moment.',
   room_not_found: 'No room has this code. A code has five letters, and a room closes two hours after its last change.',
   room_ended: 'This room has ended. Open a new one.',

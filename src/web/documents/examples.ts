@@ -55,6 +55,7 @@ const details: Partial<Record<ErrorCode, object>> = {
   rate_limited: { retryAfterMs: 1000 },
   overloaded: { retryAfterMs: 1000 },
   store_unavailable: { retryAfterMs: 1000 },
+  app_store_unavailable: { retryAfterMs: 1000 },
 };
 
 /** An example of the answer with this error. */

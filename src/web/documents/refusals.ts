@@ -100,7 +100,7 @@ const details: Readonly<Record<string, { readonly of?: readonly ErrorCode[]; rea
     },
   },
   retryAfterMs: {
-    of: ['rate_limited', 'store_unavailable', 'overloaded'],
+    of: ['rate_limited', 'store_unavailable', 'app_store_unavailable', 'overloaded'],
     schema: { type: 'integer', format: 'int64', description: 'Milliseconds to wait before a retry.' },
   },
   outcome: {

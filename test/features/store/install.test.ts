@@ -421,7 +421,7 @@ describe('POST /v1/account/store-install without keys, by decodeIntegrityToken',
     expect((await apart.post(path, { nonce, integrityToken: 'not.of.this.store.x' })).body.error.code).toBe('bad_token');
   });
 
-  test('answers store_unavailable when the store is down, and the nonce is spent', async () => {
+  test('answers app_store_unavailable when the store is down, and the nonce is spent', async () => {
     const { sandbox, apart } = await startApart();
     await using _apart = apart;
     const nonce = await nonceFor(undefined, apart);
@@ -430,7 +430,7 @@ describe('POST /v1/account/store-install without keys, by decodeIntegrityToken',
     expect([reply.status, reply.body.error]).toEqual([
       503,
       {
-        code: 'store_unavailable',
+        code: 'app_store_unavailable',
         message: 'The app store does not answer just now: ask for a new nonce and try again.',
         retryAfterMs: expect.any(Number),
       },

@@ -383,10 +383,10 @@ describe('a purchase token', () => {
     expect(refusal(await two.buy(installId, 'of-a-third'))).toEqual([401, 'bad_token', 'purchaseToken']);
   });
 
-  test('is answered with store_unavailable when the request for one app fails', async () => {
+  test('is answered with app_store_unavailable when the request for one app fails', async () => {
     await using two = await openShop([PACKAGE, OTHER_PACKAGE]);
     two.google.misbehaviour = (request, response) => googleError(request.url!.includes(PACKAGE) ? 500 : 404)(request, response);
-    expect((await two.buy(freshId(), 'token')).body.error.code).toBe('store_unavailable');
+    expect((await two.buy(freshId(), 'token')).body.error.code).toBe('app_store_unavailable');
   });
 
   test('with reserved URL characters is escaped in requests to Google', async () => {
@@ -408,7 +408,7 @@ describe('a purchase token', () => {
 });
 
 describe.concurrent('while Google misbehaves', () => {
-  describe('a purchase is refused with store_unavailable, stores nothing, and an earlier purchase stands', () => {
+  describe('a purchase is refused with app_store_unavailable, stores nothing, and an earlier purchase stands', () => {
     const faults = [...Object.entries(passingFaults), ...Object.entries(nonsense).map(([name, body]) => [name, answering(body)] as const)];
     test.each(faults)(
       '%s',
@@ -424,7 +424,7 @@ describe.concurrent('while Google misbehaves', () => {
         for (const { status, body, headers } of replies) {
           expect([status, body.error.code, body.error.message]).toEqual([
             503,
-            'store_unavailable',
+            'app_store_unavailable',
             'The app store does not answer just now: try again.',
           ]);
           expect(body.error).not.toHaveProperty('outcome');

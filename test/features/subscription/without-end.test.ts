@@ -76,7 +76,7 @@ describe('of two purchases that give no access', () => {
 test('a state of Google’s that is no word is not written to the log', async () => {
   const token = shop.sold('ACTIVE', shop.service.now() + DAY, { subscriptionState: 'state of user-7 <b>' });
   const { status, body } = await shop.buy(freshId(), token);
-  expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
+  expect([status, body.error.code]).toEqual([503, 'app_store_unavailable']);
   const complaints = shop.logLines
     .map((line) => JSON.parse(line) as { level: number; reason?: string })
     .filter(({ level }) => level === 50);

@@ -75,15 +75,15 @@ describe('a call of the API', () => {
     'no answer': 2,
     'a redirect': 1,
   };
-  describe.concurrent('is refused with store_unavailable and retryAfterMs after', () => {
+  describe.concurrent('is refused with app_store_unavailable and retryAfterMs after', () => {
     test.each(Object.entries(passingFaults))('%s', async (name, misbehaviour) => {
       await using faulty = await FakeGoogle.start();
       faulty.misbehaviour = misbehaviour;
       const { ask, lines } = storeOf(faulty);
       const startedAt = performance.now();
-      const { code, details } = await refusalOf(ask());
+      const { code, message, details } = await refusalOf(ask());
       expect(performance.now() - startedAt).toBeLessThan(CALL_MS + 500);
-      expect([code, details.message]).toEqual(['store_unavailable', 'The app store does not answer just now: try again.']);
+      expect([code, message]).toEqual(['app_store_unavailable', 'The app store does not answer just now: try again.']);
       expect(details.retryAfterMs).toBe(
         name === 'a 429 that asks for an hour' ? 3_600_000 : ['a 401 that stays', 'a 403', 'a redirect'].includes(name) ? 60_000 : 5000,
       );
@@ -158,7 +158,7 @@ describe('the access token', () => {
   test('that Google refuses is logged as an error once a minute, without secrets', async () => {
     google.grantMisbehaviour = (_, response) => void response.writeHead(400).end('{"error":"invalid_grant","error_description":"secret"}');
     const { ask, lines, advance } = storeOf(google);
-    for (let count = 0; count < 10; count++) expect((await refusalOf(ask())).code).toBe('store_unavailable');
+    for (let count = 0; count < 10; count++) expect((await refusalOf(ask())).code).toBe('app_store_unavailable');
     const complaints = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
     expect(complaints()).toHaveLength(1);
     expect(complaints()[0].reason).toBe('no access token: invalid_grant');
@@ -174,7 +174,7 @@ describe('the access token', () => {
     const { ask, lines } = storeOf(google, {
       serviceAccount: () => Promise.resolve({ ...account, privateKey: '-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----' }),
     });
-    expect((await refusalOf(ask())).code).toBe('store_unavailable');
+    expect((await refusalOf(ask())).code).toBe('app_store_unavailable');
     expect(google.grants).toBe(0);
     expect(lines.join('')).not.toContain('secret');
   });
@@ -210,7 +210,7 @@ describe('the circuit breaker', () => {
     const startedAt = performance.now();
     const refusals = await Promise.all(Array.from({ length: 100 }, () => refusalOf(ask())));
     expect(performance.now() - startedAt).toBeLessThan(1000);
-    expect(new Set(refusals.map(({ code }) => code))).toEqual(new Set(['store_unavailable']));
+    expect(new Set(refusals.map(({ code }) => code))).toEqual(new Set(['app_store_unavailable']));
     expect(refusals[0]!.details.retryAfterMs).toBeGreaterThan(OPEN_MS - 2000);
     expect(refusals[0]!.details.retryAfterMs).toBeLessThanOrEqual(OPEN_MS);
     expect(google.asked).toBe(asked);

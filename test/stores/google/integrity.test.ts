@@ -231,26 +231,26 @@ describe('IntegrityTokens without keys, by decodeIntegrityToken', () => {
     ['a payload that is none', { tokenPayloadExternal: 'yes' }],
     ['a verdict of another kind', { tokenPayloadExternal: { deviceIntegrity: { deviceRecognitionVerdict: 'MEETS_DEVICE_INTEGRITY' } } }],
     ['null', null],
-  ])('refuses with store_unavailable when the store answers 200 with %s', async (_, body) => {
+  ])('refuses with app_store_unavailable when the store answers 200 with %s', async (_, body) => {
     answer = () => Promise.resolve({ status: 200, body });
-    expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'store_unavailable', status: 503, retryAfterMs: 1000 });
+    expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'app_store_unavailable', status: 503, retryAfterMs: 1000 });
   });
 
-  test('refuses with store_unavailable when the store fails', async () => {
-    answer = () => Promise.reject(refuse('store_unavailable', { retryAfterMs: 500 }));
-    expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'store_unavailable', retryAfterMs: 500 });
+  test('refuses with app_store_unavailable when the store fails', async () => {
+    answer = () => Promise.reject(refuse('app_store_unavailable', { retryAfterMs: 500 }));
+    expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'app_store_unavailable', retryAfterMs: 500 });
   });
 
-  test('refuses with store_unavailable when the store fails for one app and refuses the other', async () => {
+  test('refuses with app_store_unavailable when the store fails for one app and refuses the other', async () => {
     answer = ({ url }) =>
       url.includes(PACKAGE_NAME)
-        ? Promise.reject(refuse('store_unavailable', { retryAfterMs: 500 }))
+        ? Promise.reject(refuse('app_store_unavailable', { retryAfterMs: 500 }))
         : Promise.resolve({ status: 400, body: {} });
-    expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'store_unavailable', retryAfterMs: 500 });
+    expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'app_store_unavailable', retryAfterMs: 500 });
   });
 
   test('opens the token for the second app when the store fails for the first', async () => {
-    answer = ({ url }) => (url.includes(PACKAGE_NAME) ? Promise.resolve(taken) : Promise.reject(refuse('store_unavailable')));
+    answer = ({ url }) => (url.includes(PACKAGE_NAME) ? Promise.resolve(taken) : Promise.reject(refuse('app_store_unavailable')));
     expect((await tokens.open('opaque-token')).appIntegrity.packageName).toBe(PACKAGE_NAME);
   });
 

@@ -85,7 +85,7 @@ describe('the look at a purchase', () => {
     ['more to refund than was bought', { productLineItem: item({ quantity: 1, refundableQuantity: 2 }) }, 'refundableQuantity'],
   ])('takes %s for an outage, and logs which field it was', async (_, change, reason) => {
     const { google, lines } = products(ok({ ...bought, ...change }));
-    await expect(google.look('token')).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(google.look('token')).rejects.toMatchObject({ code: 'app_store_unavailable' });
     expect(JSON.parse(lines[0]!)).toMatchObject({ level: 50, reason });
     expect(lines.join()).not.toContain('token');
   });
@@ -102,10 +102,10 @@ describe('the look at a purchase', () => {
     expect(await google.look('token', 'com.one')).toBe('unknown');
     expect(asked).toHaveLength(1);
     const outage = products(({ url }) => {
-      if (url.includes('com.two')) throw refuse('store_unavailable');
+      if (url.includes('com.two')) throw refuse('app_store_unavailable');
       return { status: 404, body: {} };
     }, apps);
-    await expect(outage.google.look('token')).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(outage.google.look('token')).rejects.toMatchObject({ code: 'app_store_unavailable' });
   });
 });
 
@@ -123,7 +123,7 @@ describe('the consumption', () => {
   test('that Google refuses or does not answer is not a success', async () => {
     expect(await products(() => ({ status: 400, body: {} })).google.finish(sold)).toBe(false);
     const away = products(() => {
-      throw refuse('store_unavailable');
+      throw refuse('app_store_unavailable');
     });
     expect(await away.google.finish(sold)).toBe(false);
   });
@@ -173,7 +173,7 @@ describe('the list of voided purchases', () => {
     const whole = (async () => {
       for await (const part of google.takenBack(0)) found.push(...part);
     })();
-    await expect(whole).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(whole).rejects.toMatchObject({ code: 'app_store_unavailable' });
     expect(found).toEqual([{ id: 'a', quantity: undefined, at: NOW - 5 }]);
   });
 
@@ -181,6 +181,6 @@ describe('the list of voided purchases', () => {
     ['an answer that is not understood', { status: 200, body: { voidedPurchases: [{}] } }],
     ['a refusal', { status: 404, body: {} }],
   ])('fails at %s', async (_, answer) => {
-    await expect(all(products(() => answer).google)).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(all(products(() => answer).google)).rejects.toMatchObject({ code: 'app_store_unavailable' });
   });
 });

@@ -106,7 +106,7 @@ describe('a flood of unknown kids', () => {
     issuer.advance(30 * SECOND_MS);
     for (let wave = 0; wave < 3; wave++) {
       const outcomes = await Promise.all(Array.from({ length: 100 }, (_, index) => refusal(find(`kid-${index}`))));
-      for (const outcome of outcomes) expect(outcome).toMatchObject({ code: 'store_unavailable', status: 503 });
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ code: 'app_store_unavailable', status: 503 });
       expect(await isFound('first')).toBe(true);
     }
     expect(issuer.fetches).toBe(2);
@@ -120,12 +120,12 @@ describe('a flood of unknown kids', () => {
 });
 
 describe('while the store fails', () => {
-  test('requests without cached keys are refused with store_unavailable, with one fetch in 30 s', async () => {
+  test('requests without cached keys are refused with app_store_unavailable, with one fetch in 30 s', async () => {
     issuer.fault = down;
     const outcomes = await Promise.all(Array.from({ length: 50 }, () => refusal(find('first'))));
     for (const outcome of outcomes) {
       expect(outcome).toEqual({
-        code: 'store_unavailable',
+        code: 'app_store_unavailable',
         status: 503,
         message: 'The app store does not answer just now: try again.',
         retryAfterMs: expect.toSatisfy((wait: number) => wait > 29_000 && wait <= 30_000),
@@ -133,7 +133,7 @@ describe('while the store fails', () => {
     }
     issuer.fault = undefined;
     issuer.advance(29 * SECOND_MS);
-    expect(await refusal(find('first'))).toMatchObject({ code: 'store_unavailable', retryAfterMs: 1000 });
+    expect(await refusal(find('first'))).toMatchObject({ code: 'app_store_unavailable', retryAfterMs: 1000 });
     expect(issuer.fetches).toBe(1);
     issuer.advance(SECOND_MS);
     expect([await isFound('first'), issuer.fetches]).toEqual([true, 2]);
@@ -162,7 +162,7 @@ describe('while the store fails', () => {
     const startedAt = performance.now();
     expect(await isFound('first')).toBe(true);
     expect(performance.now() - startedAt).toBeLessThan(4500);
-    expect(await refusal(find('third'))).toMatchObject({ code: 'store_unavailable' });
+    expect(await refusal(find('third'))).toMatchObject({ code: 'app_store_unavailable' });
     expect(issuer.fetches).toBe(2);
     expect(issuer.logLines.map((line) => JSON.parse(line) as object)).toMatchObject([
       { level: 40, msg: "the store's keys could not be fetched" },

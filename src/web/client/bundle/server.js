@@ -128,7 +128,8 @@ const TEMPORARY = [
 	...UNCLEAR,
 	"rate_limited",
 	"overloaded",
-	"store_unavailable"
+	"store_unavailable",
+	"app_store_unavailable"
 ];
 const isTemporary = ({ code }) => TEMPORARY.includes(code);
 const backoff = (tries, { retryAfterMs = 0 } = {}, mostMs = 5e3, firstMs = 300) => Math.min(retryAfterMs, 6e4) + Math.random() * Math.min(mostMs, firstMs * 2 ** tries);
