@@ -15,6 +15,7 @@ import { parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/web/documents/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
+import type { RedisConnections } from '../src/redis/redis-connections.ts';
 import type { DataMemory } from '../src/redis/known-data.ts';
 import { GoogleStore } from '../src/stores/google/google-store.ts';
 import type { GoogleSettings } from '../src/stores/google/settings.ts';
@@ -135,7 +136,7 @@ export async function start({
         ? new Redis(ownDatabase(), { lazyConnect: true })
         : undefined;
   const url = `http://127.0.0.1:${service.port}`;
-  if (redis === undefined && isOnCluster()) await readyAt(url);
+  if (redis === undefined && isOnCluster()) await whole(service.connections);
   return {
     url,
     port: service.port,
@@ -158,9 +159,14 @@ export async function start({
  * A service listens 2 s after its start at the latest, also without its primaries. On a busy machine a Cluster takes longer, and the first
  * requests would be 503. A service that a test keeps from being ready is waited for in vain, for READY_MS.
  */
-async function readyAt(url: string): Promise<void> {
+async function whole({ health }: RedisConnections): Promise<void> {
   const giveUpAt = performance.now() + READY_MS;
-  while ((await fetch(`${url}/ready`)).status !== 200 && performance.now() < giveUpAt) await pause(50);
+  const isWhole = (): Promise<boolean> =>
+    health().then(
+      ({ ok, degraded }) => ok && degraded === undefined,
+      () => false,
+    );
+  while (!(await isWhole()) && performance.now() < giveUpAt) await pause(50);
 }
 
 const READY_MS = 10_000;

@@ -83,12 +83,14 @@ class Audit implements KeyVisitor {
     for (const { pattern, checks } of this.#patterns.values()) {
       const parts = pattern.exec(key)?.slice(1);
       if (parts === undefined) continue;
+      const works: Work[] = [];
       for (const { counted, life, type, check } of checks) {
         if (counted !== undefined) tally.count(counted, 1);
-        if (life !== undefined) this.start((look) => checkLife(key, life, look), tally);
-        if (type !== undefined) this.start(async (look) => [wrongTypeOf(key, type, await look.ask('TYPE', key)) ?? []].flat(), tally);
-        if (check !== undefined) this.start((look) => check(parts, look), tally);
+        if (life !== undefined) works.push((look) => checkLife(key, life, look));
+        if (type !== undefined) works.push(async (look) => [wrongTypeOf(key, type, await look.ask('TYPE', key)) ?? []].flat());
+        if (check !== undefined) works.push((look) => check(parts, look));
       }
+      if (works.length > 0) this.#startAll(works, tally);
       return;
     }
     const form = key
@@ -100,13 +102,17 @@ class Audit implements KeyVisitor {
   }
 
   start(work: Work, tally: Tally): void {
-    this.#working++;
-    tally.working++;
-    this.#settle(work, tally)
+    this.#startAll([work], tally);
+  }
+
+  #startAll(works: readonly Work[], tally: Tally): void {
+    this.#working += works.length;
+    tally.working += works.length;
+    this.#settleAll(works, tally)
       .catch((reason: unknown) => (this.#error ??= { reason }))
       .finally(() => {
-        this.#working--;
-        tally.working--;
+        this.#working -= works.length;
+        tally.working -= works.length;
         for (const resolve of this.#waiting) resolve();
         this.#waiting.clear();
       });
@@ -134,12 +140,25 @@ class Audit implements KeyVisitor {
     this.#findings.end();
   }
 
-  /** Runs a check, repeats it while it sees drift, and keeps the drift that every look has seen. */
-  async #settle(work: Work, tally: Tally): Promise<void> {
+  /** Runs the checks of a key in one look, since nearly all find nothing. Otherwise each is repeated by itself. */
+  async #settleAll(works: readonly Work[], tally: Tally): Promise<void> {
+    const [first] = works;
+    if (works.length === 1) return this.#settle(first!, await this.#looked(first!, tally));
+    const found = await this.#looked(
+      async (look) => (await Promise.all(works.map((work) => work(look)))).flatMap((each) => each ?? []),
+      tally,
+    );
+    if (found?.length === 0) return;
+    await Promise.all(works.map((work) => this.#settle(work, undefined)));
+  }
+
+  /** Repeats a check while it sees drift, and keeps the drift that every look has seen. @param first undefined: no look has ended yet */
+  async #settle(work: Work, first: readonly Finding[] | undefined): Promise<void> {
     const { counts, signal } = this.#options;
-    let seen = await this.#looked(work, tally);
+    let seen = first;
     if (seen?.length === 0) return;
-    for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, 1)) {
+    const fewest = first === undefined ? 2 : 1;
+    for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, fewest)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
       const again = await this.#lookedAgain(work);

@@ -39,7 +39,7 @@ function nulls([, , ...words]: Command): Reply {
  */
 export class TypedReads {
   readonly #reader: AuditReader;
-  readonly #wrong = new Map<string, Finding>();
+  #wrong: Map<string, Finding> | undefined;
 
   constructor(reader: AuditReader) {
     this.#reader = reader;
@@ -68,7 +68,7 @@ export class TypedReads {
 
   /** The findings of the check, and a finding for each key of the wrong type, which explains those about the same thing. */
   found(findings: readonly Finding[]): readonly Finding[] {
-    if (this.#wrong.size === 0) return findings;
+    if (this.#wrong === undefined) return findings;
     const wrong = [...this.#wrong.entries()].map(([key, finding]) => ({ isNamedIn: namer(key), finding }));
     const rest = findings.map((finding): Finding => {
       const about = wrong.filter(({ isNamedIn }) => isNamedIn(`${finding.subject} ${finding.text}`)).map((each) => each.finding.subject);
@@ -81,7 +81,7 @@ export class TypedReads {
     const [type] = READS[name] ?? [];
     if (type === undefined) return false;
     const finding = wrongTypeOf(String(key), type, await this.#reader.ask(['TYPE', key!]));
-    if (finding !== undefined) this.#wrong.set(String(key), finding);
+    if (finding !== undefined) (this.#wrong ??= new Map()).set(String(key), finding);
     return finding !== undefined;
   }
 }

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import type { Config } from '../../config.ts';
 
+/** For the features that name it in findings. */
+export { KEY_SECRET } from './secret-keys.ts';
+
 /** After this many entries of a ledger, its index grows by one bucket. ledger.lua has the same figure. */
 export const ENTRIES_PER_BUCKET = 32;
 

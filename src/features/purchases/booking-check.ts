@@ -1,7 +1,6 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import type { Command, Finding, Look } from '../../consistency/auditor.ts';
-import { entryLetters } from '../coins/model.ts';
-import { KEY_SECRET } from '../coins/secret-keys.ts';
+import { entryLetters, KEY_SECRET } from '../coins/model.ts';
 import { documentOf, purchaseKeys, undoKeyOf, type PurchaseDocument } from './model.ts';
 
 /** Entries of ledgers by their keys. `coins/ledger-search.ts` finds them. */

@@ -50,7 +50,7 @@ const LONGEST_LINEAGE = 10;
 
 /**
  * Asks the store about the purchases that this one continues, and so on back to one that has an owner or names an account.
- * @throws Refusal `store_unavailable`
+ * @throws Refusal `app_store_unavailable`
  */
 export async function lineageOf(purchase: StorePurchase, subscriptions: Subscriptions, scripts: CallerScripts): Promise<Lineage> {
   const lineage = new Map<string, StorePurchase>();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { adviceOf } from '../../../src/commands/audit/advice.ts';
 import type { Finding } from '../../../src/consistency/auditor.ts';
+import { inheritedEnvironment } from '../../environment.ts';
 import { audited, type AuditedOptions } from '../audited.ts';
 
 const REDIS_CLI = new URL('../../../.cache/redis/redis-cli', import.meta.url).pathname;
@@ -30,7 +31,7 @@ function runAdvice(found: readonly Finding[], { socketPath }: Place): void {
     }
   const folder = mkdtempSync(join(tmpdir(), 'coinop-mends-'));
   writeFileSync(join(folder, 'redis-cli'), `#!/bin/sh\nexec ${REDIS_CLI} -s ${socketPath} "$@"\n`, { mode: 0o755 });
-  const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` };
+  const env = inheritedEnvironment({ PATH: `${folder}:${process.env['PATH']}` });
   const { stdout, status } = spawnSync('sh', ['-c', lines.join('\n')], { env, encoding: 'utf8', timeout: 60_000 });
   rmSync(folder, { recursive: true });
   expect([status, stdout.match(/^.*ERR.*$|^WRONG.*$/gm)]).toEqual([0, null]);

@@ -436,5 +436,19 @@ describe('POST /v1/account/store-install without keys, by decodeIntegrityToken',
       },
     ]);
     expect((await apart.post(path, { nonce, integrityToken: 'a.b.c.d.e' })).body.error.code).toBe('nonce_used');
+    // Every other request that needs the store. No key of this token is known, so the store would have to be asked for it.
+    const token = [{ alg: 'RS256', kid: 'unknown' }, {}, '']
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+    const asked = [
+      ['/v1/account/store-provision', { token }, {}],
+      ['/v1/account/delete', { token }, {}],
+      ['/v1/purchases', { installId: freshId(), store: 'google', purchaseToken: 'a-purchase' }, {}],
+      ['/v1/store/google/notifications', { message: { data: Buffer.from('{}').toString('base64') } }, { bearer: token }],
+    ] as const;
+    for (const [url, body, options] of asked) {
+      const { status, body: answer } = await apart.post(url, body, options);
+      expect([url, status, answer.error.code]).toEqual([url, 503, 'app_store_unavailable']);
+    }
   });
 });
