@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Finding } from '../../src/consistency/auditor.ts';
 import { start, type TestService } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
+import { seeded } from '../seeded.ts';
 import { audited } from './audited.ts';
 import { fillQueues, useData } from './damages/data.ts';
 import { mend, nameOf } from './damages/mend.ts';
@@ -24,19 +25,8 @@ afterAll(async () => {
   await own[Symbol.asyncDispose]();
 });
 
-/** A generator of random numbers from 0 to 1 (mulberry32). */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 test('an audit has one finding for each of ten damages, and its advice puts right what it promises', async () => {
-  const draw = random(SEED);
+  const draw = seeded(SEED);
   const lines = Object.entries(damages)
     .map(([name, damage]) => ({ name, damage, place: draw() }))
     .toSorted((one, other) => one.place - other.place)

@@ -10,7 +10,8 @@ import { ServerKeyChanges } from '../../../src/server/identity/server-key-change
 import { runAuditCommand } from '../../consistency/command.ts';
 import { startChild } from '../../realtime/child.ts';
 import { catalogueOf } from './catalogue-of.ts';
-import { RandomBoard, randomFrom } from './random-board.ts';
+import { seeded } from '../../seeded.ts';
+import { RandomBoard } from './random-board.ts';
 
 /**
  * Proves boards by a million random operations: `npm run prove:boards`. Scores, names, moves of guests, bans, deletions, removals and resets;
@@ -51,7 +52,7 @@ const boards = await Promise.all(
     RandomBoard.open(
       { url: service.url, bearer, agent },
       // Redis has another encoding for boards of up to 128 entries.
-      { game, order: isAscending(board) ? 'asc' : 'desc', players: board % 4 < 2 ? 60 : 250, random: randomFrom(seed + board) },
+      { game, order: isAscending(board) ? 'asc' : 'desc', players: board % 4 < 2 ? 60 : 250, random: seeded(seed + board) },
     ),
   ),
 );

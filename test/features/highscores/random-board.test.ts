@@ -8,7 +8,8 @@ import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { catalogueOf } from './catalogue-of.ts';
-import { RandomBoard, randomFrom, type BoardService } from './random-board.ts';
+import { seeded } from '../../seeded.ts';
+import { RandomBoard, type BoardService } from './random-board.ts';
 
 /** A small run of `npm run prove:boards`. */
 
@@ -34,7 +35,7 @@ afterAll(async () => {
 test('boards agree with a model through random operations, and the audit finds nothing', { timeout: 60_000 }, async () => {
   const seed = Math.floor(Math.random() * 2 ** 32);
   const walk = async (game: string, order: 'asc' | 'desc', players: number): Promise<void> => {
-    const board = await RandomBoard.open(boards, { game, order, players, random: randomFrom(seed) });
+    const board = await RandomBoard.open(boards, { game, order, players, random: seeded(seed) });
     for (let step = 0; step < 700; step++)
       await board.step().catch((error: unknown) => {
         throw new Error(`board ${order}, seed ${seed}, step ${step}`, { cause: error });
