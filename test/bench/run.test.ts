@@ -85,7 +85,7 @@ test('a run fails when the audit of all data at its end finds drift', { timeout:
     redis.disconnect();
   }
   const { code, stdout } = await running;
-  expect(stdout).toContain('! audit of all data: account nobody: Bucket {nobody}:index:0 belongs to nothing');
+  expect(stdout).toContain('! audit of all data: account nobody: Other keys name it, and neither its fields nor its standing are there.');
   expect(code).toBe(1);
 });
 

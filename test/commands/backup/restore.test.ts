@@ -231,7 +231,7 @@ describe('no data is changed by', () => {
     const { code, out, error } = await restore('--from', file, '--replace');
     expect([code, out]).toEqual([2, '']);
     expect(error).toContain(reason);
-    expect(readdirSync(dataDir).toSorted()).toEqual(['data-id', 'redis', 'session-keys']);
+    expect(readdirSync(dataDir).toSorted()).toEqual(['data-heartbeats', 'data-id', 'redis', 'session-keys']);
     expect(readFileSync(join(dataDir, 'session-keys'), 'utf8')).toBe(keys);
     expect(await balance(await launch(), made.installId)).toBe(5);
   });
@@ -246,7 +246,7 @@ test('a Redis that starts on the data during a restore, in another container, ke
     child.once('exit', () => listener.close());
   });
   expect([code, error]).toEqual([2, expect.stringMatching(/^coinop restore: A Redis is running on \S+\. Stop the service first\./)]);
-  expect(readdirSync(dataDir).toSorted()).toEqual(['data-id', 'redis', 'session-keys']);
+  expect(readdirSync(dataDir).toSorted()).toEqual(['data-heartbeats', 'data-id', 'redis', 'session-keys']);
   expect(await balance(await launch(), made.installId)).toBe(10);
 });
 
