@@ -8,7 +8,7 @@ export function asideOf(key: string): string {
   return key.replace(/^(\{[^}]*\})?:?/, '$1:aside:');
 }
 
-/** Commands that set a key aside, where no request reads it. It is the last evidence of what it belonged to, so it is not deleted. */
+/** Commands that rename a key, so that no request reads it. The key may be the last evidence of a loss, so they do not delete it. */
 export function setAside(key: string): Command[] {
   return [['RENAME', key, asideOf(key)], expiring(key)];
 }

@@ -56,7 +56,7 @@ export class Findings {
     if (explainedBy.length === 0 && !this.#causes.has(subject)) this.#causes.set(subject, held);
   }
 
-  /** Reports what was held back. */
+  /** Reports the held findings. */
   end(): void {
     const causes: Held[] = [];
     for (const held of this.#held.values()) {

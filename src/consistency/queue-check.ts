@@ -17,8 +17,8 @@ export interface Queued {
 
 /**
  * Checks each entry of a queue.
- * @param wrongOf returns a sentence that says what is wrong with an entry, or the finding about the document that it lacks; undefined if
- * nothing is wrong
+ * @param wrongOf describes the fault of an entry in a sentence, or returns the finding about its missing document; undefined for an entry
+ * without a fault
  */
 export function queueCheck(name: string, wrongOf: (queued: Queued, look: Look) => Promise<string | Finding | undefined>): KeyCheck {
   return {

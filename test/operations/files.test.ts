@@ -64,7 +64,7 @@ describe('the alerts', () => {
     expect(withCommand.map(([, name]) => name)).toEqual(alertNames);
   });
 
-  test('have commands that work as they are pasted: what they take is defined in the first lines of the runbook', () => {
+  test('have commands that work as pasted: the first lines of the runbook define their variables', () => {
     const runbook = file('docs/operations/runbook.md');
     const defining = [...runbook.matchAll(/^```sh\n(base=[\s\S]*?)^```$/gm)].map(([, text]) => text!);
     expect(defining).toHaveLength(2);

@@ -43,7 +43,7 @@ const redis = await startTcpRedis(folder);
 const commands = new Redis({ path: redis.socketPath });
 const children: Child[] = [];
 
-/** Each Redis has a DATA_DIR of its own: a service whose DATA_DIR names the data of another Redis takes an empty one for lost data. */
+/** Each Redis has its own DATA_DIR. If DATA_DIR names the data of another Redis, a service refuses an empty Redis as lost data. */
 async function child({ REDIS_URL = redis.url, ...settings }: Record<string, string> = {}): Promise<Child> {
   const DATA_DIR = join(folder, REDIS_URL.replaceAll(/\W+/g, '-'));
   const started = await startChild({ REDIS_URL, DATA_DIR, SOCKETS_PER_ADDRESS: '100000', ...settings });

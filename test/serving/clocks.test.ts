@@ -79,7 +79,7 @@ test.each([
     expect((await other.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(500);
     await expect.poll(() => redis.redis.hget(purchase, 'state'), { timeout: 20_000 }).toBe('expired');
     await expect.poll(() => redis.redis.zcard(storeKeys.unfinishedMoves), { timeout: 20_000 }).toBe(0);
-    // Redis keeps times of its own clock.
+    // Redis stores times by its own clock.
     const [checkedAt, now] = [Number(await redis.redis.hget(purchase, 'checkedAt')), (await redisNow()) + untilEnd + HOUR_MS / 2];
     expect(Math.abs(checkedAt - now)).toBeLessThan(60_000);
   },

@@ -109,8 +109,8 @@ async function claimOf(
 }
 
 /**
- * Whether the caller may claim a purchase, by the app store's answer. A store account keeps a purchase that continues one of its own. It
- * does not if that one has ended and the new purchase replaces it.
+ * Whether the caller may claim a purchase, by the app store's answer. A store account keeps a purchase that continues one of its own,
+ * unless the older one has ended and the new purchase replaces it.
  * @returns `isBound`: an id that the app gave to the store names the caller
  */
 async function claimByStore({ accountId }: Caller, { purchase, lineage }: Bought, { scripts, now }: Parts) {

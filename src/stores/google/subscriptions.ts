@@ -26,7 +26,7 @@ const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDIN
 
 const Time = z.string().transform(Date.parse).pipe(z.number().int());
 
-// Nothing but the state and the products may keep a buyer from what was bought: of other fields a strange value counts as none.
+// Only the state and the products decide what a buyer gets. A malformed value of another field counts as absent.
 const AccountIdentifiers = z.object({ obfuscatedExternalAccountId: z.string().max(255).optional().catch(undefined) });
 
 /** The fields of SubscriptionPurchaseV2 that are read. Google leaves out fields that are false or empty. */

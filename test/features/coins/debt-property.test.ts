@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, start, type RequestOptions, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
-import { ledgerFindings, withOrigin, type WithOrigin } from './with-origin.ts';
+import { ofLedgers, withOrigin, type WithOrigin } from './with-origin.ts';
 
 /**
  * Credits, debits, bought coins, refunds, adjustments, moves and retention in random order give the answers of a naive model, which
@@ -122,7 +123,7 @@ afterAll(async () => {
 
 test('random operations on balances above and below 0 answer as a naive model does', { timeout: 60_000 }, async () => {
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), run), { numRuns: 12 });
-  expect(await ledgerFindings(redis.location)).toEqual([]);
+  expect(ofLedgers((await audited(redis.location)).findings)).toEqual([]);
 });
 
 async function run(steps: Step[]): Promise<void> {

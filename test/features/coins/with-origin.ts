@@ -11,7 +11,6 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import type { Finding } from '../../../src/consistency/auditor.ts';
-import { audited } from '../../consistency/audited.ts';
 import type { TestService } from '../../harness.ts';
 import { testConfig } from '../../environment.ts';
 
@@ -64,9 +63,8 @@ export async function withOrigin(service: TestService, settings: Record<string, 
   };
 }
 
-/** The findings of an audit. `Bookings` alone books coins of purchases that have no record, so those findings are left out. */
-export async function ledgerFindings(location: Parameters<typeof audited>[0]): Promise<Finding[]> {
-  const { findings } = await audited(location);
+/** The findings about ledgers. `Bookings` alone books coins of purchases that have no record, so findings of lost purchases are left out. */
+export function ofLedgers(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ kind }) => kind !== 'lost_purchase');
 }
 
