@@ -8,7 +8,7 @@ export function versionAuditor(mark: string): Auditor {
     keys: [
       { pattern: new RegExp(`^${DATA_VERSION_KEY}$`), life: 'lasts' },
       { pattern: /^data:upgrading$/, life: 'ends' },
-      { pattern: new RegExp(`^${DATA_ID_KEY}$`), life: 'lasts' },
+      { pattern: new RegExp(`^${DATA_ID_KEY}$`), type: 'string', life: 'lasts' },
     ],
     once: (look) => checkVersion(mark, look),
   };

@@ -32,8 +32,7 @@ export async function acceptCluster(cluster: Cluster, { to, secret: { key: secre
   for (const { redis, slots } of shards)
     for (const secret of await readAll(redis, slots, secretKey)) if (secret !== null) secrets.add(secret);
   const home = cluster.shardOf(slotOf(secretKey))!.redis;
-  const ofHome = await home.get(secretKey);
-  if (ofHome !== null) secrets.add(ofHome);
+  for (const secret of await home.mget(secretKey)) if (secret !== null) secrets.add(secret);
   if (secrets.size > 1) throw new Error('some slots have the data of another coinop: empty their primaries, or restore the data');
   const secret = [...secrets][0] ?? make();
   await home.set(secretKey, secret);
@@ -55,14 +54,15 @@ export async function acceptCluster(cluster: Cluster, { to, secret: { key: secre
   await cluster.shardOf(slotOf(DATA_VERSION_KEY))!.redis.set(DATA_VERSION_KEY, DATA_VERSION);
 }
 
+/** A value of another type counts as missing, and is overwritten: MGET reads it so. */
 async function readAll(redis: Redis, slots: readonly number[], key: string): Promise<(string | null)[]> {
   const found: (string | null)[] = [];
   for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {
     const reading = redis.pipeline();
-    for (const slot of slots.slice(start, start + SLOTS_AT_ONCE)) reading.get(`${tagOf(slot)}${key}`);
+    for (const slot of slots.slice(start, start + SLOTS_AT_ONCE)) reading.mget(`${tagOf(slot)}${key}`);
     for (const [error, value] of (await reading.exec()) ?? []) {
       if (error !== null) throw error;
-      found.push(value as string | null);
+      found.push((value as [string | null])[0]);
     }
   }
   return found;

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import { defineScript } from './script.ts';
+import { ForeignValue, otherType } from './text-key.ts';
 
 /**
  * The key of the data id: a random word from the first start, by which a process notices that Redis has other data than before. It is next
@@ -59,6 +61,23 @@ export function heartbeatText(heartbeat: number): string {
 export function idIn(value: string | null): string | undefined {
   const id = value?.slice(0, 22);
   return id !== undefined && DATA_ID_FORMAT.test(id) ? id : undefined;
+}
+
+/**
+ * The value of the key, or of a mark. As in the scripts, a value of another type counts as none: MGET reads it as missing.
+ * @throws Error if Redis does not answer
+ */
+export async function readId(redis: Redis, key = DATA_ID_KEY): Promise<string | null> {
+  return (await redis.mget(key))[0]!;
+}
+
+/** The value of the key in place of an id. Undefined: the key has an id, or does not exist. */
+export async function foreignId(redis: Redis): Promise<ForeignValue | undefined> {
+  const [value, type] = [await readId(redis), await redis.type(DATA_ID_KEY)];
+  if (type === 'none' || idIn(value) !== undefined) return undefined;
+  const found = value === null ? otherType(type) : `is "${value.slice(0, 40)}", and not an id of data`;
+  const mend = 'If all other data is right, give it a new id: npm run admin -- data accept (docs/operating.md#data-that-is-gone).';
+  return new ForeignValue(DATA_ID_KEY, found, mend);
 }
 
 /** The heartbeat in a value of the key, and when it was last advanced. Undefined if there is none. */

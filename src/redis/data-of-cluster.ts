@@ -1,6 +1,6 @@
 import { acceptCluster, type DataSecret } from './accept-cluster.ts';
 import type { Cluster } from './cluster-client.ts';
-import { DATA_ID_KEY, dataIdValue, idIn, newDataId, succeeds } from './data-id.ts';
+import { DATA_ID_KEY, dataIdValue, idIn, newDataId, readId, succeeds } from './data-id.ts';
 import type { DataPlace } from './data-place.ts';
 import { DATA_VERSION_KEY } from './data-version.ts';
 import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
@@ -90,14 +90,14 @@ export class DataOfCluster {
   async #findId(ready: readonly Shard[]): Promise<void> {
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY));
     const isHomeReady = home !== undefined && ready.includes(home);
-    const ofHome = isHomeReady ? idIn(await home.redis.get(DATA_ID_KEY)) : undefined;
+    const ofHome = isHomeReady ? idIn(await readId(home.redis)) : undefined;
     const marks = await Promise.all(ready.map((shard) => this.#marksOf(shard)));
     let id = ofHome ?? marks.map(([mark]) => idIn(mark)).find((mark) => mark !== undefined);
     const isWhole = ready.reduce((sum, { slots }) => sum + slots.length, 0) === SLOTS && marks.every(([, , isRead]) => isRead);
     const isOlder = marks.some(([mark, secret]) => mark === null && secret !== null);
     if (id === undefined && isHomeReady && (isWhole || isOlder)) {
       await home.redis.set(DATA_ID_KEY, dataIdValue(newDataId(), 0, 0, 0), 'NX');
-      id = idIn(await home.redis.get(DATA_ID_KEY));
+      id = idIn(await readId(home.redis));
     }
     this.#parts.known.id = id;
   }
@@ -140,7 +140,7 @@ export class DataOfCluster {
     const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
     if (!isRemembered || home?.status !== 'ready') return false;
     try {
-      const id = idIn(await home.get(DATA_ID_KEY));
+      const id = idIn(await readId(home));
       // Imported data may have been accepted since this process last had it.
       if (id !== undefined && succeeds(id, known.id!)) known.id = id;
       return id !== known.id;
@@ -208,7 +208,9 @@ function idsOf({ scripts }: Shard, slots: readonly number[]): Promise<(string | 
   return Promise.all(
     slots.map(async (slot) => {
       try {
-        return (await scripts.call('GET', [`${tagOf(slot)}${DATA_ID_KEY}`])) as string | null;
+        // As in `readId`.
+        const [value] = (await scripts.call('MGET', [`${tagOf(slot)}${DATA_ID_KEY}`])) as [string | null];
+        return value;
       } catch (error) {
         if (/^(MOVED|ASK) /.test((error as Error).message)) return undefined;
         throw error;

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { SettingError } from '../config.ts';
+import { ForeignValue, readText } from './text-key.ts';
 
 /**
  * The version of the data that this coinop writes; `ledger.lua` has it too. It rises when older data has to be converted, and
@@ -45,7 +46,7 @@ export function standOfVersion(text: string): 'current' | 'older' | 'too_old' | 
  * @throws SettingError for data of a version that it can neither serve nor upgrade
  */
 export async function checkDataVersion(redis: Redis): Promise<void> {
-  if (redis.status === 'ready') refuseVersion(await readVersion(redis));
+  if (redis.status === 'ready') refuseVersion(await findVersion(redis));
 }
 
 /**
@@ -54,10 +55,10 @@ export async function checkDataVersion(redis: Redis): Promise<void> {
  */
 export async function checkDataAtStart(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
-  const version = await readVersion(redis);
+  const version = await findVersion(redis);
   refuseVersion(version);
   // The first process of this version may have written both meanwhile.
-  if (version === null && (await hasLedgers(redis)) && (await readVersion(redis)) === null) throw dataWithoutVersion();
+  if (version === null && (await hasLedgers(redis)) && (await findVersion(redis)) === null) throw dataWithoutVersion();
 }
 
 /** Whether Redis, or one primary of a Cluster, has the ledger of an account. */
@@ -70,9 +71,18 @@ export function dataWithoutVersion(): SettingError {
   return new SettingError(`The data in this Redis has ledgers and no ${DATA_VERSION_KEY}, so it has version 1, ${TOO_OLD}`);
 }
 
+/** @throws ForeignValue if the key has a value of another type than text */
+export function readDataVersion(redis: Redis): Promise<string | null> {
+  return readText(redis, DATA_VERSION_KEY, WRITE_VERSION);
+}
+
+const WRITE_VERSION =
+  'Copy the key from a backup of this data (docs/backup.md). If a coinop of this version served the data last, you may also write it: ' +
+  `redis-cli SET ${DATA_VERSION_KEY} ${DATA_VERSION}.`;
+
 /** Undefined: a node of a Redis Cluster does not serve the key, or is moving its slot. Another node has the version. */
-async function readVersion(redis: Redis): Promise<string | null | undefined> {
-  return redis.get(DATA_VERSION_KEY).catch((error: Error) => {
+async function findVersion(redis: Redis): Promise<string | null | undefined> {
+  return readDataVersion(redis).catch((error: Error) => {
     // Where a plain URL leads to such a node, the service is not ready and says why (`checkRedis`).
     if (/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /.test(error.message)) return undefined;
     throw error;
@@ -82,7 +92,8 @@ async function readVersion(redis: Redis): Promise<string | null | undefined> {
 function refuseVersion(version: string | null | undefined): void {
   if (version === null || version === undefined) return;
   const stand = standOfVersion(version);
-  if (stand === 'unreadable') throw new SettingError(`${DATA_VERSION_KEY} in Redis is "${version}", and not a version of coinop's data.`);
+  if (stand === 'unreadable')
+    throw new ForeignValue(DATA_VERSION_KEY, `is "${version}", and not a version of coinop's data`, WRITE_VERSION);
   if (stand === 'too_old') throw new SettingError(`The data in this Redis has version ${version}, ${TOO_OLD}`);
   if (stand !== 'newer') return;
   throw new SettingError(

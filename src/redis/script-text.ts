@@ -146,17 +146,20 @@ function begin({ library, body, durable }: ScriptParts, { cluster, waits, checks
   ].join('\n');
 }
 
-const IS_OTHER = `not data or string.sub(data, 1, 22) ~= data_id`;
+/** Redis refused the read. A value of another type, which another client wrote, counts as other data. */
+const IS_REFUSED = `type(data) == 'table' and not string.find(data.err, 'WRONGTYPE', 1, true)`;
+const IS_OTHER = `type(data) ~= 'string' or string.sub(data, 1, 22) ~= data_id`;
 const END = `return redis.error_reply('${OTHER_DATA} This Redis has other data than the service knows')`;
 
 /** On a single Redis the batch also compares the heartbeat. On a Cluster the heartbeat is in another slot than `place`. */
-const CHECK_DATA = `local data = redis.call('GET', 'data:id')
+const CHECK_DATA = `local data = redis.pcall('GET', 'data:id')
+if ${IS_REFUSED} then return data end
 if ${IS_OTHER} or string.sub(data, 24, 38) < least_heartbeat then ${END} end`;
 
 /** While the slot of the mark moves, Redis may refuse the read. */
 const CHECK_DATA_OF_SLOT = `if is_place_here then
-  local is_read, data = pcall(redis.call, 'GET', place .. 'data:id')
-  if not is_read then is_place_here = false
+  local data = redis.pcall('GET', place .. 'data:id')
+  if ${IS_REFUSED} then is_place_here = false
   elseif ${IS_OTHER} then ${END} end
 end`;
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, parseDataVersion } from './data-version.ts';
+import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, parseDataVersion, readDataVersion } from './data-version.ts';
 import { defineScript } from './script.ts';
 import { ScriptRunner } from './script-runner.ts';
 
@@ -42,7 +42,7 @@ const REPORT_MS = 5000;
 export async function upgradeData(redis: Redis, upgrades: readonly Upgrade[], log: Logger): Promise<void> {
   while ((await redis.set(LEASE_KEY, process.pid, 'PX', LEASE_MS, 'NX')) === null) {
     await pause(LEASE_POLL_MS);
-    if ((await redis.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
+    if ((await readDataVersion(redis)) === String(DATA_VERSION)) return;
   }
   const scripts = new ScriptRunner(redis, { now: Date.now });
   // Another process may have been faster. In both cases the next read of the version decides how to go on.
@@ -51,7 +51,7 @@ export async function upgradeData(redis: Redis, upgrades: readonly Upgrade[], lo
     for (;;) {
       // A newer coinop may have upgraded the data further while this process was suspended.
       await checkDataAtStart(redis);
-      const found = await redis.get(DATA_VERSION_KEY);
+      const found = await readDataVersion(redis);
       const { version, isUpgrading } = parseDataVersion(found ?? '') ?? { version: undefined, isUpgrading: false };
       if (version === DATA_VERSION) return;
       const upgrade = upgrades.find(({ from }) => from === version);

@@ -32,7 +32,7 @@ export function readinessOf({ connections, data, keySecret, privateRedis, isDrai
     if (data.problem !== undefined) return { ok: false, problem: data.problem };
     const health = await redisHealth();
     if (!health.ok || keySecret.isKnown) return health;
-    return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
+    return { ok: false, problem: keySecret.problem?.replace(/\.$/, '') ?? 'the ledgers are not readable yet, or are being upgraded' };
   };
 }
 

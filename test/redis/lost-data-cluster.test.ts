@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { keySecretKind } from '../../src/features/coins/secret-keys.ts';
+import { KEY_SECRET, keySecretKind } from '../../src/features/coins/secret-keys.ts';
 import { SecretOfCluster } from '../../src/features/coins/secret-of-cluster.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
 import type { Cluster } from '../../src/redis/cluster-client.ts';
@@ -18,6 +18,7 @@ import { tagOf } from '../../src/redis/slots.ts';
 import { runAdmin } from '../operator/console/command.ts';
 import { isWhole, startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
 import { start, type TestService } from '../harness.ts';
+import { runCommand } from '../run-command.ts';
 import { MovableRedis } from './movable-redis.ts';
 
 let cluster: TestCluster | undefined;
@@ -324,4 +325,51 @@ test('a slot that was elsewhere while its data was accepted begins a heartbeat o
   await expect.poll(async () => Number(String(await from.call('GET', key)).split(' ')[1]), { timeout: 10_000 }).toBeGreaterThan(0);
   expect((await credit(service, installId, 'c')).status).toBe(200);
   expect(fatal()).toEqual([]);
+}, 60_000);
+
+test('the commands say in plain words that the id of a Cluster has another type, and an acceptance overwrites its id, marks and secrets', async () => {
+  cluster = await startCluster();
+  const installs = cluster.nodes.map(installOn);
+  await using service = await start({ redis: { url: cluster.url }, logLines });
+  await isWhole(service);
+  for (const installId of installs) expect((await credit(service, installId, 'k')).status).toBe(200);
+  const home = await cluster.primaryOf(cluster.slotOf(DATA_ID_KEY));
+  const other = cluster.nodes.find((node) => node !== home)!;
+  const replace = async (node: TestNode, key: string) => {
+    await node.call('DEL', key);
+    await node.call('LPUSH', key, 'x');
+  };
+  await replace(home, DATA_ID_KEY);
+  await replace(other, lowestKey(other));
+  await replace(other, lowestKey(other).replace(DATA_ID_KEY, KEY_SECRET));
+  const homeOfSecret = await cluster.primaryOf(cluster.slotOf(KEY_SECRET));
+  await replace(homeOfSecret, KEY_SECRET);
+  const found = 'data:id in Redis is a list, and not a text: another program has overwritten it.';
+  const shown = await runAdmin(['data', 'show'], { REDIS_URL: cluster.url });
+  expect([shown.code, shown.error, shown.out]).toEqual([0, '', expect.stringContaining(found)]);
+  const { out } = await runCommand('doctor.ts', ['--json'], { REDIS_URL: cluster.url, NODE_ENV: 'test' });
+  expect(out).toContain(found);
+  const { code, error } = await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
+  expect([code, error]).toEqual([0, '']);
+  expect([await home.call('TYPE', DATA_ID_KEY), await homeOfSecret.call('TYPE', KEY_SECRET)]).toEqual(['string', 'string']);
+  for (const installId of installs)
+    await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed, { timeout: 10_000 }).toBe(true);
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+}, 60_000);
+
+test('the primary of a version of another type is not served, and the doctor says why', async () => {
+  cluster = await startCluster();
+  {
+    await using before = await start({ redis: { url: cluster.url } });
+    await isWhole(before);
+  }
+  const home = await cluster.primaryOf(cluster.slotOf(DATA_VERSION_KEY));
+  await home.call('DEL', DATA_VERSION_KEY);
+  await home.call('LPUSH', DATA_VERSION_KEY, 'x');
+  const found = 'data:version in Redis is a list, and not a text: another program has overwritten it.';
+  await expect(start({ redis: { url: cluster.url } })).rejects.toThrow(found);
+  const doctor = await runCommand('doctor.ts', ['--json'], { REDIS_URL: cluster.url, NODE_ENV: 'test' });
+  expect(doctor.out).toContain(found);
+  const shown = await runAdmin(['data', 'show'], { REDIS_URL: cluster.url });
+  expect([shown.code, shown.error]).toEqual([2, expect.stringContaining(found)]);
 }, 60_000);

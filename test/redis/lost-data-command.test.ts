@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { runAdmin } from '../operator/console/command.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
@@ -98,6 +100,72 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
     });
     const audit = await runCommand('audit.ts', [], { REDIS_URL: redis.url });
     expect([audit.code, audit.out]).toEqual([0, expect.not.stringMatching(/unknown key/)]);
+  } finally {
+    client.disconnect();
+    await Promise.all(children.splice(0).map((child) => child.stop()));
+    await redis.stop();
+  }
+});
+
+test('commands say in plain words that the id or the version of the data has another type', { timeout: 180_000 }, async () => {
+  const redis = await startTcpRedis(folder);
+  const client = new Redis(redis.url);
+  const settings = { REDIS_URL: redis.url, DATA_DIR: join(folder, 'data') };
+  const replace = (key: string) => client.multi().del(key).lpush(key, 'x').exec();
+  const doctor = async () => {
+    const { out } = await runCommand('doctor.ts', ['--json'], { ...settings, NODE_ENV: 'test' });
+    return (JSON.parse(out) as { findings: { kind: string; text: string; mend: string }[] }).findings;
+  };
+  try {
+    const service = await launch(settings);
+    expect(await credit(service, 'a')).toBe(200);
+    await replace(DATA_ID_KEY);
+    const id = 'data:id in Redis is a list, and not a text: another program has overwritten it.';
+    const mend = 'If all other data is right, give it a new id: npm run admin -- data accept (docs/operating.md#data-that-is-gone).';
+    const shown = await runAdmin(['data', 'show'], settings);
+    expect([shown.code, shown.error, shown.out]).toEqual([0, '', expect.stringContaining(`In Redis: none\n`)]);
+    expect(shown.out).toContain(`\n${id} ${mend}\n`);
+    const banned = await runAdmin(['accounts', 'ban', 'install-lost-command', '--reason', 'test', '--yes'], settings);
+    expect([banned.code, banned.error]).toEqual([1, `coinop admin: ${id} ${mend} Nothing was changed.\n`]);
+    expect((await doctor()).find(({ kind }) => kind === 'data_lost')).toMatchObject({ text: id, mend });
+    const audit = await runCommand('audit.ts', [], settings);
+    expect([audit.code, audit.out]).toEqual([1, expect.stringContaining('key data:id: Its type in Redis is list')]);
+    expect(audit.out).toContain('Mend: npm run admin -- data accept, once you know that all other data is right.');
+    const accepted = await runAdmin(['data', 'accept', '--yes'], settings);
+    expect([accepted.code, accepted.error]).toEqual([0, '']);
+    await expect.poll(() => readiness(service), { timeout: 5000 }).toBe(200);
+
+    await replace(DATA_VERSION_KEY);
+    const version = 'data:version in Redis is a list, and not a text: another program has overwritten it.';
+    expect(await credit(service, 'b')).toBe(503);
+    await expect.poll(async () => (await fetch(`${service.url}/ready`)).text(), { timeout: 5000 }).toContain(version);
+    expect(service.output()).toContain(version);
+    for (const words of [
+      ['data', 'show'],
+      ['data', 'accept', '--yes'],
+    ]) {
+      const { code, error } = await runAdmin(words, settings);
+      expect([code, error]).toEqual([
+        2,
+        expect.stringMatching(`^coinop admin: ${version} Copy the key from a backup of this data .*: redis-cli SET data:version 5\\.\n$`),
+      ]);
+    }
+    expect((await runCommand('audit.ts', [], settings)).error).toContain(version);
+    expect((await doctor()).find(({ kind }) => kind === 'data_version')).toMatchObject({
+      text: version,
+      mend: expect.stringContaining('redis-cli SET data:version 5'),
+    });
+    await stop(service);
+    await expect(launch(settings)).rejects.toThrow(version);
+    await client.set(DATA_VERSION_KEY, DATA_VERSION);
+    const again = await launch(settings);
+    expect([await readiness(again), await credit(again, 'b')]).toEqual([200, 200]);
+
+    await replace(KEY_SECRET);
+    expect(await credit(again, 'c')).toBe(503);
+    const secret =
+      'ledger:secret in Redis is a list, and not a text: another program has overwritten it. Copy the key from a backup of this data';
+    await expect.poll(async () => (await fetch(`${again.url}/ready`)).text(), { timeout: 5000 }).toContain(secret);
   } finally {
     client.disconnect();
     await Promise.all(children.splice(0).map((child) => child.stop()));

@@ -328,13 +328,17 @@ test.each([
   ['a text', () => redis.client.set(DATA_ID_KEY, 'no id')],
   ['a list', () => redis.client.multi().del(DATA_ID_KEY).lpush(DATA_ID_KEY, 'no id').exec()],
 ])('%s in place of the id is refused, and can be accepted', async (_, write) => {
-  await serve();
+  const service = await serve();
+  const installId = freshId();
+  expect((await credit(service, installId, 'a')).status).toBe(200);
   await write();
+  // At once, and not only after the next check of the data.
+  expect((await credit(service, installId, 'a')).status).toBe(503);
   await expect.poll(() => fatal().length).toBe(1);
   expect(fatal()[0]!.acceptData).toMatch(/^[\w-]{22}$/);
   const scripts = new ScriptRunner(redis.client, { now: Date.now });
   expect(await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen: '', to: fatal()[0]!.acceptData })).toEqual(['accepted']);
-  await expectServed(freshId(), 0);
+  await expectServed(installId, 1);
 });
 
 test('another valid secret of the ledgers is refused, and the old one is served again', async () => {

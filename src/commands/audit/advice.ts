@@ -1,5 +1,6 @@
 import type { Advice, AdviceOf } from '../../consistency/advice.ts';
 import type { Command, Finding } from '../../consistency/auditor.ts';
+import { DATA_ID_KEY } from '../../redis/data-id.ts';
 
 /** A quote closed and opened again around `'`, for names that may hold any character. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -19,6 +20,7 @@ const COMPARE = 'Compare it with a backup from before: npm run restore into anot
 const ASIDE = `${COMPARE}. What belongs to nothing is set aside for 30 days, in case it does belong to something`;
 const RESTORE =
   'Delete nothing. Only a backup has what is lost: npm run restore into another place (docs/backup.md), and copy the keys from there';
+const ACCEPT = 'npm run admin -- data accept, once you know that all other data is right';
 const RESTART = 'Restart the service, which writes it again';
 
 const adjusted = (finding: Finding): string =>
@@ -45,7 +47,10 @@ const QUEUE: Entry = { right: 'The document: its work is not done. A running ser
 
 /** What each kind of finding means. A finding may bring the commands that put it right. */
 const advice: Readonly<Record<string, Entry>> = {
-  wrong_type: { right: 'Neither side: something else than coinop wrote the key', mend: RESTORE },
+  wrong_type: {
+    right: 'Neither side: something else than coinop wrote the key',
+    mend: ({ subject }) => (subject === `key ${DATA_ID_KEY}` ? ACCEPT : RESTORE),
+  },
   // Ledgers
   broken_chain: LEDGER,
   wrong_sum: LEDGER,
@@ -77,7 +82,7 @@ const advice: Readonly<Record<string, Entry>> = {
     mend: "Stop the service, and restore ledger:secret from a backup (docs/backup.md). In a cluster each slot has a copy: redis-cli -c GET '{0}ledger:secret'",
   },
   other_secret: { right: "The cluster's own", mend: 'Put the data of that slot back from its own backup (docs/backup.md)' },
-  other_data: { right: "The cluster's own", mend: 'npm run admin -- data accept, once you know that the data of the slot is right' },
+  other_data: { right: "The cluster's own", mend: ACCEPT },
   wrong_version: { right: 'The layout of the data, which the version only names', mend: RESTART },
   orphan_bucket: OWNERLESS,
   orphan_ledger: OWNERLESS,

@@ -10,7 +10,7 @@ import { KeySecret } from '../../features/coins/key-secret.ts';
 import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
 import { coinKeys } from '../../features/coins/model.ts';
 import { Failure } from '../../process/command.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { upgrades } from '../../upgrades.ts';
 import { countTombstones } from './known-deletions.ts';
 
@@ -33,7 +33,7 @@ export interface CheckedData {
  * @throws Failure for data that this coinop cannot upgrade
  */
 export async function upgradeCopy(redis: Redis): Promise<string | undefined> {
-  const before = await redis.get(DATA_VERSION_KEY);
+  const before = await readDataVersion(redis);
   if (before === String(DATA_VERSION) || (before === null && (await redis.dbsize()) === 0)) return undefined;
   const problems: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void problems.push(line) });

@@ -20,7 +20,7 @@ import { Failure } from '../../process/command.ts';
 import { holdName } from '../../process/lock.ts';
 import { availableMemory, sizeText } from '../../process/memory.ts';
 import { syncFolder } from '../../process/restored-data.ts';
-import { DATA_VERSION_KEY, parseDataVersion } from '../../redis/data-version.ts';
+import { parseDataVersion, readDataVersion } from '../../redis/data-version.ts';
 import { Archive, ArchiveWriter, DamagedBackup } from './archive.ts';
 import { checkData, driftText, upgradeCopy, type CheckedData } from './check-data.ts';
 import { MEMBERS, newManifest, type Manifest } from './manifest.ts';
@@ -142,7 +142,7 @@ async function addData(
   const { source, isOwn, close } = await openPrivateRedis(config, log, READING);
   const { redis } = source;
   try {
-    const dataVersion = await redis.get(DATA_VERSION_KEY);
+    const dataVersion = await readDataVersion(redis);
     if (parseDataVersion(dataVersion ?? '')?.isUpgrading === true && !isOwn)
       throw new Failure('The service is upgrading the data. Take the backup once it is ready.');
     if (isAudited) refuseWithoutMemory(Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1] ?? 0));

@@ -9,11 +9,12 @@ import type { Access } from '../../redis/access.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
 import { Cluster } from '../../redis/cluster-client.ts';
 import { checkDatabase } from '../../redis/connect.ts';
-import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
-import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, standOfVersion } from '../../redis/data-version.ts';
+import { DATA_ID_KEY, idIn, foreignId, readId, succeeds } from '../../redis/data-id.ts';
+import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, readDataVersion, standOfVersion } from '../../redis/data-version.ts';
 import { findOlder, textOfOlder } from '../../redis/older-data.ts';
 import { nameOf } from '../../redis/shard.ts';
 import { slotOf, SLOTS } from '../../redis/slots.ts';
+import { ForeignValue } from '../../redis/text-key.ts';
 import { SERVER_KEYS } from '../../server/identity/server-key-record.ts';
 import { redisAccess } from '../../serving/redis-access.ts';
 import { examineAccess, findUnexamined } from './access.ts';
@@ -143,28 +144,37 @@ function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<s
 
 /** Whether Redis has the data that a service with this DATA_DIR knows. */
 async function examineDataId(redisOf: (key: string) => Redis | undefined, { DATA_DIR }: Config, diagnosis: Diagnosis): Promise<void> {
-  const read = async (key: string) => (await redisOf(key)?.get(key)) ?? null;
-  const [id, known] = [idIn(await read(DATA_ID_KEY)), readDataId(DATA_DIR)];
+  const read = async (key: string) => {
+    const redis = redisOf(key);
+    return redis === undefined ? null : readId(redis, key);
+  };
+  const [home, id, known] = [redisOf(DATA_ID_KEY), idIn(await read(DATA_ID_KEY)), readDataId(DATA_DIR)];
+  const foreign = home === undefined ? undefined : await foreignId(home);
+  if (foreign !== undefined) return findLost(foreign.problem, diagnosis, foreign.mend);
   if (known === undefined || (id !== undefined && succeeds(id, known))) return;
   const older = known === id ? await findOlder(id, readNewest(DATA_DIR, id), read) : undefined;
   if (known === id && older === undefined) return;
   const other = `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and ${DATA_DIR}/${DATA_ID_FILE} names ${known}.`;
+  findLost(older === undefined ? other : `The data in Redis is ${textOfOlder(older)}.`, diagnosis);
+}
+
+function findLost(text: string, diagnosis: Diagnosis, mend = BRING_BACK): void {
   diagnosis.find('danger', 'data_lost', {
-    text: older === undefined ? other : `The data in Redis is ${textOfOlder(older)}.`,
+    text,
     cost: 'The service is not ready, and all requests of accounts are 503 store_unavailable.',
-    mend: BRING_BACK,
+    mend,
   });
 }
 
 async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void> {
-  const [version, keys] = [await redis.get(DATA_VERSION_KEY), await redis.dbsize()];
-  diagnosis.fact('data', version === null ? (keys === 0 ? 'none yet' : 'without a version') : `version ${version}`);
+  let version: string | null;
   try {
+    version = await readDataVersion(redis);
+    diagnosis.fact('data', version !== null ? `version ${version}` : (await redis.dbsize()) === 0 ? 'none yet' : 'without a version');
     await checkDataAtStart(redis);
   } catch (error) {
     if (!(error instanceof SettingError)) throw error;
-    const [cost, mend] = ['This coinop does not start on it.', 'Start the coinop that wrote the data (docs/upgrading.md)'];
-    return diagnosis.find('danger', 'data_version', { text: error.message, cost, mend });
+    return findVersion(error, diagnosis);
   }
   if (version === null || standOfVersion(version) === 'current') return;
   diagnosis.find('note', 'data_version', {
@@ -172,6 +182,14 @@ async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void>
     cost: 'The next start upgrades it, and coin operations are 503 until then.',
     mend: 'Take a backup, then start the service (docs/upgrading.md)',
   });
+}
+
+function findVersion(error: SettingError, diagnosis: Diagnosis): void {
+  const [text, mend] =
+    error instanceof ForeignValue
+      ? [error.problem, error.mend]
+      : [error.message, 'Start the coinop that wrote the data (docs/upgrading.md)'];
+  diagnosis.find('danger', 'data_version', { text, cost: 'This coinop does not start on it.', mend });
 }
 
 async function examineCluster(url: string, config: Config, diagnosis: Diagnosis): Promise<void> {
@@ -224,7 +242,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     const grown = cluster.shardOf(slotOf(addressGrowthKey('')))?.redis;
     if (grown?.status === 'ready') await examineAddresses(grown, config, Date.now(), diagnosis);
     const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
-    if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
+    if (home?.status === 'ready') diagnosis.fact('data', `version ${(await readDataVersion(home)) ?? 'none yet'}`);
     const redisOf = (key: string): Redis | undefined => {
       const redis = cluster.shardOf(slotOf(key))?.redis;
       return redis?.status === 'ready' ? redis : undefined;

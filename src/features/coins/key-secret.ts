@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { SettingError } from '../../config.ts';
 import { refuse, type Refusal } from '../../errors.ts';
 import { oneAtATime } from '../../server/one-at-a-time.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
 import type { Cluster } from '../../redis/cluster-client.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';
-import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
+import { KEY_SECRET, readKeySecret } from './secret-keys.ts';
 import { SecretOfCluster } from './secret-of-cluster.ts';
-import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { checkDataAtStart, DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { defineScript } from '../../redis/script.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 import { upgradeData, type Upgrade } from '../../redis/upgrade.ts';
@@ -44,6 +45,7 @@ export class KeySecret {
   #isClosed = false;
   /** The problem that was logged last. */
   #lastProblem: string | undefined;
+  #problem: string | undefined;
   readonly #readAgain = (): void => void this.read();
   /** Reads the secret, or makes it. Does not throw: while Redis is unavailable or refuses writes, it tries again. */
   readonly read = oneAtATime(() => this.#read());
@@ -72,6 +74,11 @@ export class KeySecret {
 
   get isKnown(): boolean {
     return this.#isKnown;
+  }
+
+  /** What an operator has to mend before the secret can be read, for `/ready`. */
+  get problem(): string | undefined {
+    return this.#isKnown ? undefined : this.#problem;
   }
 
   /**
@@ -104,6 +111,7 @@ export class KeySecret {
       await this.#guard?.lookAgain();
     } catch (error) {
       const { message } = error as Error;
+      this.#problem = error instanceof SettingError ? message : undefined;
       if (message !== this.#lastProblem) this.#log.warn({ reason: message }, 'the secret of the ledgers could not be read');
       this.#lastProblem = message;
       this.#readLater();
@@ -122,7 +130,7 @@ export class KeySecret {
   }
 
   async #readFrom(redis: Redis): Promise<string> {
-    const version = await redis.get(DATA_VERSION_KEY);
+    const version = await readDataVersion(redis);
     if (version === String(DATA_VERSION)) return this.#readOrMake(redis, true);
     this.#isKnown = false;
     await checkDataAtStart(redis);
@@ -164,13 +172,11 @@ export class KeySecret {
    * @throws Error if the key in Redis holds another text, or data with a version has lost a secret that this process never read
    */
   async #readOrMake(redis: Redis, hasVersion: boolean): Promise<string> {
-    const found = await redis.get(KEY_SECRET);
+    const found = await readKeySecret(redis);
     // Under a new secret all used keys would look new.
     if (found === null && hasVersion && this.#text === undefined)
       throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
-    const text = found ?? (await this.#make(redis));
-    if (!SECRET_FORMAT.test(text)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
-    return text;
+    return found ?? this.#make(redis);
   }
 
   async #make(redis: Redis): Promise<string> {
@@ -189,6 +195,7 @@ export class KeySecret {
     }
     this.#isKnown = true;
     this.#lastProblem = undefined;
+    this.#problem = undefined;
   }
 
   #known<Value>(value: Value | undefined): Value {

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import type { DataSecret } from '../../redis/accept-cluster.ts';
+import { ForeignValue, readText } from '../../redis/text-key.ts';
 import { SECRET_BYTES } from './key-hash.ts';
 
 /**
@@ -9,6 +11,14 @@ import { SECRET_BYTES } from './key-hash.ts';
 export const KEY_SECRET = 'ledger:secret';
 
 export const SECRET_FORMAT = new RegExp(`^[0-9a-f]{${2 * SECRET_BYTES}}$`);
+
+/** @throws ForeignValue if the key has another value than a secret */
+export async function readKeySecret(redis: Redis): Promise<string | null> {
+  const mend = 'Copy the key from a backup of this data (docs/backup.md).';
+  const text = await readText(redis, KEY_SECRET, mend);
+  if (text !== null && !SECRET_FORMAT.test(text)) throw new ForeignValue(KEY_SECRET, `is not ${2 * SECRET_BYTES} hexadecimal digits`, mend);
+  return text;
+}
 
 /** For code that checks whether the data is complete, and must not depend on ledgers. */
 export const keySecretKind: DataSecret = {

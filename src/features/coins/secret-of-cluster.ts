@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Cluster } from '../../redis/cluster-client.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';
-import { DATA_ID_KEY, dataIdValue, idIn, isSameData } from '../../redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY, dataWithoutVersion, hasLedgers } from '../../redis/data-version.ts';
+import { DATA_ID_KEY, dataIdValue, idIn, isSameData, readId } from '../../redis/data-id.ts';
+import { DATA_VERSION, DATA_VERSION_KEY, dataWithoutVersion, hasLedgers, readDataVersion } from '../../redis/data-version.ts';
 import type { Shard } from '../../redis/shard.ts';
 import { slotOf, SLOTS, tagOf } from '../../redis/slots.ts';
 import { SECRET_BYTES } from './key-hash.ts';
-import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
+import { KEY_SECRET, readKeySecret, SECRET_FORMAT } from './secret-keys.ts';
 
 /** Slots whose marks are read or written in one pipeline. */
 const SLOTS_AT_ONCE = 1000;
@@ -101,14 +101,14 @@ export class SecretOfCluster {
 
   /** @throws Error if the primary of the secret or of the version is down, or is moving its slot */
   async #findOrMake(own: string | undefined): Promise<string> {
-    const version = await this.#redisOf(DATA_VERSION_KEY).get(DATA_VERSION_KEY);
+    const version = await readDataVersion(this.#redisOf(DATA_VERSION_KEY));
     if (version !== null && version !== String(DATA_VERSION))
       throw new Error(`the data has version ${version}: start this coinop once with the data on one Redis, which upgrades it`);
     // A first start writes the id to Redis before the guard knows it. If Redis lacks an id that DATA_DIR names, the data may be lost.
-    if (version === null && this.#guard?.id !== undefined && (await this.#redisOf(DATA_ID_KEY).get(DATA_ID_KEY)) === null)
+    if (version === null && this.#guard?.id !== undefined && (await readId(this.#redisOf(DATA_ID_KEY))) === null)
       throw new Error(`CLUSTERDOWN No primary has ${DATA_ID_KEY}`);
     const home = this.#redisOf(KEY_SECRET);
-    const found = await home.get(KEY_SECRET);
+    const found = await readKeySecret(home);
     if (found !== null) return found;
     // The primary of the secret may have lost its data. Under a new secret all used keys of the other primaries would look new.
     const known = own ?? (await this.#findMark());

@@ -4,9 +4,10 @@ import { Reason } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { DataIdFile, readDataId, readNewest } from '../../process/data-id-file.ts';
 import { acceptCluster } from '../../redis/accept-cluster.ts';
-import { acceptData, DATA_ID_KEY, idIn, newDataId, successorOf } from '../../redis/data-id.ts';
+import { acceptData, DATA_ID_KEY, foreignId, idIn, newDataId, readId, successorOf } from '../../redis/data-id.ts';
 import { findOlder, textOfOlder, type OlderData } from '../../redis/older-data.ts';
 import { slotOf } from '../../redis/slots.ts';
+import type { ForeignValue } from '../../redis/text-key.ts';
 import type { Command, CommandGroup, Tool } from './command.ts';
 import { loggedChange } from './operate.ts';
 
@@ -14,15 +15,17 @@ const show: Command = {
   summary: 'shows the id of the data, and the id that a service with this DATA_DIR knows',
   role: 'viewer',
   plan: () => async (tool) => {
-    const [id, known] = [await idOf(tool), readDataId(tool.config.DATA_DIR)];
+    const { id, foreign } = await dataIn(tool);
+    const known = readDataId(tool.config.DATA_DIR);
     const older = await olderIn(tool, id);
     return {
       text: [
         `In Redis: ${id ?? 'none'}`,
         `In DATA_DIR: ${known ?? 'none'}`,
+        ...(foreign === undefined ? [] : [foreign.message]),
         ...(older === undefined ? [] : [`The data in Redis is ${textOfOlder(older)}.`]),
       ].join('\n'),
-      json: { id, known, ...(older === undefined ? {} : { older }) },
+      json: { id, known, ...(foreign === undefined ? {} : { problem: foreign.message }), ...(older === undefined ? {} : { older }) },
     };
   },
 };
@@ -35,11 +38,12 @@ const accept: Command = {
   plan({ flags: { reason = '' } }) {
     if (reason !== '' && !Reason.safeParse(reason).success) throw new Failure('--reason takes one line of up to 120 characters.');
     return async (tool) => {
-      const seen = await idOf(tool);
+      const { id: seen, foreign } = await dataIn(tool);
       const known = readDataId(tool.config.DATA_DIR);
       const lost = seen ?? known;
       const to = lost === undefined ? newDataId() : successorOf(lost);
-      const what = seen === undefined ? 'Redis as it is, without data of coinop' : `the data ${seen} in Redis as it is`;
+      const nameless = foreign === undefined ? 'Redis as it is, without data of coinop' : 'the data without an id in Redis as it is';
+      const what = seen === undefined ? nameless : `the data ${seen} in Redis as it is`;
       const older = await olderIn(tool, seen);
       const age = older === undefined ? '' : ` It is ${textOfOlder(older)}.`;
       await tool.confirm(`Serve ${what}?${age} What was lost cannot be brought back into it later.`);
@@ -60,20 +64,27 @@ export const data: CommandGroup = {
   commands: { show, accept },
 };
 
-/** The id of the data in Redis. @throws Failure if the primary that has it is unavailable */
-async function idOf({ connections: { source } }: Tool): Promise<string | undefined> {
-  if (!('shards' in source)) return idIn(await source.get(DATA_ID_KEY));
+/**
+ * The id of the data in Redis, and what is wrong with its key, in sentences.
+ * @throws Failure if the primary that has it is unavailable
+ */
+async function dataIn({ connections: { source } }: Tool): Promise<{ id: string | undefined; foreign: ForeignValue | undefined }> {
+  if (!('shards' in source)) return { id: idIn(await readId(source)), foreign: await foreignId(source) };
   const home = source.shardOf(slotOf(DATA_ID_KEY))?.redis;
   if (home?.status !== 'ready') throw new Failure('The primary that has the id of the data is unavailable. Nothing was changed.');
-  const marks = await Promise.all(source.shards.map(({ redis, place }) => redis.get(`${place()}${DATA_ID_KEY}`).catch(() => null)));
-  return idIn(await home.get(DATA_ID_KEY)) ?? marks.map(idIn).find((id) => id !== undefined);
+  const marks = await Promise.all(source.shards.map(({ redis, place }) => readId(redis, `${place()}${DATA_ID_KEY}`).catch(() => null)));
+  const id = idIn(await readId(home)) ?? marks.map(idIn).find((mark) => mark !== undefined);
+  return { id, foreign: await foreignId(home) };
 }
 
 /** Whether the data in Redis is older than the services of DATA_DIR have seen it. */
 async function olderIn({ config, connections: { source } }: Tool, id: string | undefined): Promise<OlderData | undefined> {
   if (id === undefined) return undefined;
   const redisOf = (key: string) => ('shards' in source ? source.shardOf(slotOf(key))?.redis : source);
-  return findOlder(id, readNewest(config.DATA_DIR, id), async (key) => (await redisOf(key)?.get(key)) ?? null);
+  return findOlder(id, readNewest(config.DATA_DIR, id), async (key) => {
+    const redis = redisOf(key);
+    return redis === undefined ? null : readId(redis, key);
+  });
 }
 
 async function acceptAll({ connections: { source }, scripts }: Tool, seen: string | undefined, to: string): Promise<void> {

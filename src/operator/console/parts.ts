@@ -15,8 +15,8 @@ import type { OperatorParts } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { readDataId, readNewest } from '../../process/data-id-file.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
-import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { foreignId, idIn, readId, succeeds } from '../../redis/data-id.ts';
+import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
 import { findOlder, textOfOlder } from '../../redis/older-data.ts';
 
 /** The parts of a service that operations use, for the tool. */
@@ -55,14 +55,16 @@ const BRING_BACK = 'Bring the data back, or see "npm run admin -- data accept". 
 export async function checkData({ source }: RedisConnections, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
   if ('shards' in source) return;
   const known = readDataId(DATA_DIR);
-  const id = idIn(await source.get(DATA_ID_KEY));
+  const id = idIn(await readId(source));
+  const foreign = id === undefined ? await foreignId(source) : undefined;
+  if (foreign !== undefined) throw new Failure(`${foreign.message} Nothing was changed.`);
   if (known !== undefined && id !== known && !(id !== undefined && succeeds(id, known)))
     throw new Failure(
       `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and the service of DATA_DIR knows ${known}: the data was lost or swapped. ${BRING_BACK}`,
     );
-  const older = id === undefined ? undefined : await findOlder(id, readNewest(DATA_DIR, id), (key) => source.get(key));
+  const older = id === undefined ? undefined : await findOlder(id, readNewest(DATA_DIR, id), (key) => readId(source, key));
   if (older !== undefined) throw new Failure(`The data in Redis is ${textOfOlder(older)}. ${BRING_BACK}`);
-  if ((await source.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
+  if ((await readDataVersion(source)) === String(DATA_VERSION)) return;
   throw new Failure(
     'No service of this version has run on this data. Is it the Redis of your service (REDIS_URL, DATA_DIR)? If so, start the service, which prepares it. Nothing was changed.',
   );
