@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { boundedFetch, Fault, parseJson } from '../../../src/stores/google/bounded-fetch.ts';
 
 const KIB = 1024;
+/** A machine under load may need seconds for an answer. */
+const PATIENCE_MS = 15_000;
 
 let respond: (response: ServerResponse) => void;
 const server = createServer((_, response) => respond(response));
@@ -36,48 +38,30 @@ async function faultOf(call: Promise<unknown>): Promise<string> {
 describe('an answer', () => {
   test('has its status, headers and text, whatever the status', async () => {
     respond = answering(404, { 'x-kind': 'none' }, 'not here: 🗝');
-    const { status, headers, text, retryAfterMs } = await boundedFetch(url, {}, 1000);
+    const { status, headers, text, retryAfterMs } = await boundedFetch(url, {}, PATIENCE_MS);
     expect([status, headers['x-kind'], text, retryAfterMs]).toEqual([404, 'none', 'not here: 🗝', undefined]);
-  });
-
-  test('may be empty', async () => {
-    respond = answering(204);
-    expect((await boundedFetch(url, {}, 1000)).text).toBe('');
   });
 
   test('may have at most 64 KiB', async () => {
     respond = answering(200, {}, 'x'.repeat(64 * KIB));
-    expect((await boundedFetch(url, {}, 1000)).text).toHaveLength(64 * KIB);
+    expect((await boundedFetch(url, {}, PATIENCE_MS)).text).toHaveLength(64 * KIB);
     respond = answering(200, {}, 'x'.repeat(64 * KIB + 1));
-    expect(await faultOf(boundedFetch(url, {}, 1000))).toBe('too large');
+    expect(await faultOf(boundedFetch(url, {}, PATIENCE_MS))).toBe('too large');
   });
 
   test('with a redirect is returned as it is', async () => {
     respond = answering(307, { location: 'http://127.0.0.1:1/' });
-    expect((await boundedFetch(url, {}, 1000)).status).toBe(307);
+    expect((await boundedFetch(url, {}, PATIENCE_MS)).status).toBe(307);
   });
 });
 
-describe('the Retry-After header', () => {
-  test.each([
-    ['holds seconds', '120', 120_000],
-    ['holds no seconds', '0', 0],
-    ['holds a date that has passed', 'Sun, 06 Nov 1994 08:49:37 GMT', 0],
-    ['holds neither', 'soon', undefined],
-    ['is empty', '', undefined],
-    ['holds part of a second', '0.5s', undefined],
-  ])('%s: %j is a wait of %j ms', async (_, header, milliseconds) => {
-    respond = answering(429, { 'retry-after': header });
-    expect((await boundedFetch(url, {}, 1000)).retryAfterMs).toBe(milliseconds);
-  });
-
-  test('may have a future date', async () => {
-    // An HTTP date has whole seconds.
-    respond = answering(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() });
-    const { retryAfterMs } = await boundedFetch(url, {}, 1000);
-    expect(retryAfterMs).toBeGreaterThan(50_000);
-    expect(retryAfterMs).toBeLessThanOrEqual(60_000);
-  });
+test.each([
+  ['holds seconds', '120', 120_000],
+  ['holds a date that has passed', 'Sun, 06 Nov 1994 08:49:37 GMT', 0],
+  ['holds neither', 'soon', undefined],
+])('a Retry-After that %s: %j is a wait of %j ms', async (_, header, milliseconds) => {
+  respond = answering(429, { 'retry-after': header });
+  expect((await boundedFetch(url, {}, PATIENCE_MS)).retryAfterMs).toBe(milliseconds);
 });
 
 describe('a failed call', () => {
@@ -89,10 +73,10 @@ describe('a failed call', () => {
   });
 
   test('names the error of the connection and not the address', async () => {
-    expect(await faultOf(boundedFetch('http://127.0.0.1:1/purchase-token', {}, 1000))).toBe('ECONNREFUSED');
+    expect(await faultOf(boundedFetch('http://127.0.0.1:1/purchase-token', {}, PATIENCE_MS))).toBe('ECONNREFUSED');
     respond = (response) => void response.destroy();
-    expect(await faultOf(boundedFetch(url, {}, 1000))).toBe('ECONNRESET');
-    expect(await faultOf(boundedFetch('ftp://127.0.0.1/purchase-token', {}, 1000))).toBe('ERR_INVALID_PROTOCOL');
+    expect(await faultOf(boundedFetch(url, {}, PATIENCE_MS))).toBe('ECONNRESET');
+    expect(await faultOf(boundedFetch('ftp://127.0.0.1/purchase-token', {}, PATIENCE_MS))).toBe('ERR_INVALID_PROTOCOL');
   });
 });
 

@@ -60,12 +60,6 @@ test.each([
   expect(error!.message).not.toContain('secret-text');
 });
 
-test('without settings every list is empty and every part is undefined', () => {
-  const settings = googleSettings(testConfig({ STORE: 'google' }));
-  expect([settings.clientIds, settings.packageNames]).toEqual([[], []]);
-  expect([settings.serviceAccount, settings.integrityKeys, settings.notifications]).toEqual([undefined, undefined, undefined]);
-});
-
 const decryptionKey = Buffer.alloc(32).toString('base64');
 const verificationKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .publicKey.export({ type: 'spki', format: 'der' })
@@ -104,36 +98,25 @@ test.each<Record<string, string>>([{ STORE: 'off' }, { STORE: 'google' }, { STOR
   },
 );
 
-test('in production the log warns of missing store settings, and not without any', async () => {
-  const file = written(JSON.stringify(keyFile));
-  const production = { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
-  const warnings = async (settings: Record<string, string>): Promise<string[]> => {
-    const logLines: string[] = [];
-    await using _ = await start({ settings: { ...production, ...settings }, logLines });
-    const of = logLines.map((line) => JSON.parse(line) as { level: number; msg: string }).filter(({ level }) => level === 40);
-    return of.map(({ msg }) => msg).filter((msg) => msg.includes('store'));
-  };
-  const whole = {
-    GOOGLE_CLIENT_IDS: '1-a.apps.googleusercontent.com',
-    GOOGLE_PACKAGE_NAMES: 'com.example.game',
-    GOOGLE_SERVICE_ACCOUNT_FILE: file,
-  };
-  const opening = 'the store is not configured, and answers 503 store_unconfigured: ';
-  expect(await warnings(whole)).toEqual([]);
-  expect(await warnings({ ...whole, GOOGLE_CLIENT_IDS: '' })).toEqual([`${opening}sign-in (GOOGLE_CLIENT_IDS)`]);
-  expect(await warnings({ GOOGLE_CLIENT_IDS: whole.GOOGLE_CLIENT_IDS })).toEqual([
-    `${opening}purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE), install proofs (GOOGLE_PACKAGE_NAMES and keys)`,
-  ]);
-  // STORE=off is a deliberate choice.
-  expect(await warnings({ STORE: 'off' })).toEqual([]);
-});
+const WHOLE = { GOOGLE_CLIENT_IDS: '1-a.apps.googleusercontent.com', GOOGLE_PACKAGE_NAMES: 'com.example.game' };
+const OPENING = 'the store is not configured, and answers 503 store_unconfigured: ';
 
-test('in production the log warns of the sandbox', async () => {
-  const warnings = async (settings: Record<string, string>): Promise<number> => {
-    const logLines: string[] = [];
-    const production = { STORE: 'sandbox', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
-    await using _ = await start({ settings: { ...production, ...settings }, logLines });
-    return logLines.filter((line) => line.includes('"level":40') && line.includes('sandbox')).length;
-  };
-  expect([await warnings({ NODE_ENV: 'production' }), await warnings({})]).toEqual([1, 0]);
+test.each<[what: string, settings: Record<string, string>, warnings: string[]]>([
+  ['no missing setting', WHOLE, []],
+  ['missing client ids', { ...WHOLE, GOOGLE_CLIENT_IDS: '' }, [`${OPENING}sign-in (GOOGLE_CLIENT_IDS)`]],
+  [
+    'missing apps and a missing service account',
+    { ...WHOLE, GOOGLE_PACKAGE_NAMES: '', GOOGLE_SERVICE_ACCOUNT_FILE: '' },
+    [`${OPENING}purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE), install proofs (GOOGLE_PACKAGE_NAMES and keys)`],
+  ],
+  ['STORE=off, which is a deliberate choice', { STORE: 'off' }, []],
+  ['the sandbox', { STORE: 'sandbox' }, [expect.stringContaining('sandbox')]],
+  ['the sandbox, which is the default in development', { NODE_ENV: 'development' }, []],
+])('in production the log warns at the start of missing store settings and of the sandbox: %s', async (_, settings, warnings) => {
+  const production = { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
+  const logLines: string[] = [];
+  const GOOGLE_SERVICE_ACCOUNT_FILE = written(JSON.stringify(keyFile));
+  await using _service = await start({ settings: { ...production, GOOGLE_SERVICE_ACCOUNT_FILE, ...settings }, logLines });
+  const lines = logLines.map((line) => JSON.parse(line) as { level: number; msg: string });
+  expect(lines.filter(({ level, msg }) => level === 40 && /store|sandbox/.test(msg)).map(({ msg }) => msg)).toEqual(warnings);
 });

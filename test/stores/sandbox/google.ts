@@ -7,7 +7,10 @@ import type { TestService } from '../../harness.ts';
 export const PUBLISHER = 'https://www.googleapis.com/auth/androidpublisher';
 export const INTEGRITY = 'https://www.googleapis.com/auth/playintegrity';
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-export const SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
+
+export const APP = 'dev.coinop.sandbox';
+/** A purchase token in the form of the sandbox's, which nobody bought. */
+export const UNKNOWN = 'sandbox.'.padEnd(40, 'A');
 
 export interface GoogleReply {
   readonly status: number;
@@ -24,6 +27,17 @@ export async function google(service: TestService, path: string, init: RequestIn
   return { status: response.status, headers: response.headers, text, body: text.startsWith('{') ? JSON.parse(text) : undefined };
 }
 
+/** Calls one of the APIs with an access token: with a body a POST. */
+export async function call(service: TestService, path: string, body?: object, scope = PUBLISHER): Promise<GoogleReply> {
+  const authorization = `Bearer ${await accessTokenFor(service, scope)}`;
+  if (body === undefined) return google(service, path, { headers: { authorization } });
+  return google(service, path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization },
+    body: JSON.stringify(body),
+  });
+}
+
 export function askForToken(service: TestService, form: Record<string, string>): Promise<GoogleReply> {
   return google(service, '/sandbox/token', { method: 'POST', body: new URLSearchParams(form) });
 }
@@ -35,12 +49,13 @@ export async function keptKeys(service: TestService): Promise<Record<string, str
 }
 
 /** A JWT bearer assertion as Google documents it. `claims` replaces claims; an undefined claim is omitted. */
-export async function assertionFor(service: TestService, claims: JWTPayload = {}): Promise<string> {
-  const { serviceAccount } = await keptKeys(service);
+export async function assertionFor(service: TestService, claims: JWTPayload = {}, key = 'serviceAccount'): Promise<string> {
+  const keys = await keptKeys(service);
   const now = Math.floor(service.now() / 1000);
-  return new SignJWT({ iss: SERVICE_ACCOUNT, scope: PUBLISHER, aud: `${service.url}/sandbox/token`, iat: now, exp: now + 3600, ...claims })
+  const account = { iss: 'service-account@sandbox.coinop', scope: PUBLISHER, aud: `${service.url}/sandbox/token` };
+  return new SignJWT({ ...account, iat: now, exp: now + 3600, ...claims })
     .setProtectedHeader({ alg: 'RS256' })
-    .sign(await importPKCS8(serviceAccount!, 'RS256'));
+    .sign(await importPKCS8(keys[key]!, 'RS256'));
 }
 
 export async function accessTokenFor(service: TestService, scope: string): Promise<string> {
@@ -48,5 +63,6 @@ export async function accessTokenFor(service: TestService, scope: string): Promi
   return body.access_token as string;
 }
 
-export const purchasePath = (packageName: string, token: string) =>
-  `/sandbox/androidpublisher/androidpublisher/v3/applications/${packageName}/purchases/subscriptionsv2/tokens/${token}`;
+export const purchasesPath = (packageName = APP) => `/sandbox/androidpublisher/androidpublisher/v3/applications/${packageName}/purchases`;
+export const subscriptionPath = (token: string, packageName = APP) => `${purchasesPath(packageName)}/subscriptionsv2/tokens/${token}`;
+export const decodePath = `/sandbox/playintegrity/v1/${APP}:decodeIntegrityToken`;

@@ -1,29 +1,22 @@
 import { expect, describe, test } from 'vitest';
 import { features } from '../../../src/api.ts';
 import { request, start, type TestService } from '../../harness.ts';
-import { google, purchasePath } from './google.ts';
+import { decodePath, google, JWT_BEARER, purchasesPath, subscriptionPath } from './google.ts';
 
 const SESSION_KEYS = `a:${'A'.repeat(43)}`;
 const PUBLIC_URL = 'https://play.example';
-
-const PUBLISHER = '/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases';
 
 /** A request to each endpoint, without credentials and in a POST with the body `{}`, and the status of its answer. */
 const calls: [method: 'GET' | 'POST', path: string, contentType: string, status: number][] = [
   ['POST', '/sandbox/issue', 'application/json', 400],
   ['GET', '/sandbox/jwks.json', '', 200],
   ['POST', '/sandbox/token', 'application/x-www-form-urlencoded', 400],
-  ['GET', purchasePath('dev.coinop.sandbox', 'x'), '', 401],
-  [
-    'POST',
-    '/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/subscriptions/premium/tokens/x:acknowledge',
-    'application/json',
-    401,
-  ],
-  ['POST', '/sandbox/playintegrity/v1/dev.coinop.sandbox:decodeIntegrityToken', 'application/json', 401],
-  ['GET', `${PUBLISHER}/productsv2/tokens/x`, '', 401],
-  ['POST', `${PUBLISHER}/products/coins_500/tokens/x:consume`, 'application/json', 401],
-  ['GET', `${PUBLISHER}/voidedpurchases`, '', 401],
+  ['GET', subscriptionPath('x'), '', 401],
+  ['POST', `${purchasesPath()}/subscriptions/premium/tokens/x:acknowledge`, 'application/json', 401],
+  ['POST', decodePath, 'application/json', 401],
+  ['GET', `${purchasesPath()}/productsv2/tokens/x`, '', 401],
+  ['POST', `${purchasesPath()}/products/coins_500/tokens/x:consume`, 'application/json', 401],
+  ['GET', `${purchasesPath()}/voidedpurchases`, '', 401],
 ];
 
 const ask = (service: TestService, [method, path, contentType]: (typeof calls)[number]) =>
@@ -69,8 +62,6 @@ describe('the sandbox', () => {
     for (const call of calls) {
       expect((await ask(service, call)).status, call[1]).toBe(call[3]);
     }
-    expect((await service.get('/sandbox/jwks.json')).status).toBe(200);
-    expect((await service.post('/sandbox/issue', { kind: 'id_token' })).status).toBe(200);
     expect(new Set(await described(service))).toEqual(new Set(['list', 'page', 'reference']));
   });
 
@@ -84,18 +75,17 @@ describe('the sandbox', () => {
     };
     await using service = await start({ settings });
     for (const call of calls.slice(1)) {
-      const replies = await Promise.all(Array.from({ length: 20 }, () => ask(service, call)));
+      const replies = await Promise.all(Array.from({ length: 5 }, () => ask(service, call)));
       for (const { status } of replies) expect(status, call[1]).toBe(call[3]);
     }
-    expect((await service.post('/sandbox/issue', { kind: 'id_token' })).status).toBe(200);
-    expect((await service.post('/sandbox/issue', { kind: 'subscription' })).status).toBe(200);
-    const refused = await service.post('/sandbox/issue', { kind: 'id_token' });
-    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
+    const statuses = [];
+    for (let count = 0; count < 3; count++) statuses.push((await service.post('/sandbox/issue', { kind: 'id_token' })).status);
+    expect(statuses).toEqual([200, 200, 429]);
   });
 
   test('answers store_unavailable while Redis is away', async () => {
     await using service = await start({ redis: { socketPath: '/nonexistent/redis.sock' } });
-    const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: 'a.b.c' };
+    const form = { grant_type: JWT_BEARER, assertion: 'a.b.c' };
     for (const [method, path, contentType] of calls.slice(1)) {
       const text = path === '/sandbox/token' ? new URLSearchParams(form).toString() : '{}';
       const reply = await request(

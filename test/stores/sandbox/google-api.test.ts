@@ -1,0 +1,159 @@
+import { createLocalJWKSet, jwtVerify, type JWTPayload } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SandboxKeys } from '../../../src/stores/sandbox/signing-keys.ts';
+import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
+import { start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { issue } from '../../store.ts';
+import * as sandbox from './google.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const NONCE = 'n'.repeat(43);
+const inSeconds = (seconds: number): number => Math.floor(service.now() / 1000) + seconds;
+
+describe('the access tokens of the sandbox', () => {
+  test('are given for the assertion of the service account, for an hour, and count on every service of the same Redis', async () => {
+    await using other = await start();
+    const { status, headers, body } = await sandbox.askForToken(other, {
+      grant_type: sandbox.JWT_BEARER,
+      assertion: await sandbox.assertionFor(other),
+    });
+    expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+      200,
+      'application/json; charset=UTF-8',
+      'no-store',
+    ]);
+    expect(body).toEqual({ access_token: expect.any(String), expires_in: 3600, token_type: 'Bearer' });
+    const authorization = `Bearer ${body.access_token}`;
+    const statusAt = async (at: TestService): Promise<number> =>
+      (await sandbox.google(at, sandbox.subscriptionPath(sandbox.UNKNOWN), { headers: { authorization } })).status;
+    expect([await statusAt(service), await statusAt(other)]).toEqual([404, 404]);
+    other.advance(3_600_000);
+    expect(await statusAt(other)).toBe(401);
+  });
+
+  test.each<[why: string, form: Record<string, string>, error: string]>([
+    ['without a grant', { assertion: 'a.b.c' }, 'invalid_request'],
+    ['for another grant', { grant_type: 'client_credentials', assertion: 'a.b.c' }, 'unsupported_grant_type'],
+    ['without an assertion', { grant_type: sandbox.JWT_BEARER }, 'invalid_request'],
+    ['without a JWT', { grant_type: sandbox.JWT_BEARER, assertion: 'nonsense' }, 'invalid_grant'],
+  ])('are refused %s', async (_, form, error) => {
+    const { status, body } = await sandbox.askForToken(service, form);
+    expect([status, body]).toEqual([400, { error, error_description: expect.any(String) }]);
+  });
+
+  test.each<[why: string, claims: () => JWTPayload, error: string, key?: string]>([
+    ['of another account', () => ({ iss: 'someone@sandbox.coinop' }), 'invalid_grant'],
+    ['for another address', () => ({ aud: 'https://oauth2.googleapis.com/token' }), 'invalid_grant'],
+    ['for more than an hour', () => ({ exp: inSeconds(3700) }), 'invalid_grant'],
+    ['of more than an hour ago', () => ({ iat: inSeconds(-3700), exp: inSeconds(60) }), 'invalid_grant'],
+    ['without a scope', () => ({ scope: undefined }), 'invalid_scope'],
+    ['signed by another key', () => ({}), 'invalid_grant', 'tokens'],
+  ])('are refused for an assertion %s', async (_, claims, error, key) => {
+    const assertion = await sandbox.assertionFor(service, claims(), key);
+    const { status, body } = await sandbox.askForToken(service, { grant_type: sandbox.JWT_BEARER, assertion });
+    expect([status, body.error]).toEqual([400, error]);
+  });
+
+  test.each([
+    ['GET', sandbox.subscriptionPath('x'), sandbox.INTEGRITY],
+    ['POST', `${sandbox.purchasesPath()}/subscriptions/premium/tokens/x:acknowledge`, sandbox.INTEGRITY],
+    ['GET', `${sandbox.purchasesPath()}/productsv2/tokens/x`, sandbox.INTEGRITY],
+    ['POST', `${sandbox.purchasesPath()}/products/coins_500/tokens/x:consume`, sandbox.INTEGRITY],
+    ['GET', `${sandbox.purchasesPath()}/voidedpurchases`, sandbox.INTEGRITY],
+    ['POST', sandbox.decodePath, sandbox.PUBLISHER],
+  ])('are needed by %s %s, with the scope of the API', async (method, path, otherScope) => {
+    const { token: idToken } = await issue(service, { kind: 'id_token' });
+    const wrong = await sandbox.accessTokenFor(service, otherScope);
+    const codes: string[] = [];
+    for (const authorization of ['', 'Bearer nonsense', `Bearer ${idToken}`, `Bearer ${wrong.slice(0, -4)}AAAA`, `Bearer ${wrong}`]) {
+      const headers = { 'content-type': 'application/json', ...(authorization === '' ? {} : { authorization }) };
+      const { status, body } = await sandbox.google(service, path, { method, headers, ...(method === 'POST' ? { body: '{}' } : {}) });
+      codes.push(`${status} ${body.error.status}`);
+    }
+    expect(codes).toEqual([...Array<string>(4).fill('401 UNAUTHENTICATED'), '403 PERMISSION_DENIED']);
+  });
+});
+
+test('decodeIntegrityToken gives the verdicts of the order, and refuses tokens that are no tokens or of another app', async () => {
+  const decode = async (order: object) => {
+    const { integrityToken } = await issue(service, { kind: 'integrity_token', nonce: NONCE, ...order });
+    return sandbox.call(service, sandbox.decodePath, { integrity_token: integrityToken }, sandbox.INTEGRITY);
+  };
+  const genuine = {
+    requestDetails: { requestPackageName: sandbox.APP, nonce: NONCE, timestampMillis: expect.stringMatching(/^\d{13}$/) },
+    appIntegrity: {
+      appRecognitionVerdict: 'PLAY_RECOGNIZED',
+      packageName: sandbox.APP,
+      certificateSha256Digest: [expect.stringMatching(/^[\w-]{43}$/)],
+      versionCode: '1',
+    },
+    deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_DEVICE_INTEGRITY'] },
+    accountDetails: { appLicensingVerdict: 'LICENSED' },
+  };
+  expect((await decode({})).body).toEqual({ tokenPayloadExternal: genuine });
+  const ordered = { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'], appLicensingVerdict: 'UNLICENSED', ageSeconds: 600 };
+  const { body } = await decode({ ...ordered, appRecognitionVerdict: 'UNRECOGNIZED_VERSION' });
+  expect(body.tokenPayloadExternal).toEqual({
+    ...genuine,
+    appIntegrity: { ...genuine.appIntegrity, appRecognitionVerdict: 'UNRECOGNIZED_VERSION' },
+    deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'] },
+    accountDetails: { appLicensingVerdict: 'UNLICENSED' },
+  });
+  expect(service.now() - Number(body.tokenPayloadExternal.requestDetails.timestampMillis)).toBeGreaterThanOrEqual(600_000);
+  // Google leaves out what it did not evaluate.
+  const unknown = { appRecognitionVerdict: 'UNEVALUATED', deviceRecognitionVerdict: [], appLicensingVerdict: 'UNEVALUATED' };
+  expect((await decode(unknown)).body.tokenPayloadExternal).toEqual({
+    requestDetails: genuine.requestDetails,
+    appIntegrity: { appRecognitionVerdict: 'UNEVALUATED' },
+    deviceIntegrity: {},
+    accountDetails: { appLicensingVerdict: 'UNEVALUATED' },
+  });
+  expect((await decode({ packageName: 'com.other.app' })).body.error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
+  for (const [path, token, status] of [
+    [sandbox.decodePath, 'nonsense', 400],
+    [sandbox.decodePath.replace(':decodeIntegrityToken', ''), 'nonsense', 404],
+  ] as const)
+    expect((await sandbox.call(service, path, { integrityToken: token }, sandbox.INTEGRITY)).status).toBe(status);
+});
+
+describe('the keys of the sandbox', () => {
+  test('that GET /sandbox/jwks.json shows are public ones', async () => {
+    const { headers, body } = await service.get('/sandbox/jwks.json');
+    expect(headers.get('cache-control')).toMatch(/^public, max-age=\d{4}/);
+    const key = { kty: 'RSA', n: expect.stringMatching(/^[\w-]{342}$/), e: 'AQAB', kid: expect.any(String), alg: 'RS256', use: 'sig' };
+    expect(body).toEqual({ keys: [key] });
+    expect(new Set(Object.values(await sandbox.keptKeys(service))).size).toBe(5);
+  });
+
+  test('are the same for services that start at the same time, and stay in Redis for the next start', async () => {
+    await using redis = await startRedis();
+    await using first = await start({ redis: redis.location });
+    await using second = await start({ redis: redis.location });
+    const services = [first, second];
+    const sets = await Promise.all(services.map(async (each) => (await each.get('/sandbox/jwks.json')).body));
+    expect(sets[1]).toEqual(sets[0]);
+    const { token } = await issue(second, { kind: 'id_token' });
+    await jwtVerify(token, createLocalJWKSet(sets[0]), { issuer: 'https://accounts.sandbox.coinop' });
+    await using later = await start({ redis: redis.location });
+    expect((await later.get('/sandbox/jwks.json')).body).toEqual(sets[0]);
+    expect(await redis.redis.ttl('{sandbox:keys}')).toBe(-1);
+  });
+
+  test('are read again after a failed read', async () => {
+    let asked = 0;
+    const run = async (_script: object, _keys: object, { made }: { made: string }): Promise<string[]> => {
+      if (++asked === 1) throw new Error('Connection is closed.');
+      return made === '' ? ['none'] : ['kept', made];
+    };
+    const keys = new SandboxKeys({ run } as unknown as ScriptRunner);
+    await expect(keys.get()).rejects.toThrow('Connection is closed.');
+    const [one, other] = await Promise.all([keys.get(), keys.get()]);
+    expect(one.jwks.keys).toHaveLength(1);
+    expect(other).toBe(one);
+    expect(asked).toBe(3);
+  });
+});
