@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { Cluster, Redis } from 'ioredis';
 import { pino } from 'pino';
-import { expect, inject } from 'vitest';
+import { afterAll, expect, inject } from 'vitest';
 import { z } from 'zod';
 import { api } from '../src/api.ts';
 import { operatorApi } from '../src/operator/endpoints.ts';
@@ -153,6 +153,13 @@ export async function start({
       client?.disconnect();
     },
   };
+}
+
+/** Awaits something that all tests of the calling file use, and ends it after the last one: `const service = await forFile(start())`. */
+export async function forFile<T extends AsyncDisposable>(made: Promise<T>): Promise<T> {
+  const resource = await made;
+  afterAll(() => resource[Symbol.asyncDispose]());
+  return resource;
 }
 
 /**

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { authOf } from '../src/server/http/endpoint.ts';
 import { interfaceEndpoints as rows } from './interface.ts';
-import { endpointAt, freshId, start, type TestService } from './harness.ts';
+import { endpointAt, forFile, freshId, start } from './harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** Status and error code of the answer to a bare request: a GET without parameters, or a POST of a new installId alone. */
 const answers: [method: 'GET' | 'POST', path: string, answer: string][] = [

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { auditLedgers, type LoadRecord } from '../../bench/audit.ts';
 import { newKeyPrefix, operation } from '../../bench/load/order.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { freshId, start, type TestService } from '../harness.ts';
+import { forFile, freshId, start } from '../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** Sends six credits to two accounts, as the load generator would. */
 async function load(): Promise<LoadRecord & { acknowledged: number[] }> {

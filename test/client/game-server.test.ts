@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { playRoom, type PlayedRoom } from '../../src/client/rooms.ts';
-import { sleep, start, type TestService } from '../harness.ts';
+import { forFile, sleep, start } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { seat } from './played.ts';
 import { player, type Player } from './player.ts';
@@ -12,9 +12,7 @@ import { childEnvironment } from '../environment.ts';
 /** docs/examples/game-server.mjs, as its page starts it, against a service whose coins only servers can mint. */
 const file = new URL('../../docs/examples/game-server.mjs', import.meta.url).pathname;
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: { COIN_AUTHORITY: 'server' } })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { COIN_AUTHORITY: 'server' } }));
 
 const children: ChildProcess[] = [];
 const players: Player[] = [];

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Fetch } from '../../src/client/request.ts';
-import { freshId, start, type TestService } from '../harness.ts';
+import { forFile, freshId, start } from '../harness.ts';
 import { player, TestStore, type Player } from './player.ts';
 import { issue } from './sandbox.ts';
 
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: { STORE: 'sandbox' } })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { STORE: 'sandbox' } }));
 
 /** The caller's data in the store. */
 const kept = (store: TestStore) => JSON.parse(store.getItem('coinop:me')!) as Record<string, unknown>;

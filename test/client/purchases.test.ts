@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Fetch } from '../../src/client/request.ts';
 import type { Purchase, Result } from '../../src/client/client.ts';
-import { freshId, start, type TestService } from '../harness.ts';
+import { forFile, freshId, start } from '../harness.ts';
 import { player, TestStore } from './player.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const sold = async (order: object = {}): Promise<string> =>
   (await service.post('/sandbox/issue', { kind: 'purchase', ...order })).body.purchaseToken;

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Finding } from '../../src/consistency/auditor.ts';
-import { start, type TestService } from '../harness.ts';
+import { forFile, start } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
 import { seeded } from '../seeded.ts';
 import { audited } from './audited.ts';
@@ -13,17 +13,9 @@ import { damages } from './damages/table.ts';
 const SEED = 20_261_128;
 const LINES = 10;
 
-let own: OwnRedis;
-let service: TestService;
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-  useData(service, own.redis);
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location }));
+useData(service, own.redis);
 
 test('an audit has one finding for each of ten damages, and its advice puts right what it promises', async () => {
   const draw = seeded(SEED);

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start, type TestReply, type TestService } from '../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, start, type TestReply } from '../harness.ts';
 import { eventually } from '../realtime/watcher.ts';
 import { makeServerKey, statusWith } from '../server-keys.ts';
 
 /** Server keys that are made in the console. */
 
-let service: TestService;
-let admin: Awaited<ReturnType<typeof makeServerKey>>;
-beforeAll(async () => {
-  service = await start({ settings: { ADMIN_API: 'on' } });
-  admin = await makeServerKey(service, ['admin'], { role: 'admin', name: 'Zoë' });
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { ADMIN_API: 'on' } }));
+const admin = await makeServerKey(service, ['admin'], { role: 'admin', name: 'Zoë' });
 
 const headers = (says = 'look'): Record<string, string> => ({ origin: service.url, 'sec-fetch-site': 'same-origin', 'x-console': says });
 

@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { api, channels } from '../../src/api.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { freshId, signIn, type TestService } from '../harness.ts';
+import { forFile, freshId, signIn } from '../harness.ts';
 import { open, type TestRoom } from '../features/rooms/room.ts';
 import { ownRedis } from './own.ts';
 import { eventually, watchRoom, type Message, type Watcher } from './watcher.ts';
 
-let redis: Awaited<ReturnType<typeof ownRedis>>;
-let service: TestService;
-beforeAll(async () => {
-  redis = await ownRedis();
-  service = await redis.start({ settings: { ROOM_TTL_SECONDS: '100', HOST_GRACE_SECONDS: '30' } });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+const redis = await forFile(ownRedis());
+const service = await forFile(redis.start({ settings: { ROOM_TTL_SECONDS: '100', HOST_GRACE_SECONDS: '30' } }));
 
 const connectedOf = (room: Message): Record<string, boolean> =>
   Object.fromEntries(room.players.map(({ id, connected }: Message) => [id, connected]));

@@ -1,22 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { startCluster, type TestCluster } from '../cluster-nodes.ts';
-import { start, type TestService } from '../harness.ts';
+import { forFile, start } from '../harness.ts';
 
-let cluster: TestCluster;
-let service: TestService;
-
-beforeAll(async () => {
-  cluster = await startCluster();
-  service = await start({ redis: { url: cluster.url } });
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await cluster[Symbol.asyncDispose]();
-});
+const cluster = await forFile(startCluster());
+const service = await forFile(start({ redis: { url: cluster.url } }));
 
 /** Sends the credit again until it is acknowledged, as a client does. */
 async function credit(installId: string, key: string): Promise<{ balanceAfterCoins: number }> {

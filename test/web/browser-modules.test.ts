@@ -1,10 +1,8 @@
 import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { start, type TestService } from '../harness.ts';
+import { expect, test } from 'vitest';
+import { forFile, start } from '../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const modules = readdirSync(new URL('../../src/web/browser', import.meta.url)).filter((file) => file.endsWith('.ts'));
 

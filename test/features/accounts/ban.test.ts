@@ -1,27 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ban, unban } from '../../../src/accounts/bans.ts';
 import { MAX_REASON_LENGTH } from '../../../src/accounts/plain-text.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { parseStanding } from '../../../src/accounts/standing.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, provision, signInToStore } from '../../store.ts';
 
-let service: TestService;
 /** Another process on the same Redis. */
-let other: TestService;
-let scripts: CallerScripts;
-beforeAll(async () => {
-  service = await start();
-  other = await start();
-  scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await other[Symbol.asyncDispose]();
-});
+const service = await forFile(start());
+const other = await forFile(start());
+const scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
 
 const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
 const BANNED = '403 account_banned';

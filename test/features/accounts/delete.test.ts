@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountsOn, addEntry } from '../../board-entries.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
@@ -9,14 +9,12 @@ import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { holdings } from '../../../src/holdings.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
-import { freshId, isOnCluster, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, isOnCluster, type RequestOptions, signIn, start, type TestReply, tokenFor } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { issue, provision, signInToStore } from '../../store.ts';
 import { testConfig } from '../../environment.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
 const GONE = '410 account_deleted';

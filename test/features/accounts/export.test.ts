@@ -1,19 +1,17 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
-import { freshId, signIn, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, type RequestOptions, signIn, start, type TestReply } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, signInToStore } from '../../store.ts';
 import { open } from '../rooms/room.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: { ADMIN_API: 'on' } })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { ADMIN_API: 'on' } }));
 
 const by = (installId: string): RequestOptions => ({ headers: { 'x-install-id': installId } });
 const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });

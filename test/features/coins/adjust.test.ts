@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { withOrigin, type WithOrigin } from './with-origin.ts';
 
-let service: TestService;
-let origin: WithOrigin;
-beforeAll(async () => {
-  service = await start();
-  origin = await withOrigin(service);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const origin = await withOrigin(service);
 
 const balanceOf = async (installId: string): Promise<number> => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
 

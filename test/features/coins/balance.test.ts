@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, request, signIn, start } from '../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** A new install with this balance. */
 async function withCoins(coins: number): Promise<string> {

@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { ban } from '../../../src/accounts/bans.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import type { Booking, BookingOutcome } from '../../../src/features/coins/bookings.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { withOrigin, type WithOrigin } from './with-origin.ts';
 
-let service: TestService;
-let origin: WithOrigin;
-beforeAll(async () => {
-  service = await start({ settings: { COIN_AUTHORITY: 'server', CREDIT_DAILY_CAP: '5', REQUIRE_INSTALL_PROOF: 'credit' } });
-  origin = await withOrigin(service);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { COIN_AUTHORITY: 'server', CREDIT_DAILY_CAP: '5', REQUIRE_INSTALL_PROOF: 'credit' } }));
+const origin = await withOrigin(service);
 
 const topup = (coins: number, ...key: string[]): Booking => ({ type: 'topup', coins, key, refusesBanned: false });
 const refund = (coins: number, ...key: string[]): Booking => ({ type: 'refund', coins, key, refusesBanned: false });

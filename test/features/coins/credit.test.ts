@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestService } from '../../harness.ts';
 import { testOperationRules } from './operation-rules.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const credit = (installId: string, coins: unknown, key: unknown) => service.post('/v1/coins/credit', { installId, coins, key });
 const balanceOf = async (installId: string) => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { testOperationRules } from './operation-rules.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
 const debit = (installId: string, coins: number, key: string) => service.post('/v1/coins/debit', { installId, coins, key });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { audited } from '../../consistency/audited.ts';
-import { freshId, start, type RequestOptions, type TestService } from '../../harness.ts';
+import { forFile, freshId, type RequestOptions, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { ofLedgers, withOrigin, type WithOrigin } from './with-origin.ts';
@@ -107,19 +107,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), days: fc.constantFrom(1, 20, 31) }) },
 );
 
-let redis: OwnRedis;
-let service: TestService;
-let origin: WithOrigin;
 const settings = { LEDGER_RETENTION_DAYS: String(KEPT_DAYS) };
-beforeAll(async () => {
-  redis = await startRedis();
-  service = await start({ redis: redis.location, settings, stoppedClock: true });
-  origin = await withOrigin(service, settings);
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+const redis = await forFile(startRedis());
+const service = await forFile(start({ redis: redis.location, settings, stoppedClock: true }));
+const origin = await withOrigin(service, settings);
 
 test('random operations on balances above and below 0 answer as a naive model does', { timeout: 60_000 }, async () => {
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), run), { numRuns: 12 });

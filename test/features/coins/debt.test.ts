@@ -1,26 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { textReport } from '../../../src/consistency/report.ts';
 import { adviceOf } from '../../../src/commands/audit/advice.ts';
 import type { BookingOutcome } from '../../../src/features/coins/bookings.ts';
 import { audited } from '../../consistency/audited.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { ofLedgers, withOrigin, type WithOrigin } from './with-origin.ts';
 
-let own: OwnRedis;
-let service: TestService;
-let origin: WithOrigin;
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-  origin = await withOrigin(service);
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location }));
+const origin = await withOrigin(service);
 
 const book = (installId: string, type: 'topup' | 'refund', coins: number, key: string, by = origin): Promise<BookingOutcome> =>
   by.bookings.book(accountIdOf(installId), { type, coins, key: ['google', key], refusesBanned: false });

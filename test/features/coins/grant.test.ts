@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { withOrigin, type WithOrigin } from './with-origin.ts';
 
-let service: TestService;
-let origin: WithOrigin;
-beforeAll(async () => {
-  service = await start();
-  origin = await withOrigin(service);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const origin = await withOrigin(service);
 
 type Type = 'credit' | 'purchase' | 'debit';
 

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
 const history = (cookies: string, query = '') => service.get(`/v1/coins/history${query}`, { cookies });

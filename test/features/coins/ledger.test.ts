@@ -4,13 +4,11 @@ import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { expectCommands } from '../../round-trips.ts';
 import { startRedis } from '../../own-redis.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 type Operation = 'credit' | 'purchase' | 'debit';
 

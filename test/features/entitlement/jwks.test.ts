@@ -1,11 +1,9 @@
 import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseSessionKeys } from '../../../src/config.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start, type TestService } from '../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const PATH = '/.well-known/jwks.json';
 

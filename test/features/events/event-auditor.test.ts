@@ -1,25 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { eventKeys } from '../../../src/features/events/model.ts';
 import { audited } from '../../consistency/audited.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { EventsOf } from './reading.ts';
 
-let own: OwnRedis;
-let service: TestService;
-
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location, settings: { EVENTS: 'on' } });
-  // The ledgers' entries are then ten minutes old. The audit skips entries that are newer than a minute.
-  service.setClock(-600_000);
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location, settings: { EVENTS: 'on' } }));
+// The ledgers' entries are then ten minutes old. The audit skips entries that are newer than a minute.
+service.setClock(-600_000);
 
 test('an audit compares the events of a sample of accounts with their ledgers, both ways', async () => {
   const events = await EventsOf.from(service);

@@ -1,20 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { keyChangesOf, makeServerKey } from '../../server-keys.ts';
 import { EventsOf, told } from './reading.ts';
 
 const HOUR_MS = 3_600_000;
 
-let service: TestService;
-let events: EventsOf;
-
-beforeAll(async () => {
-  service = await start({ settings: { EVENTS: 'on' } });
-  events = await EventsOf.from(service);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { EVENTS: 'on' } }));
+const events = await EventsOf.from(service);
 
 describe('GET /v1/events', () => {
   test('a waiting request is refused when its key is revoked, and when it expires', async () => {

@@ -1,26 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { eventKeys, MOST_AHEAD } from '../../../src/features/events/model.ts';
 import { OUTBOX } from '../../../src/redis/outbox.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start, type TestService } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { openParts } from '../../operator/parts.ts';
 import { EventsOf, told } from './reading.ts';
 
-let own: OwnRedis;
-let service: TestService;
-let events: EventsOf;
-
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location, settings: { EVENTS: 'on', EVENTS_DAYS: '2' } });
-  events = await EventsOf.from(service);
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location, settings: { EVENTS: 'on', EVENTS_DAYS: '2' } }));
+const events = await EventsOf.from(service);
 
 const credit = (installId: string, key = freshId(), by: TestService = service) => by.post('/v1/coins/credit', { installId, coins: 1, key });
 

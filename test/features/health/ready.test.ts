@@ -1,20 +1,12 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freePort } from '../../free-port.ts';
-import { start, type TestService } from '../../harness.ts';
+import { forFile, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
-let redis: OwnRedis;
-let service: TestService;
-beforeAll(async () => {
-  redis = await startRedis();
-  service = await start({ redis: redis.location });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+const redis = await forFile(startRedis());
+const service = await forFile(start({ redis: redis.location }));
 
 describe('GET /ready', () => {
   test('answers 200 while Redis is reachable and evicts nothing', async () => {

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, start } from '../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 describe('POST /v1/pair/new', () => {
   test('answers with a token, its life, the poll interval, a match code and the URL for the QR code', async () => {

@@ -1,13 +1,11 @@
 import { get } from 'node:http';
 import { encode } from 'uqr';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { forFile, start, type TestService } from '../../harness.ts';
 
 vi.mock('uqr', { spy: true });
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const open = async (from = service): Promise<{ token: string; url: string }> => (await from.post('/v1/pair/new')).body;
 

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { expectCommands } from '../../round-trips.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const open = async (cookies: string[] = []): Promise<{ token: string; cookies: string[] }> => {
   const reply = await service.post('/v1/pair/new', {}, { cookies });

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, start, type RequestOptions, type TestService } from '../../harness.ts';
+import { forFile, freshId, type RequestOptions, start } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';
 import { until } from '../subscription/shop.ts';
 
 // On a Cluster too, where the purchase and the accounts lie on different primaries.
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const issue = async (order: object = {}) => (await service.post('/sandbox/issue', { kind: 'purchase', ...order })).body;
 const show = (purchaseToken: string, by: { installId?: string } & RequestOptions) => {

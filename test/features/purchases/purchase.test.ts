@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
 import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
-import { freshId, signIn } from '../../harness.ts';
+import { forFile, freshId, signIn } from '../../harness.ts';
 import { withOrigin } from '../coins/with-origin.ts';
 import { until } from '../subscription/shop.ts';
 import { MINUTE, openCoinShop, type CoinShop } from './store.ts';
 
-let shop: CoinShop;
-beforeAll(async () => void (shop = await openCoinShop()));
-afterAll(() => shop[Symbol.asyncDispose]());
+const shop = await forFile(openCoinShop());
 
 describe('POST /v1/purchases', () => {
   test('books what the store sold, consumes it, and answers a repetition from the record', async () => {

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { isOnCluster, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { forFile, freshId, isOnCluster, signIn, start, type TestReply } from '../../harness.ts';
 import { open, refusal } from './room.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const ids = (room: { players: { id: string }[] }) => room.players.map(({ id }) => id);
 const everyAction = [

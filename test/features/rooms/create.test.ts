@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 import { refusal } from './room.ts';
 
@@ -10,10 +10,8 @@ vi.mock('node:crypto', async (load) => {
   return { ...crypto, randomInt: vi.fn(crypto.randomInt) };
 });
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: { ROOM_TTL_SECONDS: '100' } })));
+const service = await forFile(start({ settings: { ROOM_TTL_SECONDS: '100' } }));
 afterEach(() => void vi.mocked(randomInt).mockRestore());
-afterAll(() => service[Symbol.asyncDispose]());
 
 const create = (body: object) => service.post('/v1/rooms', { installId: freshId(), ...body });
 

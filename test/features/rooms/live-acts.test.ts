@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, start } from '../../harness.ts';
 import { watchRoom, type Message, type Watcher } from '../../realtime/watcher.ts';
 import { makeServerKey, keyChangesOf } from '../../server-keys.ts';
 import { open, type TestRoom } from './room.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** A welcomed channel of a player. */
 async function seated(room: TestRoom, installId: string, tab = 'tab', at = service): Promise<Watcher> {

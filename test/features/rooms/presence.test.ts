@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
@@ -10,7 +10,7 @@ import type { Subscriber } from '../../../src/redis/subscriber.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { open, type TestRoom } from './room.ts';
 import { testConfig } from '../../environment.ts';
@@ -19,17 +19,9 @@ const LEASE_MS = 10_000;
 /** For tests that wait for a renewal. */
 const RENEWAL_MS = 100;
 
-let own: Awaited<ReturnType<typeof startRedis>>;
 /** The process that stays. */
-let service: TestService;
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location }));
 
 /** The presence of another process on the same Redis. It renews its leases as often as a service does, or every `renewalMs`. */
 function otherProcess(renewalMs?: number) {

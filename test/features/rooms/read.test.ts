@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, start } from '../../harness.ts';
 import { open, refusal } from './room.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: { ROOM_TTL_SECONDS: '100' } })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { ROOM_TTL_SECONDS: '100' } }));
 
 describe('GET /v1/rooms/{code}', () => {
   test('shows anybody the same room that players see', async () => {

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { ban } from '../../../src/accounts/bans.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
 import { open, refusal, type TestRoom } from './room.ts';
 
-let service: TestService;
-let key: string;
-beforeAll(async () => {
-  service = await start();
-  key = (await makeServerKey(service, ['rooms'])).token;
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const key = (await makeServerKey(service, ['rooms'])).token;
 
 const ticketOf = (room: TestRoom, installId: string): Promise<TestReply> => service.post(`/v1/rooms/${room.code}/ticket`, { installId });
 const verify = (code: string, ticket: string, bearer = key): Promise<TestReply> =>

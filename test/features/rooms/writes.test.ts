@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { signedOutKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestService } from '../../harness.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
 import { open, refusal, type TestRoom } from './room.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const dataOf = (room: { players: { id: string; data: unknown }[] }, id: string) => room.players.find((player) => player.id === id)!.data;
 const ofSize = (bytes: number): string => 'x'.repeat(bytes - 2);

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey, signedOutKey } from '../../../src/accounts/account-keys.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
-import { freshId, request, signIn, start, testKeys, type TestService } from '../../harness.ts';
+import { forFile, freshId, request, signIn, start, testKeys } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';
 import { pair } from './paired.ts';
 
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const logout = (cookies?: string) => service.post('/v1/logout', {}, cookies === undefined ? {} : { cookies });
 const isSignedIn = async (cookies: string, on = service): Promise<boolean> => (await on.get('/v1/session', { cookies })).body.authenticated;

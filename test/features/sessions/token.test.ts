@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, tokenFor, type TestReply, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, signIn, start, type TestReply, tokenFor } from '../../harness.ts';
 import { issue } from '../../store.ts';
 
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** The account of a token, when it is sent as a bearer. */
 const accountOf = async (bearer: string): Promise<string> => (await service.get('/v1/session', { bearer })).body.accountId;

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { integritySettings } from './attestation.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: integritySettings })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: integritySettings }));
 
 const path = '/v1/account/store-install/nonce';
 const stored = (nonce: string) => service.service.redis.hgetall(`{nonce:${nonce}}`);

@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 
-let redis: OwnRedis;
-let service: TestService;
-beforeAll(async () => {
-  redis = await startRedis();
-  service = await start({ redis: redis.location });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+const redis = await forFile(startRedis());
+const service = await forFile(start({ redis: redis.location }));
 
 const credit = (who: object, coins: number, key: string, cookies?: string) =>
   service.post('/v1/coins/credit', { ...who, coins, key }, cookies === undefined ? {} : { cookies });

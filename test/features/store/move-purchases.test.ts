@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { signInToStore } from '../../store.ts';
 
 // The lines here have no purchases. The audit of the other files' data would report that.
-let redis: OwnRedis;
-let service: TestService;
-beforeAll(async () => {
-  redis = await startRedis();
-  service = await start({ redis: redis.location });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+const redis = await forFile(startRedis());
+const service = await forFile(start({ redis: redis.location }));
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: { REQUIRE_INSTALL_PROOF: 'credit,highscores' } })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { REQUIRE_INSTALL_PROOF: 'credit,highscores' } }));
 
 const credit = (installId: string | undefined, key: string, cookies?: string, at = service): Promise<TestReply> =>
   at.post('/v1/coins/credit', { installId, coins: 5, key }, cookies === undefined ? {} : { cookies });

@@ -2,13 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { ACKNOWLEDGED, answering, googleError, nonsense, OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
 
-let shop: Shop;
-beforeAll(async () => void (shop = await openShop()));
-afterAll(() => shop[Symbol.asyncDispose]());
+const shop = await forFile(openShop());
 
 const refusal = ({ status, body }: TestReply) => [status, body.error.code, body.error.field];
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString();

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId } from '../../harness.ts';
 import { googleError, type FakePurchase } from './fake-google.ts';
 import { DAY, openShop, until, type Shop } from './shop.ts';
 
 const MINUTE = 60_000;
 
-let shop: Shop;
-beforeAll(async () => void (shop = await openShop()));
-afterAll(() => shop[Symbol.asyncDispose]());
+const shop = await forFile(openShop());
 
 const iso = (at: number): string => new Date(at).toISOString();
 

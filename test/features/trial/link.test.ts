@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 interface Device {
   deviceId: string;

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { parseSessionKeys } from '../../../src/config.ts';
-import { freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, testKeys } from '../../harness.ts';
 
 const DAY_MS = 86_400_000;
 const NONE = { ok: true, active: false, state: 'none' };
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** A device whose trial starts now. The devices of a test start one minute apart, so that their starts differ. */
 const touched = async (): Promise<{ deviceId: string; cookies: string[]; startedAt: string }> => {

@@ -1,12 +1,10 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, start } from '../../harness.ts';
 
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const touch = (deviceId: unknown, cookies: string[] = []) => service.post('/v1/trial/touch', { deviceId }, { cookies });
 

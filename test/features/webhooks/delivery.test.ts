@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import type { EventType } from '../../../src/features/events/model.ts';
 import { Hooks } from '../../../src/features/webhooks/hooks.ts';
@@ -9,7 +9,7 @@ import { hookKeys, type Attempted } from '../../../src/features/webhooks/model.t
 import { WebhookCounts } from '../../../src/features/webhooks/webhook-counts.ts';
 import { Webhooks } from '../../../src/features/webhooks/webhooks.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
-import { sleep, start, type TestService } from '../../harness.ts';
+import { forFile, sleep, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { FakeLog } from './fake-log.ts';
@@ -20,26 +20,16 @@ import { startReceiver, type Received, type Receiver } from './receiver.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-let own: OwnRedis;
-let service: TestService;
-let hooks: Hooks;
-let scripts: CallerScripts;
 let aheadMs = 0;
 const now = (): number => Date.now() + aheadMs;
 // On the shared Redis Cluster, services of other files would lease the hooks.
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-  scripts = new CallerScripts(service.service.connections.scripts, { now, checksTags: true });
-  hooks = new Hooks({ scripts, config: { WEBHOOKS_PRIVATE: 'on' }, now });
-});
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location }));
+const scripts = new CallerScripts(service.service.connections.scripts, { now, checksTags: true });
+const hooks = new Hooks({ scripts, config: { WEBHOOKS_PRIVATE: 'on' }, now });
 afterEach(async () => {
   aheadMs = 0;
   for (const { id } of await hooks.list()) await hooks.remove(id);
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
 });
 
 interface Process {

@@ -1,18 +1,13 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, type RequestOptions, start, type TestReply } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { keyChangesOf, makeServerKey } from '../../server-keys.ts';
 
 /** The sessions of the console, as a browser and as an attacker use them. */
-let service: TestService;
-let key: Awaited<ReturnType<typeof makeServerKey>>;
-beforeAll(async () => {
-  service = await start({ settings: { ADMIN_API: 'on' } });
-  key = await makeServerKey(service, ['admin'], { role: 'admin', name: 'Zoë' });
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { ADMIN_API: 'on' } }));
+const key = await makeServerKey(service, ['admin'], { role: 'admin', name: 'Zoë' });
 
 const own = (): Record<string, string> => ({ origin: service.url, 'sec-fetch-site': 'same-origin', 'x-console': 'look' });
 

@@ -1,15 +1,13 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openConnections } from '../../../src/server/open-connections.ts';
-import { freshId, note, sleep, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, note, sleep, start } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { chunk, post } from './framing/case.ts';
 import { creditBody, wasExecuted } from './framing/run.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 describe('x-request-id', () => {
   test('a well-formed id is kept, in the error body too', async () => {

@@ -1,13 +1,11 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, sleep, start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, sleep, start } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { chunk, chunked, post } from './framing/case.ts';
 import { creditBody, run, wasExecuted, type Timing } from './framing/run.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const smuggled = 'GET /v1/catalogue HTTP/1.1\r\nhost: x\r\n\r\n';
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
@@ -7,15 +7,13 @@ import { endpoint, Reply, type Endpoint } from '../../../src/server/http/endpoin
 import { REDIS_DEADLINE_MS } from '../../../src/server/http/pipeline.ts';
 import { redisUnavailable } from '../../../src/server/http/refusals.ts';
 import type { Reservations } from '../../../src/server/reservations.ts';
-import { freshId, note, request, sleep, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, note, request, signIn, sleep, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { all, count, Lines, roomy } from '../connection-lines.ts';
 import { startServer } from './own-server.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const resolve = (text: string | undefined, headers: Record<string, string> = {}) =>
   request(service.url, '/v1/account/resolve', { method: 'POST', headers }, text);

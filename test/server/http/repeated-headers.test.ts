@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { expect, test } from 'vitest';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { sendRaw } from '../../raw.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const bodyOf = (text: string) => JSON.parse(text.split('\r\n\r\n')[1]!) as { authenticated: boolean };
 

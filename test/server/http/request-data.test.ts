@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { Refusal } from '../../../src/errors.ts';
 import type { Exchange } from '../../../src/server/http/exchange.ts';
 import { TargetValidation } from '../../../src/server/http/request-data.ts';
-import { freshId, request, start, tokenFor, type TestService } from '../../harness.ts';
+import { forFile, freshId, request, start, type TestService, tokenFor } from '../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 describe('path parameters', () => {
   test('are percent-decoded', async () => {

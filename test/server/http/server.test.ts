@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
-import { freshId, request, sleep, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, request, sleep, start } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { all, credit, Lines, roomy, statusOf } from '../connection-lines.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 describe('paths and methods', () => {
   test.each(['/nothing', '/v1', '/v1/', '/v1/balance/', '/V1/balance', '/v1/coins', '/v1//balance', '/health/x'])(

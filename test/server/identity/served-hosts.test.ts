@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pino } from 'pino';
 import { openMetricsPort } from '../../../src/process/metrics-port.ts';
 import { ServedHosts, servedHosts } from '../../../src/server/identity/served-hosts.ts';
 import { testConfig } from '../../environment.ts';
-import { start, type TestService } from '../../harness.ts';
+import { forFile, start } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 
 /** A Host header, and whether a service on 127.0.0.1 in development serves it. */
@@ -46,9 +46,7 @@ const settings = {
   ALLOWED_ORIGINS: 'https://app.example,http://192.168.0.7:5173',
 };
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings }));
 
 const answerTo = async (line: string, hosts: readonly string[], lines: readonly string[] = [], port = service.port) => {
   const head = [line, ...hosts.map((host) => `host: ${host}`), ...lines, 'connection: close', '', ''];

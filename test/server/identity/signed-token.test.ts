@@ -1,19 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { jwtVerify, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseSessionKeys } from '../../../src/config.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
-import { freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, testKeys } from '../../harness.ts';
 
-let service: TestService;
-let installId: string;
-let cookie: string;
-beforeAll(async () => {
-  service = await start();
-  installId = freshId();
-  cookie = await signIn(service, installId);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const installId = freshId();
+const cookie = await signIn(service, installId);
 
 const authenticated = async (cookies: string | string[], on = service): Promise<boolean> =>
   (await on.get('/v1/session', { cookies })).body.authenticated;

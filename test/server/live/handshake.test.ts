@@ -1,26 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { note, type TestService } from '../../harness.ts';
+import { expect, test } from 'vitest';
+import { forFile, note } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { open, type TestRoom } from '../../features/rooms/room.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { RawSocket } from '../../realtime/raw-socket.ts';
 
-let redis: Awaited<ReturnType<typeof ownRedis>>;
-let service: TestService;
-let room: TestRoom;
-let path: string;
-
-beforeAll(async () => {
-  redis = await ownRedis();
-  service = await redis.start();
-  room = await open(service, { maxPlayers: 64 });
-  path = `/v1/rooms/${room.code}/live`;
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+const redis = await forFile(ownRedis());
+const service = await forFile(redis.start());
+const room = await open(service, { maxPlayers: 64 });
+const path = `/v1/rooms/${room.code}/live`;
 
 const refusals = async (headers: Record<string, string>, at = path): Promise<[number, string]> => {
   const raw = await RawSocket.open(service.port, at, headers);

@@ -1,28 +1,16 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signIn, type TestService } from '../../harness.ts';
+import { expect, test } from 'vitest';
+import { forFile, signIn } from '../../harness.ts';
 import { open, type TestRoom } from '../../features/rooms/room.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { RawSocket } from '../../realtime/raw-socket.ts';
 import { eventually, watchRoom } from '../../realtime/watcher.ts';
 
-let redis: Awaited<ReturnType<typeof ownRedis>>;
-let service: TestService;
-let room: TestRoom;
-let path: string;
-
-beforeAll(async () => {
-  redis = await ownRedis();
-  // On a loopback address the service would let pages of this machine in.
-  service = await redis.start({ settings: { HOST: '0.0.0.0' } });
-  room = await open(service, { maxPlayers: 64 });
-  path = `/v1/rooms/${room.code}/live`;
-});
-
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+const redis = await forFile(ownRedis());
+// On a loopback address the service would let pages of this machine in.
+const service = await forFile(redis.start({ settings: { HOST: '0.0.0.0' } }));
+const room = await open(service, { maxPlayers: 64 });
+const path = `/v1/rooms/${room.code}/live`;
 
 const refusals = async (headers: Record<string, string>, at = path): Promise<[number, string]> => {
   const raw = await RawSocket.open(service.port, at, headers);

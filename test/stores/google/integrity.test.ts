@@ -1,10 +1,10 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { refuse } from '../../../src/errors.ts';
 import type { ApiAnswer, ApiRequest, GoogleApi } from '../../../src/stores/google/google-api.ts';
 import { failedChecks, integrityChecks, IntegrityTokens } from '../../../src/stores/google/integrity.ts';
 import { attested, integrityKeys, PACKAGE_NAME, sealed, verdict, verdictKey, verificationKey } from '../../features/store/attestation.ts';
-import { sleep } from '../../harness.ts';
+import { forFile, sleep } from '../../harness.ts';
 import { Issuer, jwkOf, refusal, rsaKey, signed } from '../../features/store/issuer.ts';
 
 const NOW = Date.UTC(2031, 4, 1, 12);
@@ -12,13 +12,11 @@ const nonce = randomBytes(32).toString('base64url');
 const genuine = verdict(nonce, NOW);
 const badToken = { code: 'bad_token', status: 401, message: 'The token does not verify.', field: 'integrityToken' };
 
-let issuer: Issuer;
 let asked: ApiRequest[];
 let answer: (request: ApiRequest) => Promise<ApiAnswer>;
 let tokens: IntegrityTokens;
 
-beforeAll(async () => void (issuer = await Issuer.start([])));
-afterAll(() => issuer[Symbol.asyncDispose]());
+const issuer = await forFile(Issuer.start([]));
 beforeEach(() => {
   issuer.logLines.length = 0;
   asked = [];

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, freshId, start } from '../../harness.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
@@ -8,9 +8,7 @@ import { DAY, HOUR, openShop, until, type Shop } from '../../features/subscripti
 
 const PATH = '/v1/store/google/notifications';
 
-let shop: Shop;
-beforeAll(async () => void (shop = await openShop()));
-afterAll(() => shop[Symbol.asyncDispose]());
+const shop = await forFile(openShop());
 
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
 const envelope = (notification: unknown) => ({

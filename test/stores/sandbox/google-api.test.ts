@@ -1,15 +1,13 @@
 import { createLocalJWKSet, jwtVerify, type JWTPayload } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SandboxKeys } from '../../../src/stores/sandbox/signing-keys.ts';
 import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
-import { start, type TestService } from '../../harness.ts';
+import { forFile, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { issue } from '../../store.ts';
 import * as sandbox from './google.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const NONCE = 'n'.repeat(43);
 const inSeconds = (seconds: number): number => Math.floor(service.now() / 1000) + seconds;

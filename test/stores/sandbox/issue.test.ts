@@ -3,18 +3,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { Chaos } from '../../../src/stores/sandbox/chaos.ts';
 import { pushNotification } from '../../../src/stores/sandbox/push-notification.ts';
 import { Sandbox } from '../../../src/stores/sandbox/sandbox.ts';
-import { start, type TestService } from '../../harness.ts';
+import { forFile, start } from '../../harness.ts';
 import { issue } from '../../store.ts';
 import { UNKNOWN } from './google.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 describe('an ID token of the sandbox', () => {
   test("differs from Google's only in issuer, audience and key", async () => {

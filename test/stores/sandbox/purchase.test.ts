@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, start } from '../../harness.ts';
 import { issue as issueAt } from '../../store.ts';
 import { APP, call, purchasesPath, UNKNOWN } from './google.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const issue = (order: object = {}) => issueAt(service, { kind: 'purchase', ...order });
 const look = (token: string, app = APP) => call(service, `${purchasesPath(app)}/productsv2/tokens/${token}`);

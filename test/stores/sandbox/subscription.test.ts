@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, start } from '../../harness.ts';
 import { issue as issueAt } from '../../store.ts';
 import { APP, call, purchasesPath, subscriptionPath, UNKNOWN } from './google.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const issue = (order: object = {}) => issueAt(service, { kind: 'subscription', ...order });
 const read = (token: string, packageName?: string) => call(service, subscriptionPath(token, packageName));

@@ -1,7 +1,7 @@
 import specs from '@asyncapi/specs';
 import AjvModule from 'ajv';
 import formatsModule from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { channels } from '../../../src/api.ts';
 import { asyncapiDocument } from '../../../src/web/documents/asyncapi.ts';
@@ -10,22 +10,17 @@ import { Schemas } from '../../../src/web/documents/schemas.ts';
 import { errors } from '../../../src/errors.ts';
 import { channelErrors } from '../../../src/server/live/channel.ts';
 import { closeCodes } from '../../../src/server/live/close-codes.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { sendRaw } from '../../raw.ts';
 
 // Both are CommonJS modules whose default export is nested once more.
 const Ajv = AjvModule.default;
 const addFormats = formatsModule.default;
 
-let service: TestService;
 // `any`: the document is read without types, as a client reads it.
 // oxlint-disable-next-line no-explicit-any
-let document: any;
-beforeAll(async () => {
-  service = await start();
-  document = (await service.get('/asyncapi.json')).body;
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const document = (await service.get('/asyncapi.json')).body;
 
 const described = () =>
   channels.map((channel) => ({ channel, written: Object.values<any>(document.channels).find(({ address }) => address === channel.path) }));

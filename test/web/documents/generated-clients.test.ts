@@ -1,20 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { open } from '../../features/rooms/room.ts';
-import { start, type TestService } from '../../harness.ts';
+import { forFile, start } from '../../harness.ts';
 import { OpenapiDocument, ROOM_ACTIONS } from './openapi-document.ts';
 
-let service: TestService;
-let openapi: OpenapiDocument;
 // `any`: the document is read without types, as a client reads it.
 // oxlint-disable-next-line no-explicit-any
-let document: any;
-beforeAll(async () => {
-  service = await start();
-  document = (await service.get('/openapi.json')).body;
-  openapi = new OpenapiDocument(document);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const document = (await service.get('/openapi.json')).body;
+const openapi = new OpenapiDocument(document);
 
 describe('generated clients', () => {
   /** All schemas of the document, at every depth, with the name of the field that each describes. */

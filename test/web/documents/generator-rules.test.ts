@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { describe, expect, test } from 'vitest';
+import { forFile, start } from '../../harness.ts';
 import { OpenapiDocument } from './openapi-document.ts';
 
 /**
@@ -7,13 +7,8 @@ import { OpenapiDocument } from './openapi-document.ts';
  * calls them. Here the rules are checked for each endpoint, also for operators.
  */
 
-let service: TestService;
-let openapi: OpenapiDocument;
-beforeAll(async () => {
-  service = await start({ settings: { ADMIN_API: 'on', STORE: 'sandbox' } });
-  openapi = new OpenapiDocument((await service.get('/openapi.json')).body);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { ADMIN_API: 'on', STORE: 'sandbox' } }));
+const openapi = new OpenapiDocument((await service.get('/openapi.json')).body);
 
 // The document is read without types, as a client reads it.
 // oxlint-disable-next-line no-explicit-any

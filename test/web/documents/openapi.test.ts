@@ -1,23 +1,17 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { errors } from '../../../src/errors.ts';
 import { declaredErrors } from '../../../src/server/http/endpoint.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { interfaceEndpoints } from '../../interface.ts';
 import { OpenapiDocument, ROOM_ACTIONS } from './openapi-document.ts';
 
-let service: TestService;
-let openapi: OpenapiDocument;
 // `any`: the document is read without types, as a client reads it.
 // oxlint-disable-next-line no-explicit-any
-let document: any;
-beforeAll(async () => {
-  service = await start();
-  document = (await service.get('/openapi.json')).body;
-  openapi = new OpenapiDocument(document);
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const document = (await service.get('/openapi.json')).body;
+const openapi = new OpenapiDocument(document);
 
 describe('GET /openapi.json', () => {
   test('is valid OpenAPI 3.0.3', async () => {

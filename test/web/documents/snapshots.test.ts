@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { expect, test } from 'vitest';
+import { forFile, start } from '../../harness.ts';
 import { jsonText } from './json-text.ts';
 
 /**
@@ -9,12 +9,8 @@ import { jsonText } from './json-text.ts';
  *     npm run test:one -- test/web/documents/snapshots.test.ts --update
  */
 
-let service: TestService;
-beforeAll(async () => {
-  // Some endpoints exist only with STORE=sandbox.
-  service = await start({ settings: { STORE: 'sandbox' } });
-});
-afterAll(() => service[Symbol.asyncDispose]());
+// Some endpoints exist only with STORE=sandbox.
+const service = await forFile(start({ settings: { STORE: 'sandbox' } }));
 
 test.each(['openapi.json', 'asyncapi.json'])('%s is served as committed', async (name) => {
   const { body } = await service.get(`/${name}`);

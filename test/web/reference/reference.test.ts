@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { api, channels } from '../../../src/api.ts';
 import { asyncapiDocument } from '../../../src/web/documents/asyncapi.ts';
@@ -12,11 +12,9 @@ import { referencePage, type OpenapiParts } from '../../../src/web/reference/ref
 import { errors, type ErrorCode } from '../../../src/errors.ts';
 import { declaredErrors } from '../../../src/server/http/endpoint.ts';
 import { channelErrors } from '../../../src/server/live/channel.ts';
-import { sleep, start, type TestService } from '../../harness.ts';
+import { forFile, sleep, start } from '../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start({ settings: { STORE: 'sandbox' } })));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { STORE: 'sandbox' } }));
 
 const PAGES = ['/docs', '/docs/channels', '/docs/errors'];
 const codes = Object.keys(errors) as ErrorCode[];

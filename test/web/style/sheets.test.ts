@@ -1,10 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { expect, test } from 'vitest';
+import { forFile, start } from '../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const source = new URL('../../../src/', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, source), 'utf8');

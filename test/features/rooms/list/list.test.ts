@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
-import { freshId, start, type TestService } from '../../../harness.ts';
+import { forFile, freshId, start } from '../../../harness.ts';
 import { watchRoom, Watcher } from '../../../realtime/watcher.ts';
 import { makeServerKey } from '../../../server-keys.ts';
 import { open, refusal, type TestRoom } from '../room.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const freshGame = (): string => freshId('game').toLowerCase();
 const openPublic = (game: string, settings: object = {}, at = service): Promise<TestRoom> =>

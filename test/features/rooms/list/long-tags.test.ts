@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
-import { freshId, start, type TestService } from '../../../harness.ts';
+import { forFile, freshId, start } from '../../../harness.ts';
 import { Watcher } from '../../../realtime/watcher.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** A list of rooms, newest first, with summaries of these lengths in bytes. The longest tags make 3,200. @returns its game */
 async function listOf(sizes: readonly number[]): Promise<string> {

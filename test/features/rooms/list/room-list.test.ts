@@ -1,15 +1,13 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { readPage } from '../../../../src/features/rooms/list/page.ts';
 import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
 import type { RoomFields } from '../../../../src/features/rooms/record.ts';
 import { ScriptRunner } from '../../../../src/redis/script-runner.ts';
-import { freshId, start, type TestService } from '../../../harness.ts';
+import { forFile, freshId, start } from '../../../harness.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const RENEWAL_MS = 50;
 

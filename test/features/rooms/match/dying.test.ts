@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
@@ -8,21 +8,13 @@ import type { ScriptConnection } from '../../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../../src/server/identity/caller.ts';
 import { audited } from '../../../consistency/audited.ts';
 import { DyingScripts } from '../../../dying-scripts.ts';
-import { freshId, start, type TestReply, type TestService } from '../../../harness.ts';
+import { forFile, freshId, start, type TestReply } from '../../../harness.ts';
 import { startRedis } from '../../../own-redis.ts';
 import { testConfig } from '../../../environment.ts';
 
-let own: Awaited<ReturnType<typeof startRedis>>;
 /** The process that stays. */
-let service: TestService;
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location }));
 
 const ask = (game: string, installId = freshId()): Promise<TestReply> =>
   service.post('/v1/rooms/match', { installId, game, maxPlayers: 4, startWhenFull: true });
