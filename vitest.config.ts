@@ -65,8 +65,14 @@ const LONG = [
   'test/bench/compare/compare.test.ts',
 ];
 
+/** Files of searches and big data that `npm test` runs at a small size, and `npm run test:long` at full size (`sized` of test/sized.ts). */
+const SIZED = [
+  'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
+  'test/features/highscores/{submit,top-ten}.test.ts',
+];
+
 // Without this check a renamed file would silently run in another project.
-for (const pattern of [...ON_CLUSTER, ...MOCKING, ...LONG]) {
+for (const pattern of [...ON_CLUSTER, ...MOCKING, ...LONG, ...SIZED]) {
   const [, before, names = '', after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? [undefined, pattern];
   const paths = after === undefined ? [pattern] : names.split(',').map((name) => `${before}${name}${after}`);
   for (const path of paths)
@@ -144,7 +150,8 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: 'long',
-                include: LONG,
+                include: [...LONG, ...SIZED],
+                provide: { isFullSize: true },
                 isolate: true,
                 globalSetup: ['test/redis.setup.ts'],
                 // Many start several processes, one after the other.

@@ -14,6 +14,8 @@ declare module 'vitest' {
     redisSocket: string;
     /** URL of the cluster that all files of the project `cluster` share. Files must not move its slots or stop its nodes. */
     redisCluster?: string;
+    /** Set in `npm run test:long`. */
+    isFullSize?: boolean;
     /** Folder of the run. Test files record there which errors they provoked, for test/closing. */
     notesDir: string;
     /** What `./data` held when the run began. */

@@ -19,12 +19,12 @@ describe('POST /v1/coins/credit', () => {
     expect(await balanceOf(installId)).toBe(15);
   });
 
-  test('500 concurrent credits with different keys all count, and each answers a different balance', async () => {
+  test('100 concurrent credits with different keys all count, and each answers a different balance', async () => {
     const installId = freshId();
-    const replies = await Promise.all(Array.from({ length: 500 }, (_, index) => credit(installId, 3, `key-${index}`)));
+    const replies = await Promise.all(Array.from({ length: 100 }, (_, index) => credit(installId, 3, `key-${index}`)));
     const balances = replies.map(({ body }) => body.balanceAfterCoins).sort((one, other) => one - other);
-    expect(balances).toEqual(Array.from({ length: 500 }, (_, index) => 3 * (index + 1)));
-    expect(await balanceOf(installId)).toBe(1500);
+    expect(balances).toEqual(Array.from({ length: 100 }, (_, index) => 3 * (index + 1)));
+    expect(await balanceOf(installId)).toBe(300);
   });
 });
 

@@ -5,6 +5,7 @@ import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId, type RequestOptions, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
+import { sized } from '../../sized.ts';
 import { ofLedgers, withOrigin, type WithOrigin } from './with-origin.ts';
 
 /**
@@ -113,7 +114,7 @@ const service = await forFile(start({ redis: redis.location, settings, stoppedCl
 const origin = await withOrigin(service, settings);
 
 test('random operations on balances above and below 0 answer as a naive model does', { timeout: 60_000 }, async () => {
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), run), { numRuns: 12 });
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), run), { numRuns: sized(3, 12) });
   expect(ofLedgers((await audited(redis.location)).findings)).toEqual([]);
 });
 

@@ -14,6 +14,7 @@ import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
 import { channelHere, isOnCluster, sharedClient, freshId, sleep, start, type TestService } from '../../harness.ts';
 import { BoardModel } from './board-model.ts';
+import { sized } from '../../sized.ts';
 
 /** The top ten in the answers of two services on one Redis. Each service caches its own lists and versions. */
 
@@ -214,7 +215,7 @@ test.each(['desc', 'asc'] as const)('random changes through two services answer 
       }
     }),
     // No shrinking: each run of the ascending case uses up one of the games.
-    { numRuns: 15, endOnFailure: true },
+    { numRuns: sized(3, 15), endOnFailure: true },
   );
 });
 
