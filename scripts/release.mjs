@@ -22,6 +22,7 @@ const steps = [
   'prove:grants',
   'prove:boards',
   'prove:cluster',
+  'prove:suite',
   'test:cluster',
   'test:long',
   'prove:platforms',

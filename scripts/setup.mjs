@@ -27,7 +27,7 @@ const takesUrl = ['prestart', 'predev', 'preaudit', 'predoctor', 'prebackup', 'p
 const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Only `npm test` and similar scripts need a browser; a service and a bench do not.
-const needsChromium = /^pre(test|prove:pages)/.test(process.env.npm_lifecycle_event ?? '');
+const needsChromium = /^pre(test|prove:(pages|suite))/.test(process.env.npm_lifecycle_event ?? '');
 const needsLanguages = process.env.npm_lifecycle_event === 'preprove:openapi';
 const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
 

@@ -1,0 +1,39 @@
+import { parseArgs } from 'node:util';
+import { mistakes } from './planted/mistakes.ts';
+import { provePlanted } from './planted/planted.ts';
+
+/** Proves what the test suite itself promises: `npm run prove:suite`. Exits with 1 if a part of the proof does not hold. */
+
+const HELP = `npm run prove:suite -- [flags]
+
+  --only NAME,NAME    these parts only: planted
+  --names NAME,NAME   planted: these mistakes only; --list shows them
+  --again             planted: plants mistakes again whose outcome is known
+  --workers NUMBER    planted: test files that run at the same time. Default: as in npm test
+  --list              print the mistakes
+`;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    names: { type: 'string' },
+    again: { type: 'boolean', default: false },
+    workers: { type: 'string' },
+    list: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+/** The parts of the proof, by name. */
+const parts: Readonly<Record<string, () => Promise<boolean>>> = {
+  planted: () => provePlanted({ names: values.names?.split(','), again: values.again, workers: values.workers }),
+};
+
+const wanted = values.only?.split(',') ?? Object.keys(parts);
+const unknown = wanted.filter((name) => !Object.hasOwn(parts, name));
+if (values.help) console.log(HELP);
+else if (values.list) for (const { name, harm } of mistakes) console.log(`${name.padEnd(30)} ${harm}`);
+else if (unknown.length > 0) {
+  console.error(`There is no part ${unknown.join(', ')}. See --help.`);
+  process.exitCode = 1;
+} else for (const name of wanted) if (!(await parts[name]!())) process.exitCode = 1;
