@@ -9,6 +9,7 @@ const HELP = `npm run prove:suite -- [flags]
   --only NAME,NAME    these parts only: planted
   --names NAME,NAME   planted: these mistakes only; --list shows them
   --again             planted: plants mistakes again whose outcome is known
+  --near              planted: only the tests of the feature, for a first answer. Keeps no outcome of mistakes that they do not catch
   --workers NUMBER    planted: test files that run at the same time. Default: as in npm test
   --list              print the mistakes
 `;
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     names: { type: 'string' },
     again: { type: 'boolean', default: false },
+    near: { type: 'boolean', default: false },
     workers: { type: 'string' },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -26,7 +28,7 @@ const { values } = parseArgs({
 
 /** The parts of the proof, by name. */
 const parts: Readonly<Record<string, () => Promise<boolean>>> = {
-  planted: () => provePlanted({ names: values.names?.split(','), again: values.again, workers: values.workers }),
+  planted: () => provePlanted({ names: values.names?.split(','), again: values.again, near: values.near, workers: values.workers }),
 };
 
 const wanted = values.only?.split(',') ?? Object.keys(parts);
