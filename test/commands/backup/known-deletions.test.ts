@@ -115,6 +115,14 @@ test('an account is among the tombstones even if the deleting process died at on
   ]);
 });
 
+test('all tombstones are found, however many there are', async () => {
+  await using server = await startRedis();
+  const { redis } = server;
+  const tombstones = Array.from({ length: 2001 }, (_, at) => ({ accountId: `deleted-${at}`, at }));
+  await redis.zadd('tombstones', ...tombstones.flatMap(({ accountId, at }) => [at, accountId]));
+  expect(await readTombstones(redis)).toEqual(tombstones);
+});
+
 test('tombstones are lines of text, and other text is refused', () => {
   const tombstones = [
     { accountId: 'k3Jx9QmZ2bTwk3Jx9QmZ2b', at: 1_795_000_000_000 },

@@ -436,6 +436,7 @@ describe('the catalogue', () => {
     [{ season: season({ prizes: [{ upTo: 0, coins: 1 }] }) }, 'apps.0.season.prizes.0.upTo: Must be a rank from 1 to 100,000'],
     [{ season: season({ prizes: [{ upTo: 1, coins: 0 }] }) }, 'apps.0.season.prizes.0.coins: Must be a whole number from 1 to 1,000,000'],
     [{ season: season({ prizes: [PRIZES[1]!, PRIZES[0]!] }) }, 'apps.0.season.prizes.1.upTo: Must be above the upTo before it'],
+    [{ season: season({ prizes: [PRIZES[0]!, PRIZES[0]!] }) }, 'apps.0.season.prizes.1.upTo: Must be above the upTo before it'],
     [
       { season: season({ payAfterSeconds: -1 }) },
       'apps.0.season.payAfterSeconds: Must be a whole number of seconds from 0 to 2,592,000 (30 days)',

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
 import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
@@ -276,6 +279,22 @@ describe('refunds', () => {
       ['refund', -500],
       ['refund', -1000],
       ['refund', 500],
+    ]);
+  });
+
+  test('take the coins that were granted, even if the catalogue has changed since', async () => {
+    const { installId, purchaseToken } = await bought({ quantity: 2 });
+    const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'catalogue.json');
+    writeFileSync(file, JSON.stringify({ apps: [], products: [{ productId: 'coins-500', coins: 7, stores: { google: 'coins_500' } }] }));
+    await using later = await shop.branch({ settings: { CATALOGUE_FILE: file } });
+    await shop.issue({ purchaseToken, refundedQuantity: 1 });
+    const { body } = await later.post('/v1/purchases', { installId, store: 'google', purchaseToken });
+    expect(body).toMatchObject({ purchase: { productId: 'coins-500', coins: 1000, refundedQuantity: 1 }, balanceCoins: 500 });
+    expect(await shop.entries(installId)).toEqual([
+      ['topup', 1000],
+      ['refund', -500],
     ]);
   });
 
