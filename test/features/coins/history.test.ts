@@ -103,30 +103,6 @@ describe('GET /v1/coins/history', () => {
   });
 });
 
-describe('the session of GET /v1/coins/history', () => {
-  test('is required: an installId is refused with session_required', async () => {
-    const { installId } = await withEntries(1);
-    for (const reply of [
-      await service.get('/v1/coins/history'),
-      await service.get(`/v1/coins/history?installId=${installId}`),
-      await service.get('/v1/coins/history', { headers: { 'x-install-id': installId } }),
-      await history('svc_session=forged'),
-    ]) {
-      expect([reply.status, reply.body.error.code]).toEqual([401, 'session_required']);
-    }
-  });
-
-  test('is refused with session_required after logout', async () => {
-    const { cookies } = await withEntries(1);
-    expect((await history(cookies)).status).toBe(200);
-    await service.post('/v1/logout', {}, { cookies });
-    for (let index = 0; index < 2; index++) {
-      const { status, body } = await history(cookies);
-      expect([status, body.error.code]).toEqual([401, 'session_required']);
-    }
-  });
-});
-
 describe('pages of GET /v1/coins/history', () => {
   let installId: string;
   let cookies: string;

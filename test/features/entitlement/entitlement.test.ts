@@ -97,27 +97,4 @@ describe('GET /v1/entitlement', () => {
     moved.advance(Date.parse(body.expiresAt) - moved.now());
     expect((await moved.get(`/v1/entitlement?installId=${installId}`)).body).toEqual(NONE);
   });
-
-  test('accepts x-install-id and refuses a malformed one', async () => {
-    const installId = freshId();
-    await service.post('/v1/subscription/report', { installId, subscribed: true });
-    expect((await service.get('/v1/entitlement', { headers: { 'x-install-id': installId } })).body.state).toBe('subscribed');
-    const bad = await service.get('/v1/entitlement', { headers: { 'x-install-id': 'short' } });
-    expect([bad.status, bad.body.error.code, bad.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
-  });
-
-  test('a session outranks the installId, and a signed-out one is ignored', async () => {
-    const installId = freshId();
-    const other = freshId();
-    const cookies = await signIn(service, installId);
-    await service.post('/v1/subscription/report', { installId, subscribed: true });
-    expect((await service.get(`/v1/entitlement?installId=${other}`, { cookies })).body.state).toBe('subscribed');
-    expect((await entitlement(other)).body).toEqual(NONE);
-
-    // Another process signs the session out, so that `service` learns of it only from Redis.
-    await using another = await start();
-    await another.post('/v1/logout', {}, { cookies });
-    expect((await service.get('/v1/entitlement', { cookies })).body).toEqual(NOBODY);
-    expect((await service.get(`/v1/entitlement?installId=${installId}`, { cookies })).body.state).toBe('subscribed');
-  });
 });

@@ -134,22 +134,6 @@ describe('the proof of GET /v1/entitlement?proof=1', () => {
 });
 
 describe('the request GET /v1/entitlement?proof=1', () => {
-  test('a session outranks the installId, and a signed-out one is ignored', async () => {
-    const installId = freshId();
-    const other = freshId();
-    const cookies = await signIn(service, installId);
-    const subject = async (path: string) => {
-      const { proof } = (await service.get(path, { cookies })).body;
-      return proof === undefined ? undefined : (await verify(proof, keysOf(service))).sub;
-    };
-    expect(await subject(`/v1/entitlement?proof=1&installId=${other}`)).toBe(accountIdOf(installId));
-    // Another process signs the session out, so that `service` learns of it only from Redis.
-    await using another = await start();
-    await another.post('/v1/logout', {}, { cookies });
-    expect(await subject(`/v1/entitlement?proof=1&installId=${other}`)).toBe(accountIdOf(other));
-    expect(await subject('/v1/entitlement?proof=1')).toBeUndefined();
-  });
-
   test('answers without a proof when it names no caller', async () => {
     const { status, body } = await service.get('/v1/entitlement?proof=1');
     expect([status, body]).toEqual([200, { ok: true, state: 'none', access: false }]);

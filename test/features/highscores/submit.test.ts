@@ -7,7 +7,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { playerIdOf } from '../../../src/features/highscores/entry.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { entryOn } from '../../board-entries.ts';
-import { freshId, sleep, signIn, start, type TestService } from '../../harness.ts';
+import { freshId, sleep, start, type TestService } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 import { BoardModel } from './board-model.ts';
 import { sized } from '../../sized.ts';
@@ -163,26 +163,6 @@ describe('the best score of an account', () => {
     expect((await submit(game, ada, 2, 'Countess')).body.top[0].playerId).toBe(playerId);
     expect((await submit(otherGame, ada, 2)).body.top[0].playerId).not.toBe(playerId);
   });
-
-  test('belongs to the session, which outranks the installId', async () => {
-    const [game, ada] = [freshGame(), freshId()];
-    const cookies = await signIn(service, ada);
-    await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 5, name: 'Ada' }, { cookies });
-    const { body } = await submit(game, ada, 4);
-    expect(body).toMatchObject({ best: 5, personalBest: false, rank: 1 });
-    expect(body.top).toHaveLength(1);
-  });
-
-  test('a signed-out session is ignored: the installId decides, and without one the score is refused', async () => {
-    const [game, ada, bob] = [freshGame(), freshId(), freshId()];
-    const cookies = await signIn(service, ada);
-    await service.post('/v1/logout', {}, { cookies });
-    const withInstall = await service.post(`/v1/highscores/${game}`, { installId: bob, score: 5, name: 'Bob' }, { cookies });
-    expect(withInstall.body).toMatchObject({ rank: 1, best: 5 });
-    const without = await service.post(`/v1/highscores/${game}`, { score: 6, name: 'Ada' }, { cookies });
-    expect([without.status, without.body.error.code]).toEqual([401, 'identity_required']);
-    expect(lines(await top(game))).toEqual(['1 Bob 5']);
-  });
 });
 
 describe('scores', () => {
@@ -265,20 +245,6 @@ describe('a submission is refused', () => {
       expect([read.status, read.body.error.code, read.body.error.field]).toEqual([400, 'invalid_request', 'game']);
     },
   );
-
-  test('with identity_required when it names no caller', async () => {
-    expect(await first(freshGame(), { score: 1, name: 'Ada' })).toEqual([401, 'identity_required', undefined]);
-  });
-
-  test('when it would create an account beyond the creation limit of its address', async () => {
-    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
-    const [game, ada] = [freshGame(), freshId()];
-    expect((await limited.post(`/v1/highscores/${game}`, { installId: ada, score: 1, name: 'Ada' })).status).toBe(200);
-    const refused = await limited.post(`/v1/highscores/${game}`, { installId: freshId(), score: 2, name: 'Bob' });
-    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
-    expect((await limited.post(`/v1/highscores/${game}`, { installId: ada, score: 3, name: 'Ada' })).body.rank).toBe(1);
-    expect(lines(await top(game))).toEqual(['1 Ada 3']);
-  });
 });
 
 test('names are trimmed, in Unicode NFC, and have up to 24 code points of any plane', async () => {

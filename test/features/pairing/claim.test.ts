@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
-import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
+import { forFile, freshId, start, type TestReply } from '../../harness.ts';
 
 const service = await forFile(start());
 
@@ -236,33 +236,6 @@ describe('POST /v1/pair/claim', () => {
   ])('%j is refused, and the error names the field %s', async (body, field) => {
     const reply = await service.post('/v1/pair/claim', body);
     expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', field]);
-  });
-
-  test('a claim without session and installId is refused with identity_required', async () => {
-    const reply = await service.post('/v1/pair/claim', { token: await newToken() });
-    expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
-  });
-
-  test('a session outranks the installId, even an invalid one', async () => {
-    const [own, named] = [freshId(), freshId()];
-    const cookies = await signIn(service, own);
-    const { accountId } = (await service.post('/v1/account/resolve', { installId: own })).body;
-    for (const installId of [undefined, named, 'short']) {
-      const pairing = await service.post('/v1/pair/new');
-      expect(outcome(await service.post('/v1/pair/claim', { token: pairing.body.token, installId }, { cookies }))).toBe('claimed');
-      const polled = await service.get(`/v1/pair/status?token=${pairing.body.token}`, { cookies: pairing.cookies });
-      expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(accountId);
-    }
-    expect((await service.post('/v1/account/resolve', { installId: named })).body.created).toBe(true);
-  });
-
-  test('a signed-out session is ignored, and the installId claims', async () => {
-    const installId = freshId();
-    const cookies = await signIn(service, freshId());
-    await service.post('/v1/logout', {}, { cookies });
-    const token = await newToken();
-    expect(outcome(await service.post('/v1/pair/claim', { token, installId }, { cookies }))).toBe('claimed');
-    expect(outcome(await claim(token, installId))).toBe('claimed');
   });
 
   test('the user agent is cut to 200 characters and treated as text only', async () => {

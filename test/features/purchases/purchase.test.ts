@@ -5,10 +5,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
 import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
-import { forFile, freshId, signIn } from '../../harness.ts';
+import { forFile, freshId } from '../../harness.ts';
 import { withOrigin } from '../coins/with-origin.ts';
 import { until } from '../subscription/shop.ts';
-import { MINUTE, openCoinShop, type CoinShop } from './store.ts';
+import { MINUTE, openCoinShop } from './store.ts';
 
 const shop = await forFile(openCoinShop());
 
@@ -175,15 +175,6 @@ describe('POST /v1/purchases', () => {
     await using closed = await openCoinShop({ settings: { STORE: 'off' } });
     const off = await closed.service.post('/v1/purchases', { installId: freshId(), store: 'google', purchaseToken: 'token' });
     expect([off.status, off.body.error.code]).toEqual([503, 'store_unconfigured']);
-  });
-
-  test('needs a caller, and a session that has not ended', async () => {
-    const { purchaseToken } = await shop.issue();
-    const body = { store: 'google', purchaseToken };
-    expect((await shop.service.post('/v1/purchases', body)).body.error.code).toBe('identity_required');
-    const installId = freshId();
-    const cookies = await signIn(shop.service, installId);
-    expect((await shop.service.post('/v1/purchases', body, { cookies })).body).toMatchObject({ ok: true, balanceAfterCoins: 500 });
   });
 });
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { forFile, freshId, signIn, start } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 import { refusal } from './room.ts';
 
@@ -65,24 +65,6 @@ describe('POST /v1/rooms', () => {
     });
     expect(body.room).toMatchObject({ game: 'space-race_2', minPlayers: 2, maxPlayers: 64, state: { board: [] } });
     expect(body.room.players[0].name).toBe('Amélie');
-  });
-
-  test('with a session the account of the session is the host', async () => {
-    const installId = freshId();
-    const cookies = await signIn(service, installId);
-    const { body } = await service.post('/v1/rooms', {}, { cookies });
-    const joined = await service.post(`/v1/rooms/${body.room.code}/join`, { installId });
-    expect(joined.body.you).toEqual({ playerId: 'p1', host: true });
-  });
-
-  test('creates the account of a new install', async () => {
-    const installId = freshId();
-    await service.post('/v1/rooms', { installId });
-    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
-  });
-
-  test('refuses a request that names no caller with identity_required', async () => {
-    expect(refusal(await service.post('/v1/rooms', {}))).toEqual([401, 'identity_required']);
   });
 
   test.each([

@@ -42,20 +42,6 @@ describe('GET /v1/account/store-install/nonce', () => {
     expect(Object.keys(await stored(bySession.body.nonce)).toSorted()).toEqual(['expiresAt', 'owner']);
   });
 
-  test('a session that another process signed out counts as no caller', async () => {
-    await using other = await start({ settings: integritySettings });
-    const cookies = await signIn(service, freshId());
-    expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
-    await other.post('/v1/logout', {}, { cookies });
-    const { status, body } = await service.get(path, { cookies });
-    expect([status, (await stored(body.nonce))['owner']]).toEqual([200, '']);
-  });
-
-  test('refuses a malformed installId', async () => {
-    const reply = await service.get(`${path}?installId=short`);
-    expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
-  });
-
   test('counts against the creation limit of the address', async () => {
     await using limited = await start({ settings: { ...integritySettings, RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     expect((await limited.get(path)).status).toBe(200);

@@ -64,16 +64,6 @@ describe('POST /v1/account/store-install with a genuine token', () => {
     expect((await prove({ nonce, integrityToken })).body).toEqual({ ok: true, installVerified: true, packageName: 'com.example.other' });
   });
 
-  test('a session outranks the installId', async () => {
-    const [own, named] = [freshId(), freshId()];
-    const cookies = await signIn(service, own);
-    for (const nonce of [await nonceFor(), await nonceFor(own)]) {
-      const body = { nonce, integrityToken: await tokenFor(nonce), installId: named };
-      expect((await prove(body, { cookies })).body.accountId).toBe(await accountOf(own));
-    }
-    expect([await isVerified(own), await isVerified(named)]).toEqual([true, false]);
-  });
-
   test('refuses a nonce of another caller with nonce_used, and the nonce stays usable', async () => {
     const [asker, other] = [freshId(), freshId()];
     const nonce = await nonceFor(asker);
@@ -193,16 +183,6 @@ describe('POST /v1/account/store-install for a moved account', () => {
 });
 
 describe('POST /v1/account/store-install with a signed-out session', () => {
-  test('ignores the session and proves the install that requested the nonce', async () => {
-    const [own, asker] = [freshId(), freshId()];
-    const cookies = await signIn(service, own);
-    await service.post('/v1/logout', {}, { cookies });
-    const nonce = await nonceFor(asker);
-    const reply = await prove({ nonce, integrityToken: await tokenFor(nonce) }, { cookies });
-    expect([reply.status, reply.body]).toEqual([200, { ok: true, installVerified: true, packageName: PACKAGE_NAME }]);
-    expect([await isVerified(own), await isVerified(asker)]).toEqual([false, true]);
-  });
-
   test('ignores a session that another process signed out', async () => {
     await using other = await start({ settings: integritySettings });
     const [own, asker] = [freshId(), freshId()];

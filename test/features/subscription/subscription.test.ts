@@ -4,7 +4,7 @@ import { purchasesOf, subscriptionOf } from '../../../src/features/subscription/
 import type { StoreState, StoreSubscription } from '../../../src/stores/store.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { sharedClient, freshId, signIn, start, type TestService } from '../../harness.ts';
+import { sharedClient, freshId, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
 let redis: Redis;
@@ -29,43 +29,6 @@ describe('GET /v1/subscription', () => {
     const installId = freshId();
     expect((await subscription(installId)).body).toEqual(NO_FACTS);
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
-  });
-
-  test('accepts the installId in the query or the header, and refuses two that differ', async () => {
-    const installId = freshId();
-    await report(installId, true);
-    expect((await service.get(`/v1/subscription?installId=${installId}`)).body.subscribed).toBe(true);
-    expect((await subscription(installId)).body.subscribed).toBe(true);
-    const both = await service.get(`/v1/subscription?installId=${freshId()}`, { headers: { 'x-install-id': installId } });
-    expect([both.status, both.body.error.field]).toEqual([400, 'installId']);
-  });
-
-  test('refuses a malformed installId in query and header', async () => {
-    for (const reply of [await service.get('/v1/subscription?installId=short'), await subscription('short')]) {
-      expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
-    }
-  });
-
-  test('a session outranks the installId', async () => {
-    const installId = freshId();
-    const other = freshId();
-    const cookies = await signIn(service, installId);
-    await report(installId, true);
-    expect((await service.get(`/v1/subscription?installId=${other}`, { cookies })).body.subscribed).toBe(true);
-    expect((await subscription(other)).body).toEqual(NO_FACTS);
-  });
-
-  test('a signed-out session is ignored, and the installId decides', async () => {
-    const installId = freshId();
-    const other = freshId();
-    const cookies = await signIn(service, installId);
-    await report(installId, true);
-    // Another process signs the session out, so that `service` learns of it only from Redis.
-    await using another = await start();
-    await another.post('/v1/logout', {}, { cookies });
-    expect((await service.get('/v1/subscription', { cookies })).body).toEqual(NO_FACTS);
-    expect((await service.get(`/v1/subscription?installId=${other}`, { cookies })).body).toEqual(NO_FACTS);
-    expect((await service.get(`/v1/subscription?installId=${installId}`, { cookies })).body.subscribed).toBe(true);
   });
 
   test("a report counts for exactly 72 hours on the server's clock", async () => {

@@ -4,7 +4,7 @@ import { freshId, signIn, tokenFor, type TestReply, type TestService } from '../
 import { ownRedis } from '../../realtime/own.ts';
 import { signInToStore } from '../../store.ts';
 import { takesInstallId } from '../../valid-requests.ts';
-import { identifying, prepare } from './requests.ts';
+import { identifying, prepare, type Credentials, type Identifying } from './requests.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -16,18 +16,27 @@ let elsewhere: TestService;
 let stranger: TestService;
 /** A process whose clock is 31 days behind. */
 let earlier: TestService;
+/** A process with a limit of one creation a minute and address. */
+let limited: TestService;
+/** An install whose account has moved into a store account, so that each use of it is refused. */
+const moved = freshId();
 beforeAll(async () => {
   redis = await ownRedis();
-  [service, elsewhere, stranger, earlier] = await Promise.all([
+  [service, elsewhere, stranger, earlier, limited] = await Promise.all([
     redis.start(),
     redis.start(),
     redis.start({ sessionKeys: parseSessionKeys(`other:${Buffer.alloc(32, 8).toString('base64url')}`) }),
     redis.start(),
+    redis.start({
+      settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1', TRUSTED_PROXIES: '127.0.0.1' },
+      stoppedClock: true,
+    }),
   ]);
   earlier.advance(-31 * DAY_MS);
+  await signInToStore(service, freshId('subject'), { installId: moved });
 });
 afterAll(async () => {
-  await Promise.all([service, elsewhere, stranger, earlier].map((one) => one[Symbol.asyncDispose]()));
+  await Promise.all([service, elsewhere, stranger, earlier, limited].map((one) => one[Symbol.asyncDispose]()));
   await redis[Symbol.asyncDispose]();
 });
 
@@ -54,15 +63,67 @@ async function changesSince(before: ReadonlySet<string>): Promise<string[]> {
 const masked = (body: object): unknown =>
   JSON.parse(JSON.stringify(body, (_, value: unknown) => (typeof value === 'string' && /[\dA-Z]/.test(value) ? '…' : value)));
 
-/** Bearers without a valid session, by name. */
+/**
+ * By the rule of the caller: the answer to a request without credentials, to a session beside the installId of a moved guest, and to a
+ * session beside a malformed installId.
+ */
+const outcomes: Readonly<Record<string, readonly [nobody: string, besideMoved: string, besideBad: string]>> = {
+  required: ['401 identity_required', '200', '200'],
+  session: ['401 session_required', '200', '200'],
+  optional: ['200', '200', '200'],
+  public: ['200', '200', '200'],
+  any: ['200', '200', '200'],
+  install: ['400 invalid_request', '401 sign_in_required', '400 invalid_request'],
+  lenient: ['200', '200', '400 invalid_request'],
+};
+/** Optional, because a server key or a playerId may stand in place of an account. */
+const NEEDS_SOMEBODY = ['POST /v1/rooms/{code}/{action}', 'GET /v1/highscores/{game}/around'];
+const ofNobody = ({ caller, name }: Identifying): string =>
+  NEEDS_SOMEBODY.includes(name) ? '401 identity_required' : outcomes[caller]![0];
+
+/** A bearer whose session has ended, and a credential of a moved guest, count as not sent. */
+const isLenient = (caller: string): boolean => ['lenient', 'any', 'public'].includes(caller);
+/** Every invalid credential counts as not sent. */
+const refusesNone = (caller: string): boolean => caller === 'any' || caller === 'public';
+
+/** Endpoints that give an install its account, and count that for the address. */
+const CREATING = [
+  'POST /v1/account/resolve',
+  'POST /v1/login',
+  'POST /v1/coins/credit',
+  'POST /v1/coins/purchase',
+  'POST /v1/highscores/{game}',
+  'POST /v1/pair/claim',
+  'POST /v1/rooms',
+  'POST /v1/rooms/match',
+  'POST /v1/rooms/{code}/{action}',
+  'POST /v1/subscription/report',
+  'POST /v1/subscription/purchase',
+  'POST /v1/purchases',
+  'POST /v1/entitlement/first-run',
+];
+/** Gives an install its account too. The nonce has counted as the creation. */
+const OF_PROOF = 'POST /v1/account/store-install';
+/** Their requests need what only an account has, or move the account. */
+const OF_ACCOUNTS = ['POST /v1/sessions/end', 'POST /v1/rooms/{code}/ticket', 'POST /v1/account/store-provision'];
+
+/** Sends a request that needs nothing but credentials. Another process prepares it, so that this one knows no credential before. */
+const send = async (endpoint: Identifying, credentials: Credentials, to = service): Promise<TestReply> =>
+  (await prepare(endpoint, elsewhere, to))(credentials);
+const ask = async (...request: Parameters<typeof send>): Promise<string> => codeOf(await send(...request));
+
+/** The token of a session that this process has verified, and that ended on another one since. */
+async function endedElsewhere(): Promise<string> {
+  const bearer = await tokenFor(service, freshId());
+  expect((await service.get('/v1/session', { bearer })).status).toBe(200);
+  await elsewhere.post('/v1/logout', {}, { bearer });
+  return bearer;
+}
+
+/** Bearers that the process refuses without asking Redis, by name. */
 async function invalidBearers(): Promise<Record<string, string>> {
   const signedOut = await tokenFor(service, freshId());
-  const signedOutElsewhere = await tokenFor(service, freshId());
-  const unseen = await tokenFor(service, freshId());
-  // The process has verified both before, and remembers them.
-  for (const bearer of [signedOut, signedOutElsewhere]) expect((await service.get('/v1/session', { bearer })).status).toBe(200);
   await service.post('/v1/logout', {}, { bearer: signedOut });
-  for (const bearer of [signedOutElsewhere, unseen]) await elsewhere.post('/v1/logout', {}, { bearer });
   const device = (await service.post('/v1/trial/touch', { deviceId: freshId('device') })).cookies[0]!;
   const valid = await tokenFor(service, freshId());
   return {
@@ -76,24 +137,26 @@ async function invalidBearers(): Promise<Record<string, string>> {
     'of a device cookie': device.slice('svc_device='.length),
     expired: await tokenFor(earlier, freshId()),
     'signed out here': signedOut,
-    'signed out on another process': signedOutElsewhere,
-    'signed out on another process before this one saw it': unseen,
   };
 }
 
-const SIGNED_OUT = ['signed out here', 'signed out on another process', 'signed out on another process before this one saw it'];
-
-/** The endpoint treats an invalid credential as a missing one. */
-const refusesNone = (caller: string): boolean => caller === 'any' || caller === 'public';
+// Endpoints of one rule share the code that refuses these bearers.
+test.each(Object.keys(outcomes))('a bearer that is no session is refused where the caller is %s, or counts as not sent', async (rule) => {
+  const endpoint = identifying.find(({ caller }) => caller === rule)!;
+  const installId = await install();
+  for (const [what, bearer] of Object.entries(await invalidBearers())) {
+    const isIgnored = refusesNone(rule) || (rule === 'lenient' && what === 'signed out here');
+    expect([what, await ask(endpoint, { bearer, installId })]).toEqual([what, isIgnored ? '200' : '401 session_required']);
+  }
+});
 
 describe.each(identifying)('$name', (endpoint) => {
   const { caller } = endpoint;
 
   test('a bearer works as the cookie does, and no session cookie is set', async () => {
     const [one, other] = [await install(), await install()];
-    const [cookies, bearer] = [await signIn(service, one), await tokenFor(service, other)];
-    const byCookie = await (await prepare(endpoint, service))({ cookies, installId: one });
-    const byBearer = await (await prepare(endpoint, service))({ bearer, installId: other });
+    const byCookie = await send(endpoint, { cookies: await signIn(service, one), installId: one });
+    const byBearer = await send(endpoint, { bearer: await tokenFor(service, other), installId: other });
     expect([codeOf(byCookie), codeOf(byBearer)]).toEqual(['200', '200']);
     expect(byBearer.setCookies).toEqual([]);
     // A request with a bearer gets a new session as a token.
@@ -104,53 +167,75 @@ describe.each(identifying)('$name', (endpoint) => {
   test('an invalid bearer beside a valid cookie and a valid installId is 401 and changes nothing', async () => {
     const installId = await install();
     const cookies = await signIn(service, installId);
-    const send = await prepare(endpoint, service);
-    for (const [what, bearer] of Object.entries(await invalidBearers())) {
-      const isIgnored = refusesNone(caller) || (caller === 'lenient' && SIGNED_OUT.includes(what));
-      if (isIgnored && caller === 'lenient') continue;
+    const prepared = await prepare(endpoint, elsewhere, service);
+    for (const bearer of ['a.b.c', await endedElsewhere()]) {
+      // Sign-in with the app store goes on without a session that has ended.
+      if (caller === 'lenient' && bearer !== 'a.b.c') continue;
       const before = await keysNow();
-      const reply = await send({ bearer, cookies, installId, headers: { origin: 'https://elsewhere.example' } });
-      expect([what, codeOf(reply)]).toEqual([what, isIgnored ? '200' : '401 session_required']);
-      expect([what, reply.setCookies]).toEqual([what, []]);
-      expect([what, await changesSince(before)]).toEqual([what, []]);
+      const reply = await prepared({ bearer, cookies, installId, headers: { origin: 'https://elsewhere.example' } });
+      expect([codeOf(reply), reply.setCookies]).toEqual([refusesNone(caller) ? '200' : '401 session_required', []]);
+      expect(await changesSince(before)).toEqual([]);
     }
     const { body } = await service.get('/v1/balance', { cookies });
     expect(body.balanceCoins).toBe(10);
   });
 
-  test('an invalid bearer alone is refused as well', async () => {
-    const send = await prepare(endpoint, service);
-    for (const bearer of ['a.b.c', await tokenFor(stranger, freshId())])
-      expect(codeOf(await send({ bearer }))).toBe(refusesNone(caller) ? '200' : '401 session_required');
-  });
-
   test('a bearer of a moved guest is refused with sign_in_required', async () => {
-    const installId = await install();
+    const installId = freshId();
     const bearer = await tokenFor(service, installId);
     await signInToStore(service, freshId('subject'), { installId });
-    const reply = await (await prepare(endpoint, service))({ bearer, installId: await install() });
-    expect(codeOf(reply)).toBe(refusesNone(caller) || caller === 'lenient' ? '200' : '401 sign_in_required');
+    expect(await ask(endpoint, { bearer, installId: await install() })).toBe(isLenient(caller) ? '200' : '401 sign_in_required');
+  });
+
+  test('a request that names nobody, or a session that ended on another process, gets the answer for nobody', async () => {
+    expect(await ask(endpoint, {})).toBe(ofNobody(endpoint));
+    expect(await ask(endpoint, { cookies: `svc_session=${await endedElsewhere()}` })).toBe(ofNobody(endpoint));
   });
 });
 
 describe.each(identifying.filter(takesInstallId))('$name', (endpoint) => {
+  const { caller } = endpoint;
+  const [, besideMoved, besideBad] = outcomes[caller]!;
+
+  test('beside a cookie of a session that ended on another process, the installId decides', async () => {
+    const ended = async (): Promise<string> => `svc_session=${await endedElsewhere()}`;
+    expect(await ask(endpoint, { cookies: await ended(), installId: await install() })).toBe('200');
+    expect(await ask(endpoint, { cookies: await ended(), installId: moved })).toBe(isLenient(caller) ? '200' : '401 sign_in_required');
+  });
+
+  test.each(['cookie', 'bearer'])(
+    'a session by %s decides, whatever the installId and x-install-id name, except where an install signs in',
+    async (form) => {
+      for (const [named, outcome] of [
+        [moved, besideMoved],
+        ['short', besideBad],
+      ] as const)
+        for (const request of [{ installId: named }, { headers: { 'x-install-id': named } }]) {
+          // The request may end the session, or an account may send it only once.
+          const own = await install();
+          const session = form === 'cookie' ? { cookies: await signIn(service, own) } : { bearer: await tokenFor(service, own) };
+          expect(await ask(endpoint, { ...session, ...request })).toBe(outcome);
+        }
+    },
+  );
+
   test('x-install-id alone names the caller as installId does', async () => {
     const [one, other] = [await install(), await install()];
-    const byField = await (await prepare(endpoint, service))({ installId: one });
-    const byHeader = await (await prepare(endpoint, service))({ headers: { 'x-install-id': other } });
-    const byBoth = await (await prepare(endpoint, service))({ installId: await install(), headers: { 'x-install-id': '' } });
+    const byField = await send(endpoint, { installId: one });
+    const byHeader = await send(endpoint, { headers: { 'x-install-id': other } });
+    const byBoth = await send(endpoint, { installId: await install(), headers: { 'x-install-id': '' } });
     expect([codeOf(byField), codeOf(byHeader), codeOf(byBoth)]).toEqual(['200', '200', '200']);
     for (const reply of [byHeader, byBoth]) expect(masked(reply.body)).toEqual(masked(byField.body));
   });
 
   test('x-install-id may repeat the installId', async () => {
     const installId = await install();
-    expect(codeOf(await (await prepare(endpoint, service))({ installId, headers: { 'x-install-id': installId } }))).toBe('200');
+    expect(await ask(endpoint, { installId, headers: { 'x-install-id': installId } })).toBe('200');
   });
 
   test('an x-install-id that names another install, or none that can be, is refused and changes nothing', async () => {
     const [installId, other] = [await install(), await install()];
-    const send = await prepare(endpoint, service);
+    const prepared = await prepare(endpoint, service);
     const before = await keysNow();
     for (const [header, named] of [
       [other, installId],
@@ -159,11 +244,13 @@ describe.each(identifying.filter(takesInstallId))('$name', (endpoint) => {
       ['short', installId],
       ['short', undefined],
       ['a'.repeat(129), undefined],
+      [undefined, 'short'],
       ['a'.repeat(10_000), installId],
       ['install 0001', undefined],
       ['install-0001, install-0002', undefined],
     ] as const) {
-      const { status, body, setCookies } = await send({ installId: named, headers: { 'x-install-id': header } });
+      const headers = header === undefined ? undefined : { 'x-install-id': header };
+      const { status, body, setCookies } = await prepared({ installId: named, ...(headers && { headers }) });
       expect([header, status, body.error?.code, body.error?.issues]).toEqual([
         header,
         400,
@@ -176,28 +263,38 @@ describe.each(identifying.filter(takesInstallId))('$name', (endpoint) => {
   });
 });
 
-describe.each(identifying.filter((endpoint) => takesInstallId(endpoint) && !['install', 'lenient'].includes(endpoint.caller)))(
-  '$name',
-  (endpoint) => {
-    test.each(['cookie', 'bearer'])('a session by %s decides, whatever x-install-id says', async (form) => {
-      for (const header of [freshId(), 'short']) {
-        // The request may end the session, or an account may send it only once.
-        const installId = await install();
-        const session = form === 'cookie' ? { cookies: await signIn(service, installId) } : { bearer: await tokenFor(service, installId) };
-        const send = await prepare(endpoint, service);
-        expect(codeOf(await send({ ...session, installId: freshId(), headers: { 'x-install-id': header } }))).toBe('200');
-      }
-    });
+const hasAccount = async (installId: string): Promise<boolean> => !(await service.post('/v1/account/resolve', { installId })).body.created;
+
+test.each(identifying.filter((endpoint) => takesInstallId(endpoint) && !OF_ACCOUNTS.includes(endpoint.name)))(
+  '$name gives a new install an account only where it is declared so',
+  async (endpoint) => {
+    const installId = freshId();
+    await ask(endpoint, { installId });
+    expect(await hasAccount(installId)).toBe([...CREATING, OF_PROOF].includes(endpoint.name));
+  },
+);
+
+test.each(identifying.filter(({ name }) => CREATING.includes(name)))(
+  '$name beyond the creation limit of the address is refused and stores nothing',
+  async (endpoint) => {
+    const headers = { 'x-forwarded-for': `203.0.113.${identifying.indexOf(endpoint)}` };
+    const [first, second] = [freshId(), freshId()];
+    const sendFirst = async (): Promise<string> => codeOf(await prepared({ installId: first, headers }));
+    const prepared = await prepare(endpoint, service, limited);
+    expect(await sendFirst()).toBe('200');
+    expect(await ask(endpoint, { installId: second, headers }, limited)).toBe('429 rate_limited');
+    expect(await hasAccount(second)).toBe(false);
+    expect(await sendFirst()).toBe(endpoint.creates === true ? '429 rate_limited' : '200');
   },
 );
 
 describe.each(identifying.filter((endpoint) => !takesInstallId(endpoint)))('$name', (endpoint) => {
   test('x-install-id is ignored, malformed or not: the endpoint takes no installId', async () => {
     const cookies = await signIn(service, await install());
-    const send = await prepare(endpoint, service);
+    const prepared = await prepare(endpoint, service);
     for (const header of ['short', await install()]) {
-      expect(codeOf(await send({ cookies, headers: { 'x-install-id': header } }))).toBe('200');
-      const [alone, without] = [await send({ headers: { 'x-install-id': header } }), await send({})];
+      expect(codeOf(await prepared({ cookies, headers: { 'x-install-id': header } }))).toBe('200');
+      const [alone, without] = [await prepared({ headers: { 'x-install-id': header } }), await prepared({})];
       expect([codeOf(alone), masked(alone.status === 200 ? alone.body : {})]).toEqual([
         codeOf(without),
         masked(without.status === 200 ? without.body : {}),

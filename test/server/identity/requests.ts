@@ -9,6 +9,7 @@ import { nameOf, validRequest, type Fields } from '../../valid-requests.ts';
 
 /** Every endpoint that identifies a caller. */
 export const identifying = api.filter(({ caller }) => caller !== 'none').map((endpoint) => ({ ...endpoint, name: nameOf(endpoint) }));
+export type Identifying = (typeof identifying)[number];
 
 interface Needs {
   /** Replaces the fields of the valid request. */
@@ -18,7 +19,7 @@ interface Needs {
   readonly fieldsOf?: (credentials: Credentials) => Promise<Fields>;
 }
 
-type Credentials = RequestOptions & { installId?: string | undefined };
+export type Credentials = RequestOptions & { installId?: string | undefined };
 
 /** Creates the data that the valid request of an endpoint needs for a 200. */
 const needed: { readonly [Route in keyof DeclaredWire]?: (service: TestService) => Needs | Promise<Needs> } = {
