@@ -36,7 +36,7 @@ function reason(): string {
 }
 
 /** `npm run prove:pages` runs all tests of the pages. `npm test` leaves out the `extra` tests, because a browser takes much CPU time. */
-const isWhole = process.env['PAGES'] === 'all';
+export const isWhole = process.env['PAGES'] === 'all';
 
 export const extra = isWhole ? test : test.skip;
 

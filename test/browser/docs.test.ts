@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { start, type TestService } from '../harness.ts';
-import { extra, complaints, launch, noBrowser, looks } from './chromium.ts';
+import { complaints, extra, isWhole, launch, looks, noBrowser } from './chromium.ts';
 
 /** The pictures are for people: no test compares them. `.cache` is ignored by git. */
 const pictures = new URL('../../.cache/screenshots', import.meta.url).pathname;
@@ -77,7 +77,8 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
 
   const overflow = (page: Page): Promise<number> => page.evaluate('document.documentElement.scrollWidth - innerWidth');
 
-  describe.each(PAGES)('%s', (path, name, parts) => {
+  // axe takes seconds for the reference.
+  describe.each(isWhole ? PAGES : PAGES.slice(1))('%s', (path, name, parts) => {
     test.each(looks)('is whole and readable: %i px, %s', async (width, colorScheme) => {
       await using visit = await watched({ colorScheme, viewport: { width, height: width === 390 ? 844 : 900 } });
       await visit.page.goto(service.url + path);
@@ -106,7 +107,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     }
   });
 
-  test('the search finds an endpoint by words of its path, text, fields or errors, with the keyboard alone', async () => {
+  extra('the search finds an endpoint by words of its path, text, fields or errors, with the keyboard alone', async () => {
     await using visit = await watched({ viewport: { width: 1280, height: 900 } });
     const { page } = visit;
     await page.goto(`${service.url}/docs`);

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
-import { complaints, example, launch, noBrowser, press, servePages } from './chromium.ts';
+import { complaints, example, extra, launch, noBrowser, press, servePages } from './chromium.ts';
 
 describe.skipIf(noBrowser)('a browser', { timeout: 60_000 }, () => {
   let browser: Browser;
@@ -55,7 +55,7 @@ describe.skipIf(noBrowser)('a browser', { timeout: 60_000 }, () => {
     await context.close();
   });
 
-  test('a page signs in with a phone', async () => {
+  extra('a page signs in with a phone', async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     const lines = complaints(page);
@@ -76,7 +76,7 @@ describe.skipIf(noBrowser)('a browser', { timeout: 60_000 }, () => {
     await context.close();
   });
 
-  test('a player of a web game signs another screen in on a page of the game, which claims as that player', async () => {
+  extra('a player of a web game signs another screen in on a page of the game, which claims as that player', async () => {
     const [context, tv] = [await browser.newContext(), await browser.newContext()];
     const [game, screen] = [await context.newPage(), await tv.newPage()];
     const lines = [complaints(game), complaints(screen)];

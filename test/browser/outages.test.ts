@@ -5,7 +5,7 @@ import type { Browser, Page, WebSocketRoute } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
 import { issue } from '../client/sandbox.ts';
-import { complaints, example, launch, noBrowser, press, servePages } from './chromium.ts';
+import { complaints, example, extra, launch, noBrowser, press, servePages } from './chromium.ts';
 import { fixedPort, startMain } from './own-service.ts';
 
 /** Chromium logs requests that fail. */
@@ -72,7 +72,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  test('two tabs of one player finish the operations that were made offline, each once', async () => {
+  extra('two tabs of one player finish the operations that were made offline, each once', async () => {
     const context = await browser.newContext();
     const pages = [await context.newPage(), await context.newPage()];
     const lines = pages.map((page) => complaints(page, FAILED));
@@ -100,7 +100,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     await context.close();
   });
 
-  test('a tab that nobody touches finishes the credit of a tab that was closed', async () => {
+  extra('a tab that nobody touches finishes the credit of a tab that was closed', async () => {
     const context = await browser.newContext();
     const [closing, idle] = [await context.newPage(), await context.newPage()] as const;
     // Only this tab is cut off. The other one hears of nothing but the store.
@@ -117,7 +117,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     await context.close();
   });
 
-  test('a forbidden or full localStorage stops nothing', async () => {
+  extra('a forbidden or full localStorage stops nothing', async () => {
     const context = await browser.newContext();
     for (const script of [
       `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('forbidden', 'SecurityError'); } })`,
@@ -136,7 +136,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     await context.close();
   });
 
-  test('a tab whose operations are held goes on when another tab signs in', async () => {
+  extra('a tab whose operations are held goes on when another tab signs in', async () => {
     const context = await browser.newContext();
     const pages = [await context.newPage(), await context.newPage()] as const;
     const ada = await issue(service, freshId('ada'));
@@ -155,7 +155,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     await context.close();
   });
 
-  test('an operation whose install was lost from the store is finished, and the page goes on with a new install', async () => {
+  extra('an operation whose install was lost from the store is finished, and the page goes on with a new install', async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     const lines = complaints(page);

@@ -162,7 +162,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     expect(await statusOf(plain, next.token)).toBe('pending');
   });
 
-  test('a refusal signs nobody in, and both screens say so', async () => {
+  extra('a refusal signs nobody in, and both screens say so', async () => {
     const { website, link } = await openWebsite();
     const { phone } = await openPhone(service, new URL(link).searchParams.get('token')!);
     await press(phone, 'button:text("No, refuse")');
@@ -172,7 +172,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(website, '#pairing-said', 'Waiting for a phone.');
   });
 
-  test('a pairing that expires while it is shown says so on both screens, and a new code works', async () => {
+  extra('a pairing that expires while it is shown says so on both screens, and a new code works', async () => {
     await using moving = await start();
     const website = await open(moving.url, FAILED);
     await playgroundReady(website);
@@ -254,7 +254,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     }
   });
 
-  test('a photographer who scans first locks nobody out, and who loses the code does not read that it is done', async () => {
+  extra('a photographer who scans first locks nobody out, and who loses the code does not read that it is done', async () => {
     const { token } = await opened(plain);
     const photographer = freshId();
     await plain.post('/v1/pair/claim', { token, installId: photographer, step: 'scan' });
@@ -269,7 +269,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(slow, 'h1', 'Somebody else took this code');
   });
 
-  test('a phone sees the browsers that it signed in, and ends one', async () => {
+  extra('a phone sees the browsers that it signed in, and ends one', async () => {
     const userAgent = '<b>Chrome</b> 100';
     const { body: first } = await plain.post('/v1/pair/new', { session: 'token' }, { headers: { 'user-agent': userAgent } });
     const { phone } = await openPhone(plain, first.token);

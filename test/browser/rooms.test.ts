@@ -72,7 +72,7 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     main = await startMain(dataDir, port);
   }
 
-  test('tic-tac-toe goes on after the service and Redis were killed, with the move made meanwhile, also after a reload', async () => {
+  extra('tic-tac-toe goes on after the service and Redis were killed, with the move made meanwhile, also after a reload', async () => {
     const [ada, bob] = await two('tic-tac-toe');
     const cell = (page: Page, place: number): Promise<void> => press(page, `#board button >> nth=${place}`);
     const board = (page: Page): Promise<string[]> => page.locator('#board button').allTextContents();
@@ -149,7 +149,7 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
 
   const code = async (page: Page): Promise<string> => (await shows(page, '#room', /^[A-Z]{5}$/), (await page.textContent('#room'))!);
 
-  test('a room that is opened in the lobby shows to another player, who joins it without its code', async () => {
+  extra('a room that is opened in the lobby shows to another player, who joins it without its code', async () => {
     const [ada, bob] = await lobby();
     await press(ada, '#open');
     await press(bob, `#rooms button:text("Join ${await code(ada)}: 1 of 2")`);
