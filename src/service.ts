@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { SettingError, type Config } from './config.ts';
 import { keySecretKind } from './features/coins/secret-keys.ts';
+import type { RedisHealth } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/redis-connections.ts';
 import { DataGuard } from './redis/data-guard.ts';
 import { RedisClock } from './redis/redis-clock.ts';
@@ -33,6 +34,8 @@ export interface Service {
   /** The connection to a single Redis, and the runner of its scripts. For tests and the bench; with a Cluster there is neither. */
   readonly redis: Redis;
   readonly link: ScriptLink;
+  /** What `/ready` answers. For tests. */
+  readonly readiness: () => Promise<RedisHealth>;
   /**
    * Refuses new connections, answers the requests in flight, closes all sockets and disconnects from Redis.
    * @param quietMs how long no request may have been in flight before the server closes, in milliseconds
@@ -88,7 +91,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     isDraining: () => server.draining,
     address: () => urlOnThisMachine(config.HOST, port),
   });
-  const { keySecret, serverKeys, metrics, metricsText, hub } = services;
+  const { keySecret, serverKeys, metrics, metricsText, hub, readiness } = services;
   addProcessMetrics(metrics, { version, revision });
   addSettingMetrics(metrics, config);
   addRedisMetrics(metrics, {
@@ -114,6 +117,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     connections,
     redis: connections.source as Redis,
     link: connections.scripts as ScriptLink,
+    readiness,
     async drain(quietMs = DRAIN_QUIET_MS) {
       const queuesClosed = background.closeQueues();
       await server.drain(DRAIN_MS, quietMs);

@@ -15,7 +15,6 @@ import { parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/web/documents/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
-import type { RedisConnections } from '../src/redis/redis-connections.ts';
 import type { DataMemory } from '../src/redis/known-data.ts';
 import { GoogleStore } from '../src/stores/google/google-store.ts';
 import type { GoogleSettings } from '../src/stores/google/settings.ts';
@@ -136,7 +135,7 @@ export async function start({
         ? new Redis(ownDatabase(), { lazyConnect: true })
         : undefined;
   const url = `http://127.0.0.1:${service.port}`;
-  if (redis === undefined && isOnCluster()) await whole(service.connections);
+  if (redis === undefined && isOnCluster()) await whole(service);
   return {
     url,
     port: service.port,
@@ -163,27 +162,40 @@ export async function forFile<T extends AsyncDisposable>(made: Promise<T>): Prom
 }
 
 /**
- * A service listens 2 s after its start at the latest, also without its primaries. On a busy machine a Cluster takes longer, and the first
- * requests would be 503. A service that a test keeps from being ready is waited for in vain, for READY_MS.
+ * A service listens some seconds after its start at the latest, also without its primaries or the secret of its ledgers. The first service
+ * on a Cluster writes marks into each slot, which takes longer on a busy machine, and the first requests would be 503. A service that a
+ * test keeps from being ready is waited for in vain, for READY_MS.
  */
-async function whole({ health }: RedisConnections): Promise<void> {
+async function whole({ readiness }: Service): Promise<void> {
   const giveUpAt = performance.now() + READY_MS;
-  const isWhole = (): Promise<boolean> =>
-    health().then(
-      ({ ok, degraded }) => ok && degraded === undefined,
-      () => false,
-    );
+  const isWhole = async (): Promise<boolean> => {
+    const { ok, degraded } = await readiness();
+    return ok && degraded === undefined;
+  };
   while (!(await isWhole()) && performance.now() < giveUpAt) await pause(50);
 }
 
-const READY_MS = 10_000;
+/** Less than a test has in the project `cluster`. */
+const READY_MS = 25_000;
 
 /** Whether the test file runs in the project `cluster`. */
-export const isOnCluster = (): boolean => inject('redisCluster') !== undefined;
+export const isOnCluster = (): boolean => inject('redisClusters') !== undefined;
 
-/** A client for the Redis that all test files share. Of a cluster it sends each command to the primary of its key. */
+/**
+ * URL of the Cluster of this test process, in the project `cluster`. Files that run at the same time must not share one, as with
+ * `ownDatabase`.
+ */
+export function ownCluster(): string | undefined {
+  const urls = inject('redisClusters');
+  if (urls === undefined) return undefined;
+  const url = urls[poolId() - 1];
+  if (url === undefined) throw new Error(`test process ${poolId()} has no Cluster: ${urls.length} were started`);
+  return url;
+}
+
+/** A client for the shared Redis. Of a Cluster it sends each command to the primary of its key. */
 export function sharedClient(): Redis {
-  const url = inject('redisCluster');
+  const url = ownCluster();
   return url === undefined ? new Redis(ownDatabase()) : clusterClient(url);
 }
 
@@ -196,10 +208,9 @@ function clusterClient(url: string): Redis {
   return Object.assign(client, { keys }) as unknown as Redis;
 }
 
-/** The Redis that all test files share. In the project `cluster` it is the Cluster. */
+/** The Redis that the files of this test process share. */
 function sharedRedis(): RedisLocation {
-  const url = inject('redisCluster');
-  return { url: url ?? asSmallestUser(ownDatabase()) };
+  return { url: ownCluster() ?? asSmallestUser(ownDatabase()) };
 }
 
 /** Services use the shared Redis as a user with the fewest rights. So a command that `redis-access.ts` does not list fails a test. */
@@ -219,8 +230,11 @@ export function ownDatabase(): string {
 export const channelHere = (channel: string): string => `${databaseNumber()}:${channel}`;
 
 function databaseNumber(): number {
-  return Number(process.env['VITEST_POOL_ID'] ?? 0) % DATABASES;
+  return poolId() % DATABASES;
 }
+
+/** Number of this test process. Those that run at the same time have different numbers. */
+const poolId = (): number => Number(process.env['VITEST_POOL_ID'] ?? 0);
 
 /** Sends a request and checks the reply against the endpoint's declaration: the shape of a success, the code of an error. */
 export async function request(url: string, path: string, options: RequestOptions, text?: string): Promise<TestReply> {

@@ -12,10 +12,13 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Unix socket of the Redis that all test files share. Each file may use only its own ids. */
     redisSocket: string;
-    /** URL of the cluster that all files of the project `cluster` share. Files must not move its slots or stop its nodes. */
-    redisCluster?: string;
     /** Set in `npm run test:long`. */
     isFullSize?: boolean;
+    /**
+     * URLs of the Clusters of the project `cluster`, one for each test process. Its files share it, so they must not move its slots or stop
+     * its nodes.
+     */
+    redisClusters?: readonly string[];
     /** Folder of the run. Test files record there which errors they provoked, for test/closing. */
     notesDir: string;
     /** What `./data` held when the run began. */

@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { runAdmin } from './console/command.ts';
-import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../harness.ts';
+import { freshId, isOnCluster, ownCluster, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { withOrigin } from '../features/coins/with-origin.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { issue, signInToStore } from '../store.ts';
@@ -407,7 +407,7 @@ describe('who may call', () => {
 });
 
 test.runIf(isOnCluster())('the tool does the same on a Cluster', async () => {
-  const settings = { REDIS_URL: inject('redisCluster')! };
+  const settings = { REDIS_URL: ownCluster()! };
   const { accountId, installId } = await account(10);
   const flags = ['--reason', 'test', '--yes', '--json'];
   const adjusted = await runAdmin(['accounts', 'adjust', installId, '-3', '--key', 'tool', ...flags], settings);

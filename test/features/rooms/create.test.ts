@@ -1,23 +1,28 @@
-import { randomInt } from 'node:crypto';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { afterAll, afterEach, describe, expect, test, vi, type MockInstance } from 'vitest';
 import { forFile, freshId, start } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 import { refusal } from './room.ts';
 
 // Room codes come from randomInt. `draw` below fixes its next values.
-vi.mock('node:crypto', async (load) => {
-  const crypto = await load<typeof import('node:crypto')>();
-  return { ...crypto, randomInt: vi.fn(crypto.randomInt) };
-});
+const drawn = vi.spyOn(crypto, 'randomInt') as unknown as MockInstance<(max: number) => number>;
+// Modules that imported it see the spy.
+syncBuiltinESMExports();
 
 const service = await forFile(start({ settings: { ROOM_TTL_SECONDS: '100' } }));
-afterEach(() => void vi.mocked(randomInt).mockRestore());
+// The real function again.
+afterEach(() => void drawn.mockReset());
+afterAll(() => {
+  drawn.mockRestore();
+  syncBuiltinESMExports();
+});
 
 const create = (body: object) => service.post('/v1/rooms', { installId: freshId(), ...body });
 
 /** Fixes the next random numbers from which the service makes room codes. */
 const draw = (...numbers: number[]): void => {
-  for (const number of numbers) vi.mocked(randomInt as (max: number) => number).mockReturnValueOnce(number);
+  for (const number of numbers) drawn.mockReturnValueOnce(number);
 };
 
 describe('POST /v1/rooms', () => {

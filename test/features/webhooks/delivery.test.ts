@@ -10,7 +10,6 @@ import { WebhookCounts } from '../../../src/features/webhooks/webhook-counts.ts'
 import { Webhooks } from '../../../src/features/webhooks/webhooks.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { forFile, sleep, start } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { FakeLog } from './fake-log.ts';
 import { startReceiver, type Received, type Receiver } from './receiver.ts';
@@ -22,9 +21,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 let aheadMs = 0;
 const now = (): number => Date.now() + aheadMs;
-// On the shared Redis Cluster, services of other files would lease the hooks.
-const own = await forFile(startRedis());
-const service = await forFile(start({ redis: own.location }));
+const service = await forFile(start());
 const scripts = new CallerScripts(service.service.connections.scripts, { now, checksTags: true });
 const hooks = new Hooks({ scripts, config: { WEBHOOKS_PRIVATE: 'on' }, now });
 afterEach(async () => {
