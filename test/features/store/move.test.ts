@@ -1,31 +1,47 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountsOn, addEntry } from '../../board-entries.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
-import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, isOnCluster, signIn, start, type TestReply } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
+import { expectCommands } from '../../round-trips.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 const DAY_MS = 86_400_000;
 
-const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
-const balanceOf = async (installId: string): Promise<number> =>
-  (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins;
-const balanceIn = async (cookies: string): Promise<number> => (await service.get('/v1/balance', { cookies })).body.balanceCoins;
+/** Who sends a request: an install, or the session of a store account. */
+type Who = { installId: string } | { cookies: string };
+
+const coinsOf = async (type: 'credit' | 'debit', who: Who, coins: number, key: string, at = service): Promise<TestReply> => {
+  const { installId, ...session } = { installId: undefined, ...who };
+  return at.post(`/v1/coins/${type}`, { installId, coins, key }, session);
+};
+const credit = (who: Who, coins: number, key: string, at = service) => coinsOf('credit', who, coins, key, at);
+const balanceOf = async (who: Who): Promise<number> => {
+  const options = 'cookies' in who ? who : { headers: { 'x-install-id': who.installId } };
+  return (await service.get('/v1/balance', options)).body.balanceCoins;
+};
 const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
-/** Status and error code of a balance request by this installId. */
-const refusalOf = async (installId: string): Promise<string> =>
-  codeOf(await service.get('/v1/balance', { headers: { 'x-install-id': installId } }));
+const MOVED = '401 sign_in_required';
+const isRefused = async (installId: string): Promise<boolean> => codeOf(await service.post('/v1/account/resolve', { installId })) === MOVED;
+
+/** A guest with a ledger of so many entries, of 1 coin, 2 coins and so on. */
+async function guestWith(entries: number, prefix = 'key'): Promise<string> {
+  const installId = freshId();
+  for (let index = 0; index < entries; index++) await credit({ installId }, 1 + index, `${prefix}-${index}`);
+  return installId;
+}
+
+/** A guest moves into the account of a store user. */
+const moveIn = (installId: string, subject = freshId('subject')) => signInToStore(service, subject, { installId });
 
 /** On a Cluster the guest's set names its boards for another minute, because a score may still arrive. */
 async function settled(guestId: string): Promise<void> {
@@ -34,230 +50,189 @@ async function settled(guestId: string): Promise<void> {
   await expect.poll(() => service.service.redis.exists(boardKeys.ofAccount(guestId)), { timeout: 15_000 }).toBe(0);
 }
 
-interface SeenRoom {
-  phase: string;
-  players: { connected: boolean }[];
-}
-
-async function openSocket({ url }: TestService, code: string) {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/rooms/${code}/live`);
-  const rooms: SeenRoom[] = [];
-  const errors: string[] = [];
-  socket.onmessage = ({ data }) => {
-    const message = JSON.parse(String(data));
-    if (message.type === 'room') rooms.push(message.room);
-    if (message.type === 'error') errors.push(message.error.code);
-  };
-  await new Promise((resolve) => (socket.onopen = resolve));
-  return { socket, errors, room: () => rooms.at(-1), send: (message: object) => socket.send(JSON.stringify(message)) };
-}
-
 describe('coins in a move', () => {
   test('the coins leave the guest and reach the account with a merge entry on both sides', async () => {
     const installId = freshId();
-    const subject = freshId('subject');
-    await credit(installId, 100, 'a');
-    await service.post('/v1/coins/debit', { installId, coins: 30, key: 'b' });
+    await credit({ installId }, 100, 'a');
+    await coinsOf('debit', { installId }, 30, 'b');
     service.advance(1000);
-    const { cookies, body } = await signInToStore(service, subject, { installId });
+    const { cookies, body } = await moveIn(installId);
     expect(body).toMatchObject({ created: true, moved: true, movedCoins: 70 });
     service.advance(1000);
-    await service.post('/v1/coins/credit', { coins: 5, key: 'c' }, { cookies });
+    await credit({ cookies }, 5, 'c');
 
-    const guestId = accountIdOf(installId);
     expect((await historyOf(service, cookies)).map(({ at: _, ...entry }) => entry)).toEqual([
       { id: '2', type: 'credit', coins: 5, balanceAfterCoins: 75, key: 'c' },
-      { id: '1', type: 'merge', coins: 70, balanceAfterCoins: 70, key: `merge:${guestId}` },
+      { id: '1', type: 'merge', coins: 70, balanceAfterCoins: 70, key: `merge:${accountIdOf(installId)}` },
       { id: '1.3', type: 'merge', coins: -70, balanceAfterCoins: 0, key: `merge:${body.accountId}` },
       { id: '1.2', type: 'debit', coins: -30, balanceAfterCoins: 70, key: 'b' },
       { id: '1.1', type: 'credit', coins: 100, balanceAfterCoins: 100, key: 'a' },
     ]);
-    expect(await balanceIn(cookies)).toBe(75);
-    expect(await refusalOf(installId)).toBe('401 sign_in_required');
+    expect([await balanceOf({ cookies }), await isRefused(installId)]).toEqual([75, true]);
   });
 
-  test('the coins of three guests reach one account, whose history lists every entry once and by time', async () => {
+  test('the history lists the entries of the account and of its guests once and by time, on pages of any size', async () => {
     const subject = freshId('subject');
     const { cookies } = await signInToStore(service, subject);
-    const installs = [freshId(), freshId(), freshId()];
+    // Ledgers with at most 100 entries are kept otherwise than longer ones. The move adds an entry.
+    const installs = [await guestWith(100), await guestWith(101), freshId(), freshId()];
     const keys: string[] = [];
-    for (let round = 0; round < 20; round++) {
-      for (const [index, installId] of installs.entries()) {
-        keys.push(`${round}.${index}`);
-        await credit(installId, 1, `${round}.${index}`);
+    for (let round = 0; round < 6; round++) {
+      for (const who of [{ installId: installs[2]! }, { installId: installs[3]! }, { cookies }]) {
+        keys.unshift(`${round}.${keys.length}`);
+        await credit(who, 1, keys[0]!);
         service.advance(1);
       }
-      keys.push(`${round}.own`);
-      await service.post('/v1/coins/credit', { coins: 1, key: `${round}.own` }, { cookies });
-      service.advance(1);
     }
-    for (const installId of installs) await signInToStore(service, subject, { installId });
-    for (const limit of [1, 7, 16, 17, 100]) {
-      const entries = await historyOf(service, cookies, limit);
-      expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
-      expect(entries.filter(({ type }) => type !== 'merge').map(({ key }) => key)).toEqual(keys.toReversed());
-      expect(entries.filter(({ type }) => type === 'merge').map(({ coins }) => coins)).toEqual([20, -20, 20, -20, 20, -20]);
-      expect(entries.reduce((sum, { coins }) => sum + coins, 0)).toBe(80);
-    }
-    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(80);
+    for (const installId of installs) await moveIn(installId, subject);
+    const whole = await historyOf(service, cookies, 100);
+    expect(new Set(whole.map(({ id }) => id)).size).toBe(201 + keys.length + 8);
+    expect(whole.filter(({ key }) => keys.includes(key)).map(({ key }) => key)).toEqual(keys);
+    expect(whole.map(({ at }) => at)).toEqual(
+      whole
+        .map(({ at }) => at)
+        .toSorted()
+        .toReversed(),
+    );
+    expect(whole.filter(({ type }) => type === 'merge').map(({ coins }) => coins)).toEqual([6, -6, 6, -6, 5151, -5151, 5050, -5050]);
+    for (const limit of [17, 33]) expect(await historyOf(service, cookies, limit)).toEqual(whole);
+    expect(await balanceOf({ cookies })).toBe(5050 + 5151 + 18);
   });
 
-  test('a guest that moves in does not appear on later pages of a history that a client is reading', async () => {
+  test('a guest that moves in between two pages does not appear on the following pages', async () => {
     const subject = freshId('subject');
-    const { cookies } = await signInToStore(service, subject);
-    for (const key of ['a', 'b', 'c']) await service.post('/v1/coins/credit', { coins: 1, key }, { cookies });
-    const first = await service.get('/v1/coins/history?limit=1', { cookies });
-    const installId = freshId();
-    await credit(installId, 9, 'guest');
-    await signInToStore(service, subject, { installId });
-    const second = await service.get(`/v1/coins/history?cursor=${first.body.nextCursor}`, { cookies });
-    expect(second.body.entries.map(({ key }: { key: string }) => key)).toEqual(['b', 'a']);
-    expect(second.body.nextCursor).toBeUndefined();
+    // The entries of the late guest are older than those of the account.
+    const late = await guestWith(5, 'late');
+    const { cookies } = await moveIn(await guestWith(4, 'early'), subject);
+    const before = await historyOf(service, cookies);
+    let { entries, nextCursor } = (await service.get('/v1/coins/history?limit=2', { cookies })).body;
+    await moveIn(late, subject);
+    while (nextCursor !== undefined) {
+      const { body } = await service.get(`/v1/coins/history?limit=2&cursor=${nextCursor}`, { cookies });
+      entries = [...entries, ...body.entries];
+      ({ nextCursor } = body);
+    }
+    expect(entries).toEqual(before);
+    expect(await historyOf(service, cookies, 9)).toHaveLength(before.length + 1 + 6);
   });
 
   test('an operation of the guest that the account repeats is a replay', async () => {
     const installId = freshId();
-    const { body: before } = await credit(installId, 100, 'welcome');
-    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
-    await service.post('/v1/coins/credit', { coins: 1, key: 'own' }, { cookies });
-    const again = { ...before, replayed: true, balanceCoins: 101 };
-    expect(codeOf(await credit(installId, 100, 'welcome'))).toBe('401 sign_in_required');
-    expect((await service.post('/v1/coins/credit', { coins: 100, key: 'welcome' }, { cookies })).body).toEqual(again);
-    const reused = await service.post('/v1/coins/credit', { coins: 99, key: 'welcome' }, { cookies });
-    expect([reused.status, reused.body.error.code]).toEqual([422, 'key_reused']);
-    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(101);
+    const { body: before } = await credit({ installId }, 100, 'welcome');
+    const { cookies } = await moveIn(installId);
+    await credit({ cookies }, 1, 'own');
+    expect(codeOf(await credit({ installId }, 100, 'welcome'))).toBe(MOVED);
+    expect((await credit({ cookies }, 100, 'welcome')).body).toEqual({ ...before, replayed: true, balanceCoins: 101 });
+    expect(codeOf(await credit({ cookies }, 99, 'welcome'))).toBe('422 key_reused');
+    expect(await balanceOf({ cookies })).toBe(101);
   });
 
-  test('all 79 keys of a guest are replays for the account, and later keys are new', async () => {
-    const installId = freshId();
-    // 79 entries: the merge entry is the 80th, at which a bucket of keys splits.
-    for (let index = 0; index < 79; index++) await credit(installId, 1, `key-${index}`);
-    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
-    for (let index = 0; index < 79; index++) {
-      const { body } = await service.post('/v1/coins/credit', { coins: 1, key: `key-${index}` }, { cookies });
-      expect(body).toEqual({ ok: true, balanceAfterCoins: index + 1, replayed: true, balanceCoins: 79 });
-    }
-    for (let index = 79; index < 130; index++) await service.post('/v1/coins/credit', { coins: 1, key: `key-${index}` }, { cookies });
-    for (let index = 0; index < 130; index++) {
-      expect((await service.post('/v1/coins/credit', { coins: 1, key: `key-${index}` }, { cookies })).body).toMatchObject({
+  test('all 79 keys of a guest are replays for the account: with the merge entry the bucket of the keys splits', async () => {
+    const { cookies } = await moveIn(await guestWith(79));
+    const replays = await Promise.all(Array.from({ length: 79 }, (_, index) => credit({ cookies }, 1 + index, `key-${index}`)));
+    expect(replays.map(({ body }) => body)).toEqual(
+      Array.from({ length: 79 }, (_, index) => ({
+        ok: true,
+        balanceAfterCoins: ((1 + index) * (2 + index)) / 2,
         replayed: true,
-        balanceCoins: 130,
-      });
-    }
+        balanceCoins: 3160,
+      })),
+    );
   });
 
-  test('a key that guest and account both used replays both operations', async () => {
-    const installId = freshId();
+  test('a key that the account and several guests used replays each of their operations, and no other', async () => {
     const subject = freshId('subject');
-    await credit(installId, 10, 'same');
     const { cookies } = await signInToStore(service, subject);
-    await service.post('/v1/coins/credit', { coins: 20, key: 'same' }, { cookies });
-    await signInToStore(service, subject, { installId });
-    const send = async (coins: number) => (await service.post('/v1/coins/credit', { coins, key: 'same' }, { cookies })).body;
-    expect(await send(10)).toEqual({ ok: true, balanceAfterCoins: 10, replayed: true, balanceCoins: 30 });
-    expect(await send(20)).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 30 });
-    expect((await send(30)).error.code).toBe('key_reused');
+    await credit({ cookies }, 100, 'first');
+    await coinsOf('debit', { cookies }, 30, 'welcome');
+    for (const coins of [10, 20, 10]) {
+      const installId = freshId();
+      await credit({ installId }, 100, 'first');
+      await coinsOf('debit', { installId }, coins, 'welcome');
+      await moveIn(installId, subject);
+    }
+    const debit = async (coins: number) => (await coinsOf('debit', { cookies }, coins, 'welcome')).body;
+    for (const coins of [10, 20, 30]) expect(await debit(coins)).toMatchObject({ replayed: true, balanceAfterCoins: 100 - coins });
+    // Other amounts, a prefix of a used amount, and a used amount as a credit.
+    for (const coins of [1, 100, 40]) expect((await debit(coins)).error.code).toBe('key_reused');
+    expect((await credit({ cookies }, 10, 'welcome')).body.error.code).toBe('key_reused');
   });
 
-  test('the credits of a guest count against the daily cap of the account', async () => {
-    await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
-    const installId = freshId();
-    const subject = freshId('subject');
-    const { cookies } = await signInToStore(capped, subject);
-    const send = async (coins: number, key: string) => (await capped.post('/v1/coins/credit', { coins, key }, { cookies })).status;
-    await capped.post('/v1/coins/credit', { installId, coins: 60, key: 'guest' });
-    expect(await send(30, 'own')).toBe(200);
-    await signInToStore(capped, subject, { installId });
-    expect([await send(11, 'b'), await send(10, 'c'), await send(1, 'd')]).toEqual([409, 200, 409]);
-    capped.advance(86_400_000);
-    expect(await send(100, 'd')).toBe(200);
-  });
-
-  test('eight guests at the daily cap all move, and no further credit or purchase succeeds that day', async () => {
+  test('the credits of guests count against the daily cap of the account, and all of them move', async () => {
     await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
     // Noon, so that the test does not run across midnight.
     capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
     const subject = freshId('subject');
-    let cookies = '';
-    for (let count = 1; count <= 8; count++) {
+    const { cookies } = await signInToStore(capped, subject);
+    const send = async (coins: number, key: string) => (await credit({ cookies }, coins, key, capped)).status;
+    const move = async (coins: number) => {
       const installId = freshId();
-      const type = count % 2 === 0 ? 'credit' : 'purchase';
-      await capped.post(`/v1/coins/${type}`, { installId, coins: 100, key: 'all' });
-      const moved = await signInToStore(capped, subject, { installId });
-      expect(moved.body).toMatchObject({ moved: true, movedCoins: 100 });
-      cookies = moved.cookies;
-      for (const path of ['/v1/coins/credit', '/v1/coins/purchase']) {
-        const reply = await capped.post(path, { coins: 1, key: 'more' }, { cookies });
-        expect([reply.status, reply.body.error]).toMatchObject([409, { code: 'balance_limit', balanceCoins: count * 100 }]);
-      }
-    }
+      await credit({ installId }, coins, 'guest', capped);
+      expect((await signInToStore(capped, subject, { installId })).body).toMatchObject({ moved: true, movedCoins: coins });
+    };
+    expect(await send(30, 'own')).toBe(200);
+    await move(60);
+    expect([await send(11, 'b'), await send(10, 'c'), await send(1, 'd')]).toEqual([409, 200, 409]);
+    for (let guest = 0; guest < 3; guest++) await move(100);
+    const purchase = await capped.post('/v1/coins/purchase', { coins: 1, key: 'more' }, { cookies });
+    expect([purchase.status, purchase.body.error]).toMatchObject([409, { code: 'balance_limit', balanceCoins: 400 }]);
     capped.advance(DAY_MS);
-    expect((await capped.post('/v1/coins/credit', { coins: 100, key: 'more' }, { cookies })).body.balanceAfterCoins).toBe(900);
+    expect(await send(100, 'e')).toBe(200);
   });
 
-  test('a guest does not move when the account would exceed 1e12 coins', async () => {
-    const installId = freshId();
+  const entry = (index: number, large: boolean) => `${freshId('g')}${index} 0${large ? `*${index + 1}` : '='}\n`;
+  const guests = (count: number, large = false) => Array.from({ length: count }, (_, index) => entry(index, large)).join('');
+  test.each([
+    ['the account would exceed 1e12 coins', 'balance_limit', `1:999999999999 c999999999999 ${Date.now().toString(36)} huge`, '', 2],
+    ['the account already has 500 guests', 'too_many_guests', '', guests(500), 1],
+    ['the account has 50 guests with more than 100 entries, and this is another', 'too_many_guests', '', guests(50, true), 101],
+  ])('a guest does not move when %s', async (_, notMoved, ledger, standing, entries) => {
     const subject = freshId('subject');
     const { cookies, body } = await signInToStore(service, subject);
-    await credit(installId, 2, 'a');
-    await service.service.redis.rpush(`{${body.accountId}}:ledger`, `1:999999999999 c999999999999 ${Date.now().toString(36)} huge`);
-    const moved = await signInToStore(service, subject, { installId });
-    expect(moved.body).toMatchObject({ created: false, moved: false, notMoved: 'balance_limit' });
-    expect(await balanceOf(installId)).toBe(2);
-    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(999_999_999_999);
+    if (ledger !== '') await service.service.redis.rpush(coinKeys.ledger(body.accountId), ledger);
+    else await service.service.redis.set(standingKey(body.accountId), standing);
+    const installId = await guestWith(entries);
+    expect((await moveIn(installId, subject)).body).toMatchObject({ created: false, moved: false, notMoved });
+    expect([await balanceOf({ installId }), await balanceOf({ cookies })]).toEqual([
+      (entries * (entries + 1)) / 2,
+      ledger === '' ? 0 : 999_999_999_999,
+    ]);
+    // Smaller guests still move into an account with 50 large ones.
+    if (entries === 101) expect((await moveIn(await guestWith(1), subject)).body.moved).toBe(true);
   });
 });
 
 describe('a guest that moves into a store account', () => {
   test('moves once: repeated sign-ins move nothing', async () => {
-    const installId = freshId();
+    const installId = await guestWith(1);
     const subject = freshId('subject');
-    await credit(installId, 100, 'a');
-    const { cookies } = await signInToStore(service, subject, { installId });
-    for (const guest of [{ installId }, { cookies }, { installId, cookies }]) {
+    const { cookies } = await moveIn(installId, subject);
+    for (const guest of [{ installId }, { cookies }, { installId, cookies }])
       expect((await signInToStore(service, subject, guest)).body).toMatchObject({ created: false, moved: false });
-    }
-    expect(await balanceIn(cookies)).toBe(100);
     expect(await historyOf(service, cookies)).toHaveLength(3);
   });
 
-  test('moves once when 20 sign-ins of one subject run concurrently', async () => {
-    const installId = freshId();
-    const subject = freshId('subject');
-    await credit(installId, 100, 'a');
-    const replies = await Promise.all(Array.from({ length: 20 }, () => signInToStore(service, subject, { installId })));
-    expect(replies.filter(({ body }) => body.moved)).toHaveLength(1);
-    expect(replies.filter(({ body }) => body.created)).toHaveLength(1);
-    expect(new Set(await Promise.all(replies.map(({ cookies }) => balanceIn(cookies))))).toEqual(new Set([100]));
-  });
-
-  test('moves into one account when 20 subjects sign in with it concurrently', async () => {
-    const installId = freshId();
-    await credit(installId, 100, 'a');
-    const replies = await Promise.all(Array.from({ length: 20 }, () => signInToStore(service, freshId('subject'), { installId })));
-    expect(replies.filter(({ body }) => body.moved)).toHaveLength(1);
-    const balances = await Promise.all(
-      replies.map(async ({ cookies }) => (await service.get('/v1/balance', { cookies })).body.balanceCoins),
+  test.each(['one subject', 'different subjects'])('moves once when 12 sign-ins of %s run concurrently', async (subjects) => {
+    const installId = await guestWith(1);
+    const same = freshId('subject');
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, () => moveIn(installId, subjects === 'one subject' ? same : freshId('subject'))),
     );
-    expect(balances.toSorted((one, other) => other - one)).toEqual([100, ...Array.from({ length: 19 }, () => 0)]);
+    expect(replies.filter(({ body }) => body.moved)).toHaveLength(1);
+    const owners = subjects === 'one subject' ? 12 : 1;
+    expect((await Promise.all(replies.map(({ cookies }) => balanceOf({ cookies })))).filter((coins) => coins === 1)).toHaveLength(owners);
   });
 
   test('moves together with a second guest that moves concurrently into the same account', async () => {
-    const [first, second] = [freshId(), freshId()];
-    const subject = freshId('subject');
-    await Promise.all([credit(first, 100, 'a'), credit(second, 20, 'a')]);
-    const [{ cookies }] = await Promise.all([
-      signInToStore(service, subject, { installId: first }),
-      signInToStore(service, subject, { installId: second }),
-    ]);
-    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(120);
-    expect([await refusalOf(first), await refusalOf(second)]).toEqual(['401 sign_in_required', '401 sign_in_required']);
+    const [first, second, subject] = [await guestWith(1), await guestWith(2), freshId('subject')];
+    const [{ cookies }] = await Promise.all([moveIn(first, subject), moveIn(second, subject)]);
+    expect(await balanceOf({ cookies })).toBe(1 + 3);
+    expect([await isRefused(first), await isRefused(second)]).toEqual([true, true]);
   });
 
   test('cannot move on: its account is not a guest', async () => {
-    const installId = freshId();
-    await credit(installId, 100, 'a');
-    const { cookies, body: one } = await signInToStore(service, freshId('subject'), { installId });
+    const installId = await guestWith(1);
+    const { cookies, body: one } = await moveIn(installId);
     // A moved installId is ignored.
     for (const [guest, notMoved] of [
       [{ cookies }, 'not_a_guest'],
@@ -266,109 +241,65 @@ describe('a guest that moves into a store account', () => {
       const other = await signInToStore(service, freshId('subject'), guest);
       expect([other.body.created, other.body.moved, other.body.notMoved]).toEqual([true, false, notMoved]);
       expect(other.body.accountId).not.toBe(one.accountId);
-      expect(await balanceIn(other.cookies)).toBe(0);
+      expect(await balanceOf({ cookies: other.cookies })).toBe(0);
     }
-    expect(await balanceIn(cookies)).toBe(100);
+    expect(await balanceOf({ cookies })).toBe(1);
   });
 
   test('may be named by its session and may be an unknown install', async () => {
-    const installId = freshId();
-    await credit(installId, 7, 'a');
-    const session = await signIn(service, installId);
+    const session = await signIn(service, await guestWith(1));
     const { body } = await signInToStore(service, freshId('subject'), { cookies: session });
-    expect(body).toMatchObject({ moved: true, movedCoins: 7 });
-
+    expect(body).toMatchObject({ moved: true, movedCoins: 1 });
     const unseen = freshId();
-    const fresh = await signInToStore(service, freshId('subject'), { installId: unseen });
-    expect(fresh.body).toMatchObject({ created: true, moved: true, movedCoins: 0 });
-    expect(codeOf(await service.post('/v1/account/resolve', { installId: unseen }))).toBe('401 sign_in_required');
+    expect((await moveIn(unseen)).body).toMatchObject({ created: true, moved: true, movedCoins: 0 });
+    expect(await isRefused(unseen)).toBe(true);
   });
 
   test('is not named by a signed-out session: the installId decides', async () => {
-    const installId = freshId();
-    const other = freshId();
-    await credit(installId, 7, 'a');
-    await credit(other, 5, 'a');
-    const session = await signIn(service, installId);
-    await service.post('/v1/logout', {}, { cookies: session });
-    expect((await signInToStore(service, freshId('subject'), { cookies: session })).body).toMatchObject({ moved: false });
-    expect((await signInToStore(service, freshId('subject'), { cookies: session, installId: other })).body).toMatchObject({
-      movedCoins: 5,
-    });
-    expect(await balanceOf(installId)).toBe(7);
+    const [installId, other, subject] = [await guestWith(1), await guestWith(2), freshId('subject')];
+    const ended = await signIn(service, installId);
     // A signed-out session of the account itself is ignored too.
-    const subject = freshId('subject');
-    const { cookies } = await signInToStore(service, subject);
-    await service.post('/v1/logout', {}, { cookies });
-    expect((await signInToStore(service, subject, { cookies, installId })).body).toMatchObject({ movedCoins: 7 });
-  });
-
-  test('does not move when the account already has 500 guests', async () => {
-    const subject = freshId('subject');
-    const { body } = await signInToStore(service, subject);
-    await service.service.redis.set(
-      standingKey(body.accountId),
-      Array.from({ length: 500 }, (_, index) => `${freshId('g')}${index} 0=\n`).join(''),
-    );
-    const installId = freshId();
-    await credit(installId, 7, 'a');
-    expect((await signInToStore(service, subject, { installId })).body).toMatchObject({ moved: false, notMoved: 'too_many_guests' });
-    expect(await balanceOf(installId)).toBe(7);
+    const own = await signInToStore(service, subject);
+    for (const cookies of [ended, own.cookies]) await service.post('/v1/logout', {}, { cookies });
+    expect((await signInToStore(service, freshId('subject'), { cookies: ended })).body).toMatchObject({ moved: false });
+    const ofOther = await signInToStore(service, freshId('subject'), { cookies: ended, installId: other });
+    expect(ofOther.body).toMatchObject({ movedCoins: 3 });
+    expect((await signInToStore(service, subject, { cookies: own.cookies, installId })).body).toMatchObject({ movedCoins: 1 });
   });
 });
 
 describe('after a move', () => {
-  test("the guest's installId and sessions are refused on every process, and logout still answers 200", async () => {
+  test('logout of a session of the guest still answers 200, and it then counts as no session', async () => {
     await using other = await start();
     const installId = freshId();
-    await credit(installId, 7, 'a');
-    const session = await signIn(service, installId);
-    await signInToStore(service, freshId('subject'), { installId });
-    for (const at of [service, other]) {
-      const replies = [
-        await at.get('/v1/session', { cookies: session }),
-        await at.get('/v1/balance', { cookies: session }),
-        await at.get('/v1/coins/history', { cookies: session }),
-        await at.get('/v1/balance', { headers: { 'x-install-id': installId } }),
-        await at.post('/v1/login', { installId }),
-      ];
-      expect(replies.map(codeOf)).toEqual(replies.map(() => '401 sign_in_required'));
-      expect(replies.flatMap(({ setCookies }) => setCookies)).toEqual([]);
-    }
-    const { status, setCookies } = await other.post('/v1/logout', {}, { cookies: session });
+    const cookies = await signIn(service, installId);
+    await moveIn(installId);
+    expect(codeOf(await other.get('/v1/session', { cookies }))).toBe(MOVED);
+    const { status, setCookies } = await other.post('/v1/logout', {}, { cookies });
     expect([status, setCookies]).toEqual([200, ['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']]);
-    // Afterwards it counts as no session, like every signed-out session.
-    expect((await service.get('/v1/session', { cookies: session })).body).toEqual({ ok: true, authenticated: false });
-    expect(codeOf(await service.get('/v1/balance', { cookies: session }))).toBe('401 identity_required');
+    expect((await service.get('/v1/session', { cookies })).body).toEqual({ ok: true, authenticated: false });
+    expect(codeOf(await service.get('/v1/balance', { cookies }))).toBe('401 identity_required');
   });
 
   test('a refused request of the guest costs one Redis round trip', async () => {
-    // A Redis without other clients: ioredis fails when a foreign command follows the reply to MONITOR at once.
     await using own = await startRedis();
     await using alone = await start({ redis: own.location });
     const installId = freshId();
-    await alone.post('/v1/coins/credit', { installId, coins: 7, key: 'a' });
-    const { body } = await signInToStore(alone, freshId('subject'), { installId });
-    const refusal = async (): Promise<string> => codeOf(await alone.get('/v1/balance', { headers: { 'x-install-id': installId } }));
+    await signInToStore(alone, freshId('subject'), { installId });
+    const ask = async (): Promise<TestReply> => alone.get('/v1/balance', { headers: { 'x-install-id': installId } });
     // Redis receives the source of a script once. Afterwards the service sends only its hash.
-    await refusal();
-    const asked: string[] = [];
-    const monitor = await alone.service.redis.monitor();
-    monitor.on('monitor', (_time: string, command: string[], source: string) => {
-      if (source !== 'lua' && command.some((word) => word.includes(`{${accountIdOf(installId)}}`))) asked.push('guest');
-      else if (source !== 'lua' && command.some((word) => word.includes(`{${body.accountId}}`))) asked.push('account');
-    });
-    for (let index = 0; index < 3; index++) expect(await refusal()).toBe('401 sign_in_required');
-    await expect.poll(() => asked).toEqual(['guest', 'guest', 'guest']);
-    monitor.disconnect();
+    expect(codeOf(await ask())).toBe(MOVED);
+    await expectCommands(alone, [
+      [ask, ['evalsha']],
+      [ask, ['evalsha']],
+    ]);
   });
 
   test('Redis keeps the standing of the guest and nothing else, and its ledger with the account', async () => {
-    const installId = freshId();
-    await credit(installId, 7, 'a');
+    const installId = await guestWith(1);
     await service.post('/v1/highscores/tetris', { installId, score: 1, name: 'Ada' });
     await service.post('/v1/entitlement/first-run', { installId });
-    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    const { body } = await moveIn(installId);
     const guestId = accountIdOf(installId);
     const { redis } = service.service;
     await settled(guestId);
@@ -380,32 +311,30 @@ describe('after a move', () => {
   });
 });
 
+const freshGame = (): string => freshId('game').toLowerCase();
+const submit = (game: string, score: number, who: Who, at = service): Promise<TestReply> => {
+  const { installId, ...session } = { installId: undefined, ...who };
+  return at.post(`/v1/highscores/${game}`, { score, name: 'Ada', installId }, session);
+};
+
 describe('a move also carries', () => {
   test('the best scores: the better of two on a board, under the player id of the account', async () => {
     const subject = freshId('subject');
     const installId = freshId();
-    const [better, worse, alone] = [freshId('game').toLowerCase(), freshId('game').toLowerCase(), freshId('game').toLowerCase()];
+    const [better, worse, alone] = [freshGame(), freshGame(), freshGame()];
     const { cookies } = await signInToStore(service, subject);
-    const submit = (game: string, score: number, who: { cookies?: string; installId?: string }) =>
-      service.post(
-        `/v1/highscores/${game}`,
-        { score, name: 'Ada', installId: who.installId },
-        who.cookies === undefined ? {} : { cookies },
-      );
     const own = await submit(better, 10, { cookies });
     await submit(worse, 10, { cookies });
     await submit(better, 20, { installId });
     await submit(worse, 5, { installId });
     await submit(alone, 3, { installId });
-    await signInToStore(service, subject, { installId });
-    const scores = async (game: string) => {
-      const { body } = await service.get(`/v1/highscores/${game}`);
-      return body.top.map(({ score }: { score: number }) => score);
-    };
-    await expect.poll(() => scores(better)).toEqual([20]);
-    await expect.poll(() => scores(worse)).toEqual([10]);
-    await expect.poll(() => scores(alone)).toEqual([3]);
-    expect((await service.get(`/v1/highscores/${better}`)).body.top[0].playerId).toBe(own.body.top[0].playerId);
+    await moveIn(installId, subject);
+    const top = async (game: string): Promise<{ score: number; playerId: string }[]> =>
+      (await service.get(`/v1/highscores/${game}`)).body.top;
+    await expect
+      .poll(async () => (await Promise.all([better, worse, alone].map(top))).map((each) => each.map(({ score }) => score)))
+      .toEqual([[20], [10], [3]]);
+    expect((await top(better))[0]!.playerId).toBe(own.body.top[0].playerId);
     // The board holds one entry of the account.
     expect((await submit(better, 15, { cookies })).body).toMatchObject({ best: 20, personalBest: false, rank: 1 });
     expect((await submit(alone, 4, { cookies })).body).toMatchObject({ best: 4, personalBest: true, top: [{ score: 4 }] });
@@ -413,56 +342,43 @@ describe('a move also carries', () => {
 
   test('the lower score on an ascending board', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
-    const app = {
-      id: 'sprint',
-      kind: 'game',
-      name: 'Sprint',
-      tagline: 'Run.',
-      icon: 'https://a.example/i.png',
-      url: 'https://a.example',
-      order: 'asc',
-    };
-    writeFileSync(
-      join(folder, 'catalogue.json'),
-      JSON.stringify([{ ...app, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' }]),
-    );
+    const app = { id: 'sprint', kind: 'game', name: 'Sprint', tagline: 'Run.', order: 'asc', status: 'live', platforms: [] };
+    const urls = { icon: 'https://a.example/i.png', url: 'https://a.example', updatedAt: '2026-01-01T00:00:00Z' };
+    const CATALOGUE_FILE = join(folder, 'catalogue.json');
+    writeFileSync(CATALOGUE_FILE, JSON.stringify([{ ...app, ...urls }]));
     // A service with another catalogue, and a clock that runs ahead, would take the move over.
     await using redis = await startRedis();
-    await using timed = await start({ redis: redis.location, settings: { CATALOGUE_FILE: join(folder, 'catalogue.json') } });
-    const subject = freshId('subject');
-    const installId = freshId();
+    await using timed = await start({ redis: redis.location, settings: { CATALOGUE_FILE } });
+    const [subject, installId] = [freshId('subject'), freshId()];
     const { cookies } = await signInToStore(timed, subject);
-    await timed.post('/v1/highscores/sprint', { score: 50, name: 'Ada' }, { cookies });
-    await timed.post('/v1/highscores/sprint', { score: 40, name: 'Ada', installId });
+    await submit('sprint', 50, { cookies }, timed);
+    await submit('sprint', 40, { installId }, timed);
     await signInToStore(timed, subject, { installId });
-    const { body } = await timed.post('/v1/highscores/sprint', { score: 45, name: 'Ada' }, { cookies });
-    expect(body).toMatchObject({ best: 40, personalBest: false });
+    expect((await submit('sprint', 45, { cookies }, timed)).body).toMatchObject({ best: 40, personalBest: false });
     rmSync(folder, { recursive: true });
   });
 
   test('scores that a crashed process left behind, by a later check of any process', async () => {
-    const subject = freshId('subject');
-    const installId = freshId();
-    const game = freshId('game').toLowerCase();
-    const { body } = await signInToStore(service, subject, { installId });
+    const [installId, game] = [freshId(), freshGame()];
+    const { body } = await moveIn(installId);
     const guestId = accountIdOf(installId);
     // The state of a move that stopped before its first board.
     const { redis } = service.service;
     await addEntry(redis, game, guestId, 77);
     await redis.sadd(boardKeys.ofAccount(guestId), game);
     await redis.zadd(storeKeys.unfinishedMoves, service.now(), `${guestId} ${body.accountId}`);
-    await expect.poll(() => accountsOn(redis, game), { timeout: 5000 }).toEqual([body.accountId]);
+    await expect.poll(() => accountsOn(redis, game), { timeout: 15_000 }).toEqual([body.accountId]);
     await expect.poll(() => redis.zscore(storeKeys.unfinishedMoves, `${guestId} ${body.accountId}`)).toBeNull();
     expect((await service.get(`/v1/highscores/${game}`)).body.top).toMatchObject([{ score: 77, name: 'Ada' }]);
   });
 
   test('on a Cluster a score that arrives after the move, a minute later', { timeout: 30_000 }, async (context) => {
     if (!isOnCluster()) return context.skip();
-    const [installId, game] = [freshId(), freshId('game').toLowerCase()];
+    const [installId, game] = [freshId(), freshGame()];
     const guestId = accountIdOf(installId);
-    await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
+    await submit(game, 5, { installId });
     const { redis } = service.service;
-    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    const { body } = await moveIn(installId);
     await addEntry(redis, game, guestId, 9);
     await settled(guestId);
     expect(await accountsOn(redis, game)).toEqual([body.accountId]);
@@ -470,117 +386,66 @@ describe('a move also carries', () => {
   });
 
   test('the scores of other boards when one board was deleted meanwhile', async () => {
-    const installId = freshId();
-    const [emptied, kept] = [freshId('game').toLowerCase(), freshId('game').toLowerCase()];
-    for (const game of [emptied, kept]) await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
+    const [installId, emptied, kept] = [freshId(), freshGame(), freshGame()];
+    for (const game of [emptied, kept]) await submit(game, 5, { installId });
     const { redis } = service.service;
     await redis.del(boardKeys.scores(emptied));
-    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    const { body } = await moveIn(installId);
     await settled(accountIdOf(installId));
     expect(await redis.smembers(boardKeys.ofAccount(accountIdOf(installId)))).toEqual([]);
     expect([await accountsOn(redis, emptied), await accountsOn(redis, kept)]).toEqual([[], [body.accountId]]);
   });
 
   test('scores later when a board is broken now, and the move itself succeeds', async () => {
-    const installId = freshId();
-    const subject = freshId('subject');
-    const game = freshId('game').toLowerCase();
-    await credit(installId, 7, 'a');
-    await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
+    const [installId, game] = [await guestWith(1), freshGame()];
+    await submit(game, 5, { installId });
     const { redis } = service.service;
     const aside = `${boardKeys.players(game)}:aside`;
     await redis.rename(boardKeys.players(game), aside);
     await redis.set(boardKeys.players(game), 'no hash');
-    const { cookies, body } = await signInToStore(service, subject, { installId });
-    expect(body).toMatchObject({ created: true, moved: true, movedCoins: 7 });
+    const { cookies, body } = await moveIn(installId);
+    expect(body).toMatchObject({ created: true, moved: true, movedCoins: 1 });
     await redis.rename(aside, boardKeys.players(game));
     service.advance(10_001);
-    await expect.poll(() => accountsOn(redis, game), { timeout: 5000 }).toEqual([body.accountId]);
-    expect((await service.post(`/v1/highscores/${game}`, { score: 1, name: 'Ada' }, { cookies })).body.best).toBe(5);
+    await expect.poll(() => accountsOn(redis, game), { timeout: 15_000 }).toEqual([body.accountId]);
+    expect((await submit(game, 1, { cookies })).body.best).toBe(5);
   });
 
-  test('the host role: an account with two seats acts from the host’s seat', async () => {
-    const installId = freshId();
-    const subject = freshId('subject');
+  test('the seats and the host role: an account with two seats acts from the host’s seat', async () => {
+    const [installId, subject] = [freshId(), freshId('subject')];
     const { cookies } = await signInToStore(service, subject);
     const { code } = (await service.post('/v1/rooms', { installId, name: 'Ada' })).body.room;
-    expect((await service.post(`/v1/rooms/${code}/join`, {}, { cookies })).body.you.playerId).toBe('p2');
-    await signInToStore(service, subject, { installId });
     const act = async (action: string, body: object = {}) => (await service.post(`/v1/rooms/${code}/${action}`, body, { cookies })).body;
+    expect((await act('join')).you.playerId).toBe('p2');
+    await moveIn(installId, subject);
+    expect(codeOf(await service.post(`/v1/rooms/${code}/state`, { installId, state: { level: 2 } }))).toBe(MOVED);
+    // A repeated join keeps the seat.
+    expect((await act('join')).you.playerId).toBe('p1');
     expect(await act('start')).toMatchObject({ you: { playerId: 'p1', host: true }, room: { phase: 'playing' } });
     expect(await act('transfer', { playerId: 'p2' })).toMatchObject({ you: { playerId: 'p1', host: false }, room: { hostId: 'p2' } });
     expect((await act('kick', { playerId: 'p1' })).room.players).toMatchObject([{ id: 'p2', host: true }]);
   });
 
-  test('seats and the host role, while a socket of the guest remains as a watcher', async () => {
-    await using own = await startRedis();
-    await using service = await start({ redis: own.location });
-    await using other = await start({ redis: own.location });
+  test('a pairing that the guest scanned, which the account may confirm, and none that the guest claimed', async () => {
     const installId = freshId();
-    const { body: created } = await service.post('/v1/rooms', { installId, name: 'Ada' });
-    const { code } = created.room;
-    await service.post(`/v1/rooms/${code}/join`, { installId: freshId(), name: 'Bob' });
-    const watcher = await openSocket(other, code);
-    watcher.send({ type: 'hello', installId });
-    await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(true);
+    const [scanned, claimed] = [await service.post('/v1/pair/new', {}), await service.post('/v1/pair/new', {})];
+    const claim = (pairing: TestReply, who: Who, step?: string) => {
+      const { installId: by, ...session } = { installId: undefined, ...who };
+      return service.post('/v1/pair/claim', { token: pairing.body.token, installId: by, step }, session);
+    };
+    const poll = ({ body, cookies }: TestReply) => service.get(`/v1/pair/status?token=${body.token}`, { cookies });
+    await claim(scanned, { installId }, 'scan');
+    await claim(claimed, { installId });
+    const { cookies, body } = await moveIn(installId);
+    expect(codeOf(await claim(scanned, { installId }, 'confirm'))).toBe(MOVED);
+    expect((await claim(scanned, { cookies }, 'confirm')).body.status).toBe('claimed');
+    const session = await service.get('/v1/session', { cookies: (await poll(scanned)).cookies });
+    expect(session.body.accountId).toBe(body.accountId);
 
-    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
-    // Within 1.5 s: earlier than the next renewal of its lease could cause it.
-    await expect.poll(() => watcher.errors, { timeout: 1500 }).toEqual(['sign_in_required']);
-    await expect.poll(() => watcher.room()?.players[0]!.connected, { timeout: 1500 }).toBe(false);
-    watcher.send({ type: 'hello', installId });
-    await expect.poll(() => watcher.errors).toEqual(['sign_in_required', 'sign_in_required']);
-
-    const started = await service.post(`/v1/rooms/${code}/start`, {}, { cookies });
-    expect(started.body).toMatchObject({ you: { playerId: 'p1', host: true }, room: { phase: 'playing' } });
-    // A repeated join keeps the seat.
-    expect((await service.post(`/v1/rooms/${code}/join`, {}, { cookies })).body.you.playerId).toBe('p1');
-    expect(codeOf(await service.post(`/v1/rooms/${code}/state`, { installId, state: { level: 2 } }))).toBe('401 sign_in_required');
-    // The guest's socket still receives states as a watcher.
-    await expect.poll(() => watcher.room()?.phase).toBe('playing');
-    expect(watcher.room()?.players.map(({ connected }) => connected)).toEqual([false, false]);
-    watcher.socket.close();
-    expect(JSON.stringify(started.body)).not.toContain(accountIdOf(installId));
-  });
-
-  test('a seat whose process missed the message of the move, at the next renewal of its lease', async () => {
-    const installId = freshId();
-    const { body: created } = await service.post('/v1/rooms', { installId, name: 'Ada' });
-    const watcher = await openSocket(service, created.room.code);
-    watcher.send({ type: 'hello', installId });
-    await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(true);
-    // The record of a move whose message was lost.
-    await service.service.redis.set(standingKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
-    await expect.poll(() => watcher.errors, { timeout: 8000 }).toEqual(['sign_in_required']);
-    await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(false);
-    watcher.socket.close();
-  });
-
-  test('a pairing that the guest scanned, which the account may confirm', async () => {
-    const installId = freshId();
-    const pairing = await service.post('/v1/pair/new', {});
-    const { token } = pairing.body;
-    await service.post('/v1/pair/claim', { token, installId, step: 'scan' });
-    const { cookies, body } = await signInToStore(service, freshId('subject'), { installId });
-    expect(codeOf(await service.post('/v1/pair/claim', { token, installId, step: 'confirm' }))).toBe('401 sign_in_required');
-    expect((await service.post('/v1/pair/claim', { token, step: 'confirm' }, { cookies })).body.status).toBe('claimed');
-    const polled = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
-    expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(body.accountId);
-  });
-
-  test('no pairing that the guest claimed: it expires and gives no session', async () => {
-    const installId = freshId();
-    const pairing = await service.post('/v1/pair/new', {});
-    const { token } = pairing.body;
-    await service.post('/v1/pair/claim', { token, installId });
-    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
-    for (let index = 0; index < 2; index++) {
-      const polled = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
-      expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
-    }
-    for (const step of [undefined, 'scan', 'confirm'])
-      expect(codeOf(await service.post('/v1/pair/claim', { token, step }, { cookies }))).toBe('409 pair_expired');
-    expect((await service.post('/v1/pair/claim', { token, step: 'deny' }, { cookies })).body.status).toBe('expired');
+    const polled = await poll(claimed);
+    expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
+    for (const step of [undefined, 'scan', 'confirm']) expect(codeOf(await claim(claimed, { cookies }, step))).toBe('409 pair_expired');
+    expect((await claim(claimed, { cookies }, 'deny')).body.status).toBe('expired');
   });
 
   test.each([
@@ -589,38 +454,30 @@ describe('a move also carries', () => {
     ["the guest's is earlier", [1, 5], 5],
     ["the account's is earlier", [5, 1], 5],
   ] as const)('the earlier trial and first run when %s', async (_name, [accountDays, guestDays], days) => {
-    const subject = freshId('subject');
-    const installId = freshId();
+    const [subject, installId, now] = [freshId('subject'), freshId(), service.now()];
     const { cookies, body } = await signInToStore(service, subject);
-    const { redis } = service.service;
-    const now = service.now();
     const set = async (accountId: string, ago: number | undefined): Promise<void> => {
+      const at = now - (ago ?? 0) * DAY_MS;
       if (ago !== undefined)
-        await redis.hset(accountKey(accountId), { createdAt: now, trialStartedAt: now - ago * DAY_MS, firstRunAt: now - ago * DAY_MS });
+        await service.service.redis.hset(accountKey(accountId), { createdAt: now, trialStartedAt: at, firstRunAt: at });
     };
     await set(body.accountId, accountDays);
     await set(accountIdOf(installId), guestDays);
-    await signInToStore(service, subject, { installId });
+    await moveIn(installId, subject);
     const at = new Date(now - days * DAY_MS).toISOString();
     expect((await service.get('/v1/trial/status', { cookies })).body).toMatchObject({ active: true, startedAt: at });
     expect((await service.get('/v1/entitlement', { cookies })).body).toMatchObject({ state: 'trial', firstRunAt: at });
   });
 
-  test('the later subscription report', async () => {
-    const subject = freshId('subject');
-    const installId = freshId();
+  test.each(['guest', 'account'] as const)('the later subscription report, that of the %s', async (later) => {
+    const [subject, installId] = [freshId('subject'), freshId()];
     const { cookies } = await signInToStore(service, subject);
-    await service.post('/v1/subscription/report', { subscribed: false }, { cookies });
-    service.advance(10);
-    await service.post('/v1/subscription/report', { installId, subscribed: true });
-    await signInToStore(service, subject, { installId });
-    expect((await service.get('/v1/subscription', { cookies })).body).toMatchObject({ subscribed: true, source: 'report' });
-    // An earlier report of a guest does not replace a later one of the account.
-    const late = freshId();
-    await service.post('/v1/subscription/report', { installId: late, subscribed: false });
-    service.advance(10);
-    await service.post('/v1/subscription/report', { subscribed: true }, { cookies });
-    await signInToStore(service, subject, { installId: late });
+    for (const by of later === 'guest' ? ['account', 'guest'] : ['guest', 'account']) {
+      const body = { subscribed: by === later, ...(by === 'guest' ? { installId } : {}) };
+      await service.post('/v1/subscription/report', body, by === 'guest' ? {} : { cookies });
+      service.advance(10);
+    }
+    await moveIn(installId, subject);
     expect((await service.get('/v1/subscription', { cookies })).body).toMatchObject({ subscribed: true, source: 'report' });
   });
 });
