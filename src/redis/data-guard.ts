@@ -48,6 +48,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   readonly #known: KnownData;
   /** With REDIS_WAIT_REPLICAS: runs scripts that the replicas have to confirm. */
   readonly #durable: ScriptRunner | undefined;
+  readonly #marking: ScriptRunner;
   readonly #cluster: DataOfCluster | undefined;
   /** The data of a single Redis. */
   readonly #place: DataPlace | undefined;
@@ -73,6 +74,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
       accepts: options.accepts,
       stands: !('shards' in source),
     };
+    this.#marking = new ScriptRunner(scripts, { now: Date.now, timeAheadMs: options.timeAheadMs });
     if (replicas > 0)
       this.#durable = new ScriptRunner(scripts, { now: Date.now, replicas, data: this, ...(durable === undefined ? {} : { durable }) });
     if ('shards' in source) {
@@ -89,7 +91,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     } else {
       const link = scripts as ScriptLink;
       const keys = { id: DATA_ID_KEY, secret: secret.key };
-      this.#place = this.#newPlace({ name: undefined, scripts: link, keys: () => keys });
+      this.#place = this.#newPlace({ name: undefined, scripts: link, keys: () => keys, otherIds: () => [] });
       link.on('ready', () => void this.look());
     }
     this.#timer = setInterval(() => void this.look(), LOOK_INTERVAL_MS);
@@ -180,11 +182,12 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
 
   #newPlace({ scripts, ...own }: OwnParts): DataPlace {
     const { log, memory, secret, clock, timeAheadMs, mayWrite = () => true } = this.#options;
-    const durable = this.#durable;
+    const [durable, marking] = [this.#durable, this.#marking];
     return new DataPlace({
       ...own,
       scripts: new ScriptRunner(scripts, { now: Date.now, timeAheadMs }),
       durable,
+      marking,
       clock,
       known: this.#known,
       mayWrite,

@@ -11,10 +11,21 @@ import { ForeignValue, otherType } from './text-key.ts';
  * - at: when it was last advanced, in milliseconds since 1970 by Redis's clock.
  * - accepted: when an operator accepted the data in place of other data, by the same clock. 0: never.
  *
+ * Data that a service refused has another value (`data-refusal.ts`).
+ *
  * In a Cluster each slot has a copy of the id, its mark, under a tag of the slot. The heartbeat of a primary is in the mark of its lowest
  * slot; the other marks have 0.
  */
 export const DATA_ID_KEY = 'data:id';
+
+/** The beginning of the value of refused data. */
+export const REFUSED = 'refused: ';
+
+/**
+ * How far the heartbeat in Redis may be behind the last acknowledged one, in milliseconds of serving. A failover to a replica that lags
+ * loses less: that is logged, and the data is served. If it is more, Redis was restored to an older state.
+ */
+export const MOST_BEHIND_MS = 10_000;
 
 export const DATA_ID_FORMAT = /^[A-Za-z0-9_-]{22}$/;
 
@@ -57,10 +68,15 @@ export function heartbeatText(heartbeat: number): string {
   return String(Math.max(0, heartbeat)).padStart(HEARTBEAT_DIGITS, '0');
 }
 
-/** The id in a value of the key. Undefined if there is none. */
+/** The id in a value of the key. Undefined if there is none, or if the data is refused. */
 export function idIn(value: string | null): string | undefined {
   const id = value?.slice(0, 22);
   return id !== undefined && DATA_ID_FORMAT.test(id) ? id : undefined;
+}
+
+/** The id in a value of the key, also of refused data. */
+export function anyIdIn(value: string | null): string | undefined {
+  return idIn(value?.startsWith(REFUSED) === true ? value.slice(REFUSED.length) : value);
 }
 
 /**
@@ -74,7 +90,7 @@ export async function readId(redis: Redis, key = DATA_ID_KEY): Promise<string | 
 /** The value of the key in place of an id. Undefined: the key has an id, or does not exist. */
 export async function foreignId(redis: Redis): Promise<ForeignValue | undefined> {
   const [value, type] = [await readId(redis), await redis.type(DATA_ID_KEY)];
-  if (type === 'none' || idIn(value) !== undefined) return undefined;
+  if (type === 'none' || anyIdIn(value) !== undefined) return undefined;
   const found = value === null ? otherType(type) : `is "${value.slice(0, 40)}", and not an id of data`;
   const mend = 'If all other data is right, give it a new id: npm run admin -- data accept (docs/operating.md#data-that-is-gone).';
   return new ForeignValue(DATA_ID_KEY, found, mend);
@@ -86,11 +102,14 @@ export function heartbeatIn(value: string | null): { readonly heartbeat: number;
   return heartbeat === undefined ? undefined : { heartbeat: Number(heartbeat), at: Number(at) };
 }
 
+const library = new URL('data-id.lua', import.meta.url);
+
 const lookAtDataParts = {
   file: new URL('look-at-data.lua', import.meta.url),
   keys: ['id', 'secret'],
   args: ['known', 'made', 'least', 'beats'],
   answers: ['found', 'missing'],
+  library,
 } as const;
 
 export const lookAtData = defineScript(lookAtDataParts);
@@ -112,4 +131,5 @@ export const acceptData = defineScript({
   keys: ['id'],
   args: ['seen', 'to'],
   answers: ['accepted', 'changed'],
+  library,
 });

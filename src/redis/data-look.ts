@@ -1,14 +1,9 @@
-import { DATA_ID_KEY, heartbeatText, lookAtData, newDataId, readData } from './data-id.ts';
+import { DATA_ID_KEY, heartbeatText, lookAtData, MOST_BEHIND_MS, newDataId, readData } from './data-id.ts';
+import { parseRefusal, type MarkedRefusal } from './data-refusal.ts';
 import type { PlaceParts } from './known-data.ts';
 import type { Answer } from './script-runner.ts';
 import { tagOf } from './slots.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
-
-/**
- * How far the heartbeat in Redis may be behind the last acknowledged one, in milliseconds of serving. A failover to a replica that lags
- * loses less: that is logged, and the data is served. If it is more, Redis was restored to an older state.
- */
-export const MOST_BEHIND_MS = 10_000;
 
 /**
  * How long the check only reads after a replica has refused its write. Each refusal closes the connection, and `/ready` would report that
@@ -28,6 +23,7 @@ export interface Found {
   readonly acceptedAt: number;
   readonly at: number;
   readonly secret: string;
+  readonly refusal: MarkedRefusal | undefined;
 }
 
 type LookKeys = Record<'id' | 'secret', string>;
@@ -58,9 +54,10 @@ export class DataLook {
       if (id === undefined) throw new Error(`${name ?? 'this Redis'} has no data yet, and takes none`);
       const [at, secret] = figures;
       this.#tell(keys.id, Number(at), sentTick);
-      return { hasId: false, id: '', heartbeat: 0, heartbeatAfter: 0, beatenAt: 0, acceptedAt: 0, at: Number(at), secret: secret! };
+      const nothing = { id: '', heartbeat: 0, heartbeatAfter: 0, beatenAt: 0, acceptedAt: 0, refusal: undefined };
+      return { hasId: false, ...nothing, at: Number(at), secret: secret! };
     }
-    const [found, before, after, beatenAt, acceptedAt, at, secret] = figures;
+    const [found, before, after, beatenAt, acceptedAt, at, secret, refusal] = figures;
     this.#tell(keys.id, Number(at), sentTick);
     return {
       hasId: true,
@@ -71,7 +68,13 @@ export class DataLook {
       acceptedAt: Number(acceptedAt),
       at: Number(at),
       secret: secret!,
+      refusal: parseRefusal(refusal!),
     };
+  }
+
+  /** Whether a write would be accepted, as far as is known. */
+  get mayWrite(): boolean {
+    return performance.now() >= this.#readsUntil && this.#parts.mayWrite();
   }
 
   /** Of a Cluster the primary of the lowest slot counts: all processes then go by one clock. */
@@ -85,9 +88,9 @@ export class DataLook {
    * replicas or is a replica.
    */
   async #see(keys: LookKeys, words: LookWords): Promise<Answer<'found' | 'missing'>> {
-    const { scripts, mayWrite } = this.#parts;
+    const { scripts } = this.#parts;
     const read = () => scripts.run(readData, keys, { ...words, made: '', beats: 0 });
-    if (performance.now() < this.#readsUntil || !mayWrite()) return read();
+    if (!this.mayWrite) return read();
     try {
       return await scripts.run(lookAtData, keys, words);
     } catch (error) {

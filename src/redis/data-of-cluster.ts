@@ -152,10 +152,15 @@ export class DataOfCluster {
   #follow(shard: Shard): void {
     // The lowest slot, so that all processes advance the same heartbeat.
     const keys = () => {
-      const tag = shard.slots.length === 0 ? undefined : tagOf(shard.slots.reduce((low, slot) => Math.min(low, slot)));
+      const tag = shard.lowestTag;
       return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#parts.secret.key}` };
     };
-    const place = this.#parts.newPlace({ name: shard.name, scripts: shard.scripts, keys, idsOf: (slots) => idsOf(shard, slots) });
+    const otherIds = () => {
+      const { lowestTag } = shard;
+      return shard.slots.map(tagOf).flatMap((tag) => (tag === lowestTag ? [] : `${tag}${DATA_ID_KEY}`));
+    };
+    const { name, scripts } = shard;
+    const place = this.#parts.newPlace({ name, scripts, keys, otherIds, idsOf: (slots) => idsOf(shard, slots) });
     this.#placeOf.set(shard, place);
     shard.scripts.on('close', () => (place.isChecked = false));
     shard.scripts.on('ready', () => void this.#lookSoon(place));

@@ -1,18 +1,23 @@
-import { acceptData, heartbeatText, idIn, isSameData, readHeartbeat, succeeds, successorOf } from './data-id.ts';
-import { DataLook, MOST_BEHIND_MS, type Found } from './data-look.ts';
+import { acceptData, heartbeatText, idIn, isSameData, MOST_BEHIND_MS, readHeartbeat, succeeds, successorOf } from './data-id.ts';
+import { DataLook, type Found } from './data-look.ts';
+import { describeRefusal, hashOfSecret, refusalOfOlder, refusalOfSecret, type DataRefusal, type MarkedRefusal } from './data-refusal.ts';
 import type { DataProblem, PlaceParts } from './known-data.ts';
 import { missingFrom, timeOf } from './older-data.ts';
+import { RefusalMarks } from './refusal-marks.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 /** The data of one Redis, or of one primary of a Cluster, as this process knows it. */
 export class DataPlace {
   readonly #parts: PlaceParts;
   readonly #look: DataLook;
+  readonly #marks: RefusalMarks;
   /** Whether the last check found the known data. On a Cluster it is also false after the connection to the primary was lost. */
   isChecked = false;
   /** A primary of a Cluster whose slots have no marks yet: a first start, or data of a release without ids. */
   isUnmarked = false;
   #problem: DataProblem | undefined;
+  /** Why this process refuses data that it knows by its id. */
+  #refusal: DataRefusal | undefined;
   /** The last id of the data. Undefined: the id in `KnownData`. */
   #id: string | undefined;
   #secret = '';
@@ -27,6 +32,7 @@ export class DataPlace {
   constructor(parts: PlaceParts) {
     this.#parts = parts;
     this.#look = new DataLook(parts);
+    this.#marks = new RefusalMarks(parts);
   }
 
   get name(): string {
@@ -113,6 +119,7 @@ export class DataPlace {
 
   async #judge(key: string, found: Found, lostSlot: number | undefined): Promise<void> {
     this.isUnmarked = false;
+    if (found.refusal !== undefined) return this.#heed(key, found, found.refusal);
     const { known, log, isSecret } = this.#parts;
     const id = this.#id ?? known.id;
     const problem = this.#problem;
@@ -127,14 +134,12 @@ export class DataPlace {
     }
     const seen = known.heartbeats.get(key) ?? 0;
     const last = known.found.get(key) ?? 0;
-    const isBack = found.heartbeat >= seen && found.heartbeat - last > MOST_BEHIND_MS;
+    const isBack = found.heartbeat - last > MOST_BEHIND_MS;
     known.found.set(key, found.heartbeat);
     // Another process, which never saw the newer state, may advance the heartbeat. The data is still older then.
     if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(key, found, seen);
-    if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret) {
-      const text = `${this.name} has another secret of the ledgers than before`;
-      return this.#loseUnlessAccepted({ kind: 'secret', text, accept: successorOf(id) }, found.at, found.id);
-    }
+    if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret)
+      return this.#refuse(found, refusalOfSecret(this.#secret));
     if (problem?.kind === 'slot') return;
     if (lostSlot !== undefined) return this.lacksSlot(lostSlot, found.at);
     const behindMs = Math.max(seen, last) - found.heartbeat;
@@ -149,12 +154,32 @@ export class DataPlace {
     return `what was written${between} may be lost`;
   }
 
-  #isOlder(key: string, found: Found, seen: number): Promise<void> | void {
-    const seconds = Math.max(1, Math.round((seen - found.heartbeat) / 1000));
-    if (this.#problem?.kind === 'older') return;
+  #isOlder(key: string, found: Found, seen: number): Promise<void> {
+    if (this.#problem?.kind === 'older' && this.#refusal !== undefined) return this.#refuse(found, this.#refusal);
     const missing = missingFrom(found.beatenAt, this.#parts.known.times.get(key) ?? 0);
-    const text = `${this.name} was restored to a state that is ${seconds} s older than the one that this service saw${missing}`;
-    return this.#loseUnlessAccepted({ kind: 'older', text, accept: successorOf(found.id) }, found.at, found.id);
+    return this.#refuse(found, refusalOfOlder(seen - found.heartbeat, missing));
+  }
+
+  async #refuse(found: Found, refusal: DataRefusal): Promise<void> {
+    const { kind, reason } = refusal;
+    await this.#loseUnlessAccepted({ kind, text: `${this.name} ${reason}`, accept: successorOf(found.id) }, found.at, found.id);
+    if (this.#problem?.kind !== kind) return;
+    this.#refusal = refusal;
+    // Not awaited: in a Cluster each slot gets the mark, and the primary must be checked again meanwhile.
+    if (this.#look.mayWrite) void this.#marks.set(found, refusal);
+  }
+
+  /** A service has refused this data. */
+  async #heed(key: string, found: Found, refusal: MarkedRefusal): Promise<void> {
+    this.#parts.known.found.set(key, found.heartbeat);
+    if (refusal.kind === 'secret' && refusal.rightSecret === hashOfSecret(found.secret)) {
+      if (await this.#marks.clear(found.secret)) await this.#lookNow();
+      return;
+    }
+    const { kind } = refusal;
+    const problem = { kind, text: describeRefusal(this.name, refusal), accept: successorOf(found.id) };
+    await this.#loseUnlessAccepted(problem, found.at, found.id);
+    if (this.#problem?.kind === kind) this.#refusal ??= refusal;
   }
 
   #adopt(key: string, found: Found): void {
@@ -176,6 +201,7 @@ export class DataPlace {
     heartbeats.set(key, this.#parts.durable === undefined ? heartbeatAfter : Math.min(heartbeats.get(key) ?? 0, heartbeatAfter));
     this.#words = [id, heartbeatText(heartbeats.get(key)! - MOST_BEHIND_MS)];
     this.#problem = undefined;
+    this.#refusal = undefined;
     this.#found();
     if (this.#parts.durable !== undefined) void this.#confirm(key, this.#parts.durable);
   }

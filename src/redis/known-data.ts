@@ -47,6 +47,8 @@ export interface PlaceParts {
   readonly scripts: Pick<ScriptRunner, 'run'>;
   /** Runs scripts whose answers wait for replicas. Undefined: a heartbeat counts as soon as the primary has it. */
   readonly durable: Pick<ScriptRunner, 'run'> | undefined;
+  /** Runs scripts in any slot. */
+  readonly marking: Pick<ScriptRunner, 'run'>;
   /** Whether Redis would survive a write. */
   readonly mayWrite: () => boolean;
   /** Learns Redis's clock from each check. */
@@ -54,6 +56,8 @@ export interface PlaceParts {
   readonly known: KnownData;
   /** The keys of the id and of the secret. Undefined for a primary that serves no slots. */
   readonly keys: () => { readonly id: string; readonly secret: string } | undefined;
+  /** The keys of the id in the other slots of a primary. None on one Redis. */
+  readonly otherIds: () => readonly string[];
   /**
    * The values of the data id in slots of a Cluster. Undefined for a slot that is moving to another primary.
    * @throws Error if Redis does not answer
@@ -68,4 +72,4 @@ export interface PlaceParts {
 }
 
 /** The parts that differ between places. */
-export type OwnParts = Pick<PlaceParts, 'name' | 'keys' | 'idsOf'> & Pick<ScriptShard, 'scripts'>;
+export type OwnParts = Pick<PlaceParts, 'name' | 'keys' | 'otherIds' | 'idsOf'> & Pick<ScriptShard, 'scripts'>;

@@ -1,32 +1,28 @@
 -- Reads the id of the data, writes it at a first start, and advances the heartbeat (data-id.ts).
 -- KEYS id, secret
 -- ARGV known ('': none), made (the id to write if there is none; '': write none), least (data below this heartbeat is too old), beats (1: advance the heartbeat)
--- Answers found(id, heartbeat before, heartbeat after, beaten at, accepted at, now, secret) missing(now, secret)
+-- Library data-id.lua: text_of, parse_id
+-- Answers found(id, heartbeat before, heartbeat after, beaten at, accepted at, now, secret, refusal) missing(now, secret)
 local BEAT_MS = 900 -- several processes run this every second, but only one advances the heartbeat
 local MOST_MS = 2000 -- the heartbeat counts time in which the data was served, not outages
-local function text_of(key)
-  local value = redis.pcall('GET', key)
-  if type(value) ~= 'table' then return value end
-  if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value) end
-  return 'a value of another type' -- another client wrote it: this is no id and no secret
-end
 local time = redis.call('TIME')
 local at = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
-local found_secret = text_of(secret) or ''
+local found_secret = text_of(secret)
 local text = text_of(id)
-if not text then
+if text == '' then
   if made == '' then return {'missing', at, found_secret} end
   text = made .. ' 000000000000000 ' .. at .. ' 0'
   redis.call('SET', id, text)
 end
-local found, before, beaten_at, accepted_at = string.match(text, '^(%S+) (%d+) (%d+) (%d+)$')
+local found, before, beaten_at, accepted_at, refusal = parse_id(text)
 if not found then return {'missing', at, found_secret} end -- another client wrote another text
 local after = before
 local passed = at - beaten_at
-if beats == '1' and (found == known or found == made) and before >= least and (passed < 0 or passed >= BEAT_MS) then
+local is_known = refusal == '' and (found == known or found == made)
+if beats == '1' and is_known and before >= least and (passed < 0 or passed >= BEAT_MS) then
   -- The clock was set back, or is that of another machine. Assume that a second has passed.
   if passed < 0 then passed = 1000 end
   after = string.format('%015d', before + math.min(passed, MOST_MS))
   redis.call('SET', id, found .. ' ' .. after .. ' ' .. at .. ' ' .. accepted_at)
 end
-return {'found', found, before, after, beaten_at, accepted_at, at, found_secret}
+return {'found', found, before, after, beaten_at, accepted_at, at, found_secret, refusal}

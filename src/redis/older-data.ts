@@ -1,5 +1,4 @@
-import { heartbeatIn, idIn } from './data-id.ts';
-import { MOST_BEHIND_MS } from './data-look.ts';
+import { heartbeatIn, idIn, MOST_BEHIND_MS } from './data-id.ts';
 import type { Newest } from './known-data.ts';
 
 /** Data that is older than the state that DATA_DIR knows. Times are in milliseconds since 1970, by Redis's clock. */

@@ -85,6 +85,11 @@ export class Shard implements ScriptShard {
 
   readonly place = (): string => this.#place;
 
+  /** The tag of its lowest slot, by which processes judge its data. Undefined while it serves none. */
+  get lowestTag(): string | undefined {
+    return this.slots.length === 0 ? undefined : tagOf(this.slots.reduce((low, slot) => Math.min(low, slot)));
+  }
+
   /** @param slots that it serves now */
   serve(slots: readonly number[]): void {
     this.slots = slots;

@@ -116,6 +116,71 @@ test('a primary that comes back in an older state is refused', async () => {
   expect(String(await node.call('GET', lowestKey(node))).slice(0, 22)).toBe(successorOf(id!));
 }, 60_000);
 
+test('a primary that one service refuses as older is served by no other service, nor are its slots on another primary', async () => {
+  cluster = await startCluster({ settings: ['--appendonly', 'no', '--save', ''] });
+  const dataMemory = new DataIdFile(mkdtempSync(join(tmpdir(), 'coinop-refused-')), pino({ level: 'silent' }));
+  const [node, other] = cluster.nodes as [TestNode, TestNode];
+  const [installId, ofOther] = [installOn(node), installOn(other)];
+  const key = lowestKey(node);
+  {
+    await using before = await start({ redis: { url: cluster.url }, dataMemory });
+    await isWhole(before);
+    for (const each of [installId, ofOther]) expect((await credit(before, each, 'a')).status).toBe(200);
+    await expect.poll(() => marksOf(cluster!.nodes)).toBe(3 * 16_384);
+    await node.call('SAVE');
+    const [id, heartbeat] = String(await node.call('GET', key)).split(' ');
+    const newer = Number(heartbeat) + 15_000;
+    await node.call('SET', key, dataIdValue(id!, newer, Date.now(), 0));
+    await expect.poll(() => dataMemory.read().newest.heartbeats[key] ?? 0).toBeGreaterThanOrEqual(newer);
+  }
+  await cluster.kill(node);
+  await cluster.start(node);
+  await cluster.untilAgreed();
+  // It serves the older data before another service refuses it.
+  await using fresh = await start({ redis: { url: cluster.url }, logLines });
+  await isWhole(fresh);
+  expect((await credit(fresh, installId, 'b')).status).toBe(200);
+  await using old = await start({ redis: { url: cluster.url }, dataMemory });
+  await expect.poll(async () => (await old.get('/ready')).status, { timeout: 10_000 }).toBe(503);
+  const marked = async () => ((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).length;
+  const slots = await marked();
+  await expect.poll(async () => String(await node.call('GET', key)), { timeout: 10_000 }).toMatch(/^refused: /);
+  // The lowest slot is the last one.
+  const values = (await Promise.all(
+    ((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).map((each) => node.call('GET', each)),
+  )) as string[];
+  expect(values.filter((value) => value.startsWith('refused: '))).toHaveLength(slots);
+  expect((await credit(fresh, installId, 'c')).status).toBe(503);
+  await expect.poll(() => fatal().length, { timeout: 5000 }).toBe(1);
+  expect(fatal()[0]!.msg).toContain(`127.0.0.1:${node.port} was restored to a state that is `);
+  const { body } = await fresh.get('/ready');
+  expect(body.error.message).toMatch(
+    / than the one that the service on \S+ saw.* \(refused since 2\S+Z\)\. An operator has to bring it back/,
+  );
+  for (const service of [fresh, old]) expect((await credit(service, ofOther, 'a')).body).toMatchObject({ replayed: true });
+  const shown = await runAdmin(['data', 'show'], { REDIS_URL: cluster.url });
+  expect(shown.out).toMatch(
+    new RegExp(`The services refuse the data: 127\\.0\\.0\\.1:${node.port} was restored to a state that is .* \\(refused since 2`),
+  );
+  const banned = await runAdmin(['accounts', 'ban', ofOther, '--reason', 'test', '--yes'], { REDIS_URL: cluster.url });
+  expect([banned.code, banned.error]).toEqual([1, expect.stringContaining('The services refuse the data: ')]);
+  const doctor = await runCommand('doctor.ts', ['--json'], { REDIS_URL: cluster.url, NODE_ENV: 'test' });
+  expect(doctor.out).toContain('The services refuse the data: ');
+  // A slot of the refused data, on a primary whose other data is right.
+  const slot = cluster.slotOf(coinKeys.ledger(accountIdOf(installId)));
+  await cluster.moveSlot(slot, other);
+  for (const service of [fresh, old]) expect((await credit(service, installId, 'd')).status).toBe(503);
+  await using later = await start({ redis: { url: cluster.url } });
+  for (let number = 0; number < 20; number++) expect((await credit(later, installId, `e${number}`)).status).toBe(503);
+  const accepted = await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
+  expect([accepted.code, accepted.error]).toEqual([0, '']);
+  for (const service of [fresh, old, later]) {
+    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+    for (const each of [installId, ofOther]) expect((await credit(service, each, 'a')).body).toMatchObject({ replayed: true });
+  }
+  expect(((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).length).toBe(slots - 1);
+}, 120_000);
+
 test('a slot that is taken over without its keys has lost its data, and one that moves with them has not', async () => {
   cluster = await startCluster();
   await using service = await start({ redis: { url: cluster.url }, logLines });

@@ -80,12 +80,8 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
     const log = await runAdmin(['log', '--json'], { REDIS_URL: redis.url });
     expect(log.out).toContain('data accept');
     // The service of another folder saw this data 100 s of serving later.
-    const [, heartbeat] = (await client.get(DATA_ID_KEY))!.split(' ');
-    const newest = { heartbeats: { [DATA_ID_KEY]: Number(heartbeat) + 100_000 }, times: { [DATA_ID_KEY]: Date.UTC(2286, 0, 1) } };
     const later = { REDIS_URL: redis.url, DATA_DIR: join(folder, 'later'), NODE_ENV: 'test' };
-    mkdirSync(later.DATA_DIR);
-    writeFileSync(join(later.DATA_DIR, 'data-id'), `${id}\n`);
-    writeFileSync(join(later.DATA_DIR, 'data-heartbeats'), JSON.stringify({ id, ...newest }));
+    knowNewer(later.DATA_DIR, (await client.get(DATA_ID_KEY))!);
     const shown = await runAdmin(['data', 'show'], later);
     const older =
       /The data in Redis is \d+ s older than the one that the services of DATA_DIR saw: it ends at 20.*, and what was acknowledged from then until 2286-01-01T00:00:00.000Z is missing\./;
@@ -105,6 +101,77 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
     await Promise.all(children.splice(0).map((child) => child.stop()));
     await redis.stop();
   }
+});
+
+/** Lets DATA_DIR know the data as it will be after another 100 s of serving. */
+function knowNewer(dataDir: string, value: string): void {
+  const [id, heartbeat] = value.split(' ');
+  const newest = { heartbeats: { [DATA_ID_KEY]: Number(heartbeat) + 100_000 }, times: { [DATA_ID_KEY]: Date.UTC(2286, 0, 1) } };
+  mkdirSync(dataDir, { recursive: true });
+  writeFileSync(join(dataDir, 'data-id'), `${id}\n`);
+  writeFileSync(join(dataDir, 'data-heartbeats'), JSON.stringify({ id, ...newest }));
+}
+
+test('data that one service refuses is refused by all services and commands, until the tool accepts it', { timeout: 180_000 }, async () => {
+  const redis = await startTcpRedis(folder);
+  const client = new Redis(redis.url);
+  const ofTool = { REDIS_URL: redis.url, DATA_DIR: join(folder, 'none') };
+  try {
+    const serving = await launch({ REDIS_URL: redis.url, DATA_DIR: join(folder, 'one'), WORKERS: '2' });
+    expect(await credit(serving, 'a')).toBe(200);
+    knowNewer(join(folder, 'later'), (await client.get(DATA_ID_KEY))!);
+    const refusing = await launch({ REDIS_URL: redis.url, DATA_DIR: join(folder, 'later') });
+    expect(await readiness(refusing)).toBe(503);
+    await expect.poll(() => client.get(DATA_ID_KEY)).toMatch(/^refused: /);
+    expect(new Set(await Promise.all(Array.from({ length: 50 }, (_, index) => credit(serving, `k${index}`))))).toEqual(new Set([503]));
+    await expect.poll(() => readiness(serving)).toBe(503);
+    await expect.poll(() => serving.output().match(/"level":60.*was restored to a state that is .* \(refused since 2/g)).toHaveLength(2);
+    const refused =
+      /The services refuse the data: this Redis was restored to a state that is \d+ s older than the one that the service on \S+ saw.* \(refused since 2\S+Z\)\./;
+    const shown = await runAdmin(['data', 'show'], ofTool);
+    expect([shown.code, shown.out]).toEqual([0, expect.stringMatching(refused)]);
+    const banned = await runAdmin(['accounts', 'ban', 'install-lost-command', '--reason', 'test', '--yes'], ofTool);
+    expect([banned.code, banned.error]).toEqual([1, expect.stringMatching(refused)]);
+    const doctor = await runCommand('doctor.ts', ['--json'], { ...ofTool, NODE_ENV: 'test' });
+    const { findings } = JSON.parse(doctor.out) as { findings: { kind: string; text: string }[] };
+    expect(findings.find(({ kind }) => kind === 'data_lost')).toMatchObject({ text: expect.stringMatching(refused) });
+    const audit = await runCommand('audit.ts', [], { REDIS_URL: redis.url });
+    expect([audit.code, audit.out]).toEqual([0, expect.stringContaining('No drift.')]);
+    const accepted = await runAdmin(['data', 'accept', '--yes'], ofTool);
+    expect([accepted.code, accepted.error]).toEqual([0, '']);
+    for (const child of [serving, refusing]) await expect.poll(() => readiness(child), { timeout: 5000 }).toBe(200);
+    await expect.poll(() => credit(serving, 'a')).toBe(200);
+  } finally {
+    client.disconnect();
+    await Promise.all(children.splice(0).map((child) => child.stop()));
+    await redis.stop();
+  }
+});
+
+test('a backup of refused data is served once it is restored', { timeout: 180_000 }, async () => {
+  const dataDir = join(folder, 'data');
+  const first = await launch({ DATA_DIR: dataDir });
+  expect(await credit(first, 'a')).toBe(200);
+  const client = new Redis({ path: join(dataDir, 'redis.sock') });
+  const value = (await client.get(DATA_ID_KEY))!;
+  client.disconnect();
+  await stop(first);
+  knowNewer(dataDir, value);
+  const refusing = await launch({ DATA_DIR: dataDir });
+  expect(await readiness(refusing)).toBe(503);
+  const file = join(folder, 'backup.tar');
+  const backup = await runCommand('backup.ts', ['--to', file], { DATA_DIR: dataDir });
+  expect([backup.code, backup.error]).toEqual([0, '']);
+  await stop(refusing);
+  // Also for a service that never saw the newer state.
+  rmSync(join(dataDir, 'data-heartbeats'));
+  const still = await launch({ DATA_DIR: dataDir });
+  expect([await readiness(still), still.output()]).toEqual([503, expect.stringContaining('refused since')]);
+  await stop(still);
+  const restore = await runCommand('restore.ts', ['--from', file, '--replace'], { DATA_DIR: dataDir });
+  expect([restore.code, restore.error]).toEqual([0, '']);
+  const restored = await launch({ DATA_DIR: dataDir });
+  expect([await readiness(restored), await credit(restored, 'a')]).toEqual([200, 200]);
 });
 
 test('commands say in plain words that the id or the version of the data has another type', { timeout: 180_000 }, async () => {

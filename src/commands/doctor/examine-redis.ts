@@ -11,6 +11,7 @@ import { Cluster } from '../../redis/cluster-client.ts';
 import { checkDatabase } from '../../redis/connect.ts';
 import { DATA_ID_KEY, idIn, foreignId, readId, succeeds } from '../../redis/data-id.ts';
 import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, readDataVersion, standOfVersion } from '../../redis/data-version.ts';
+import { refusalsIn } from '../../redis/data-refusal.ts';
 import { findOlder, textOfOlder } from '../../redis/older-data.ts';
 import { nameOf } from '../../redis/shard.ts';
 import { slotOf, SLOTS } from '../../redis/slots.ts';
@@ -124,7 +125,7 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
   examineReplicas(facts, config, diagnosis);
   if (place.isOnThisMachine) examineKernel(facts, diagnosis);
   await examineVersion(redis, diagnosis);
-  await examineDataId(() => redis, config, diagnosis);
+  await examineDataId(redis, () => redis, config, diagnosis);
   await examineKeys(redis, config, diagnosis);
   await examineAddresses(redis, config, Date.now(), diagnosis);
   await examineEvents(() => redis, config, diagnosis);
@@ -143,7 +144,14 @@ function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<s
 }
 
 /** Whether Redis has the data that a service with this DATA_DIR knows. */
-async function examineDataId(redisOf: (key: string) => Redis | undefined, { DATA_DIR }: Config, diagnosis: Diagnosis): Promise<void> {
+async function examineDataId(
+  source: Redis | Cluster,
+  redisOf: (key: string) => Redis | undefined,
+  { DATA_DIR }: Config,
+  diagnosis: Diagnosis,
+): Promise<void> {
+  const refusals = await refusalsIn(source);
+  if (refusals.length > 0) return findLost(`The services refuse the data: ${refusals.join('; ')}.`, diagnosis);
   const read = async (key: string) => {
     const redis = redisOf(key);
     return redis === undefined ? null : readId(redis, key);
@@ -247,7 +255,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
       const redis = cluster.shardOf(slotOf(key))?.redis;
       return redis?.status === 'ready' ? redis : undefined;
     };
-    if (redisOf(DATA_ID_KEY) !== undefined) await examineDataId(redisOf, config, diagnosis);
+    if (redisOf(DATA_ID_KEY) !== undefined) await examineDataId(cluster, redisOf, config, diagnosis);
     await examineEvents(redisOf, config, diagnosis, Array.from({ length: SLOTS }).keys().toArray());
   } finally {
     cluster.disconnect();

@@ -4,7 +4,8 @@ import { Reason } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { DataIdFile, readDataId, readNewest } from '../../process/data-id-file.ts';
 import { acceptCluster } from '../../redis/accept-cluster.ts';
-import { acceptData, DATA_ID_KEY, foreignId, idIn, newDataId, readId, successorOf } from '../../redis/data-id.ts';
+import { acceptData, anyIdIn, DATA_ID_KEY, foreignId, idIn, newDataId, readId, successorOf } from '../../redis/data-id.ts';
+import { refusalsIn } from '../../redis/data-refusal.ts';
 import { findOlder, textOfOlder, type OlderData } from '../../redis/older-data.ts';
 import { slotOf } from '../../redis/slots.ts';
 import type { ForeignValue } from '../../redis/text-key.ts';
@@ -15,7 +16,7 @@ const show: Command = {
   summary: 'shows the id of the data, and the id that a service with this DATA_DIR knows',
   role: 'viewer',
   plan: () => async (tool) => {
-    const { id, foreign } = await dataIn(tool);
+    const { id, foreign, refusals } = await dataIn(tool);
     const known = readDataId(tool.config.DATA_DIR);
     const older = await olderIn(tool, id);
     return {
@@ -23,9 +24,16 @@ const show: Command = {
         `In Redis: ${id ?? 'none'}`,
         `In DATA_DIR: ${known ?? 'none'}`,
         ...(foreign === undefined ? [] : [foreign.message]),
+        ...refusals.map((refusal) => `The services refuse the data: ${refusal}.`),
         ...(older === undefined ? [] : [`The data in Redis is ${textOfOlder(older)}.`]),
       ].join('\n'),
-      json: { id, known, ...(foreign === undefined ? {} : { problem: foreign.message }), ...(older === undefined ? {} : { older }) },
+      json: {
+        id,
+        known,
+        ...(foreign === undefined ? {} : { problem: foreign.message }),
+        ...(refusals.length === 0 ? {} : { refusals }),
+        ...(older === undefined ? {} : { older }),
+      },
     };
   },
 };
@@ -38,7 +46,7 @@ const accept: Command = {
   plan({ flags: { reason = '' } }) {
     if (reason !== '' && !Reason.safeParse(reason).success) throw new Failure('--reason takes one line of up to 120 characters.');
     return async (tool) => {
-      const { id: seen, foreign } = await dataIn(tool);
+      const { id: seen, foreign, refusals } = await dataIn(tool);
       const known = readDataId(tool.config.DATA_DIR);
       const lost = seen ?? known;
       const to = lost === undefined ? newDataId() : successorOf(lost);
@@ -46,7 +54,8 @@ const accept: Command = {
       const what = seen === undefined ? nameless : `the data ${seen} in Redis as it is`;
       const older = await olderIn(tool, seen);
       const age = older === undefined ? '' : ` It is ${textOfOlder(older)}.`;
-      await tool.confirm(`Serve ${what}?${age} What was lost cannot be brought back into it later.`);
+      const refused = refusals.map((refusal) => ` The services refuse it: ${refusal}.`).join('');
+      await tool.confirm(`Serve ${what}?${refused}${age} What was lost cannot be brought back into it later.`);
       const change = { action: 'data accept', what: { ...(seen === undefined ? {} : { before: seen }), id: to }, why: reason };
       await loggedChange(tool, change, () => acceptAll(tool, seen, to));
       if (known !== undefined) new DataIdFile(tool.config.DATA_DIR, pino({ level: 'silent' })).write(to);
@@ -64,17 +73,23 @@ export const data: CommandGroup = {
   commands: { show, accept },
 };
 
-/**
- * The id of the data in Redis, and what is wrong with its key, in sentences.
- * @throws Failure if the primary that has it is unavailable
- */
-async function dataIn({ connections: { source } }: Tool): Promise<{ id: string | undefined; foreign: ForeignValue | undefined }> {
-  if (!('shards' in source)) return { id: idIn(await readId(source)), foreign: await foreignId(source) };
+interface FoundData {
+  readonly id: string | undefined;
+  /** What is in its place. */
+  readonly foreign: ForeignValue | undefined;
+  /** As of `refusalsIn`. */
+  readonly refusals: readonly string[];
+}
+
+/** The data in Redis. @throws Failure if the primary that has its id is unavailable */
+async function dataIn({ connections: { source } }: Tool): Promise<FoundData> {
+  const refusals = await refusalsIn(source);
+  if (!('shards' in source)) return { id: anyIdIn(await readId(source)), foreign: await foreignId(source), refusals };
   const home = source.shardOf(slotOf(DATA_ID_KEY))?.redis;
   if (home?.status !== 'ready') throw new Failure('The primary that has the id of the data is unavailable. Nothing was changed.');
   const marks = await Promise.all(source.shards.map(({ redis, place }) => readId(redis, `${place()}${DATA_ID_KEY}`).catch(() => null)));
   const id = idIn(await readId(home)) ?? marks.map(idIn).find((mark) => mark !== undefined);
-  return { id, foreign: await foreignId(home) };
+  return { id, foreign: await foreignId(home), refusals };
 }
 
 /** Whether the data in Redis is older than the services of DATA_DIR have seen it. */

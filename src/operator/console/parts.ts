@@ -17,6 +17,7 @@ import { readDataId, readNewest } from '../../process/data-id-file.ts';
 import type { RedisConnections } from '../../redis/redis-connections.ts';
 import { foreignId, idIn, readId, succeeds } from '../../redis/data-id.ts';
 import { DATA_VERSION, readDataVersion } from '../../redis/data-version.ts';
+import { refusalsIn } from '../../redis/data-refusal.ts';
 import { findOlder, textOfOlder } from '../../redis/older-data.ts';
 
 /** The parts of a service that operations use, for the tool. */
@@ -51,8 +52,10 @@ export function openOperatorParts(
 
 const BRING_BACK = 'Bring the data back, or see "npm run admin -- data accept". Nothing was changed.';
 
-/** As `Tool.checkData`. A Cluster never has data of another version. */
+/** As `Tool.checkData`. Of a Cluster only refused data is found: it never has data of another version. */
 export async function checkData({ source }: RedisConnections, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
+  const [refusal] = await refusalsIn(source);
+  if (refusal !== undefined) throw new Failure(`The services refuse the data: ${refusal}. ${BRING_BACK}`);
   if ('shards' in source) return;
   const known = readDataId(DATA_DIR);
   const id = idIn(await readId(source));

@@ -1,0 +1,12 @@
+-- Removes the mark of data that was refused because of its secret, once the secret is right again (data-refusal.ts).
+-- KEYS id (of a slot; on one Redis, the id), judged (the id by which the data was judged), secret
+-- ARGV right_secret
+-- Library data-id.lua: text_of, parse_id
+-- Answers cleared changed
+local function is_of_secret(refusal) return string.find(refusal or '', '^%d+ secret ') end
+local _, _, _, _, judged_mark = parse_id(text_of(judged))
+if not is_of_secret(judged_mark) or text_of(secret) ~= right_secret then return {'changed'} end
+local found, heartbeat, beaten_at, accepted_at, refusal = parse_id(text_of(id))
+if not is_of_secret(refusal) then return {'changed'} end
+redis.call('SET', id, found .. ' ' .. heartbeat .. ' ' .. beaten_at .. ' ' .. accepted_at)
+return {'cleared'}

@@ -1,0 +1,68 @@
+import { heartbeatText, MOST_BEHIND_MS } from './data-id.ts';
+import type { Found } from './data-look.ts';
+import { refusalText, type DataRefusal } from './data-refusal.ts';
+import type { PlaceParts } from './known-data.ts';
+import { defineScript } from './script.ts';
+
+const library = new URL('data-id.lua', import.meta.url);
+
+const refuseData = defineScript({
+  file: new URL('refuse-data.lua', import.meta.url),
+  keys: ['id', 'judged', 'secret'],
+  args: ['known', 'least', 'seenSecret', 'refusal'],
+  answers: ['refused', 'changed'],
+  library,
+});
+
+const clearRefusal = defineScript({
+  file: new URL('clear-refusal.lua', import.meta.url),
+  keys: ['id', 'judged', 'secret'],
+  args: ['rightSecret'],
+  answers: ['cleared', 'changed'],
+  library,
+});
+
+type MarkKeys = Record<'id' | 'judged' | 'secret', string>;
+
+/** Writes and removes the marks of refused data, in Redis or on a primary of a Cluster (`data-refusal.ts`). */
+export class RefusalMarks {
+  readonly #parts: Pick<PlaceParts, 'marking' | 'keys' | 'otherIds'>;
+  #isBusy = false;
+
+  constructor(parts: Pick<PlaceParts, 'marking' | 'keys' | 'otherIds'>) {
+    this.#parts = parts;
+  }
+
+  /** Marks the data as refused, unless it is no longer as it was judged. Does not throw: the next check of the data tries again. */
+  async set({ id, heartbeat, secret }: Found, refusal: DataRefusal): Promise<void> {
+    // Data that is brought back is further ahead.
+    const words = { known: id, least: heartbeatText(heartbeat + MOST_BEHIND_MS), seenSecret: secret, refusal: refusalText(refusal) };
+    await this.#forEachSlot((keys) => this.#parts.marking.run(refuseData, keys, words));
+  }
+
+  /** Removes the marks of data that has its right secret again. Does not throw. @returns whether they are gone */
+  async clear(rightSecret: string): Promise<boolean> {
+    return this.#forEachSlot((keys) => this.#parts.marking.run(clearRefusal, keys, { rightSecret }));
+  }
+
+  /**
+   * The id with the heartbeat comes last: the processes judge the primary by it, so all other slots must be done by then.
+   * @returns whether it was changed
+   */
+  async #forEachSlot(change: (keys: MarkKeys) => Promise<readonly string[]>): Promise<boolean> {
+    const names = this.#parts.keys();
+    if (names === undefined || this.#isBusy) return false;
+    this.#isBusy = true;
+    try {
+      const keysOf = (id: string): MarkKeys => ({ id, judged: names.id, secret: names.secret });
+      await Promise.all(this.#parts.otherIds().map((id) => change(keysOf(id))));
+      const [word] = await change(keysOf(names.id));
+      return word !== 'changed';
+    } catch {
+      // Redis does not answer or refuses writes, or a slot is moving.
+      return false;
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+}
