@@ -13,7 +13,13 @@ export const FRESH_MS = 5000;
 interface Page {
   /** When it was asked for, on the clock of `performance.now()`. */
   readonly at: number;
-  readonly events: Promise<ReadonlyMap<Position, EventRecord>>;
+  readonly found: Promise<Found>;
+}
+
+interface Found {
+  readonly events: ReadonlyMap<Position, EventRecord>;
+  /** Events from this position on may have come after the read. */
+  readonly next: Position;
 }
 
 /** Reads waiting events from the log again. The accounts of a hook often begin to wait together, so their events are close together. */
@@ -33,23 +39,26 @@ export class WaitingEvents {
   async at(position: Position): Promise<EventRecord | undefined> {
     const first = position - (position % PAGE);
     const known = this.#pages.get(first);
-    const isFresh = known !== undefined && performance.now() - known.at < FRESH_MS;
-    return (await (isFresh ? known : this.#readPage(first)).events).get(position);
+    const page = known !== undefined && performance.now() - known.at < FRESH_MS ? known : this.#readPage(first);
+    const { events, next } = await page.found;
+    if (page !== known || position < next) return events.get(position);
+    const newer = this.#pages.get(first);
+    return (await (newer === undefined || newer === known ? this.#readPage(first) : newer).found).events.get(position);
   }
 
   #readPage(first: Position): Page {
-    const page = { at: performance.now(), events: this.#read(first) };
+    const page = { at: performance.now(), found: this.#read(first) };
     this.#pages.delete(first);
     this.#pages.set(first, page);
     if (this.#pages.size > MOST_PAGES) this.#pages.delete(this.#pages.keys().next().value!);
-    page.events.catch(() => {
+    page.found.catch(() => {
       if (this.#pages.get(first) === page) this.#pages.delete(first);
     });
     return page;
   }
 
-  async #read(first: Position): Promise<Map<Position, EventRecord>> {
-    const { events, positions } = await this.#log.read(first, PAGE);
-    return new Map(events.map((event, index) => [positions[index]!, event]));
+  async #read(first: Position): Promise<Found> {
+    const { events, positions, next } = await this.#log.read(first, PAGE);
+    return { events: new Map(events.map((event, index) => [positions[index]!, event])), next };
   }
 }

@@ -275,6 +275,29 @@ describe('an event that fails', () => {
     expect(await outcomesOf(hook, event)).toEqual([{ outcome, attempt: 1, status }]);
   });
 
+  test('is followed by an event of its account that came during its second attempt', async () => {
+    await using receiver = await startReceiver();
+    const log = new FakeLog();
+    const first = log.add('ada');
+    await addHook(receiver);
+    const second = Promise.withResolvers<ServerResponse>();
+    receiver.answer = (_, response) => {
+      if (receiver.received.length === 1) response.writeHead(500).end();
+      else if (receiver.received.length === 2) second.resolve(response);
+      else response.writeHead(204).end();
+    };
+    startProcess(log);
+    await eventually(() => receiver.received.length === 1);
+    aheadMs += 5000;
+    const response = await second.promise;
+    const read = vi.spyOn(log, 'read');
+    const next = log.add('ada');
+    await eventually(() => read.mock.calls.length > 0);
+    response.writeHead(204).end();
+    await eventually(() => receiver.received.length === 3);
+    expect(idsOf(receiver)).toEqual([first, first, next]);
+  });
+
   test('waits as long as Retry-After says, in place of the next wait, a day at most', async () => {
     await using receiver = await startReceiver();
     receiver.answer = (_, response) =>

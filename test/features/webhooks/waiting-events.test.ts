@@ -28,6 +28,16 @@ test('an event that was read some seconds ago is read again', async () => {
   expect((await waiting.at(8))?.data).toEqual({});
 });
 
+test('an event that came after its page was read is found, by one more read for all who ask at once', async () => {
+  expect((await waiting.at(119))?.id).toBe('e119');
+  const [one, other] = [log.add('ada'), log.add('ada')];
+  const read = vi.spyOn(log, 'read');
+  const found = await Promise.all([120, 121, 119].map((position) => waiting.at(position)));
+  expect(found.map((event) => event?.id)).toEqual([one, other, 'e119']);
+  expect(await waiting.at(122)).toBeUndefined();
+  expect(read).toHaveBeenCalledTimes(2);
+});
+
 test('events that the log has dropped are missing, and a failed read is repeated', async () => {
   log.drop(10);
   log.problem = new Error('Redis is away');
