@@ -40,14 +40,17 @@ const LONG = [
   'test/consistency/{cluster,command,damages,live}.test.ts',
   'test/operator/console/{accounts,cluster,coins,incidents,server-keys}.test.ts',
   'test/commands/backup/{backup,deleted-accounts,known-deletions,page,restore,room}.test.ts',
-  'test/commands/doctor/{cluster,doctor}.test.ts',
+  'test/commands/doctor/{cluster,doctor,fastest}.test.ts',
+  'test/scripts/release.test.ts',
   'test/features/accounts/delete-crash.test.ts',
   'test/features/coins/secret-of-cluster.test.ts',
   'test/features/purchases/{chaos,crash}.test.ts',
+  'test/features/rooms/resharding.test.ts',
   'test/features/store/{move-crash,moves-property}.test.ts',
   'test/features/webhooks/crash.test.ts',
   'test/operator/crash.test.ts',
-  'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
+  'test/redis/cluster-{away,failover,guard,nodes,proxy,subscriber}.test.ts',
+  'test/redis/resharding.test.ts',
   'test/redis/lost-data-{cluster,command}.test.ts',
   'test/upgrades.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
@@ -57,8 +60,10 @@ const LONG = [
   'test/bench/compare/compare.test.ts',
 ];
 
-/** Files of searches and big data that `npm test` runs at a small size, and `npm run test:long` at full size (`sized` of test/sized.ts). */
+/** Files of which `npm test` runs a part, or a search at a small size, and `npm run test:long` the whole (test/sized.ts). */
 const SIZED = [
+  'test/consistency/background.test.ts',
+  'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
   'test/features/highscores/{submit,top-ten}.test.ts',
 ];

