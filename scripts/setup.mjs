@@ -26,8 +26,8 @@ import { redisIsThere, unpackRedis } from './redis.mjs';
 const takesUrl = ['prestart', 'predev', 'preaudit', 'predoctor', 'prebackup', 'prerestore'].includes(process.env.npm_lifecycle_event);
 const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
-// Only `npm test` and similar scripts need a browser; a service and a bench do not.
-const needsChromium = /^pre(test|prove:(pages|suite))/.test(process.env.npm_lifecycle_event ?? '');
+// Tests in a browser skip without one, so a single file or the slow tests need none.
+const needsChromium = /^pre(test|test:coverage|prove:(pages|suite))$/.test(process.env.npm_lifecycle_event ?? '');
 const needsLanguages = process.env.npm_lifecycle_event === 'preprove:openapi';
 const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
 
