@@ -137,7 +137,7 @@ describe('REDIS_WAIT_REPLICAS', () => {
     await pause(2200);
     await set(0);
     expect((await credit('install-wait-7', 'k')).status).toBe(503);
-    await eventually(async () => (await service.get('/ready')).body.error?.message.includes('s older than the one that this service saw'));
+    await eventually(async () => (await service.get('/ready')).body.error?.message.includes('s older than the one that the service on '));
     await set(40_000);
     await eventually(async () => (await credit('install-wait-7', 'k')).status === 200);
   });
