@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { proveFigures } from './figures.ts';
+import { proveHostile } from './hostile.ts';
 import { mistakes } from './planted/mistakes.ts';
 import { provePlanted } from './planted/planted.ts';
 
@@ -6,7 +8,7 @@ import { provePlanted } from './planted/planted.ts';
 
 const HELP = `npm run prove:suite -- [flags]
 
-  --only NAME,NAME    these parts only: planted
+  --only NAME,NAME    these parts only: hostile, figures, planted
   --names NAME,NAME   planted: these mistakes only; --list shows them
   --again             planted: plants mistakes again whose outcome is known
   --near              planted: only the tests of the feature, for a first answer. Keeps no outcome of mistakes that they do not catch
@@ -28,6 +30,8 @@ const { values } = parseArgs({
 
 /** The parts of the proof, by name. */
 const parts: Readonly<Record<string, () => Promise<boolean>>> = {
+  hostile: proveHostile,
+  figures: proveFigures,
   planted: () => provePlanted({ names: values.names?.split(','), again: values.again, near: values.near, workers: values.workers }),
 };
 
