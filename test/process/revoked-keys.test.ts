@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
@@ -46,41 +45,27 @@ const ask = async ({ url }: Child, token: string): Promise<number> => {
   return response.status;
 };
 
-/** Credits with a key that is revoked meanwhile. @returns how long after the revocation the last served request was sent, in ms */
-async function lastServedAfterRevocation(): Promise<number> {
-  const { id, token } = await changes.create({ name: 'game server', scopes: ['coins'] });
-  for (const child of children) {
-    // Ten in a row reach both workers.
-    let inARow = 0;
-    await eventually(async () => (inARow = (await ask(child, token)) === 200 ? inARow + 1 : 0) >= 10);
-  }
-  let isOver = false;
-  const served: number[] = [];
-  const refused = children.map(() => 0);
-  const loads = children.map(async (child, index) => {
-    while (!isOver) {
-      const sentAt = performance.now();
-      const status = await ask(child, token);
-      if (status === 200) served.push(sentAt);
-      else if (status === 401) refused[index]!++;
-      else throw new Error(`status ${status}`);
+test('a revoked key stops in every process and worker, without waiting for the next look of 3 seconds', async () => {
+  for (let round = 0; round < 5; round++) {
+    const { id, token } = await changes.create({ name: 'game server', scopes: ['coins'] });
+    for (const child of children) {
+      // Ten in a row reach both workers.
+      let inARow = 0;
+      await eventually(async () => (inARow = (await ask(child, token)) === 200 ? inARow + 1 : 0) >= 10);
     }
-  });
-  await eventually(() => served.length > 5);
-  await changes.revoke(id);
-  const revokedAt = performance.now();
-  await pause(400);
-  await eventually(() => Math.min(...refused) > 5);
-  isOver = true;
-  await Promise.all(loads);
-  return Math.max(0, ...served.map((sentAt) => sentAt - revokedAt));
-}
-
-test('a revoked key stops in every process and worker within 100 ms', async () => {
-  const delays: number[] = [];
-  for (let round = 0; round < 5; round++) delays.push(await lastServedAfterRevocation());
-  // Other work of the machine may delay one round.
-  const [, , median] = delays.toSorted((one, other) => one - other);
-  expect([delays, median! <= 100]).toEqual([delays, true]);
-  expect(Math.max(...delays)).toBeLessThan(1000);
+    await changes.revoke(id);
+    // Each process has the message before the first of these requests, but reads the keys from Redis first.
+    const served = await Promise.all(
+      children.map(async (child) => {
+        let count = 0;
+        for (let refused = 0; refused < 10;) {
+          const status = await ask(child, token);
+          if (status === 200) count++;
+          else refused++;
+        }
+        return count;
+      }),
+    );
+    expect([served, Math.max(...served) <= 6]).toEqual([served, true]);
+  }
 });

@@ -7,24 +7,10 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freshId, sleep } from '../harness.ts';
-import { startChild, type Child } from '../realtime/child.ts';
+import { startChild, workersOf, type Child } from '../realtime/child.ts';
 import { RawSocket } from '../realtime/raw-socket.ts';
 import { eventually } from '../realtime/watcher.ts';
 import { all, count, Lines, roomy, statusOf, type Line } from '../server/connection-lines.ts';
-
-/** The workers of a service, oldest first. The private Redis is also a child of the service, but not a worker. */
-function workersOf({ pid }: Child): number[] {
-  const isWorker = (id: number): boolean => {
-    try {
-      return readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('main.ts');
-    } catch {
-      // The process ended after it was listed.
-      return false;
-    }
-  };
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
-  return children.filter(isWorker);
-}
 
 /** The sockets that listen on the service's port. Each worker has its own socket. */
 function listenersOf({ port }: Child): number {
@@ -83,32 +69,11 @@ describe('two workers', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('count sockets together, and the sockets of a worker that dies make room for others', async () => {
-    const path = `/v1/rooms/${code}/live`;
-    const opened = await all(20, () => RawSocket.open(child.port, path));
-    expect(count(opened, 101)).toBe(7);
-    expect(opened.find(({ status }) => status !== 101)!.body.error).toMatchObject({ code: 'rate_limited', retryAfterMs: 10_000 });
-    const [doomed] = workersOf(child) as [number];
-    signal('SIGKILL', doomed);
-    await eventually(() => workersOf(child).length === 2 && !workersOf(child).includes(doomed));
-    // The kernel ends the sockets of the dead worker.
-    const standing = (): RawSocket[] => opened.filter(({ status, isClosed }) => status === 101 && !isClosed);
-    await eventually(async () => {
-      const raw = await RawSocket.open(child.port, path).catch(() => undefined);
-      if (raw !== undefined) opened.push(raw);
-      return standing().length === 7;
-    });
-    expect((await RawSocket.open(child.port, path)).status).toBe(429);
-    for (const raw of opened) raw.destroy();
-    await eventually(async () => (await RawSocket.open(child.port, path)).status === 101);
-  });
-
   test('count creations and misses together', async () => {
     const made = count(await all(150, () => post(child, '/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' })), 200);
     // The room may count among the 60; one creation a second becomes available again.
     expect(made).toBeGreaterThanOrEqual(59);
     expect(made).toBeLessThanOrEqual(64);
-    // The test before killed a worker. A worker that dies uses up the misses that it held, so this test guesses from another address.
     using lines = new Lines(child);
     const guesses = await all(100, async () => statusOf(await guessed(lines, '127.0.0.5')));
     // One guess in two seconds becomes available again.

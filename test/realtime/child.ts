@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createServer } from 'node:net';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
@@ -25,7 +25,8 @@ export async function startChild(settings: Record<string, string>, program = mai
     env: childEnvironment({ PORT: ownPort, RATE_LIMIT: 'off', LOG_LEVEL: 'warn', ...settings }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  // After `close` no output follows.
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
   let output = '';
   const port = await new Promise<number>((resolve, reject) => {
     for (const stream of [child.stdout!, child.stderr!]) {
@@ -35,7 +36,7 @@ export async function startChild(settings: Record<string, string>, program = mai
         if (line !== null) resolve(Number(line[1]));
       });
     }
-    void exited.then(() => reject(new Error(`did not start: ${output}`)));
+    void exited.then((code) => reject(new Error(`did not start, ${code}: ${output}`)));
   });
   return {
     url: `http://127.0.0.1:${port}`,
@@ -51,11 +52,33 @@ export async function startChild(settings: Record<string, string>, program = mai
 
 /** A Redis that also listens on TCP, so that several processes can share it. */
 export async function startTcpRedis(folder: string): Promise<{ url: string; socketPath: string; stop(): Promise<void> }> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  const redis = new PrivateRedis(join(folder, 'redis'), pino({ level: 'silent' }), ['--port', String(port)]);
+  const port = await freePort();
+  const redis = new PrivateRedis(join(folder, 'redis'), pino({ level: 'silent' }), ['--port', port]);
   await redis.start();
   return { url: `redis://127.0.0.1:${port}`, socketPath: redis.socketPath, stop: () => redis.stop() };
+}
+
+/** Expects a start to fail. @returns its exit code and its output: `1: coinop: …` */
+export function refusedStart(settings: Record<string, string>): Promise<string> {
+  return startChild(settings).then(
+    async (child) => {
+      await child.stop('SIGKILL');
+      throw new Error('it started');
+    },
+    (error: Error) => error.message.replace('did not start, ', ''),
+  );
+}
+
+/** The workers of a service, oldest first. The private Redis is also a child of the service, but not a worker. */
+export function workersOf({ pid }: Child): number[] {
+  const isWorker = (id: number): boolean => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('main.ts');
+    } catch {
+      // The process ended after it was listed.
+      return false;
+    }
+  };
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  return children.filter(isWorker);
 }

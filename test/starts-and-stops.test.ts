@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { childEnvironment } from './environment.ts';
+import { freePort } from './free-port.ts';
+import { freshId, request } from './harness.ts';
+import { refusedStart, startChild, startTcpRedis, type Child } from './realtime/child.ts';
+
+/** Starts and ends of whole processes beyond those of `main.test.ts`. */
+
+const running: Child[] = [];
+let dataDir: string;
+let shared: Awaited<ReturnType<typeof startTcpRedis>>;
+const sharedFolder = mkdtempSync(join(tmpdir(), 'coinop-starts-'));
+beforeAll(async () => void (shared = await startTcpRedis(sharedFolder)));
+afterAll(async () => {
+  await shared.stop();
+  rmSync(sharedFolder, { recursive: true, force: true });
+});
+beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'coinop-starts-'))));
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((child) => child.stop('SIGKILL')));
+  // See main.test.ts.
+  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(dataDir), { timeout: 2000 }).catch(() => {});
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+async function run(settings: Record<string, string> = {}): Promise<Child> {
+  const child = await startChild({ DATA_DIR: dataDir, ...settings });
+  running.push(child);
+  return child;
+}
+
+const credit = ({ url }: Child, installId: string, key: string) =>
+  request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 1, key }));
+const balance = async ({ url }: Child, installId: string): Promise<number> =>
+  (await request(url, `/v1/balance?installId=${installId}`, {})).body.balanceCoins;
+
+/** A server that answers each command with the same reply. */
+async function answering(reply: string): Promise<AsyncDisposable & { readonly port: number }> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (bytes) => socket.write(reply.repeat(bytes.toString('latin1').match(/^\*\d+\r$/gm)?.length ?? 0)));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: () => new Promise((resolve) => void server.close(() => resolve())),
+  };
+}
+
+describe('a private Redis', () => {
+  test('keeps its data when SIGKILL ends it, and then the service', async () => {
+    const installId = freshId();
+    const service = await run();
+    await credit(service, installId, 'a');
+    const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8').trim().split(' ').map(Number);
+    process.kill(children[0]!, 'SIGKILL');
+    await expect.poll(async () => (await credit(service, installId, 'b')).body.balanceAfterCoins, { timeout: 10_000 }).toBe(2);
+    expect(service.output()).toContain('private redis ended, starting it again');
+    await service.stop('SIGKILL');
+    expect(await balance(await run(), installId)).toBe(2);
+  });
+
+  test('works in a DATA_DIR whose path is too long for a Unix socket', async () => {
+    const service = await run({ DATA_DIR: join(dataDir, 'd'.repeat(100), 'e'.repeat(50)) });
+    expect((await credit(service, freshId(), 'a')).status).toBe(200);
+  });
+});
+
+test('two services may share REDIS_URL and DATA_DIR, and then both serve the same sessions and coins', async () => {
+  const settings = { REDIS_URL: `${shared.url}/3` };
+  const [first, second] = await Promise.all([run(settings), run(settings)]);
+  const installId = freshId();
+  expect((await credit(first, installId, 'a')).status).toBe(200);
+  expect(await balance(second, installId)).toBe(1);
+  const { cookies } = await request(first.url, '/v1/login', { method: 'POST' }, JSON.stringify({ installId }));
+  expect((await request(second.url, '/v1/session', { cookies })).body.authenticated).toBe(true);
+  expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
+});
+
+test.each<[what: string, settings: () => Record<string, string>, message: string]>([
+  [
+    'the database of REDIS_URL',
+    () => ({ REDIS_URL: `${shared.url}/77` }),
+    'REDIS_URL names database 77, which this Redis does not let us use',
+  ],
+  ['a METRICS_PORT that is PORT', () => ({ PORT: '3456', METRICS_PORT: '3456' }), 'METRICS_PORT must be another port than PORT'],
+  ['a folder that nobody can make', () => ({ DATA_DIR: '/proc/nope' }), 'DATA_DIR /proc/nope cannot be used'],
+])('a start fails because of %s, with a message alone', async (_what, settings, message) => {
+  expect(await refusedStart({ DATA_DIR: dataDir, ...settings() })).toMatch(new RegExp(`^1: coinop: ${message}.*\n$`));
+});
+
+describe.each(['1', '2'])('with WORKERS=%s', (WORKERS) => {
+  test.each<[what: string, settings: (taken: string) => Record<string, string>, message: string]>([
+    ['a port in use', (taken) => ({ PORT: taken }), 'cannot listen on 127.0.0.1:TAKEN: the port is taken'],
+    [
+      'a METRICS_PORT in use',
+      (taken) => ({ METRICS_PORT: taken }),
+      "METRICS_PORT: cannot listen on 127.0.0.1:TAKEN: the port is taken, or the address is not this machine's",
+    ],
+    ['a catalogue', () => ({ CATALOGUE_FILE: join(dataDir, 'catalogue.json') }), 'CATALOGUE_FILE /'],
+  ])('a start fails because of %s, without a stack and without a Redis left', async (_what, settings, message) => {
+    writeFileSync(join(dataDir, 'catalogue.json'), '{"apps":[{"id":1}]}');
+    await using other = await answering('');
+    const output = await refusedStart({ WORKERS, DATA_DIR: dataDir, ...settings(String(other.port)) });
+    expect(output).toMatch(/^1: /);
+    expect(output).toContain(`coinop: ${message.replace('TAKEN', String(other.port))}`);
+    expect(output).not.toMatch(/^ {4}at /m);
+    expect(output).not.toContain('starting another');
+    expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
+  });
+
+  test('METRICS_PORT answers 503 while the service waits for Redis, and no stack is logged then or at its end', async () => {
+    await using redis = await answering('-MASTERDOWN Link with MASTER is down\r\n');
+    const METRICS_PORT = await freePort();
+    const starting = run({ METRICS_PORT, WORKERS, REDIS_URL: `redis://127.0.0.1:${redis.port}` });
+    const scrape = async (): Promise<string> =>
+      fetch(`http://127.0.0.1:${METRICS_PORT}/metrics`).then(
+        async (reply) => `${reply.status} ${(await reply.text()).split('\n')[0]}`,
+        () => 'refused',
+      );
+    await expect.poll(scrape, { timeout: 30_000, interval: 20 }).toBe('503 The service is starting.');
+    const service = await starting;
+    expect(await scrape()).toMatch(/^200 /);
+    expect(await (await fetch(`${service.url}/ready`)).json()).toMatchObject({
+      error: { message: 'Not ready: redis is away: MASTERDOWN Link with MASTER is down.' },
+    });
+    let isEnding = true;
+    const scrapes = (async () => {
+      while (isEnding) await scrape();
+    })();
+    expect(await service.stop()).toBe(0);
+    isEnding = false;
+    await scrapes;
+    expect(service.output()).not.toMatch(/"level":[56]0|^ {4}at /m);
+  });
+});
+
+// Ctrl-C sends SIGINT, a terminal that closes SIGHUP.
+test.each(['SIGINT', 'SIGHUP', 'SIGTERM'] as const)(
+  '%s under load loses no acknowledged credit and breaks no accepted request',
+  async (signal) => {
+    const installId = freshId();
+    const first = await run();
+    let acknowledged = 0;
+    let stopping = false;
+    const clients = Array.from({ length: 16 }, async (_, client) => {
+      for (let index = 0; ; index++) {
+        try {
+          const { status } = await credit(first, installId, `${client}-${index}`);
+          expect(status).toBe(200);
+          acknowledged++;
+        } catch (error) {
+          if (stopping && error instanceof TypeError) return;
+          throw error;
+        }
+      }
+    });
+    await expect.poll(() => acknowledged, { timeout: 10_000 }).toBeGreaterThan(50);
+    stopping = true;
+    expect(await first.stop(signal)).toBe(0);
+    await Promise.all(clients);
+    expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
+    expect(await balance(await run(), installId)).toBeGreaterThanOrEqual(acknowledged);
+  },
+);
+
+test('SIGTERM to npm start reaches the service, which drains and stops its Redis', async () => {
+  const npm = spawn('npm', ['start', '--ignore-scripts'], {
+    cwd: new URL('..', import.meta.url).pathname,
+    env: childEnvironment({ HOME: dataDir, PORT: '0', DATA_DIR: dataDir }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
+  const exited = once(npm, 'exit');
+  await vi.waitUntil(() => output.includes('coinop listening') || npm.exitCode !== null, { timeout: 30_000 });
+  if (npm.exitCode !== null) throw new Error(output);
+  npm.kill('SIGTERM');
+  await exited;
+  // npm may exit before the service does.
+  await expect.poll(() => existsSync(join(dataDir, 'redis.sock')), { timeout: 30_000 }).toBe(false);
+});
