@@ -30,7 +30,7 @@ export function accountAuditor(holdings: readonly Holding[]): Auditor {
 }
 
 async function checkTimes(id: string, times: readonly string[], look: Look): Promise<Finding[]> {
-  const values = (await look.ask('HMGET', accountKey(id), ...times)) as (string | null)[];
+  const values = await look.fields(accountKey(id), ...times);
   // A move writes '' for a time that neither account has.
   const wrong = times.filter((_, index) => !/^\d{0,15}$/.test(values[index] ?? ''));
   if (wrong.length === 0) return [];

@@ -36,6 +36,8 @@ export class Unfinished extends Error {}
 export interface Look {
   /** The reply to one command. @throws Error that Redis replied, or that the connection was lost */
   ask(...command: Command): Promise<Reply>;
+  /** Fields of a hash; null for a missing one. Checks of one key that ask for them in the same turn share one command. */
+  fields(key: string, ...names: string[]): Promise<readonly (string | null)[]>;
   /**
    * Replies as of one moment: the commands run in one transaction. In a Cluster there is one transaction for each slot, and the slots are
    * read again until two rounds of replies are the same.

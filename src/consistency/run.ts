@@ -1,11 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Reply } from '../redis/resp.ts';
-import { Unsettled, type Auditor, type Command, type Finding, type KeyCheck, type Look } from './auditor.ts';
+import { Unsettled, type Auditor, type Finding, type KeyCheck } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
 import { Findings } from './findings.ts';
 import { checkLife } from './key-life.ts';
 import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
-import { TypedReads, wrongTypeOf } from './wrong-types.ts';
+import { TypedLook, wrongTypeOf } from './wrong-types.ts';
 
 /** Milliseconds before each look that repeats a check which saw drift. */
 const PAUSES_MS = [0, 50, 200, 800];
@@ -140,16 +139,18 @@ class Audit implements KeyVisitor {
     this.#findings.end();
   }
 
-  /** Runs the checks of a key in one look, since nearly all find nothing. Otherwise each is repeated by itself. */
+  /** Runs the checks of a key in one look, since nearly all find nothing. Those that do are repeated, each by itself. */
   async #settleAll(works: readonly Work[], tally: Tally): Promise<void> {
-    const [first] = works;
-    if (works.length === 1) return this.#settle(first!, await this.#looked(first!, tally));
-    const found = await this.#looked(
-      async (look) => (await Promise.all(works.map((work) => work(look)))).flatMap((each) => each ?? []),
-      tally,
-    );
+    let ofWorks: readonly (readonly Finding[] | undefined)[] = [];
+    const all: Work = async (look) => {
+      ofWorks = await Promise.all(works.map((work) => work(look)));
+      return ofWorks.flatMap((found) => found ?? []);
+    };
+    const found = await this.#looked(all, tally);
     if (found?.length === 0) return;
-    await Promise.all(works.map((work) => this.#settle(work, undefined)));
+    // A look that met a key of the wrong type does not know which of the checks read it.
+    const isKnown = found?.length === ofWorks.flatMap((each) => each ?? []).length;
+    await Promise.all(works.map((work, index) => this.#settle(work, isKnown ? (ofWorks[index] ?? []) : undefined)));
   }
 
   /** Repeats a check while it sees drift, and keeps the drift that every look has seen. @param first undefined: no look has ended yet */
@@ -184,15 +185,9 @@ class Audit implements KeyVisitor {
    * @returns undefined if the look could not be finished
    */
   async #looked(work: Work, tally?: Tally): Promise<readonly Finding[] | undefined> {
-    const reads = new TypedReads(this.#options.reader);
-    const ask = (...command: Command): Promise<Reply> => reads.ask(command);
-    const atomically = (...commands: Command[]): Promise<Reply[]> => reads.atomically(commands);
-    const look: Look =
-      tally === undefined
-        ? { ask, atomically, together: atomically, count: () => {} }
-        : { ask, atomically, together: (...commands) => Promise.all(commands.map((command) => reads.ask(command))), count: tally.count };
+    const look = new TypedLook(this.#options.reader, tally);
     try {
-      return reads.found((await work(look)) ?? []);
+      return look.found((await work(look)) ?? []);
     } catch (error) {
       if (error instanceof Unsettled) return undefined;
       throw error;

@@ -1,5 +1,6 @@
 import type { Reply } from '../redis/resp.ts';
-import { Unsettled, type Command, type Finding, type RedisType } from './auditor.ts';
+import { Unsettled, type Command, type Finding, type Look, type RedisType } from './auditor.ts';
+import type { Tally } from './counts.ts';
 import type { AuditReader } from './scan.ts';
 
 /** What a command reads: the type of its key, and its reply for a key that does not exist. */
@@ -33,26 +34,50 @@ function nulls([, , ...words]: Command): Reply {
   return words.map(() => null);
 }
 
-/**
- * Reads Redis for one look. A key of the wrong type reads as if it did not exist, so that the check goes on with everything else. The look
- * notes the key.
- */
-export class TypedReads {
+interface Gathered {
+  readonly key: string;
+  readonly names: string[];
+  readonly values: Promise<(string | null)[]>;
+}
+
+/** One look. A key of the wrong type reads as if it did not exist, so that the check goes on with everything else. The look notes the key. */
+export class TypedLook implements Look {
   readonly #reader: AuditReader;
+  readonly #tally: Tally | undefined;
+  /** Fields that are asked for in this turn. */
+  #gathered: Gathered | undefined;
   #wrong: Map<string, Finding> | undefined;
 
-  constructor(reader: AuditReader) {
+  /** @param tally for the first look, which alone adds to the counts of the report, and reads commands together without a transaction */
+  constructor(reader: AuditReader, tally: Tally | undefined) {
     this.#reader = reader;
+    this.#tally = tally;
   }
 
-  ask(command: Command): Promise<Reply> {
-    return this.#reader.ask(command).then(undefined, async (error: unknown) => {
+  ask(...command: Command): Promise<Reply> {
+    return this.#reader.ask(command).catch(async (error: unknown) => {
       if (!isWrongType(error) || !(await this.#isWrong(command))) throw error;
       return READS[command[0]]![1](command);
     });
   }
 
-  async atomically(commands: readonly Command[]): Promise<Reply[]> {
+  async fields(key: string, ...names: string[]): Promise<(string | null)[]> {
+    if (this.#gathered?.key !== key) this.#gathered = this.#gather(key);
+    const gathered = this.#gathered;
+    const begin = gathered.names.push(...names) - names.length;
+    return (await gathered.values).slice(begin, begin + names.length);
+  }
+
+  #gather(key: string): Gathered {
+    const names: string[] = [];
+    const values = Promise.resolve().then(() => {
+      this.#gathered = undefined;
+      return this.ask('HMGET', key, ...names) as Promise<(string | null)[]>;
+    });
+    return { key, names, values };
+  }
+
+  async atomically(...commands: Command[]): Promise<Reply[]> {
     try {
       return await this.#reader.atomically(commands);
     } catch (error) {
@@ -62,8 +87,16 @@ export class TypedReads {
     // The key has another type by now.
     if (!areWrong.includes(true)) throw new Unsettled('The type of a key changed');
     const right = commands.filter((_, index) => !areWrong[index]);
-    const replies = right.length === 0 ? [] : await this.atomically(right);
+    const replies = right.length === 0 ? [] : await this.atomically(...right);
     return commands.map((command, index) => (areWrong[index] ? READS[command[0]]![1](command) : replies.shift()!));
+  }
+
+  together(...commands: Command[]): Promise<Reply[]> {
+    return this.#tally === undefined ? this.atomically(...commands) : Promise.all(commands.map((command) => this.ask(...command)));
+  }
+
+  count(what: string, number: number): void {
+    this.#tally?.count(what, number);
   }
 
   /** The findings of the check, and a finding for each key of the wrong type, which explains those about the same thing. */

@@ -1,5 +1,6 @@
-import { missingAccount, standingIn } from '../../accounts/account-auditor.ts';
+import { missingAccount } from '../../accounts/account-auditor.ts';
 import { accountKey, standingKey } from '../../accounts/account-keys.ts';
+import { parseStanding } from '../../accounts/standing.ts';
 import type { Command, Finding, Look } from '../../consistency/auditor.ts';
 import { mayHaveOrigin } from './entry-origin.ts';
 import { FIELDS, IndexCheck } from './index-check.ts';
@@ -85,12 +86,14 @@ export class LedgerCheck {
 
   async #check(): Promise<void> {
     const pages = entryPages(this.#look, this.#ledger);
-    const [first, bucket, owners] = await Promise.all([
+    const [first, bucket, isAccount] = await Promise.all([
       pages.next(),
       this.#look.ask('HSCAN', bucketName(this.#ledger, 0), 0, 'COUNT', FIELDS),
-      this.#look.ask('EXISTS', accountKey(this.#id), standingKey(this.#id)),
+      this.#look.ask('EXISTS', accountKey(this.#id)),
     ]);
-    if (first.done === true || (await this.#isLeftBehind(owners as number))) return;
+    if (first.done === true) return;
+    const owner = this.#guest !== undefined || isAccount === 1 ? 'there' : await this.#ownerWithoutFields();
+    if (owner === 'gone') return;
     this.#addPage(first.value);
     let isOnePage = true;
     for await (const page of pages) {
@@ -100,7 +103,7 @@ export class LedgerCheck {
     this.#look.count('entries', this.#hashes.length);
     const { balance = 0 } = this.#last ?? {};
     if (balance < 0) this.#look.count('coins owed', -balance);
-    if (this.#guest === undefined && (await this.#checkOwners(owners as number))) return;
+    if (this.#guest === undefined && (await this.#isOwnerLost(owner))) return;
     await this.#checkPrizes();
     if (this.#bought.length > 0) {
       const ledger = { accountId: this.#id, guestId: this.#guest?.id };
@@ -116,22 +119,19 @@ export class LedgerCheck {
   }
 
   /**
-   * Whether the account is a guest whose move is just deleting the ledger and its index, or was deleted. The queue of moves then has to
-   * hold it (`moveAuditor`), and `deletionAuditor` reports what a deletion left.
+   * `gone`: the account is a guest whose move is just deleting the ledger and its index, or was deleted. The queue of moves then has to
+   * hold it (`moveAuditor`), and `deletionAuditor` reports what a deletion left. `unknown`: it has no standing either.
    */
-  async #isLeftBehind(owners: number): Promise<boolean> {
-    if (this.#guest !== undefined || owners !== 1) return false;
-    const { target, deleted } = await standingIn(this.#id, this.#look);
-    return target !== undefined || deleted !== undefined;
+  async #ownerWithoutFields(): Promise<'there' | 'gone' | 'unknown'> {
+    const record = (await this.#look.ask('GET', standingKey(this.#id))) as string | null;
+    const { target, deleted } = parseStanding(record);
+    if (target !== undefined || deleted !== undefined) return 'gone';
+    return record === null ? 'unknown' : 'there';
   }
 
-  /**
-   * @param owners the number of keys that show whose ledger it is: the account's fields and its standing
-   * @returns whether the account or its standing is lost
-   */
-  async #checkOwners(owners: number): Promise<boolean> {
-    // An account with a guest has both. An emptied standing counts as one.
-    if (owners > 0 && !this.#hasMerges) return false;
+  async #isOwnerLost(owner: 'there' | 'unknown'): Promise<boolean> {
+    // An account with a guest has both fields and a standing.
+    if (owner === 'there' && !this.#hasMerges) return false;
     const lost = await missingAccount(this.#id, this.#look);
     if (lost !== undefined) this.#findings.push(lost);
     return lost !== undefined;

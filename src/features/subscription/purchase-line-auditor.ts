@@ -28,8 +28,8 @@ function linesOf(field: string | null): Map<string, string> {
 
 /** Each line of an account has a purchase that belongs to the account, and says the same. */
 async function checkLines(id: string, look: Look): Promise<Finding[]> {
-  const lines: Command = ['HGET', accountKey(id), 'purchases'];
-  const hashes = [...linesOf((await look.ask(...lines)) as string | null).keys()];
+  const [first = null] = await look.fields(accountKey(id), 'purchases');
+  const hashes = [...linesOf(first).keys()];
   if (hashes.length === 0) return [];
   // A deletion releases the purchases, and then deletes the lines.
   if ((await standingIn(id, look)).deleted !== undefined) return [];
@@ -39,6 +39,7 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
     ...['token', 'owner', 'retiredBy', 'todo', 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId'],
   ]);
   // The lines once more: a purchase may have left the account before the second read.
+  const lines: Command = ['HGET', accountKey(id), 'purchases'];
   const [field, ...records] = (await look.together(lines, ...purchases)) as [string | null, ...(string | null)[][]];
   const held = linesOf(field);
   const findings: Finding[] = [];

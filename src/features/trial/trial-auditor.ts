@@ -13,7 +13,7 @@ export const trialAuditor: Auditor = {
 
 /** A link copies the device's start, which an operator alone changes, and a move takes start and device of one of both accounts. */
 async function checkAccount(id: string, look: Look): Promise<Finding[]> {
-  const [startedAt, device] = (await look.ask('HMGET', accountKey(id), 'trialStartedAt', 'trialDevice')) as (string | null)[];
+  const [startedAt, device] = await look.fields(accountKey(id), 'trialStartedAt', 'trialDevice');
   if (startedAt == null || device == null) return [];
   const fields = (await look.ask('HMGET', trialKeys.device(device), 'trialStartedAt', 'earlierStarts')) as (string | null)[];
   const [ofDevice = null, earlier] = fields;
