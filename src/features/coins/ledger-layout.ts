@@ -4,7 +4,7 @@ import { coinKeys, ENTRIES_PER_BUCKET } from './model.ts';
 
 /**
  * The layout of ledgers in Redis, for the audit. `ledger.lua` writes them and describes the layout. Apart from scripts only this file and
- * `ledger-check.ts` and `index-check.ts` know it.
+ * `ledger-check.ts`, `chain-check.ts` and `index-check.ts` know it.
  */
 
 export interface LedgerEntry {

@@ -1,0 +1,206 @@
+import type { Command } from '../../consistency/auditor.ts';
+import { mayHaveOrigin } from './entry-origin.ts';
+import type { EntryKeys } from './index-check.ts';
+import type { KeyHash } from './key-hash.ts';
+import type { LedgerFindings } from './ledger-findings.ts';
+import { parseEntry, type EntryPage, type LedgerEntry } from './ledger-layout.ts';
+import { entryLetters, MAX_BALANCE, MIN_BALANCE } from './model.ts';
+import { isServiceKey } from './service-key.ts';
+
+/** Most entries of purchases of one ledger that are compared with the purchases. */
+const MOST_BOUGHT = 100_000;
+
+/**
+ * Checks that the entries of a ledger follow each other: seq, balance and time. An entry never changes, and neighbours on one page are
+ * neighbours in Redis, so what a page shows is certain. It keeps what other checks compare with the entries.
+ */
+export class ChainCheck {
+  readonly #ledger: string;
+  /** Undefined without a secret. */
+  readonly #hash: KeyHash | undefined;
+  readonly #kinds: LedgerFindings;
+  /** For each entry the hash of its key as an unsigned number, and NaN for an entry of a move, which is not in the index. */
+  #hashes: number[] = [];
+  #first: LedgerEntry | undefined;
+  #last: LedgerEntry | undefined;
+  /** Whether no entry is missing or out of order, so that `#hashes` can be indexed by seq. */
+  #isInOrder = true;
+  #withKey = 0;
+  #hasMerges = false;
+  /** What came before the next entry is not known. */
+  #isBroken = false;
+  #lastText = '';
+  /** The entry before, if it does not fit to its balance, and what its balance would be by the sum. */
+  #wrongSum: { readonly sum: number; readonly text: string } | undefined;
+  #prizes: LedgerEntry[] = [];
+  #bought: LedgerEntry[] = [];
+  readonly #adjusted = new Set<string>();
+  readonly #newestAt = Date.now() + AHEAD_MS;
+
+  constructor(ledger: string, hash: KeyHash | undefined, kinds: LedgerFindings) {
+    [this.#ledger, this.#hash, this.#kinds] = [ledger, hash, kinds];
+  }
+
+  /** The number of entries. */
+  get count(): number {
+    return this.#hashes.length;
+  }
+
+  /** The balance after the last entry. */
+  get balance(): number {
+    return this.#last?.balance ?? 0;
+  }
+
+  /** Undefined if entries are missing or out of order. */
+  get keys(): EntryKeys | undefined {
+    if (!this.#isInOrder || this.#last === undefined) return undefined;
+    return { hashes: this.#hashes, first: this.#first!, last: this.#last, withKey: this.#withKey };
+  }
+
+  /** Whether guests brought coins. */
+  get hasMerges(): boolean {
+    return this.#hasMerges;
+  }
+
+  get prizes(): readonly LedgerEntry[] {
+    return this.#prizes;
+  }
+
+  /** Entries that purchases made. */
+  get bought(): readonly LedgerEntry[] {
+    return this.#bought;
+  }
+
+  /** The keys of operators' entries. */
+  get adjusted(): ReadonlySet<string> {
+    return this.#adjusted;
+  }
+
+  addPage({ texts, isBegin }: EntryPage): void {
+    if (isBegin) [this.#hashes, this.#last, this.#withKey, this.#prizes, this.#bought] = [[], undefined, 0, [], []];
+    for (const text of texts) this.#add(text);
+  }
+
+  #add(text: string): void {
+    const entry = parseEntry(text);
+    if (entry === undefined) {
+      this.#isInOrder = false;
+      this.#kinds.find('unreadable_entry', `After entry ${this.#last?.seq ?? 0} comes "${text.slice(0, 60)}", which is no entry.`);
+      // The entry after it follows nothing that is known.
+      this.#isBroken = true;
+      return;
+    }
+    const last = this.#isBroken ? undefined : this.#last;
+    const before = this.#before(entry, last, text);
+    this.#isBroken = false;
+    this.#last = entry;
+    this.#lastText = text;
+    if (this.#hashes.length === 0) this.#first = entry;
+    if (last !== undefined && entry.at < last.at - CLOCKS_DIFFER_MS)
+      this.#kinds.find(
+        'wrong_time',
+        `Entry ${entry.seq} is of ${timeText(entry.at)}, and entry ${last.seq} before it of ${timeText(last.at)}.`,
+      );
+    else if (!(entry.at < this.#newestAt))
+      this.#kinds.find('wrong_time', `Entry ${entry.seq} is of ${timeText(entry.at)}, which is still to come.`);
+    if (before + entry.coins !== entry.balance) this.#findSum(entry, before, text);
+    else this.#wrongSum = undefined;
+    if (entry.balance < MIN_BALANCE || entry.balance > MAX_BALANCE)
+      this.#kinds.find(
+        'wrong_balance',
+        `Entry ${entry.seq} has a balance of ${entry.balance}, outside of ${MIN_BALANCE} to ${MAX_BALANCE}.`,
+      );
+    else if (entry.balance < 0 && entry.coins < 0 && entry.letter !== entryLetters.refund && entry.letter !== entryLetters.merge)
+      this.#kinds.find('wrong_balance', `Entry ${entry.seq} takes the balance to ${entry.balance}, and only a refund may take it below 0.`);
+    if (!isOperation(entry))
+      this.#kinds.find('wrong_operation', `Entry ${entry.seq} is "${entry.letter}${entry.coins}", which is no operation.`);
+    if (!mayHaveOrigin(entry.letter, entry.origin))
+      this.#kinds.find(
+        'wrong_origin',
+        `Entry ${entry.seq} of type "${entry.letter}" has ${entry.origin === undefined ? 'no origin' : `the origin "${entry.origin.slice(0, 60)}"`}.`,
+      );
+    const isMerge = entry.letter === entryLetters.merge;
+    if (entry.letter === entryLetters.prize) this.#prizes.push(entry);
+    const isBought = entry.letter === entryLetters.topup || entry.letter === entryLetters.refund;
+    if (isBought && this.#bought.length < MOST_BOUGHT) this.#bought.push(entry);
+    if (entry.letter === entryLetters.adjust && this.#adjusted.size < MOST_BOUGHT) this.#adjusted.add(entry.key);
+    if (isMerge) this.#hasMerges = true;
+    else this.#withKey++;
+    this.#hashes.push(isMerge ? Number.NaN : this.#hash === undefined ? 0 : this.#hash(entry.key) >>> 0);
+  }
+
+  /**
+   * The balance before an entry. Retention deletes the oldest entries, and an entry may be missing or in the wrong place: then it is not
+   * known, and counts as right.
+   */
+  #before(entry: LedgerEntry, last: LedgerEntry | undefined, text: string): number {
+    const unknown = entry.balance - entry.coins;
+    if (last === undefined) return entry.seq === 1 && !this.#isBroken ? 0 : unknown;
+    if (entry.seq === last.seq + 1) return last.balance;
+    this.#isInOrder = false;
+    const isSame = text === this.#lastText;
+    const how = entry.seq === last.seq ? 'an entry stands twice' : entry.seq > last.seq ? 'an entry is missing' : 'the order is wrong';
+    this.#kinds.find(
+      'broken_chain',
+      `Entry ${entry.seq} follows entry ${last.seq}: ${how}.`,
+      isSame ? [['LREM', this.#ledger, -1, text]] : [],
+    );
+    return unknown;
+  }
+
+  /**
+   * The entry does not fit to the balance before it. If the next entry fits to the balance of the sum, the balance was changed; if it fits
+   * to the entry's own balance, its coins were.
+   */
+  #findSum(entry: LedgerEntry, before: number, text: string): void {
+    const { seq, balance, coins } = entry;
+    const earlier = this.#wrongSum;
+    this.#wrongSum = undefined;
+    if (earlier !== undefined && earlier.sum + coins === balance)
+      return this.#kinds.mend('wrong_sum', ...this.#rewritten(earlier.text, earlier.text.replace(/^(\d+):-?\d+/, `$1:${earlier.sum}`)));
+    this.#kinds.find('wrong_sum', `Entry ${seq} has a balance of ${balance}, but ${before} and ${coins} are ${before + coins}.`);
+    this.#wrongSum = { sum: before + coins, text };
+  }
+
+  /** Finds the entry by its text, because other entries may come or go meanwhile. */
+  #rewritten(text: string, right: string): Command[] {
+    return [
+      ['LINSERT', this.#ledger, 'BEFORE', text, right],
+      ['LREM', this.#ledger, 1, text],
+    ];
+  }
+}
+
+function isOperation({ letter, coins, key }: LedgerEntry): boolean {
+  const { topup, refund, prize } = entryLetters;
+  if (isServiceKey(key) !== (letter === topup || letter === refund || letter === prize)) return false;
+  switch (letter) {
+    case entryLetters.credit:
+    case entryLetters.purchase:
+    case entryLetters.grant:
+    case topup:
+    case prize:
+      return coins > 0;
+    case entryLetters.debit:
+      return coins < 0;
+    // A refund takes at most the balance, and a positive refund gives back the coins of another one.
+    case refund:
+      return true;
+    default:
+      return (letter === entryLetters.merge || letter === entryLetters.adjust) && coins !== 0;
+  }
+}
+
+/** The clocks of two processes that write to one ledger may differ by this much. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+/**
+ * No clock is ahead of the audit's by ten years. An entry that is ahead by less contradicts nothing until another one follows it, and a
+ * trial run may have been set to next year.
+ */
+const AHEAD_MS = 10 * 366 * 86_400_000;
+
+/** A time beyond the range of dates is shown as a number. */
+function timeText(milliseconds: number): string {
+  return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
+}
