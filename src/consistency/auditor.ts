@@ -49,9 +49,14 @@ export interface Look {
    * repeated, they run in one transaction.
    */
   together(...commands: Command[]): Promise<Reply[]>;
+  /** Milliseconds since 1970, by the clock of the audited Redis: the machine that audits may have another. */
+  now(): number;
   /** Adds to a count of the report, such as `entries`. */
   count(what: string, number: number): void;
 }
+
+/** Two machines' clocks may differ by this much. After a failover the data has times of both. */
+export const CLOCKS_DIFFER_MS = 60_000;
 
 /**
  * Keys of one form, and their check. The check returns the drift that it sees, or nothing. If it sees drift, the audit repeats it with

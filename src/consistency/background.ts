@@ -133,7 +133,8 @@ export class BackgroundAudit {
       findings: result?.findings ?? '',
       retryMs: signal.aborted ? 0 : RETRY_LOOKS * this.#lookMs,
     };
-    await scripts.run(endBackground, { state: BACKGROUND_AUDIT_KEY }, args).catch(() => {});
-    if (result !== undefined) this.#last = { ...result, endedAt: Date.now() };
+    // If Redis does not take the result, another audit is due.
+    const [, endedAt] = await scripts.run(endBackground, { state: BACKGROUND_AUDIT_KEY }, args).catch(() => []);
+    if (result !== undefined && endedAt !== undefined) this.#last = { ...result, endedAt: Number(endedAt) };
   }
 }

@@ -8,7 +8,7 @@ export async function checkLife(key: string, life: KeyLife, look: Look): Promise
   const ttlMs = (await look.ask('PTTL', key)) as number;
   const subject = `key ${key}`;
   if (life === 'lasts' && ttlMs >= 0) {
-    const at = new Date(Date.now() + ttlMs).toISOString();
+    const at = new Date(look.now() + ttlMs).toISOString();
     return [{ kind: 'expires', subject, text: `It expires at ${at}, but must not expire.`, commands: [['PERSIST', key]] }];
   }
   if (life === 'ends' && ttlMs === -1)

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { RedisClock } from '../redis/redis-clock.ts';
 import { Unsettled, type Auditor, type Finding, type KeyCheck } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
 import { Findings } from './findings.ts';
@@ -37,6 +38,7 @@ export async function runAudit(options: AuditOptions): Promise<void> {
   const { auditors, counts, reader, scan = (visitor) => scanRedis(reader, visitor) } = options;
   const audit = new Audit(options);
   const tally = new Tally(counts);
+  await audit.readClock();
   try {
     for (const { once } of auditors) if (once !== undefined) audit.start(once, tally);
     await scan(audit);
@@ -53,6 +55,7 @@ class Audit implements KeyVisitor {
   /** Checks by pattern: a key is matched with each pattern once. */
   readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[] }>();
   readonly #findings: Findings;
+  readonly #clock = new RedisClock();
   #working = 0;
   /** Callers that wait for the end of a check. */
   readonly #waiting = new Set<() => void>();
@@ -117,6 +120,10 @@ class Audit implements KeyVisitor {
       });
   }
 
+  readClock(): Promise<void> {
+    return this.#clock.read(async () => (await this.#options.reader.ask(['TIME'])) as string[]);
+  }
+
   room(tally: Tally, most: number): Promise<void> {
     return this.#until(() => tally.working < most);
   }
@@ -161,6 +168,8 @@ class Audit implements KeyVisitor {
     const fewest = first === undefined ? 2 : 1;
     for (const pauseMs of this.#findings.size < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, fewest)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
+      // Redis's clock may have been set, or a machine with another one has taken over.
+      await this.readClock();
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
       const again = await this.#lookedAgain(work);
       if (again === undefined) return void counts.unsettled++;
@@ -185,7 +194,7 @@ class Audit implements KeyVisitor {
    * @returns undefined if the look could not be finished
    */
   async #looked(work: Work, tally?: Tally): Promise<readonly Finding[] | undefined> {
-    const look = new TypedLook(this.#options.reader, tally);
+    const look = new TypedLook(this.#options.reader, this.#clock, tally);
     try {
       return look.found((await work(look)) ?? []);
     } catch (error) {

@@ -10,6 +10,7 @@ const CHECKS_AT_ONCE = 500;
 
 /** The reads that the looks of an audit need. */
 export interface AuditReader {
+  /** @param command with a key, or TIME */
   ask(command: Command): Promise<Reply>;
   atomically(commands: readonly Command[]): Promise<Reply[]>;
 }

@@ -1,3 +1,4 @@
+import type { RedisClock } from '../redis/redis-clock.ts';
 import type { Reply } from '../redis/resp.ts';
 import { Unsettled, type Command, type Finding, type Look, type RedisType } from './auditor.ts';
 import type { Tally } from './counts.ts';
@@ -43,15 +44,21 @@ interface Gathered {
 /** One look. A key of the wrong type reads as if it did not exist, so that the check goes on with everything else. The look notes the key. */
 export class TypedLook implements Look {
   readonly #reader: AuditReader;
+  readonly #clock: RedisClock;
   readonly #tally: Tally | undefined;
   /** Fields that are asked for in this turn. */
   #gathered: Gathered | undefined;
   #wrong: Map<string, Finding> | undefined;
 
   /** @param tally for the first look, which alone adds to the counts of the report, and reads commands together without a transaction */
-  constructor(reader: AuditReader, tally: Tally | undefined) {
+  constructor(reader: AuditReader, clock: RedisClock, tally: Tally | undefined) {
     this.#reader = reader;
+    this.#clock = clock;
     this.#tally = tally;
+  }
+
+  now(): number {
+    return this.#clock.now();
   }
 
   ask(...command: Command): Promise<Reply> {

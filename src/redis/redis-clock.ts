@@ -17,10 +17,7 @@ export async function readRedisClock(source: Redis | Cluster): Promise<RedisCloc
   const clock = new RedisClock();
   const redis = 'shards' in source ? (source.shardOf(0)?.redis ?? source.shards[0]?.redis) : source;
   if (redis?.status !== 'ready') return clock;
-  const sentTick = performance.now();
-  const [seconds, micros] = await redis.time();
-  const at = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  clock.saw({ at, sentTick, receivedTick: performance.now(), isOfReference: true });
+  await clock.read(() => redis.time());
   return clock;
 }
 
@@ -49,6 +46,14 @@ export class RedisClock {
   /** Whole milliseconds since 1970. */
   readonly now = (): number =>
     this.#bounds === undefined ? this.#wallClock() : Math.floor(this.#tick() + (this.#bounds.low + this.#bounds.high) / 2);
+
+  /** Reads the clock. @param time sends TIME to the node whose clock counts */
+  async read(time: () => Promise<readonly (string | number)[]>): Promise<void> {
+    const sentTick = this.#tick();
+    const [seconds, micros] = await time();
+    const at = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    this.saw({ at, sentTick, receivedTick: this.#tick(), isOfReference: true });
+  }
 
   saw({ at, sentTick, receivedTick, isOfReference }: ClockReading): void {
     const known = this.#bounds;

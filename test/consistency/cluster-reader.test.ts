@@ -7,8 +7,16 @@ import type { NodeAddress } from '../../src/redis/shard.ts';
 
 type Answer = (port: number, words: string) => Reply;
 
-/** A Cluster whose map names the node of port 1 for every slot. @param answer replies to a command, as text, on the node of a port */
-function readerOf(answer: Answer, patienceMs?: number): { reader: ClusterReader; sent: string[] } {
+/**
+ * A Cluster whose map names the node of port 1 for every slot.
+ * @param answer replies to a command, as text, on the node of a port
+ * @param portOf gives the port for a slot
+ */
+function readerOf(
+  answer: Answer,
+  patienceMs?: number,
+  portOf: (slot: number) => number = () => 1,
+): { reader: ClusterReader; sent: string[] } {
   const sent: string[] = [];
   const nodes = new Map<number, NodeReader>();
   const run = (port: number, commands: readonly Command[]): Reply[] =>
@@ -27,7 +35,7 @@ function readerOf(answer: Answer, patienceMs?: number): { reader: ClusterReader;
     nodes.set(port, node);
     return node;
   };
-  const map = { shardOf: () => ({ address: { host: 'h', port: 1 } }), refresh: () => {} };
+  const map = { shardOf: (slot: number) => ({ address: { host: 'h', port: portOf(slot) } }), refresh: () => {} };
   const reader = new ClusterReader(map, { reader: async (address) => nodes.get(address.port) ?? open(address) }, patienceMs);
   return { reader, sent };
 }
@@ -40,6 +48,16 @@ test('a read follows MOVED, and ASK with ASKING', async () => {
   });
   expect(await reader.ask(['GET', '{a}k'])).toBe('value');
   expect(sent).toEqual(['1 GET {a}k', '2 GET {a}k', '3 ASKING', '3 GET {a}k']);
+});
+
+test('the time is that of the primary of the lowest slot', async () => {
+  const { reader, sent } = readerOf(
+    () => ['1795862400', '0'],
+    undefined,
+    (slot) => (slot === 0 ? 7 : 8),
+  );
+  expect(await reader.ask(['TIME'])).toEqual(['1795862400', '0']);
+  expect(sent).toEqual(['7 TIME']);
 });
 
 test('while a slot moves, keys are read one by one with values of one moment', async () => {

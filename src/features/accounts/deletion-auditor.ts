@@ -3,15 +3,12 @@ import { keyOfAccount } from '../../accounts/account-keys.ts';
 import { keyNames, type Holding } from '../../accounts/holdings.ts';
 import { LATE_MS } from '../../accounts/standing-look.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
-
-/** Clocks of the audit and the service may differ by this much. */
-const CLOCKS_DIFFER_MS = 60_000;
 
 /** Checks that nothing is left of a deleted account, and that the index of tombstones has exactly the deleted accounts. */
 export function deletionAuditor(holdings: readonly Holding[]): Auditor {
@@ -36,11 +33,11 @@ async function checkTombstone(id: string, holdings: readonly Holding[], look: Lo
     if ((await isQueued(id, look)) || (await standingIn(id, look)).deleted?.isClosed === true) return [];
     // A guest is erased with the account that it moved into, whose member the queue holds.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
-    if (Date.now() < dueMs) return [];
+    if (look.now() < dueMs) return [];
     const text = `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.`;
     return notQueued({ queue: DELETIONS_DUE, member: id, subject, text }, look);
   }
-  const kept = keyNames(holdings, Date.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
+  const kept = keyNames(holdings, look.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => keyOfAccount(id, name));
   const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
   const left = kept.filter((_, place) => isThere[place] === 1);
   const scores = await Promise.all([TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)].map((key) => look.ask('ZSCORE', key, id)));
@@ -89,7 +86,7 @@ async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<stri
   const [id = ''] = member.split(' ');
   const [dueAt, { deleted }] = await Promise.all([look.ask('ZSCORE', key, entry), standingIn(id, look)]);
   if (dueAt === null || deleted?.isClosed === false) return undefined;
-  if (Number(dueAt) < Date.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
+  if (Number(dueAt) < look.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
   return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
 }
 

@@ -1,6 +1,6 @@
 import { standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Command, type Finding, type Look } from '../../consistency/auditor.ts';
 import { roomKeys, SEATS_KEPT_SECONDS } from '../rooms/model.ts';
 import { pairsOf } from '../../redis/pairs.ts';
 
@@ -12,9 +12,6 @@ export const seatAuditor: Auditor = {
     { pattern: accountKeyPattern(/seats:\d+/), life: 'ends' },
   ],
 };
-
-/** The seat and its set are written with one time, but the set may have been found by the clock of another process. */
-const CLOCKS_DIFFER_MS = 60_000;
 
 interface Seated {
   readonly id: string;
@@ -56,7 +53,7 @@ function seatedOf(fields: ReadonlyMap<string, string>): Seated[] {
 }
 
 async function isListed(code: string, { owner, joinedAt }: Seated, look: Look): Promise<boolean> {
-  if (Date.now() - joinedAt > SEATS_KEPT_SECONDS * 1000 - CLOCKS_DIFFER_MS) return true;
+  if (look.now() - joinedAt > SEATS_KEPT_SECONDS * 1000 - CLOCKS_DIFFER_MS) return true;
   if (await lists(owner, code, joinedAt, look)) return true;
   // The seat of a guest becomes the account's once the account acts. The set stays the guest's.
   const { guests, deleted, target } = await standingIn(owner, look);

@@ -1,4 +1,4 @@
-import type { Command } from '../../consistency/auditor.ts';
+import { CLOCKS_DIFFER_MS, type Command } from '../../consistency/auditor.ts';
 import { mayHaveOrigin } from './entry-origin.ts';
 import type { EntryKeys } from './index-check.ts';
 import type { KeyHash } from './key-hash.ts';
@@ -35,10 +35,10 @@ export class ChainCheck {
   #prizes: LedgerEntry[] = [];
   #bought: LedgerEntry[] = [];
   readonly #adjusted = new Set<string>();
-  readonly #newestAt = Date.now() + AHEAD_MS;
+  readonly #newestAt: number;
 
-  constructor(ledger: string, hash: KeyHash | undefined, kinds: LedgerFindings) {
-    [this.#ledger, this.#hash, this.#kinds] = [ledger, hash, kinds];
+  constructor(ledger: string, hash: KeyHash | undefined, kinds: LedgerFindings, now: number) {
+    [this.#ledger, this.#hash, this.#kinds, this.#newestAt] = [ledger, hash, kinds, now + AHEAD_MS];
   }
 
   /** The number of entries. */
@@ -191,11 +191,8 @@ function isOperation({ letter, coins, key }: LedgerEntry): boolean {
   }
 }
 
-/** The clocks of two processes that write to one ledger may differ by this much. */
-const CLOCKS_DIFFER_MS = 60_000;
-
 /**
- * No clock is ahead of the audit's by ten years. An entry that is ahead by less contradicts nothing until another one follows it, and a
+ * No clock is ahead of Redis's by ten years. An entry that is ahead by less contradicts nothing until another one follows it, and a
  * trial run may have been set to next year.
  */
 const AHEAD_MS = 10 * 366 * 86_400_000;

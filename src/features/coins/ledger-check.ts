@@ -56,7 +56,7 @@ export class LedgerCheck {
     this.#guest = guest;
     this.#look = look;
     this.#parts = parts;
-    this.#chain = new ChainCheck(this.#ledger, parts.hash, this.#kinds);
+    this.#chain = new ChainCheck(this.#ledger, parts.hash, this.#kinds, look.now());
   }
 
   async run(): Promise<Finding[]> {

@@ -79,7 +79,7 @@ async function checkAccount(accountId: string, events: readonly EventRecord[], f
     });
   }
   for (const { seq, at } of entries.values())
-    if (at > from && at < Date.now() - MARGIN_MS && !told.has(seq))
+    if (at > from && at < look.now() - MARGIN_MS && !told.has(seq))
       findings.push({ kind: 'entry_without_event', subject, text: `The log of events does not tell of the entry ${seq} of its ledger.` });
   return findings;
 }

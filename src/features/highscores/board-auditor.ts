@@ -37,7 +37,7 @@ async function checkCounter(game: string, counter: string, look: Look): Promise<
   if (number === null || /^\d+$/.test(number)) return [];
   const text = `Its counter ${counter} is "${number}", which is no whole number.`;
   // Processes compare the version with the one that they know: a high one makes all of them read the board again.
-  const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, Date.now()]] : [];
+  const commands: Command[] = counter === 'version' ? [['SET', `{board:${game}}:${counter}`, look.now()]] : [];
   return [{ kind: 'wrong_counter', subject: `board ${game}`, text, commands }];
 }
 

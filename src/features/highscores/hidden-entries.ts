@@ -47,11 +47,11 @@ export async function hiddenWithoutBan(
 }
 
 async function isBanned(accountId: string, look: Look): Promise<boolean> {
-  return banAt(await standingIn(accountId, look), Date.now()) !== undefined;
+  return banAt(await standingIn(accountId, look), look.now()) !== undefined;
 }
 
 /** Whether a ban has just begun or ended: the queue holds the account until its entries are hidden or shown. */
 async function isDue(accountId: string, look: Look): Promise<boolean> {
   const dueAt = dueAtOf(await look.together(...dueAnywhereCommands(BANS_DUE, accountId)));
-  return dueAt !== undefined && dueAt < Date.now() + LATEST_DUE_MS;
+  return dueAt !== undefined && dueAt < look.now() + LATEST_DUE_MS;
 }

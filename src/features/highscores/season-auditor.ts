@@ -51,7 +51,7 @@ const subjectOf = (game: string, season: string): string => seasonTables(game, s
 async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
   const [game = '', season = ''] = member.split(' ');
   const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', seasonKeys.season(game, season)]);
-  if (dueAt === null || isThere === 1 || Number(dueAt) > Date.now() - LATE_MS) return undefined;
+  if (dueAt === null || isThere === 1 || Number(dueAt) > look.now() - LATE_MS) return undefined;
   const subject = subjectOf(game, season);
   // `checkSeasons` reports a season that the board lists.
   if ((await look.ask('ZSCORE', seasonKeys.seasons(game), season)) !== null) return undefined;

@@ -37,7 +37,7 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
 
 async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | Finding | undefined> {
   const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', purchaseKeys.purchase(member)]);
-  if (dueAt === null || exists === 1 || Number(dueAt) < Date.now() + AHEAD_MS) return undefined;
+  if (dueAt === null || exists === 1 || Number(dueAt) < look.now() + AHEAD_MS) return undefined;
   return lostPurchase(member);
 }
 

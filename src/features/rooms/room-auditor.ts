@@ -27,7 +27,7 @@ export const roomAuditor: Auditor = {
  */
 async function wrongOf({ key, entry, member: code }: Queued, look: Look): Promise<string | undefined> {
   const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', roomKeys.room(code)]);
-  if (dueAt === null || isThere === 1 || Number(dueAt) < Date.now() + LATEST_DUE_MS) return undefined;
+  if (dueAt === null || isThere === 1 || Number(dueAt) < look.now() + LATEST_DUE_MS) return undefined;
   return `It holds the room ${code} for ${timeText(Number(dueAt))}, but there is no such room.`;
 }
 
@@ -43,7 +43,7 @@ async function findingsOf(code: string, look: Look, whenDue: typeof dueCommands)
   const [, leaseEnd] = first as string[];
   const dueAt = dueAtOf(times);
   // While a process looks at the room, the queue holds it for the end of that process's lease.
-  if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), Date.now() + LOOK_LEASE_MS))) return [];
+  if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), look.now() + LOOK_LEASE_MS))) return [];
   const text =
     dueAt === undefined
       ? `It has connected players, but ${roomKeys.due} does not hold it.`

@@ -40,7 +40,7 @@ async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<stri
     ['GET', storeKeys.moveRecord(target, move)],
   )) as (string | null)[];
   if (dueAt === null || leadsTo(parseStanding(record!), target) || state?.startsWith('open ') === true) return undefined;
-  if (Number(dueAt) < Date.now() + LATEST_DUE_MS) return undefined;
+  if (Number(dueAt) < look.now() + LATEST_DUE_MS) return undefined;
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 

@@ -1,12 +1,9 @@
-import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { CLOCKS_DIFFER_MS, type Auditor, type Finding, type Look } from '../../consistency/auditor.ts';
 import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { entryOf } from '../../redis/queue.ts';
 import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
 import { lostPurchase } from './purchase-line-auditor.ts';
-
-/** The clocks of the audit and the service may differ by this much. */
-const CLOCKS_DIFFER_MS = 60_000;
 
 /**
  * Checks the queues of purchases to check: each entry has a purchase, and each purchase that may change, that nobody owns, or that other
@@ -32,14 +29,14 @@ async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promis
   // An act under way has an entry of its own. When it is over, the purchase leaves the queue.
   if (dueAt === null || ahead !== null || todo !== null || (token !== null && retiredBy === null)) return undefined;
   // An entry is written ahead of its purchase. The next look takes out an entry whose purchase was not recorded, or was replaced.
-  if (Number(dueAt) < Date.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
+  if (Number(dueAt) < look.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
   return token === null ? lostPurchase(hash) : `It holds the purchase ${hash}, which was replaced by another.`;
 }
 
 async function wrongOfUnowned({ key, entry, member: hash }: Queued, look: Look): Promise<string | undefined> {
   const [dueAt, token] = await look.together(['ZSCORE', key, entry], ['HGET', subscriptionKeys.purchase(hash), 'token']);
   // An entry is written ahead of its purchase, and leaves at the next check once the purchase has an owner.
-  if (dueAt === null || token !== null || Number(dueAt) < Date.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
+  if (dueAt === null || token !== null || Number(dueAt) < look.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
   return `It holds the purchase ${hash}, which does not exist.`;
 }
 
@@ -66,7 +63,7 @@ async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands)
   if (todo !== null) return find(`Other keys still have to follow it (${todo}), but ${due} does not hold it.`);
   // `retire` also marks purchases that were never recorded: these have an owner and no state.
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
-  if (retiredBy !== null || !mayChange(state!, ends, Date.now() + CLOCKS_DIFFER_MS)) return [];
+  if (retiredBy !== null || !mayChange(state!, ends, look.now() + CLOCKS_DIFFER_MS)) return [];
   return find(`Its state is ${state}, but ${due} does not hold it, so it is never checked again.`);
 }
 

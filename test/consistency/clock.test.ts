@@ -1,0 +1,171 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
+import { eventKeys } from '../../src/features/events/model.ts';
+import { boardKeys } from '../../src/features/highscores/model.ts';
+import { roomKeys } from '../../src/features/rooms/model.ts';
+import { subscriptionKeys } from '../../src/features/subscription/model.ts';
+import { freshId, start } from '../harness.ts';
+import { startRedis, type OwnRedis } from '../own-redis.ts';
+import { audited } from './audited.ts';
+import { accountWith, bought, player, redis, rewrite, service, useData } from './damages/data.ts';
+import { nameOf } from './damages/mend.ts';
+
+/** The data has times of Redis's clock. The machine of the audit may have another one. */
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+let own: OwnRedis;
+let now: number;
+let expected: string[];
+let expiring: string;
+/** In the middle of a minute, so that the finding names the minute whatever the milliseconds. */
+let expiresAt: number;
+
+beforeAll(async () => {
+  own = await startRedis();
+  useData(await start({ redis: own.location, settings: { EVENTS: 'on' } }), own.redis);
+  const accounts = await Promise.all(Array.from({ length: 5 }, () => accountWith([5, 6])));
+  const players = [await player('clock'), await player('clock')];
+  const purchases = [await bought(), await bought()];
+  const rooms = [await openRoom(), await openRoom()];
+  await vi.waitFor(async () => expect((await eventLines()).filter((line) => line.startsWith('c ')).length).toBe(10), 10_000);
+  await service[Symbol.asyncDispose]();
+
+  now = Date.now();
+  const [future, nearer, untold, fresh, last] = accounts as [string, string, string, string, string];
+  const [banned, unbanned] = players as [string, string];
+  const [canceled, ended] = purchases as [Bought, Bought];
+  const [lateRoom, dueRoom] = rooms as [Room, Room];
+  // Of each pair of lines the first is damage, and the second would be with a clock that is an hour ahead, or an hour behind.
+  await stamp(future, 1, now + 3660 * DAY_MS + 30 * MINUTE_MS);
+  await stamp(nearer, 1, now + 3660 * DAY_MS - 30 * MINUTE_MS);
+
+  await redis.hset(eventKeys.state, 'onSince', now - 2 * HOUR_MS);
+  for (const place of [0, 1]) {
+    await stamp(untold, place, now - 30 * MINUTE_MS);
+    await stamp(fresh, place, now + 10 * MINUTE_MS);
+  }
+  for (const id of [untold, fresh]) await dropEvent(id, 2);
+
+  await redis.set(standingKey(banned), `!${now + 30 * MINUTE_MS} 1 -\n`);
+  await redis.set(standingKey(unbanned), `!${now - 30 * MINUTE_MS} 1 -\n`);
+
+  await redis.set(standingKey('erased-late'), `=${now - 30 * MINUTE_MS}\n`);
+  await redis.set(standingKey('erased-now'), `=${now + 10 * MINUTE_MS}\n`);
+
+  await cancel(canceled, now + 30 * MINUTE_MS);
+  await cancel(ended, now - 30 * MINUTE_MS);
+
+  await seat(lateRoom, now - (15 * DAY_MS - 31 * MINUTE_MS));
+  await seat(dueRoom, now - (15 * DAY_MS + 29 * MINUTE_MS));
+
+  for (const { code } of [lateRoom, dueRoom]) await redis.zadd(roomKeys.leases(code), now - 1000, 'p1:connection');
+  await redis.zadd('rooms:due', now + 30 * MINUTE_MS, lateRoom.code, now, dueRoom.code);
+
+  const queues = [
+    ['bans:due', 30 * MINUTE_MS, MINUTE_MS],
+    ['moves:due', 30 * MINUTE_MS, MINUTE_MS],
+    ['deletions:due', 30 * MINUTE_MS, MINUTE_MS],
+    ['rooms:due', 90 * MINUTE_MS, 30 * MINUTE_MS],
+    ['purchases:due', 30 * MINUTE_MS, MINUTE_MS],
+    ['purchases:unowned', 30 * MINUTE_MS, MINUTE_MS],
+    ['product-purchases:due', 30 * MINUTE_MS, MINUTE_MS],
+    ['seasons:due', -30 * MINUTE_MS, 30 * MINUTE_MS],
+  ] as const;
+  for (const [queue, damaged, right] of queues) await redis.zadd(queue, now + damaged, 'late', now + right, 'soon');
+
+  // The time that a finding or its command has.
+  expiring = accountKey(last);
+  expiresAt = (Math.floor(now / MINUTE_MS) + 100) * MINUTE_MS + MINUTE_MS / 2;
+  await redis.pexpireat(expiring, expiresAt);
+  await redis.set(`{board:clock}:version`, 'none');
+
+  expected = [
+    `wrong_time account ${future}`,
+    `entry_without_event account ${untold}`,
+    `shown_entry account ${banned}`,
+    'document_without_queue account erased-late',
+    `document_without_queue purchase ${canceled.hash}`,
+    `seat_not_listed account ${lateRoom.owner}`,
+    `document_without_queue room ${lateRoom.code}`,
+    'queue_without_document queue bans:due',
+    'queue_without_document queue moves:due',
+    'queue_without_document queue deletions:due',
+    'queue_without_document queue rooms:due',
+    'lost_purchase purchase late',
+    'queue_without_document queue purchases:unowned',
+    'lost_purchase coin-purchase late',
+    'queue_without_document queue seasons:due',
+    `expires key ${expiring}`,
+    'wrong_counter board clock',
+  ].toSorted();
+}, 60_000);
+afterEach(() => void vi.useRealTimers());
+afterAll(() => own[Symbol.asyncDispose]());
+
+test.each([
+  ['is right', 0],
+  ['is an hour ahead', HOUR_MS],
+  ['is an hour behind', -HOUR_MS],
+])('the audit has the same findings if the clock of its machine %s', async (_, aheadMs) => {
+  vi.setSystemTime(Date.now() + aheadMs);
+  const { findings } = await audited(own.location);
+  expect(findings.map(nameOf).toSorted()).toEqual(expected);
+  const find = (name: string) => findings.find((finding) => nameOf(finding) === name)!;
+  expect(find(`expires key ${expiring}`).text).toContain(new Date(expiresAt).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length));
+  const [[, key, version]] = find('wrong_counter board clock').commands as [[string, string, number]];
+  expect([key, version - now < 10 * MINUTE_MS, version >= now]).toEqual([boardKeys.version('clock'), true, true]);
+});
+
+test('no check asks for the time of its machine', () => {
+  const folder = new URL('../../src/', import.meta.url);
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+  const texts = files.map((path) => ({ path, text: readFileSync(new URL(path, folder), 'utf8') }));
+  const checks = texts.filter(({ path, text }) => path.startsWith('consistency/') || /\bLook\b.*consistency\/auditor\.ts/.test(text));
+  expect(checks.length).toBeGreaterThan(40);
+  expect(checks.filter(({ text }) => /\bDate\.now\b|\bnew Date\(\)/.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
+type Bought = Awaited<ReturnType<typeof bought>>;
+type Room = Awaited<ReturnType<typeof openRoom>>;
+
+async function openRoom(): Promise<{ code: string; owner: string }> {
+  const installId = freshId();
+  const { code } = (await service.post('/v1/rooms', { installId })).body.room;
+  return { code, owner: accountIdOf(installId) };
+}
+
+/** Gives an entry of a ledger another time. */
+const stamp = (id: string, place: number, at: number) =>
+  rewrite(id, place, (entry) => entry.replace(/^(\S+ \S+) \w+/, `$1 ${at.toString(36)}`));
+
+const eventLines = (): Promise<string[]> => redis.lrange(eventKeys.chunk(0), '0', '-1');
+
+/** Removes the event of an entry from the log. */
+async function dropEvent(id: string, seq: number): Promise<void> {
+  const [line] = (await eventLines()).filter(
+    (each) => each.startsWith('c ') && each.split(' ')[2] === id && each.split(' ')[4]!.startsWith(`${seq}:`),
+  );
+  expect(await redis.lrem(eventKeys.chunk(0), 1, line!)).toBe(1);
+}
+
+/** Cancels a subscription, and takes it out of the queue. @param end of the paid time */
+async function cancel({ hash, id }: Bought, end: number): Promise<void> {
+  const before = (await redis.hmget(subscriptionKeys.purchase(hash), 'state', 'expiresAt')) as string[];
+  await redis.hset(subscriptionKeys.purchase(hash), { state: 'canceled', expiresAt: end });
+  const line = (await redis.hget(accountKey(id), 'purchases'))!;
+  expect(line).toContain(before.join(' '));
+  await redis.hset(accountKey(id), 'purchases', line.replace(before.join(' '), `canceled ${end}`));
+  await redis.zrem(subscriptionKeys.due, hash);
+}
+
+/** Lets the owner of a room have joined at this time, and takes the room off the owner's list. */
+async function seat({ code, owner }: Room, joinedAt: number): Promise<void> {
+  const player = (await redis.hget(roomKeys.room(code), 'p1'))!;
+  await redis.hset(roomKeys.room(code), 'p1', player.replace(/"joinedAt":"[^"]+"/, `"joinedAt":"${new Date(joinedAt).toISOString()}"`));
+  expect(await redis.srem(roomKeys.seats(owner, Date.now()), code)).toBe(1);
+}
