@@ -88,7 +88,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 30_000,
     // On a loaded machine a condition may take longer than vitest's default of one second.
-    expect: { poll: { timeout: 5000 } },
+    expect: { poll: { timeout: 15_000 } },
     provide: { notesDir, userDataBefore },
     // Lua scripts are not imported, so `npm run test:watch` cannot know which tests use them.
     forceRerunTriggers: [...configDefaults.forceRerunTriggers, '**/src/**/*.lua'],

@@ -60,7 +60,7 @@ describe('a private Redis', () => {
     await credit(service, installId, 'a');
     const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8').trim().split(' ').map(Number);
     process.kill(children[0]!, 'SIGKILL');
-    await expect.poll(async () => (await credit(service, installId, 'b')).body.balanceAfterCoins, { timeout: 10_000 }).toBe(2);
+    await expect.poll(async () => (await credit(service, installId, 'b')).body.balanceAfterCoins).toBe(2);
     expect(service.output()).toContain('private redis ended, starting it again');
     await service.stop('SIGKILL');
     expect(await balance(await run(), installId)).toBe(2);
@@ -161,7 +161,7 @@ test.each(['SIGINT', 'SIGHUP', 'SIGTERM'] as const)(
         }
       }
     });
-    await expect.poll(() => acknowledged, { timeout: 10_000 }).toBeGreaterThan(50);
+    await expect.poll(() => acknowledged).toBeGreaterThan(50);
     stopping = true;
     expect(await first.stop(signal)).toBe(0);
     await Promise.all(clients);

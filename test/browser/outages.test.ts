@@ -63,7 +63,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     lines.push(...complaints(next, FAILED));
     await next.goto(`${site.origin}/own?name=Ada`);
     await next.locator('#coins', { hasText: /^5$/ }).waitFor();
-    await expect.poll(() => stored(next, ':op:'), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => stored(next, ':op:')).toBe(0);
     await next.reload();
     await next.locator('#coins', { hasText: /^5$/ }).waitFor();
     expect(lines).toEqual([]);
@@ -87,7 +87,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     );
     await context.setOffline(true);
     for (const page of pages) for (let times = 0; times < 3; times++) await press(page, '#earn');
-    await expect.poll(() => stored(pages[0]!, ':op:'), { timeout: 10_000 }).toBe(6);
+    await expect.poll(() => stored(pages[0]!, ':op:')).toBe(6);
     await context.setOffline(false);
     await expect.poll(() => stored(pages[0]!, ':op:'), { timeout: 30_000 }).toBe(0);
     // A tab shows the balance after its own operations, which need not be the last ones.
@@ -163,7 +163,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     const entry = JSON.stringify([{ type: 'credit', coins: 7, key: 'before' }, `i${installId}`]);
     await page.addInitScript(`localStorage.getItem('game-Ada:me') ?? localStorage.setItem('game-Ada:op:000000001x', '${entry}')`);
     await page.goto(`${site.origin}/game?name=Ada`);
-    await expect.poll(() => stored(page, ':op:'), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => stored(page, ':op:')).toBe(0);
     await press(page, '#earn');
     await page.locator('#coins', { hasText: /^5$/ }).waitFor();
     expect((await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins).toBe(7);
@@ -207,7 +207,7 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
     await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
     await page.locator('#presses', { hasText: /^5$/ }).waitFor();
     // The client leaves the dead connection for a new one.
-    await expect.poll(() => sockets.length, { timeout: 10_000 }).toBeGreaterThan(dead);
+    await expect.poll(() => sockets.length).toBeGreaterThan(dead);
     await page.locator('#state', { hasText: 'live' }).waitFor();
     await setPresses(code, 6);
     await page.locator('#presses', { hasText: /^6$/ }).waitFor();

@@ -219,7 +219,7 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     for (const page of [ada, bob]) await shows(page, '#said', 'Go!');
     await press(ada, '#gas');
     await press(bob, '#gas');
-    await expect.poll(() => at(bob, 'p1'), { timeout: 10_000 }).toBeGreaterThan(30);
+    await expect.poll(() => at(bob, 'p1')).toBeGreaterThan(30);
     await expect.poll(() => at(ada, 'p2')).toBeGreaterThan(30);
     // The other one sees twenty positions a second, and the own page sixty. On a busy machine this loop reads fewer of both.
     const [own, seen] = [new Set<number>(), new Set<number>()];
@@ -249,7 +249,7 @@ describe.skipIf(noBrowser)('in two browsers', { timeout: 90_000 }, () => {
     const lay = (page: Page): Promise<void> => press(page, '#hand button >> nth=0');
     await shows(ada, '#said', 'Ada, Bob');
     await press(ada, '#deal');
-    for (const page of [ada, bob]) await expect.poll(async () => (await hand(page)).length, { timeout: 10_000 }).toBe(3);
+    for (const page of [ada, bob]) await expect.poll(async () => (await hand(page)).length).toBe(3);
     const [ofAda, ofBob] = [await hand(ada), await hand(bob)];
     expect(ofAda.filter((card) => ofBob.includes(card))).toEqual([]);
     const [first, ...rest] = ofAda;

@@ -27,7 +27,7 @@ describe('a board', () => {
     const watch = watchBoard(bob, game, (top) => seen.push(top.map(lineOf).join()));
     await expect.poll(() => seen).toEqual(['']);
     await ada.highscores.submit({ game, score: 5, name: 'Ada' });
-    await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['', '1 Ada 5']);
+    await expect.poll(() => seen).toEqual(['', '1 Ada 5']);
     expect(watch.state).toEqual({ status: 'live', by });
     watch.close();
     expect(await watch.ended).toEqual({ code: 'closed' });

@@ -218,16 +218,16 @@ describe('an outbox', () => {
       using client = player('https://coinop.example', { fetch: offline, installId: 'install-0001' }, store);
       const began = performance.now();
       for (const key of wanted) void client.coins.credit({ coins: 1, key });
-      await expect.poll(() => store.operations, { timeout: 10_000 }).toBe(10_000);
+      await expect.poll(() => store.operations).toBe(10_000);
       expect(performance.now() - began).toBeLessThan(10_000);
     }
     const keys: string[] = [];
     const began = performance.now();
     using next = player('https://coinop.example', { fetch: answering(keys), installId: 'install-0001' }, store);
-    await expect.poll(() => keys.length, { timeout: 10_000 }).toBe(10_000);
+    await expect.poll(() => keys.length).toBe(10_000);
     expect(performance.now() - began).toBeLessThan(10_000);
     expect(keys).toEqual(wanted);
-    await expect.poll(() => [store.operations, next.settled.length], { timeout: 5000 }).toEqual([0, 10_000]);
+    await expect.poll(() => [store.operations, next.settled.length]).toEqual([0, 10_000]);
   });
 
   test('of 10,000 held operations costs no request', async () => {

@@ -48,7 +48,7 @@ test('acts run once and in order although answers of Redis are lost, and own dat
     await sleep(25);
   }
   for (const results of [deals, data, merges]) expect((await Promise.all(results)).filter(({ ok }) => !ok)).toEqual([]);
-  await expect.poll(() => bob.me?.private, { timeout: 10_000 }).toBe(40);
+  await expect.poll(() => bob.me?.private).toBe(40);
   const { room } = (await service.get(`/v1/rooms/${code}`)).body;
   expect(Object.keys(room.state)).toHaveLength(40);
   expect(room.players[1].data).toEqual({ last: 40, d0: 40, d1: 36, d2: 37, d3: 38, d4: 39 });
@@ -71,5 +71,5 @@ test('a room that lost changes in a failover shows the state of the service, and
   await expect.poll(() => [ada.state, bob.state, ada.me?.data], { timeout: 20_000 }).toEqual([{ n: 1 }, { n: 1 }, 'kept']);
   expect(await bob.mergeState({ m: 3 })).toMatchObject({ ok: true });
   expect(await ada.set('again')).toMatchObject({ ok: true });
-  await expect.poll(() => [ada.state, bob.players[0]?.data], { timeout: 10_000 }).toEqual([{ n: 1, m: 3 }, 'again']);
+  await expect.poll(() => [ada.state, bob.players[0]?.data]).toEqual([{ n: 1, m: 3 }, 'again']);
 });

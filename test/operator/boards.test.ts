@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { addEntry, damageEntry } from '../board-entries.ts';
 import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
@@ -286,12 +286,12 @@ describe('rooms', () => {
     const [installId, game] = [freshId(), freshId('game').toLowerCase()];
     const { code } = (await service.post('/v1/rooms', { installId, game, public: true })).body.room;
     const listed = async () => (await look(`/rooms/${code}`)).body.listed;
-    await vi.waitFor(async () => expect(await listed()).toMatchObject({ reservedSeats: 0 }));
+    await expect.poll(() => listed()).toMatchObject({ reservedSeats: 0 });
     const leftMs = Date.parse((await listed()).until) - service.now();
     expect(leftMs).toBeGreaterThan(5000);
     expect(leftMs).toBeLessThanOrEqual(15_000);
     await service.post(`/v1/rooms/${code}/lock`, { installId });
-    await vi.waitFor(async () => expect(await listed()).toBeUndefined());
+    await expect.poll(() => listed()).toBeUndefined();
   });
 
   test('end ends a room once, in any phase, and its players cannot continue', async () => {

@@ -47,14 +47,14 @@ test('work is queued and done while the primary of its sorted set is away, and l
         return Date.now() + 3_600_000;
       },
     });
-    await expect.poll(() => new Set(done).size, { timeout: 10_000 }).toBe(members.length - 1);
+    await expect.poll(() => new Set(done).size).toBe(members.length - 1);
     expect(done).not.toContain(members[0]);
 
     await cluster.start(lost);
     await cluster.untilAgreed();
     const lastOf = async (member: string): Promise<unknown> =>
       (await cluster.primaryOf(cluster.slotOf(own(member)))).call('ZSCORE', own(member), member);
-    for (const member of members.slice(1)) await expect.poll(() => lastOf(member), { timeout: 10_000 }).not.toBeNull();
+    for (const member of members.slice(1)) await expect.poll(() => lastOf(member)).not.toBeNull();
   } finally {
     await queue?.close();
     connections.disconnect();

@@ -58,7 +58,7 @@ test.each(['the primary of the data id', 'another primary'])(
     for (const installId of [ofEmptied, ofOther]) expect((await credit(service, installId, 'k')).status).toBe(200);
     await emptied.call('FLUSHALL');
     for (let number = 0; number < 100; number++) expect((await credit(service, ofEmptied, `k${number}`)).status).toBe(503);
-    await expect.poll(() => fatal().length, { timeout: 5000 }).toBe(1);
+    await expect.poll(() => fatal().length).toBe(1);
     expect((await service.get('/ready')).status).toBe(503);
     expect((await service.get(`/v1/balance?installId=${ofEmptied}`)).status).toBe(503);
     // The other primaries are unchanged.
@@ -70,14 +70,14 @@ test.each(['the primary of the data id', 'another primary'])(
     const startedLines: string[] = [];
     {
       await using started = await start({ redis: { url: cluster.url }, logLines: startedLines });
-      await expect.poll(() => startedLines.filter((line) => line.includes('"level":60')), { timeout: 10_000 }).toHaveLength(1);
+      await expect.poll(() => startedLines.filter((line) => line.includes('"level":60'))).toHaveLength(1);
       expect((await credit(started, ofEmptied, 'x')).status).toBe(503);
       expect(await emptied.call('DBSIZE')).toBe(0);
     }
     const { code, out, error } = await runAdmin(['data', 'accept', '--yes', '--json'], { REDIS_URL: cluster.url });
     expect([code, error]).toEqual([0, '']);
     expect((JSON.parse(out) as { id: string }).id).toBe(fatal()[0]!.acceptData);
-    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
     expect((await credit(service, ofEmptied, 'k')).body).toEqual({ ok: true, balanceAfterCoins: 1 });
     expect((await credit(service, ofOther, 'k')).body).toMatchObject({ replayed: true });
     await using later = await start({ redis: { url: cluster.url }, logLines });
@@ -94,9 +94,7 @@ test('a primary that comes back in an older state is refused', async () => {
   const [node] = cluster.nodes as [TestNode];
   const installId = installOn(node);
   await credit(service, installId, 'a');
-  await expect
-    .poll(async () => Number(String(await node.call('GET', lowestKey(node))).split(' ')[1]), { timeout: 5000 })
-    .toBeGreaterThan(0);
+  await expect.poll(async () => Number(String(await node.call('GET', lowestKey(node))).split(' ')[1])).toBeGreaterThan(0);
   await node.call('SAVE');
   const [id, heartbeat] = String(await node.call('GET', lowestKey(node))).split(' ');
   await node.call('SET', lowestKey(node), dataIdValue(id!, Number(heartbeat) + 15_000, Date.now(), 0));
@@ -105,12 +103,12 @@ test('a primary that comes back in an older state is refused', async () => {
   await cluster.kill(node);
   await cluster.start(node);
   await cluster.untilAgreed();
-  await expect.poll(() => fatal().length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => fatal().length).toBe(1);
   for (let number = 0; number < 20; number++) expect((await credit(service, installId, `c${number}`)).status).toBe(503);
   expect((await service.get('/ready')).status).toBe(503);
   // All marks get another id, by which a process that starts later knows that the loss was accepted.
   await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
-  await expect.poll(async () => (await credit(service, installId, 'd')).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await credit(service, installId, 'd')).status).toBe(200);
   // `b` was lost.
   expect((await credit(service, installId, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 3 });
   expect(String(await node.call('GET', lowestKey(node))).slice(0, 22)).toBe(successorOf(id!));
@@ -141,17 +139,17 @@ test('a primary that one service refuses as older is served by no other service,
   await isWhole(fresh);
   expect((await credit(fresh, installId, 'b')).status).toBe(200);
   await using old = await start({ redis: { url: cluster.url }, dataMemory });
-  await expect.poll(async () => (await old.get('/ready')).status, { timeout: 10_000 }).toBe(503);
+  await expect.poll(async () => (await old.get('/ready')).status).toBe(503);
   const marked = async () => ((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).length;
   const slots = await marked();
-  await expect.poll(async () => String(await node.call('GET', key)), { timeout: 10_000 }).toMatch(/^refused: /);
+  await expect.poll(async () => String(await node.call('GET', key))).toMatch(/^refused: /);
   // The lowest slot is the last one.
   const values = (await Promise.all(
     ((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).map((each) => node.call('GET', each)),
   )) as string[];
   expect(values.filter((value) => value.startsWith('refused: '))).toHaveLength(slots);
   expect((await credit(fresh, installId, 'c')).status).toBe(503);
-  await expect.poll(() => fatal().length, { timeout: 5000 }).toBe(1);
+  await expect.poll(() => fatal().length).toBe(1);
   expect(fatal()[0]!.msg).toContain(`127.0.0.1:${node.port} was restored to a state that is `);
   const { body } = await fresh.get('/ready');
   expect(body.error.message).toMatch(
@@ -175,7 +173,7 @@ test('a primary that one service refuses as older is served by no other service,
   const accepted = await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
   expect([accepted.code, accepted.error]).toEqual([0, '']);
   for (const service of [fresh, old, later]) {
-    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
     for (const each of [installId, ofOther]) expect((await credit(service, each, 'a')).body).toMatchObject({ replayed: true });
   }
   expect(((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).length).toBe(slots - 1);
@@ -203,7 +201,7 @@ test('a slot that is taken over without its keys has lost its data, and one that
     expect((await credit(service, installId, `lost${number}`)).status).toBe(503);
     expect((await service.get(`/v1/balance?installId=${installId}`)).status).toBe(503);
   }
-  await expect.poll(() => fatal().length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => fatal().length).toBe(1);
   expect(fatal()[0]!.msg).toContain(`slot ${slot} of `);
 }, 60_000);
 
@@ -219,7 +217,7 @@ test('a primary whose connections broke is served again at once while another pr
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await other.call('CLIENT', 'KILL', 'TYPE', 'normal');
   const brokenAt = performance.now();
-  await expect.poll(async () => (await credit(service, installId, 'l')).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await credit(service, installId, 'l')).status).toBe(200);
   expect(performance.now() - brokenAt).toBeLessThan(1000);
   await cluster.resume(hanging);
 }, 60_000);
@@ -273,7 +271,7 @@ test('a failover, with and without lag, is no loss', async () => {
   await new Promise((resolve) => setTimeout(resolve, 1500));
   await cluster.kill(node);
   await cluster.untilFailedOver(node);
-  await expect.poll(async () => (await credit(service, installId, 'k')).status, { timeout: 15_000 }).toBe(200);
+  await expect.poll(async () => (await credit(service, installId, 'k')).status).toBe(200);
   await new Promise((resolve) => setTimeout(resolve, 2500));
   expect((await credit(service, installId, 'l')).status).toBe(200);
   expect(fatal()).toEqual([]);
@@ -291,8 +289,7 @@ test('data of a release without ids gets one in every slot', async () => {
   await using one = await start({ redis: { url: cluster.url }, logLines });
   await using two = await start({ redis: { url: cluster.url }, logLines });
   for (const service of [one, two])
-    for (const installId of installs)
-      await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed, { timeout: 15_000 }).toBe(true);
+    for (const installId of installs) await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed).toBe(true);
   const counts = await Promise.all(cluster.nodes.map(async (node) => ((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).length));
   expect(counts.reduce((sum, count) => sum + count)).toBe(16_384);
   expect(fatal()).toEqual([]);
@@ -321,7 +318,7 @@ test('data that was imported from one Redis is served, and refused once the Clus
   }
   for (const node of cluster.nodes) await node.call('FLUSHALL');
   await using restarted = await start({ redis: { url: cluster.url }, dataMemory, logLines });
-  await expect.poll(() => fatal().length, { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => fatal().length).toBe(3);
   for (const installId of installs) expect((await credit(restarted, installId, 'k')).status).toBe(503);
   expect((await restarted.get('/ready')).status).toBe(503);
   expect(await marksOf(cluster.nodes)).toBe(0);
@@ -379,15 +376,15 @@ test('a slot that was elsewhere while its data was accepted begins a heartbeat o
   const key = `${tagOf(lowest)}${DATA_ID_KEY}`;
   const id = String(await from.call('GET', key)).slice(0, 22);
   await from.call('SET', key, dataIdValue(id, 60_000, Date.now(), 0));
-  await expect.poll(async () => Number(String(await from.call('GET', key)).split(' ')[1]), { timeout: 5000 }).toBeGreaterThan(60_000);
+  await expect.poll(async () => Number(String(await from.call('GET', key)).split(' ')[1])).toBeGreaterThan(60_000);
   await cluster.moveSlot(lowest, to);
   const installId = installOn(from);
-  await expect.poll(async () => (await credit(service, installId, 'a')).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await credit(service, installId, 'a')).status).toBe(200);
   await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
-  await expect.poll(async () => (await credit(service, installId, 'b')).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await credit(service, installId, 'b')).status).toBe(200);
   await cluster.moveSlot(lowest, from);
   // The heartbeat of this slot is that of its primary again.
-  await expect.poll(async () => Number(String(await from.call('GET', key)).split(' ')[1]), { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(async () => Number(String(await from.call('GET', key)).split(' ')[1])).toBeGreaterThan(0);
   expect((await credit(service, installId, 'c')).status).toBe(200);
   expect(fatal()).toEqual([]);
 }, 60_000);
@@ -417,9 +414,8 @@ test('the commands say in plain words that the id of a Cluster has another type,
   const { code, error } = await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
   expect([code, error]).toEqual([0, '']);
   expect([await home.call('TYPE', DATA_ID_KEY), await homeOfSecret.call('TYPE', KEY_SECRET)]).toEqual(['string', 'string']);
-  for (const installId of installs)
-    await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed, { timeout: 10_000 }).toBe(true);
-  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+  for (const installId of installs) await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed).toBe(true);
+  await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
 }, 60_000);
 
 test('the primary of a version of another type is not served, and the doctor says why', async () => {

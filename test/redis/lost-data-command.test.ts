@@ -69,7 +69,7 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
     });
     expect([accepted.code, accepted.error]).toEqual([0, '']);
     const { id } = JSON.parse(accepted.out) as { id: string };
-    for (const child of [one, two]) await expect.poll(() => readiness(child), { timeout: 5000 }).toBe(200);
+    for (const child of [one, two]) await expect.poll(() => readiness(child)).toBe(200);
     await expect.poll(async () => [await credit(one, 'b'), await credit(two, 'c')]).toEqual([200, 200]);
     expect([knownIn(join(folder, 'one')), knownIn(join(folder, 'two')), (await client.get(DATA_ID_KEY))!.slice(0, 22)]).toEqual([
       id,
@@ -200,12 +200,12 @@ test('commands say in plain words that the id or the version of the data has ano
     expect(audit.out).toContain('Mend: npm run admin -- data accept, once you know that all other data is right.');
     const accepted = await runAdmin(['data', 'accept', '--yes'], settings);
     expect([accepted.code, accepted.error]).toEqual([0, '']);
-    await expect.poll(() => readiness(service), { timeout: 5000 }).toBe(200);
+    await expect.poll(() => readiness(service)).toBe(200);
 
     await replace(DATA_VERSION_KEY);
     const version = 'data:version in Redis is a list, and not a text: another program has overwritten it.';
     expect(await credit(service, 'b')).toBe(503);
-    await expect.poll(async () => (await fetch(`${service.url}/ready`)).text(), { timeout: 5000 }).toContain(version);
+    await expect.poll(async () => (await fetch(`${service.url}/ready`)).text()).toContain(version);
     expect(service.output()).toContain(version);
     for (const words of [
       ['data', 'show'],
@@ -232,7 +232,7 @@ test('commands say in plain words that the id or the version of the data has ano
     expect(await credit(again, 'c')).toBe(503);
     const secret =
       'ledger:secret in Redis is a list, and not a text: another program has overwritten it. Copy the key from a backup of this data';
-    await expect.poll(async () => (await fetch(`${again.url}/ready`)).text(), { timeout: 5000 }).toContain(secret);
+    await expect.poll(async () => (await fetch(`${again.url}/ready`)).text()).toContain(secret);
   } finally {
     client.disconnect();
     await Promise.all(children.splice(0).map((child) => child.stop()));

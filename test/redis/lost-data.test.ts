@@ -102,8 +102,8 @@ async function expectRefused(lose: () => Promise<unknown>, installId: string): P
   await expect.poll(() => load.after.length).toBeGreaterThan(50);
   await lose();
   const lostAt = performance.now();
-  await expect.poll(() => fatal().length, { timeout: 10_000 }).toBe(services.length);
-  await expect.poll(() => load.since(lostAt).balancesLater.size, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => fatal().length).toBe(services.length);
+  await expect.poll(() => load.since(lostAt).balancesLater.size).toBeGreaterThan(0);
   await load.stop();
   expect(load.since(lostAt)).toMatchObject({ credits: new Set([503]), balancesLater: new Set([503]) });
   for (const service of services) {
@@ -119,7 +119,7 @@ async function expectRefused(lose: () => Promise<unknown>, installId: string): P
 
 async function expectServed(installId: string, balanceCoins: number): Promise<void> {
   for (const service of services) {
-    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+    await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
     const { status, body } = await service.get(`/v1/balance?installId=${installId}`);
     expect([status, body.balanceCoins]).toEqual([200, balanceCoins]);
     expect((await credit(service, installId, freshId())).status).toBe(200);
@@ -145,7 +145,7 @@ test('a Redis that starts without its data is refused, and served again once it 
   const installId = freshId();
   await credit(service, installId, 'a');
   await redis.save('whole');
-  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
   await expectRefused(() => redis.load(), freshId());
   expect(await redis.client.dbsize()).toBe(0);
   await redis.load('whole');
@@ -174,7 +174,7 @@ test('a Redis that was restored to an older state is refused, and after a restar
   const service = await serve({ dataMemory: memory() });
   const installId = freshId();
   await redis.save('older');
-  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
   await serve();
   const { id, heartbeat } = await dataId();
   // As if the data had been served for another 15 s.
@@ -210,10 +210,10 @@ test('a process that starts knows by DATA_DIR how far the data had been served, 
   const beatenAt = Date.now();
   await redis.client.set(DATA_ID_KEY, dataIdValue(id, newer, beatenAt, 0));
   const kept = () => memory().read().newest.heartbeats[DATA_ID_KEY] ?? 0;
-  await expect.poll(kept, { timeout: 5000 }).toBeGreaterThanOrEqual(newer);
+  await expect.poll(kept).toBeGreaterThanOrEqual(newer);
   // It goes on with each second.
   const first = kept();
-  await expect.poll(kept, { timeout: 5000 }).toBeGreaterThan(first);
+  await expect.poll(kept).toBeGreaterThan(first);
   await stopAll();
   const lastKept = memory().read().newest;
   expect(lastKept.times[DATA_ID_KEY]).toBeGreaterThan(beatenAt);
@@ -268,7 +268,7 @@ test('data is served after a failover to a replica that lagged by seconds, and t
   const startedAt = Date.now();
   await serve();
   await redis.save('lagging');
-  await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await services[0]!.get('/ready')).status).toBe(200);
   const { id, heartbeat } = await dataId();
   const aheadAt = Date.now();
   await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 6000, aheadAt, 0));
@@ -285,12 +285,12 @@ test('data is served after a failover to a replica that lagged by seconds, and t
 test('with REDIS_WAIT_REPLICAS a replica that was cut off for long is served: it lacks only unacknowledged writes', async () => {
   await serve({ settings: { REDIS_WAIT_REPLICAS: '1' } });
   await redis.save('cut off');
-  await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await services[0]!.get('/ready')).status).toBe(200);
   const { id, heartbeat } = await dataId();
   await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 60_000, Date.now(), 0));
   await new Promise((resolve) => setTimeout(resolve, 1100));
   await redis.load('cut off');
-  await expect.poll(() => logLines.filter((line) => line.includes('redis came back in an older state')).length, { timeout: 5000 }).toBe(1);
+  await expect.poll(() => logLines.filter((line) => line.includes('redis came back in an older state')).length).toBe(1);
   expect((await services[0]!.get(`/v1/balance?installId=${freshId()}`)).status).toBe(200);
   expect(fatal()).toEqual([]);
 });
@@ -348,7 +348,7 @@ test('another valid secret of the ledgers is refused, and the old one is served 
   const installId = freshId();
   await expectRefused(() => redis.client.set(KEY_SECRET, '0011223344556677'), installId);
   await redis.client.set(KEY_SECRET, secret);
-  await expect.poll(async () => (await credit(services[0]!, installId, 'last')).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await credit(services[0]!, installId, 'last')).status).toBe(200);
   expect((await services[0]!.get('/ready')).status).toBe(200);
 });
 
@@ -406,7 +406,7 @@ test('a process that starts on an emptied Redis knows by DATA_DIR that it had da
   await expectServed(freshId(), 0);
   expect((await dataId()).id).toBe(ACCEPT_DATA);
   await redis.client.flushall();
-  await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(503);
+  await expect.poll(async () => (await services[0]!.get('/ready')).status).toBe(503);
   await stopAll();
   const left = await serve({ dataMemory: memory(), settings: { ACCEPT_DATA } });
   expect((await left.get('/ready')).status).toBe(503);
@@ -429,7 +429,7 @@ test('a service that starts while Redis refuses writes answers reads, and refuse
   // A first start waits until it may write.
   const first = await serve();
   await redis.client.config('SET', 'maxmemory', '0');
-  await expect.poll(async () => (await credit(first, installId, 'c')).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await credit(first, installId, 'c')).status).toBe(200);
 });
 
 test('a service that starts on a replica says so, answers reads, and writes once the replica is promoted', async () => {
@@ -438,7 +438,7 @@ test('a service that starts on a replica says so, answers reads, and writes once
   await stopAll();
   await redis.client.replicaof('127.0.0.1', '1');
   const service = await serve();
-  await expect.poll(async () => (await service.get('/ready')).body.error.message, { timeout: 5000 }).toContain('this redis is a replica');
+  await expect.poll(async () => (await service.get('/ready')).body.error.message).toContain('this redis is a replica');
   await expect.poll(async () => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(1);
   const connections = async () => Number(/total_connections_received:(\d+)/.exec(await redis.client.info('stats'))![1]);
   const before = await connections();
@@ -446,7 +446,7 @@ test('a service that starts on a replica says so, answers reads, and writes once
   // A look that writes closes its connection, so every such look would open another.
   expect((await connections()) - before).toBeLessThan(10);
   await redis.client.replicaof('NO', 'ONE');
-  await expect.poll(async () => (await credit(service, installId, 'b')).status, { timeout: 5000 }).toBe(200);
+  await expect.poll(async () => (await credit(service, installId, 'b')).status).toBe(200);
 });
 
 test('a service starts where DATA_DIR cannot be written, and warns', async () => {

@@ -144,7 +144,7 @@ test('the mark stays over a restart of Redis, and data that takes the place of t
   const later = await serve();
   expect(await reasonOf(later)).toMatch(/refused since/);
   await redis.load('newer');
-  for (const service of services) await expect.poll(() => readiness(service), { timeout: 10_000 }).toBe(200);
+  for (const service of services) await expect.poll(() => readiness(service)).toBe(200);
   expect((await credit(later, installId, 'a')).body.replayed).toBe(true);
   expect(await idText()).toMatch(new RegExp(`^${id} `));
 });

@@ -32,7 +32,7 @@ const STEPS = ['HELLO', 'SELECT', 'INFO', 'EVAL', 'GET'];
 
 /** Each connection meets the fault at each step, and is used again once it is gone. */
 async function expectRecovery(effect: Fault['effect'], steps: readonly string[], problemOf: (step: string) => unknown): Promise<void> {
-  await expect.poll(areUsable, { timeout: 10_000 }).toBe(true);
+  await expect.poll(areUsable).toBe(true);
   for (const command of steps) {
     faulty.fail({ command, effect });
     await expect.poll(() => connections.problem, { timeout: 10_000, message: command }).toEqual(problemOf(command));

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readSettings } from '../../../src/config.ts';
 import { Diagnosis, textOf } from '../../../src/commands/doctor/diagnosis.ts';
 import { growthOf } from '../../../src/commands/doctor/growth.ts';
@@ -115,7 +115,7 @@ describe('on a Redis', () => {
     for (const kind of ['eviction', 'no_append_only_file', 'memory']) paste(own.mends[kind]!, 'p w\n');
     const { mends } = await examine({ REDIS_URL: url.replace('//', '//:secret@') });
     paste(mends['appendfsync']!, 'secret\n');
-    await vi.waitFor(async () => expect(await client.info('persistence')).toContain('aof_rewrite_in_progress:0'));
+    await expect.poll(() => client.info('persistence')).toContain('aof_rewrite_in_progress:0');
     const mended = await examine({ REDIS_URL: url.replace('//', '//:secret@') });
     expect([mended.code, mended.dangers, mended.texts['appendfsync']]).toEqual([0, [], undefined]);
   });
@@ -514,7 +514,7 @@ describe('on a service', () => {
     const own = await startRedis();
     await using service = await start({ redis: own.location });
     await own.redis.flushall();
-    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(503);
+    await expect.poll(async () => (await service.get('/ready')).status).toBe(503);
     const diagnosis = new Diagnosis();
     await examineService(readSettings({ NODE_ENV: 'test' }, () => []).config, service.url, diagnosis);
     const found = diagnosis.findings.find(({ kind }) => kind === 'not_ready');

@@ -254,7 +254,7 @@ describe('applyTombstones', () => {
     const { scripts } = deleter();
     for (let times = 0; times < 2; times++) await applyTombstones(tombstones, { scripts, now: service.now });
     // The queue of the service does the rest.
-    await expect.poll(() => redis.zcard(DELETIONS_DUE), { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => redis.zcard(DELETIONS_DUE)).toBe(0);
     await expectErased(stage, 'restored');
     expect((await service.get('/v1/balance', { headers: { 'x-install-id': stage.frozen } })).status).toBe(410);
     expect(await redis.get(standingKey(banned))).toBe(`=${at}`);
@@ -272,7 +272,7 @@ describe('applyTombstones', () => {
       await applyTombstones(tombstones, { scripts, now: service.now }).catch(() => {});
     }
     await applyTombstones(tombstones, { scripts: deleter().scripts, now: service.now });
-    await expect.poll(() => redis.zcard(DELETIONS_DUE), { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => redis.zcard(DELETIONS_DUE)).toBe(0);
     await expectErased(stage, 'restored');
   });
 });

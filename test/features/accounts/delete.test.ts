@@ -53,7 +53,7 @@ async function isIndexed(accountId: string): Promise<boolean> {
 async function settled(accountId: string): Promise<void> {
   if (!isOnCluster()) return;
   service.advance(61_000);
-  await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([standingKey(accountId)]);
+  await expect.poll(() => keysOf(accountId)).toEqual([standingKey(accountId)]);
 }
 
 describe('POST /v1/account/delete by a guest', () => {
@@ -412,7 +412,7 @@ describe('a deleted account in rooms', () => {
     expect(await redis.exists(`{${accountId}}:ledger`)).toBe(0);
     await redis.hset(`{room:${code}}`, 'seq', seq);
     service.advance(61_000);
-    await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([standingKey(accountId)]);
+    await expect.poll(() => keysOf(accountId)).toEqual([standingKey(accountId)]);
     expect((await service.get(`/v1/rooms/${code}`)).body.room.players).toEqual([]);
   });
 

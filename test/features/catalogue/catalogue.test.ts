@@ -1,7 +1,7 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SettingError } from '../../../src/config.ts';
 import { Catalogue } from '../../../src/features/catalogue/file.ts';
 import { freshId, sleep, start, type TestService } from '../../harness.ts';
@@ -153,7 +153,7 @@ describe('CATALOGUE_FILE', () => {
     expect((await service.get('/v1/products', { headers: { 'if-none-match': etag } })).status).toBe(304);
 
     writeFileSync(file, JSON.stringify({ apps: [entry], products: [pouch] }));
-    await vi.waitFor(async () => expect((await service.get('/v1/products')).body.count).toBe(1), { timeout: 5000, interval: 50 });
+    await expect.poll(async () => (await service.get('/v1/products')).body.count).toBe(1);
     expect((await service.get('/v1/products', { headers: { 'if-none-match': etag } })).status).toBe(200);
   });
 
@@ -230,8 +230,7 @@ describe('CATALOGUE_FILE', () => {
     const file = write({ apps: [entry] });
     await using service = await start({ settings: { CATALOGUE_FILE: file } });
     const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
-    const namesBecome = (name: string) =>
-      vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.apps[0].name).toBe(name), { timeout: 5000, interval: 50 });
+    const namesBecome = (name: string) => expect.poll(async () => (await service.get('/v1/catalogue')).body.apps[0].name).toBe(name);
 
     writeFileSync(file, JSON.stringify({ apps: [{ ...entry, name: 'Tetra 2', order: 'asc' }] }));
     await namesBecome('Tetra 2');
@@ -254,7 +253,7 @@ describe('CATALOGUE_FILE', () => {
     const errorLines = () => logLines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
 
     writeFileSync(file, JSON.stringify({ apps: [entry, { ...entry, id: 'other', status: 'gone' }] }));
-    await vi.waitFor(() => expect(errorLines()).toHaveLength(1), { timeout: 5000 });
+    await expect.poll(() => errorLines()).toHaveLength(1);
     expect(errorLines()[0]).toMatchObject({ file, problem: expect.stringContaining('apps.1.status') });
     // The same mistake must not be logged again: nothing follows within two looks at the file, one every 500 ms.
     await sleep(1200);
@@ -263,11 +262,11 @@ describe('CATALOGUE_FILE', () => {
     expect([after.body, after.headers.get('etag')]).toEqual([before.body, before.headers.get('etag')]);
 
     rmSync(file);
-    await vi.waitFor(() => expect(errorLines()).toHaveLength(2), { timeout: 5000 });
+    await expect.poll(() => errorLines()).toHaveLength(2);
     expect((await service.get('/v1/catalogue')).body).toEqual(before.body);
 
     writeFileSync(file, JSON.stringify({ apps: [{ ...entry, name: 'Tetra 2' }] }));
-    await vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.apps[0].name).toBe('Tetra 2'), { timeout: 5000 });
+    await expect.poll(async () => (await service.get('/v1/catalogue')).body.apps[0].name).toBe('Tetra 2');
   });
 
   test('a file that is still being written is not read', async () => {
@@ -280,7 +279,7 @@ describe('CATALOGUE_FILE', () => {
       // The pace of a slow writer: each pause is shorter than the time for which a file must stay unchanged.
       await sleep(150);
     }
-    await vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.count).toBe(8), { timeout: 5000 });
+    await expect.poll(async () => (await service.get('/v1/catalogue')).body.count).toBe(8);
     expect(logLines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
   });
 });

@@ -42,7 +42,7 @@ test('a service that starts before its cluster serves once the cluster is there'
   await using service = await start({ redis: { url: cluster.url } });
   expect((await service.get('/ready')).status).toBe(503);
   await cluster.open();
-  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
   expect((await credit(service, 'install-secret', 'k')).status).toBe(200);
 }, 40_000);
 
@@ -56,7 +56,7 @@ test('a service starts and replays while the slots of the secret and of the data
   }
   for (const key of [DATA_VERSION_KEY, KEY_SECRET]) await breakOffMove(key);
   await using service = await start({ redis: { url: cluster.url } });
-  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 15_000 }).toBe(200);
+  await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
   for (const installId of installs) expect((await credit(service, installId, 'k')).body).toMatchObject({ replayed: true });
 }, 40_000);
 

@@ -67,12 +67,10 @@ test('events-to-sqlite.mjs loads events, goes on with new ones, and forgets thos
       return [];
     }
   };
-  await expect
-    .poll(rows, { timeout: 15_000 })
-    .toEqual(['account.created {}', 'coins.changed {"entryId":"1","type":"credit","coins":5,"balanceAfterCoins":5}']);
+  await expect.poll(rows).toEqual(['account.created {}', 'coins.changed {"entryId":"1","type":"credit","coins":5,"balanceAfterCoins":5}']);
   const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
   await service.post('/v1/account/delete', { installId, confirm });
-  await expect.poll(rows, { timeout: 15_000 }).toEqual(['account.created {}', 'coins.changed {}', 'account.deleted {}']);
+  await expect.poll(rows).toEqual(['account.created {}', 'coins.changed {}', 'account.deleted {}']);
 });
 
 test('signed-in.mjs tells the page of a website that its pairing was claimed', async () => {
@@ -81,7 +79,7 @@ test('signed-in.mjs tells the page of a website that its pairing was claimed', a
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   const output = run('signed-in.mjs', { PORT: String(port) });
-  await expect.poll(output, { timeout: 15_000 }).toContain('ready');
+  await expect.poll(output).toContain('ready');
   const page = await (await fetch(`http://127.0.0.1:${port}/`)).text();
   const [, pairing] = /\/claimed\/([0-9a-f]{22})/.exec(page)!;
   const stream = (await fetch(`http://127.0.0.1:${port}/claimed/${pairing}`)).body!.getReader();
@@ -111,7 +109,7 @@ test('season-winners.mjs posts the winners of a season that ended', async () => 
     redisAheadMs: DAY_MS,
   });
   tomorrow.advance(DAY_MS);
-  await expect.poll(() => posts.length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => posts.length).toBe(1);
   const { content } = JSON.parse(posts[0]!) as { content: string };
   const day = new Date().toISOString().slice(0, 10);
   expect(content).toBe(`**daily, season ${day}** (2 players)\n1. Ada: 30\n2. Bob: 20`);

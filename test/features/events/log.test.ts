@@ -32,7 +32,7 @@ test('the events of a deleted account lose their data for readers at once, and t
     'coins.changed 2 {}',
     'account.deleted 3 {}',
   ]);
-  await expect.poll(() => own.redis.exists(eventKeys.forgotten), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => own.redis.exists(eventKeys.forgotten)).toBe(0);
   const log = await own.redis.lrange(eventKeys.chunk(0), 0, -1);
   expect(log.filter((entry) => entry.includes(accountIdOf(installId))).map((entry) => entry.split(' ').length)).toEqual([4, 4, 4]);
 });
@@ -44,7 +44,7 @@ test('a relay that died before it removed logged events from the outbox appends 
   // The state of an outbox that was not trimmed: its last element exists again.
   const state = await own.redis.hgetall(eventKeys.state);
   await own.redis.lpush(OUTBOX, state['from:']!);
-  await expect.poll(() => own.redis.llen(OUTBOX), { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => own.redis.llen(OUTBOX)).toBe(0);
   await sleep(100);
   expect(await own.redis.hget(eventKeys.state, 'next')).toBe(state['next']);
 });
@@ -132,7 +132,7 @@ test('events older than EVENTS_DAYS are dropped, and a cursor from before reads 
   await credit(installId);
   await events.of([accountIdOf(installId)], 2);
   service.advance(3 * 86_400_000);
-  await expect.poll(() => own.redis.zcard(eventKeys.chunks), { timeout: 15_000 }).toBe(0);
+  await expect.poll(() => own.redis.zcard(eventKeys.chunks)).toBe(0);
   expect(await own.redis.keys('{events}:chunk:*')).toEqual([]);
   const { body } = await events.get();
   expect(body.events).toEqual([]);

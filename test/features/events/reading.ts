@@ -42,13 +42,10 @@ export class EventsOf {
   async of(accountIds: readonly string[], count: number): Promise<EventRecord[]> {
     const found: EventRecord[] = [];
     await expect
-      .poll(
-        async () => {
-          found.push(...(await this.next()).filter(({ accountId }) => accountId !== undefined && accountIds.includes(accountId)));
-          return found.length;
-        },
-        { timeout: 15_000 },
-      )
+      .poll(async () => {
+        found.push(...(await this.next()).filter(({ accountId }) => accountId !== undefined && accountIds.includes(accountId)));
+        return found.length;
+      })
       .toBeGreaterThanOrEqual(count);
     return found;
   }

@@ -64,7 +64,7 @@ test('each of the rarer ways to create an account emits account.created once', a
   const ids = [...accounts.values()].map(({ installId }) => accountIdOf(installId));
   const found: EventRecord[] = [];
   const ofThese = async () => (await events.next('&types=account.created')).filter(({ accountId }) => ids.includes(accountId!));
-  await expect.poll(async () => found.push(...(await ofThese())), { timeout: 15_000 }).toBeGreaterThanOrEqual(ids.length);
+  await expect.poll(async () => found.push(...(await ofThese()))).toBeGreaterThanOrEqual(ids.length);
   const counts = [...accounts].map(([name, { installId }]) => [
     name,
     found.filter(({ accountId }) => accountId === accountIdOf(installId)).map(({ number }) => number),

@@ -124,7 +124,7 @@ describe('the entry of a banned account', () => {
     await banned(installs['B']!);
     expect(await top(game)).toEqual([]);
     service.advance(60_000);
-    await expect.poll(() => top(game), { timeout: 10_000 }).toEqual(['1 A 30']);
+    await expect.poll(() => top(game)).toEqual(['1 A 30']);
     await expect.poll(() => redis.zcard(BANS_DUE)).toBe(0);
     // The audit at the end of this file uses the real time.
     await unban(accountIdOf(installs['A']!), { scripts: movers.mover().scripts });
@@ -210,7 +210,7 @@ test('a guest that moves into a banned account brings no visible entry', async (
   await ban(accountId, {}, { scripts: movers.mover().scripts, now: service.now });
   slow.resume();
   await move;
-  await expect.poll(() => top(game), { timeout: 10_000 }).toEqual(['1 B 20']);
+  await expect.poll(() => top(game)).toEqual(['1 B 20']);
   await admin(`/accounts/${accountId}/unban`, { reason: 'appeal' });
   expect(await top(game)).toEqual(['1 A 30', '2 B 20']);
   await movers.work();

@@ -104,7 +104,7 @@ const balanceOf = async (service: TestService, installId: string): Promise<numbe
 const stateOf = (game: string, day: string): Promise<string | null> => redis.redis.hget(seasonKeys.season(game, day), 'state');
 
 /** Waits until a service has paid the season. */
-const paid = (game: string, day: string): Promise<void> => expect.poll(() => stateOf(game, day), { timeout: 10_000 }).toBe('paid');
+const paid = (game: string, day: string): Promise<void> => expect.poll(() => stateOf(game, day)).toBe('paid');
 
 const operate = (operation: unknown, input: object, confirm = async () => {}): Promise<unknown> =>
   perform(operation as Operation, input, operator.parts, { by: 'test', role: 'admin' }, confirm);

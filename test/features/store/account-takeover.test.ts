@@ -347,7 +347,7 @@ describe('during the move of a guest', () => {
       }
     });
     try {
-      await expect.poll(() => codes.length, { timeout: 10_000 }).toBeGreaterThan(50);
+      await expect.poll(() => codes.length).toBeGreaterThan(50);
     } finally {
       signedIn = await here.post('/v1/account/store-provision', { token, installId });
       isMoved = true;

@@ -47,7 +47,7 @@ const moveIn = (installId: string, subject = freshId('subject')) => signInToStor
 async function settled(guestId: string): Promise<void> {
   if (!isOnCluster()) return;
   service.advance(61_000);
-  await expect.poll(() => service.service.redis.exists(boardKeys.ofAccount(guestId)), { timeout: 15_000 }).toBe(0);
+  await expect.poll(() => service.service.redis.exists(boardKeys.ofAccount(guestId))).toBe(0);
 }
 
 describe('coins in a move', () => {
@@ -367,7 +367,7 @@ describe('a move also carries', () => {
     await addEntry(redis, game, guestId, 77);
     await redis.sadd(boardKeys.ofAccount(guestId), game);
     await redis.zadd(storeKeys.unfinishedMoves, service.now(), `${guestId} ${body.accountId}`);
-    await expect.poll(() => accountsOn(redis, game), { timeout: 15_000 }).toEqual([body.accountId]);
+    await expect.poll(() => accountsOn(redis, game)).toEqual([body.accountId]);
     await expect.poll(() => redis.zscore(storeKeys.unfinishedMoves, `${guestId} ${body.accountId}`)).toBeNull();
     expect((await service.get(`/v1/highscores/${game}`)).body.top).toMatchObject([{ score: 77, name: 'Ada' }]);
   });
@@ -407,7 +407,7 @@ describe('a move also carries', () => {
     expect(body).toMatchObject({ created: true, moved: true, movedCoins: 1 });
     await redis.rename(aside, boardKeys.players(game));
     service.advance(10_001);
-    await expect.poll(() => accountsOn(redis, game), { timeout: 15_000 }).toEqual([body.accountId]);
+    await expect.poll(() => accountsOn(redis, game)).toEqual([body.accountId]);
     expect((await submit(game, 1, { cookies })).body.best).toBe(5);
   });
 

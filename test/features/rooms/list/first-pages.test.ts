@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { all } from '../../../server/connection-lines.ts';
 import { freshId, start, type TestService } from '../../../harness.ts';
@@ -54,7 +54,7 @@ test('a process drops the pages that were asked for least recently', async () =>
 test('a request after the answer of a change by another process has the change, however often the list was read', async () => {
   const game = freshId('game').toLowerCase();
   const room = await open(here, { game, public: true, maxPlayers: 4 });
-  await vi.waitFor(async () => expect((await read(game)).rooms).toHaveLength(1));
+  await expect.poll(async () => (await read(game)).rooms).toHaveLength(1);
   for (let seats = 2; seats < 4; seats++) {
     expect((await read(game)).rooms[0].players).toBe(seats - 1);
     await there.post(`/v1/rooms/${room.code}/join`, { installId: freshId() });
@@ -68,7 +68,7 @@ test('an expired room leaves a cached page without a change of the list', async 
   const own = await start();
   const game = freshId('game').toLowerCase();
   await open(own, { game, public: true });
-  await vi.waitFor(async () => expect((await read(game, '', own)).rooms).toHaveLength(1));
+  await expect.poll(async () => (await read(game, '', own)).rooms).toHaveLength(1);
   const { version } = listKeys(game);
   const before = await own.service.redis.get(version);
   own.advance(14_900);

@@ -15,7 +15,7 @@ const codes = async (game: string, more = '', at = service): Promise<string[]> =
   (await page(game, more, at)).rooms.map(({ code }: { code: string }) => code);
 /** A list is at most one call behind its rooms. */
 const listed = (game: string, expected: readonly string[], more = '', at = service): Promise<void> =>
-  vi.waitFor(async () => expect(await codes(game, more, at)).toEqual(expected));
+  expect.poll(() => codes(game, more, at)).toEqual(expected);
 
 describe('GET /v1/rooms', () => {
   test('shows public rooms, newest first, and nothing that names a player', async () => {
@@ -73,7 +73,7 @@ describe('GET /v1/rooms', () => {
     await room.act('leave', guest);
     await listed(game, [room.code]);
     await room.act('settings', room.host, { maxPlayers: 5, tags: { mode: 'duel' } });
-    await vi.waitFor(async () => expect((await page(game)).rooms[0]).toMatchObject({ players: 1, maxPlayers: 5, tags: { mode: 'duel' } }));
+    await expect.poll(async () => (await page(game)).rooms[0]).toMatchObject({ players: 1, maxPlayers: 5, tags: { mode: 'duel' } });
   });
 
   test('compares tags as texts, and asks for all of them', async () => {
@@ -108,7 +108,7 @@ describe('GET /v1/rooms', () => {
     const game = freshGame();
     const opened: string[] = [];
     for (let count = 0; count < 5; count++) opened.unshift((await openPublic(game)).code);
-    await vi.waitFor(async () => expect(await codes(game)).toHaveLength(5));
+    await expect.poll(() => codes(game)).toHaveLength(5);
     const found: string[] = [];
     let cursor = '';
     for (let pages = 0; pages < 3; pages++) {
@@ -188,7 +188,7 @@ describe('a room with nobody present', () => {
     own.advance(1500);
     expect(await codes(game, '', own)).toEqual([]);
     // The reader had the entry swept.
-    await vi.waitFor(async () => expect(await own.service.redis.zcard(listKeys(game).untils)).toBe(0));
+    await expect.poll(() => own.service.redis.zcard(listKeys(game).untils)).toBe(0);
     await room.act('message', room.host, { data: 1 });
     await listed(game, [room.code], '', own);
     await own[Symbol.asyncDispose]();
@@ -227,7 +227,7 @@ describe('a room with nobody present', () => {
     const watcher = await watchRoom(own, code);
     watcher.send({ type: 'hello', serverKey: key });
     await watcher.until(({ type }) => type === 'welcome');
-    await vi.waitFor(async () => expect((await page(game, '', own)).rooms).toMatchObject([{ code, players: 1 }]));
+    await expect.poll(async () => (await page(game, '', own)).rooms).toMatchObject([{ code, players: 1 }]);
     await watcher.close();
     await own[Symbol.asyncDispose]();
   });

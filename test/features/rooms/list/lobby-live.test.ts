@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freshId, sleep, start, type TestService } from '../../../harness.ts';
 import { Watcher, type Message } from '../../../realtime/watcher.ts';
 import { open, type TestRoom } from '../room.ts';
@@ -30,7 +30,7 @@ test.concurrent('a watcher gets the list at once, and after what happens on anot
   await room.join();
   await watcher.until(({ rooms }) => rooms[0]?.players === 2);
   await room.act('start', room.host);
-  await vi.waitFor(() => expect(codesOf(watcher.messages.at(-1))).toEqual([]));
+  await expect.poll(() => codesOf(watcher.messages.at(-1))).toEqual([]);
   // A later watcher gets the same list as the others.
   const second = await watch(`game=${game}`, other);
   expect(await second.until(() => true)).toEqual({ type: 'rooms', rooms: [] });
@@ -80,7 +80,7 @@ test.concurrent('a room that nobody renews leaves, without any change in the lis
   const watcher = await watch(`game=${game}`, own);
   await watcher.until(({ rooms }) => rooms.length === 1);
   own.advance(15_100);
-  await vi.waitFor(() => expect(codesOf(watcher.messages.at(-1))).toEqual([]));
+  await expect.poll(() => codesOf(watcher.messages.at(-1))).toEqual([]);
   await watcher.close();
   await own[Symbol.asyncDispose]();
 });

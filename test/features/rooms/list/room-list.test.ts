@@ -37,17 +37,17 @@ test('an older write changes nothing, in whatever order writes arrive', async ()
   const at = (seq: number, more: Record<string, string> = {}): void =>
     list.changed(room(game, { createdAt, seq: String(seq), ...more }), 'player');
   at(3, { players: 'p1 p2' });
-  await vi.waitFor(async () => expect(await seen()).toEqual([`3 2 4 ${game} {}`]));
+  await expect.poll(() => seen()).toEqual([`3 2 4 ${game} {}`]);
   at(2);
   at(5, { locked: 'true' });
-  await vi.waitFor(async () => expect(await seen()).toEqual([]));
+  await expect.poll(() => seen()).toEqual([]);
   at(4);
   at(6, { players: 'p1 p2 p3' });
   at(5, { locked: 'true' });
-  await vi.waitFor(async () => expect(await seen()).toEqual([`6 3 4 ${game} {}`]));
+  await expect.poll(() => seen()).toEqual([`6 3 4 ${game} {}`]);
   // A reused code belongs to another room.
   list.changed(room(game, { createdAt: String(service.now() + 7), seq: '1' }), 'player');
-  await vi.waitFor(async () => expect(await seen()).toHaveLength(2));
+  await expect.poll(() => seen()).toHaveLength(2);
   await list.close();
 });
 
@@ -58,23 +58,23 @@ test('a renewal writes what a process that died did not, and ends with the socke
   const createdAt = String(service.now());
   const socket = { id: 'BCDFG', connectionId: 'c1', state: { fields: room(game, { createdAt }) } };
   list.present(socket, 'p1');
-  await vi.waitFor(async () => expect(await seen()).toEqual([`1 1 4 ${game} {}`]));
+  await expect.poll(() => seen()).toEqual([`1 1 4 ${game} {}`]);
   socket.state = { fields: room(game, { createdAt, seq: '2', players: 'p1 p2' }) };
-  await vi.waitFor(async () => expect(await seen()).toEqual([`2 2 4 ${game} {}`]));
+  await expect.poll(() => seen()).toEqual([`2 2 4 ${game} {}`]);
   socket.state = { fields: room(game, { createdAt, seq: '3', phase: 'playing' }) };
-  await vi.waitFor(async () => expect(await seen()).toEqual([]));
+  await expect.poll(() => seen()).toEqual([]);
   socket.state = { fields: room(game, { createdAt, seq: '4' }) };
-  await vi.waitFor(async () => expect(await seen()).toHaveLength(1));
+  await expect.poll(() => seen()).toHaveLength(1);
   // The player left, but still watches.
   socket.state = { fields: room(game, { createdAt, seq: '5', players: 'p2 p3', hostId: 'p2' }) };
   await new Promise((resolve) => setTimeout(resolve, 3 * RENEWAL_MS));
   expect(await seen()).toEqual([`4 1 4 ${game} {}`]);
   socket.state = { fields: room(game, { createdAt, seq: '6', players: 'p2 p1', hostId: 'p2' }) };
-  await vi.waitFor(async () => expect(await seen()).toEqual([`6 2 4 ${game} {}`]));
+  await expect.poll(() => seen()).toEqual([`6 2 4 ${game} {}`]);
   const { redis } = service.service;
   const until = async () => Number(await redis.zscore(listKeys(game).untils, `${createdAt}BCDFG`));
   const before = await until();
-  await vi.waitFor(async () => expect(await until()).toBeGreaterThan(before));
+  await expect.poll(() => until()).toBeGreaterThan(before);
   list.absent(socket);
   await new Promise((resolve) => setTimeout(resolve, RENEWAL_MS));
   const last = await until();
@@ -95,9 +95,9 @@ test('a socket of a room that the process lost, which has not closed yet, does n
   list.present(socket, 'p1');
   // Only a renewal writes this change to the list.
   socket.state.fields.set('public', 'true');
-  await vi.waitFor(async () => expect((await readPage(all(game), scripts)).rooms).toHaveLength(1));
+  await expect.poll(async () => (await readPage(all(game), scripts)).rooms).toHaveLength(1);
   socket.state.fields.set('locked', 'true').set('seq', '2');
-  await vi.waitFor(async () => expect((await readPage(all(game), scripts)).rooms).toEqual([]));
+  await expect.poll(async () => (await readPage(all(game), scripts)).rooms).toEqual([]);
   await list.close();
 });
 
@@ -112,7 +112,7 @@ test('a thousand rooms of a process take one call for each hundred', async () =>
     list.present(socket, 'p1');
     socket.state.fields.set('public', 'true');
   }
-  await vi.waitFor(async () => expect((await readPage({ ...all(game), limit: 1000 }, scripts)).rooms).toHaveLength(1000));
+  await expect.poll(async () => (await readPage({ ...all(game), limit: 1000 }, scripts)).rooms).toHaveLength(1000);
   const puts = run.mock.calls.filter(([{ name }]) => name === 'list/put');
   expect(new Set(puts.map(([, , args]) => (args as { entries: string }).entries.split('\n').length - 1))).toEqual(new Set([100]));
   await list.close();

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { RoomList } from '../../../../src/features/rooms/list/room-list.ts';
@@ -58,7 +58,7 @@ test.each([false, true])(
       expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
       expect(seatsOf(replies).size, `step ${calls}`).toBe(4);
       expect(new Set(replies.map(({ body }) => body.room.code)).size, `step ${calls}`).toBe(1);
-      await vi.waitFor(async () => expect(await reservedIn(game), `step ${calls}`).toEqual([0, {}]));
+      await expect.poll(() => reservedIn(game), { message: `step ${calls}` }).toEqual([0, {}]);
     }
     // The calls check the caller, reserve, take the seat, and write both lists.
     expect(calls - 1).toBe(losesAnswer ? 6 : 5);
@@ -79,7 +79,7 @@ test.each([false, true])('no seat stays reserved for a player who never comes ba
     const first = (await service.get(`/v1/rooms/${three[0]!.body.room.code}`)).body.room;
     expect(first.players, `step ${call}`).toHaveLength(4);
     expect(first.phase).toBe('playing');
-    await vi.waitFor(async () => expect(await reservedIn(game), `step ${call}`).toEqual([0, {}]));
+    await expect.poll(() => reservedIn(game), { message: `step ${call}` }).toEqual([0, {}]);
   }
   expect((await audited(own.location)).findings).toEqual([]);
 });

@@ -20,9 +20,9 @@ const codeOf = async (reply: Promise<TestReply>): Promise<string> => {
 const openPublic = (game: string, settings: object = {}): Promise<TestRoom> =>
   open(service, { game, public: true, maxPlayers: 4, ...settings });
 const isListed = (game: string, ...codes: string[]): Promise<void> =>
-  vi.waitFor(async () =>
-    expect((await service.get(`/v1/rooms?game=${game}`)).body.rooms.map(({ code }: { code: string }) => code)).toEqual(codes),
-  );
+  expect
+    .poll(async () => (await service.get(`/v1/rooms?game=${game}`)).body.rooms.map(({ code }: { code: string }) => code))
+    .toEqual(codes);
 /** Finally no seat is reserved. */
 const nothingReserved = (game: string): Promise<void> =>
   vi.waitFor(async () => {
@@ -232,9 +232,7 @@ describe('POST /v1/rooms/match', () => {
     expect(seats.size).toBeLessThanOrEqual(52);
     expect(replies.filter(({ body }) => body.created)).toHaveLength(seats.size);
     await nothingReserved(game);
-    await vi.waitFor(async () =>
-      expect(await service.service.redis.zcard(listKeys(game).order)).toBe(seats.size === 50 ? 0 : seats.size - 50),
-    );
+    await expect.poll(() => service.service.redis.zcard(listKeys(game).order)).toBe(seats.size === 50 ? 0 : seats.size - 50);
   });
 
   test.each([
