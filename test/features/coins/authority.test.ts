@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ban } from '../../../src/accounts/bans.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { whoMintsCoins } from '../../../src/features/coins/model.ts';
-import { freshId, signIn, start, tokenFor, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, tokenFor } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { expectCommands } from '../../round-trips.ts';
 import { makeServerKey } from '../../server-keys.ts';
-import { historyOf, signInToStore } from '../../store.ts';
-import { withOrigin, type WithOrigin } from './with-origin.ts';
+import { withOrigin } from './with-origin.ts';
 
-let open: TestService;
-let closed: TestService;
-let origin: WithOrigin;
 const logLines: string[] = [];
-beforeAll(async () => {
-  open = await start();
-  closed = await start({ settings: { COIN_AUTHORITY: 'server' }, logLines });
-  origin = await withOrigin(closed);
-});
-afterAll(() => Promise.all([open, closed].map((service) => service[Symbol.asyncDispose]())));
+const open = await forFile(start());
+const closed = await forFile(start({ settings: { COIN_AUTHORITY: 'server' }, logLines }));
+const origin = await withOrigin(closed);
 
 describe('with COIN_AUTHORITY=server', () => {
   test.each(['credit', 'purchase'])('a %s without a server key is refused with server_only for every kind of caller', async (operation) => {
@@ -45,23 +38,6 @@ describe('with COIN_AUTHORITY=server', () => {
     expect((await closed.post('/v1/coins/purchase', { coins: 1, key: 'a' })).body.error.code).toBe('identity_required');
   });
 
-  test('a client debits as before', async () => {
-    const installId = freshId();
-    await open.post('/v1/coins/credit', { installId, coins: 10, key: 'a' });
-    const debit = (coins: number, key: string) => closed.post('/v1/coins/debit', { installId, coins, key });
-    expect((await debit(4, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 6 });
-    expect((await debit(4, 'b')).body).toMatchObject({ replayed: true });
-    expect((await debit(7, 'c')).body.error.code).toBe('insufficient_coins');
-  });
-
-  test('the coins of a guest move into a store account', async () => {
-    const installId = freshId();
-    await origin.byKey('credit', { installId }, 30, 'a');
-    const { body, cookies } = await signInToStore(closed, freshId('subject'), { installId });
-    expect(body).toMatchObject({ moved: true, movedCoins: 30 });
-    expect((await closed.get('/v1/balance', { cookies })).body.balanceCoins).toBe(30);
-  });
-
   test('a server with a key grants, sells and debits, also for an account that never was', async () => {
     const { id, token } = await makeServerKey(closed, ['coins']);
     const who = { accountId: accountIdOf(freshId()) };
@@ -83,25 +59,6 @@ describe('with COIN_AUTHORITY=server', () => {
       const reply = await closed.post(`/v1/coins/${operation}`, { installId: freshId(), coins: 1, key: 'a' }, { bearer: token });
       expect([reply.status, reply.body.error.code]).toEqual([403, 'forbidden']);
     }
-  });
-
-  test('grants to a moved guest reach its store account, and the key of a client’s credit is refused for a grant', async () => {
-    const { token } = await makeServerKey(closed, ['coins']);
-    const installId = freshId();
-    await open.post('/v1/coins/credit', { installId, coins: 10, key: 'client' });
-    const grant = (coins: number, key: string) => closed.post('/v1/coins/credit', { installId, coins, key }, { bearer: token });
-    expect((await grant(5, 'server')).body.balanceAfterCoins).toBe(15);
-    const { cookies } = await signInToStore(closed, freshId('subject'), { installId });
-    expect((await grant(5, 'server')).body).toMatchObject({ replayed: true, balanceAfterCoins: 15 });
-    expect((await grant(10, 'client')).body.error.code).toBe('key_reused');
-    expect((await grant(7, 'later')).body.balanceAfterCoins).toBe(22);
-    expect((await historyOf(closed, cookies)).map(({ type, coins }) => [type, coins])).toEqual([
-      ['grant', 7],
-      ['merge', 15],
-      ['merge', -15],
-      ['grant', 5],
-      ['credit', 10],
-    ]);
   });
 
   test('a server and an operator give nothing to an account that was deleted or is banned', async () => {

@@ -7,7 +7,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
-import { withOrigin, type WithOrigin } from './with-origin.ts';
+import { withOrigin } from './with-origin.ts';
 
 const service = await forFile(start({ settings: { COIN_AUTHORITY: 'server', CREDIT_DAILY_CAP: '5', REQUIRE_INSTALL_PROOF: 'credit' } }));
 const origin = await withOrigin(service);

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId, type RequestOptions, start } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { sized } from '../../sized.ts';
-import { ofLedgers, withOrigin, type WithOrigin } from './with-origin.ts';
+import { ofLedgers, withOrigin } from './with-origin.ts';
 
 /**
  * Credits, debits, bought coins, refunds, adjustments, moves and retention in random order give the answers of a naive model, which

@@ -5,9 +5,9 @@ import { adviceOf } from '../../../src/commands/audit/advice.ts';
 import type { BookingOutcome } from '../../../src/features/coins/bookings.ts';
 import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId, signIn, start } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
-import { ofLedgers, withOrigin, type WithOrigin } from './with-origin.ts';
+import { ofLedgers, withOrigin } from './with-origin.ts';
 
 const own = await forFile(startRedis());
 const service = await forFile(start({ redis: own.location }));
@@ -69,14 +69,6 @@ test('the history, the export and the offer of a deletion show the debt', async 
   expect(offered.body).toMatchObject({ deleted: false, balanceCoins: 0, debtCoins: 30 });
 });
 
-test('50 refunds at once take each purchase back once', async () => {
-  const installId = freshId();
-  await book(installId, 'topup', 10, 'a');
-  const outcomes = await Promise.all(Array.from({ length: 50 }, (_, index) => book(installId, 'refund', -7, String(index % 5))));
-  expect(outcomes.filter(({ word }) => word === 'done')).toHaveLength(5);
-  expect(await balanceOf(installId)).toEqual({ ok: true, balanceCoins: 0, debtCoins: 25 });
-});
-
 test('with REFUNDS=floor a refund takes the coins that are left, and uses its key up even if it takes none', async () => {
   const floor = await withOrigin(service, { REFUNDS: 'floor' });
   const installId = freshId();
@@ -134,16 +126,6 @@ test('an operator can forgive a debt by an adjustment, but cannot make one', asy
   expect(await origin.adjust({ installId }, 10, 'a part')).toEqual({ accountId, balanceAfterCoins: 0, debtCoins: 20 });
   expect(await origin.adjust({ installId }, 20, 'the rest')).toEqual({ accountId, balanceAfterCoins: 0 });
   expect(await origin.adjust({ installId }, 20, 'the rest')).toEqual({ accountId, balanceAfterCoins: 0, replayed: true, balanceCoins: 0 });
-});
-
-test('retention deletes the entries of a debt with their keys, and the debt stays', async () => {
-  const kept = await withOrigin(service, { LEDGER_RETENTION_DAYS: '30' });
-  const installId = await inDebt();
-  service.advance(31 * 86_400_000);
-  expect(await book(installId, 'topup', 1, 'b', kept)).toMatchObject({ balanceAfter: -29 });
-  expect(await book(installId, 'topup', 1, 'c', kept)).toMatchObject({ balanceAfter: -28 });
-  expect((await kept.linesOf({ installId })).map((line) => line.split(' ')[0])).toEqual(['4:-29', '5:-28']);
-  expect(await balanceOf(installId)).toMatchObject({ debtCoins: 28 });
 });
 
 test('the audit finds nothing wrong with debts, and reports their sum', async () => {

@@ -3,7 +3,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
-import { withOrigin, type WithOrigin } from './with-origin.ts';
+import { withOrigin } from './with-origin.ts';
 
 const service = await forFile(start());
 const origin = await withOrigin(service);
@@ -46,27 +46,13 @@ describe('the layout of an entry', () => {
 });
 
 describe('a credit by a server key', () => {
-  test('adds coins and shows as grant in the history, without its origin', async () => {
+  test('adds coins, shows as grant in the history, without its origin, and shows operators which key made it', async () => {
     const who = { installId: freshId() };
-    expect(await origin.byKey('credit', who, 30, 'win')).toEqual({ balanceAfterCoins: 30 });
+    expect(await origin.byKey('credit', who, 30, 'win', 'abcd1234')).toEqual({ balanceAfterCoins: 30 });
     const [entry] = await historyOf(service, await signIn(service, who.installId));
     expect(entry).toEqual({ id: '1', type: 'grant', coins: 30, balanceAfterCoins: 30, key: 'win', at: expect.any(String) });
-    expect(Math.abs(Date.parse(entry!.at) - service.now())).toBeLessThan(60_000);
-  });
-
-  test('shows operators which key made it', async () => {
-    const who = { installId: freshId() };
-    await origin.byKey('credit', who, 30, 'win', 'abcd1234');
-    expect(await origin.newestOf(who)).toMatchObject({ type: 'grant', coins: 30, key: 'win', by: 'key:abcd1234' });
-    expect(await origin.newestOf(who)).not.toHaveProperty('reason');
-    await apply('credit', who, 1, 'own');
-    expect(await origin.newestOf(who)).not.toHaveProperty('by');
-  });
-
-  test('creates an account that never was', async () => {
-    const accountId = accountIdOf(freshId());
-    expect(await origin.byKey('credit', { accountId }, 30, 'welcome')).toEqual({ balanceAfterCoins: 30 });
-    expect(await service.service.redis.hexists(`{${accountId}}:account`, 'createdAt')).toBe(1);
+    const shown = await origin.newestOf(who);
+    expect([shown, 'reason' in shown]).toMatchObject([{ type: 'grant', coins: 30, key: 'win', by: 'key:abcd1234' }, false]);
   });
 
   test('replays under its key, also after the server key was rotated', async () => {
@@ -90,18 +76,6 @@ describe('a credit by a server key', () => {
     expect(await balanceOf(who.installId)).toBe(60);
   });
 
-  test('of 40 credits with one coin key, half of them by a server key, one kind takes effect once', async () => {
-    const who = { installId: freshId() };
-    const outcomes = await Promise.all(
-      Array.from({ length: 40 }, async (_, index) => {
-        if (index % 2 === 0) return (await origin.byKey('credit', who, 3, 'a'))['code'] === undefined ? 'server' : 'refused';
-        return (await apply('credit', who, 3, 'a')).status === 200 ? 'client' : 'refused';
-      }),
-    );
-    expect(outcomes.filter((word) => word === 'refused')).toHaveLength(20);
-    expect(await balanceOf(who.installId)).toBe(3);
-  });
-
   test('is not bound by CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF, and does not count against the cap', async () => {
     const settings = { CREDIT_DAILY_CAP: '10', REQUIRE_INSTALL_PROOF: 'credit' };
     const bounded = await withOrigin(service, settings);
@@ -113,14 +87,6 @@ describe('a credit by a server key', () => {
     await using strict = await start({ settings });
     const refused = await strict.post('/v1/coins/credit', { ...who, coins: 5, key: 'c' });
     expect(refused.body.error.code).toBe('integrity_failed');
-  });
-
-  test('keeps within the limit of a balance', async () => {
-    const who = { installId: freshId() };
-    await origin.adjust(who, 1e12, 'rich');
-    expect(await origin.byKey('credit', who, 1, 'more')).toEqual({ code: 'balance_limit', field: 'coins', balanceCoins: 1e12 });
-    expect(await origin.byKey('debit', who, 1, 'less')).toEqual({ balanceAfterCoins: 999_999_999_999 });
-    expect(await origin.byKey('credit', who, 1, 'more')).toEqual({ balanceAfterCoins: 1e12 });
   });
 });
 
@@ -135,12 +101,6 @@ describe('a purchase and a debit by a server key', () => {
       ['debit', -10, 'spent'],
       ['purchase', 30, 'bought'],
     ]);
-  });
-
-  test('a debit beyond the balance is refused with insufficient_coins', async () => {
-    const who = { installId: freshId() };
-    await apply('credit', who, 5, 'a');
-    expect(await origin.byKey('debit', who, 6, 'b')).toEqual({ code: 'insufficient_coins', field: 'coins', balanceCoins: 5 });
   });
 });
 
@@ -177,19 +137,6 @@ describe('a guest that moves', () => {
     expect((await apply('credit', {}, 30, 'grant a', cookies)).body.error.code).toBe('key_reused');
     expect(await origin.adjust(account, -5, 'adjust')).toMatchObject({ code: 'key_reused' });
     expect(await origin.byKey('credit', account, 4, 'adjust')).toMatchObject({ code: 'key_reused' });
-  });
-
-  test('into an account with grants adds to them', async () => {
-    const subject = freshId('subject');
-    const { body, cookies } = await signInToStore(service, subject);
-    const account = { accountId: body.accountId as string };
-    await origin.byKey('credit', account, 100, 'welcome');
-    const guest = { installId: freshId() };
-    await origin.byKey('credit', guest, 30, 'welcome');
-    expect((await signInToStore(service, subject, guest)).body).toMatchObject({ moved: true, movedCoins: 30 });
-    expect(await origin.byKey('credit', account, 100, 'welcome')).toMatchObject({ replayed: true, balanceAfterCoins: 100 });
-    expect(await origin.byKey('credit', account, 30, 'welcome')).toMatchObject({ replayed: true, balanceAfterCoins: 30 });
-    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(130);
   });
 });
 

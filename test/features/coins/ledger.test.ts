@@ -1,15 +1,16 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { forFile, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { expectCommands } from '../../round-trips.ts';
 import { startRedis } from '../../own-redis.ts';
-import { isFullSize, sized } from '../../sized.ts';
+import { sized } from '../../sized.ts';
 
 const service = await forFile(start());
+const keeping = await forFile(start({ settings: { LEDGER_RETENTION_DAYS: '30' } }));
 
 type Operation = 'credit' | 'purchase' | 'debit';
 
@@ -77,70 +78,46 @@ async function forEach<Item>(items: readonly Item[], task: (item: Item, index: n
 const COUNT = sized(300, 2000);
 
 describe(`a ledger of ${COUNT} entries`, () => {
-  /** Mostly short keys. Every tenth has 65 characters (Redis packs a hash up to 64), every hundredth the maximum of 255. */
+  /** Mostly short keys. Every tenth has 65 characters, every hundredth the maximum of 255. */
   const keys = Array.from({ length: COUNT }, (_, index) => {
     if (index % 100 === 50) return `${index}-`.padEnd(255, 'long ');
     return index % 10 === 5 ? `${index}-`.padEnd(65, 'x') : `key ${index}`;
   });
 
-  test('answers each of its keys with the original balance', { timeout: 60_000 }, async () => {
-    const installId = freshId();
-    const balances = new Map<string, number>();
-    await forEach(keys, async (key, index) => {
-      const { body } = await apply(index % 3 === 0 ? 'purchase' : 'credit', installId, index + 1, key);
-      expect(body.replayed).toBeUndefined();
-      balances.set(key, body.balanceAfterCoins);
-    });
-    const total = (COUNT * (COUNT + 1)) / 2;
-    await forEach(keys, async (key, index) => {
-      const operation = index % 3 === 0 ? 'purchase' : 'credit';
-      expect((await apply(operation, installId, index + 1, key)).body).toEqual({
-        ok: true,
-        balanceAfterCoins: balances.get(key),
-        replayed: true,
-        balanceCoins: total,
+  test(
+    'answers each of its keys with the original balance, and keeps them in hashes that Redis encodes as listpack',
+    { timeout: 60_000 },
+    async () => {
+      const installId = freshId();
+      const balances = new Map<string, number>();
+      await forEach(keys, async (key, index) => {
+        const { body } = await apply(index % 3 === 0 ? 'purchase' : 'credit', installId, index + 1, key);
+        expect(body.replayed).toBeUndefined();
+        balances.set(key, body.balanceAfterCoins);
       });
-      if (index % 20 === 0) expect((await apply('debit', installId, index + 1, key)).body.error.code).toBe('key_reused');
-    });
-    expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(total);
+      const total = (COUNT * (COUNT + 1)) / 2;
+      await forEach(keys, async (key, index) => {
+        const operation = index % 3 === 0 ? 'purchase' : 'credit';
+        expect((await apply(operation, installId, index + 1, key)).body).toEqual({
+          ok: true,
+          balanceAfterCoins: balances.get(key),
+          replayed: true,
+          balanceCoins: total,
+        });
+        if (index % 20 === 0) expect((await apply('debit', installId, index + 1, key)).body.error.code).toBe('key_reused');
+      });
+      expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(total);
 
-    const entries = await ledgerOf(installId);
-    expect(entries).toHaveLength(COUNT);
-    expect(new Map(entries.map((entry) => [entry.key, entry.balanceAfterCoins]))).toEqual(balances);
-    expect((await bucketsOf(installId)).size).toBe(COUNT);
-  });
-
-  test('keeps its keys in hashes that Redis encodes as listpack', { timeout: 60_000 }, async () => {
-    const installId = freshId();
-    await forEach(
-      Array.from({ length: COUNT }, (_, index) => `${index}`),
-      async (key) => void (await apply('credit', installId, 1, key)),
-    );
-    const buckets = new Set((await bucketsOf(installId)).values());
-    expect(buckets.size).toBe(sized(10, 63));
-    for (const bucket of buckets) expect(await service.service.redis.object('ENCODING', bucket)).toBe('listpack');
-  });
-});
-
-test.runIf(isFullSize)('1,000 keys with the same sum of characters (Aa, BB) spread over the buckets', { timeout: 60_000 }, async () => {
-  const keys = Array.from({ length: 1000 }, (_, index) => index.toString(2).padStart(10, '0').replaceAll('0', 'Aa').replaceAll('1', 'BB'));
-  expect(new Set(keys).size).toBe(1000);
-  const installId = freshId();
-  const balances = new Map<string, number>();
-  await forEach(keys, async (key) => void balances.set(key, (await apply('credit', installId, 2, key)).body.balanceAfterCoins));
-  await forEach(keys, async (key) => {
-    expect((await apply('credit', installId, 2, key)).body).toEqual({
-      ok: true,
-      balanceAfterCoins: balances.get(key),
-      replayed: true,
-      balanceCoins: 2000,
-    });
-  });
-  const fill = new Map<string, number>();
-  for (const bucket of (await bucketsOf(installId)).values()) fill.set(bucket, (fill.get(bucket) ?? 0) + 1);
-  // 1,000 keys in 32 buckets, some not split yet. A hash that sums characters would put all into one.
-  expect(fill.size).toBeGreaterThan(28);
-  expect(Math.max(...fill.values())).toBeLessThan(100);
+      const entries = await ledgerOf(installId);
+      expect(entries).toHaveLength(COUNT);
+      expect(new Map(entries.map((entry) => [entry.key, entry.balanceAfterCoins]))).toEqual(balances);
+      const buckets = await bucketsOf(installId);
+      expect(buckets.size).toBe(COUNT);
+      const hashes = new Set(buckets.values());
+      expect(hashes.size).toBe(sized(10, 63));
+      for (const hash of hashes) expect(await service.service.redis.object('ENCODING', hash)).toBe('listpack');
+    },
+  );
 });
 
 test('keys with the same hash stay separate, even after retention has deleted the entry of one', async () => {
@@ -206,7 +183,7 @@ describe('random operations', () => {
     type: fc.constantFrom<Operation>('credit', 'purchase', 'debit', 'debit'),
     coins: fc.oneof({ arbitrary: fc.constantFrom(1, 2, 10), weight: 3 }, { arbitrary: fc.integer({ min: 1, max: 1_000_000 }), weight: 1 }),
     // A small pool, so that keys repeat.
-    key: fc.constantFrom('a', 'b', 'c d', ' ', '__proto__', 'k'.repeat(255), 'Aa', 'BB', '12 34 c5', '{x}'),
+    key: fc.constantFrom('a', 'b', 'c d', ' ', '__proto__', 'constructor', 'k'.repeat(255), 'A', 'a ', '12 34 c5', '{x}'),
     bySession: fc.boolean(),
   });
 
@@ -266,9 +243,6 @@ describe('random operations', () => {
 
 describe('LEDGER_RETENTION_DAYS', () => {
   const DAY_MS = 86_400_000;
-  let keeping: TestService;
-  beforeAll(async () => void (keeping = await start({ settings: { LEDGER_RETENTION_DAYS: '30' } })));
-  afterAll(() => keeping[Symbol.asyncDispose]());
 
   const credit = (installId: string, coins: number, key: string) => apply('credit', installId, coins, key, keeping);
   const idsOf = async (installId: string): Promise<string[]> => (await ledgerOf(installId, keeping)).map(({ id }) => id);
@@ -305,17 +279,6 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect((await ledgerOf(installId, century)).map(({ id }) => id)).toEqual(['1']);
   });
 
-  test('entries within the retention stay', async () => {
-    const installId = freshId();
-    await credit(installId, 1, 'a');
-    keeping.advance(29 * DAY_MS);
-    await credit(installId, 1, 'b');
-    expect(await idsOf(installId)).toEqual(['1', '2']);
-    keeping.advance(2 * DAY_MS);
-    await credit(installId, 1, 'c');
-    expect(await idsOf(installId)).toEqual(['2', '3']);
-  });
-
   test('the last entry stays at any age, because it holds the balance', async () => {
     const installId = freshId();
     await credit(installId, 42, 'only');
@@ -330,18 +293,17 @@ describe('LEDGER_RETENTION_DAYS', () => {
 
   test('a long ledger shrinks to its retention with its keys, and the pages stay correct', { timeout: 60_000 }, async () => {
     const installId = freshId();
-    const old = Array.from({ length: 300 }, (_, index) => (index % 7 === 0 ? `old ${index} `.padEnd(200, 'y') : `old ${index}`));
+    const old = Array.from({ length: 100 }, (_, index) => (index % 7 === 0 ? `old ${index} `.padEnd(200, 'y') : `old ${index}`));
     await forEach(old, async (key) => void (await credit(installId, 2, key)));
     keeping.advance(31 * DAY_MS);
-    const fresh = Array.from({ length: 120 }, (_, index) => `new ${index}`);
+    const fresh = Array.from({ length: 40 }, (_, index) => `new ${index}`);
     await forEach(fresh, async (key) => void (await credit(installId, 1, key)));
-    // 120 operations deleted 240 of the 300 entries.
-    expect(await idsOf(installId)).toEqual(Array.from({ length: 180 }, (_, index) => String(241 + index)));
-    expect((await keeping.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(720);
+    // 40 operations deleted 80 of the 100 entries.
+    expect(await idsOf(installId)).toEqual(Array.from({ length: 60 }, (_, index) => String(81 + index)));
     const entries = await ledgerOf(installId, keeping);
     expect([...(await bucketsOf(installId, keeping)).keys()].sort()).toEqual(entries.map(({ key }) => key).sort());
     await forEach(entries, async ({ key, coins, balanceAfterCoins }) => {
-      expect((await credit(installId, coins, key)).body).toEqual({ ok: true, balanceAfterCoins, replayed: true, balanceCoins: 720 });
+      expect((await credit(installId, coins, key)).body).toEqual({ ok: true, balanceAfterCoins, replayed: true, balanceCoins: 240 });
     });
 
     const cookies = await signIn(keeping, installId);
@@ -350,20 +312,20 @@ describe('LEDGER_RETENTION_DAYS', () => {
       const ids = body.entries.map(({ id }: Entry) => id);
       return body.nextCursor === undefined ? [ids] : [ids, body.nextCursor];
     };
-    expect(await page('limit=2&cursor=244')).toEqual([['243', '242'], '242']);
-    expect(await page('limit=2&cursor=243')).toEqual([['242', '241']]);
-    expect(await page('limit=2&cursor=242')).toEqual([['241']]);
-    expect(await page('limit=2&cursor=241')).toEqual([[]]);
-    expect(await page('limit=100&cursor=100')).toEqual([[]]);
+    expect(await page('limit=2&cursor=84')).toEqual([['83', '82'], '82']);
+    expect(await page('limit=2&cursor=83')).toEqual([['82', '81']]);
+    expect(await page('limit=2&cursor=82')).toEqual([['81']]);
+    expect(await page('limit=2&cursor=81')).toEqual([[]]);
+    expect(await page('limit=100&cursor=40')).toEqual([[]]);
 
-    // 30 more operations delete the last 60 expired entries, the next 10 delete none.
+    // 10 more operations delete the last 20 expired entries, the next 4 delete none.
     await forEach(
-      Array.from({ length: 40 }, (_, index) => `newer ${index}`),
+      Array.from({ length: 14 }, (_, index) => `newer ${index}`),
       async (key) => void (await credit(installId, 1, key)),
     );
-    expect(await idsOf(installId)).toEqual(Array.from({ length: 160 }, (_, index) => String(301 + index)));
-    expect((await bucketsOf(installId, keeping)).size).toBe(160);
-    expect((await credit(installId, 5, old[0]!)).body).toEqual({ ok: true, balanceAfterCoins: 765 });
+    expect(await idsOf(installId)).toEqual(Array.from({ length: 54 }, (_, index) => String(101 + index)));
+    expect((await bucketsOf(installId, keeping)).size).toBe(54);
+    expect((await credit(installId, 5, old[0]!)).body).toEqual({ ok: true, balanceAfterCoins: 259 });
   });
 
   test('is off by default: a key is known after ten years', async () => {
