@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { PROJECT } from './planted/copy.ts';
-import { childEnvironment, inheritedEnvironment } from '../environment.ts';
+import { inheritedEnvironment } from '../environment.ts';
 import { freePort } from '../free-port.ts';
 import { startRedis } from '../own-redis.ts';
 
@@ -30,7 +30,7 @@ export async function proveHostile(): Promise<boolean> {
   if ('uid' in user) own(parent, project, home);
 
   const port = await freePort();
-  await using redis = await startRedis('--port', port);
+  const redis = await startRedis('--port', port);
   const address = `redis://127.0.0.1:${port}`;
   try {
     const serve = (more: Readonly<Record<string, string>>) => startService(project, { PORT: DEFAULT_PORT, ...more }, user);
@@ -63,6 +63,7 @@ export async function proveHostile(): Promise<boolean> {
     );
     return status === 0 && same.data && same.accounts;
   } finally {
+    await redis[Symbol.asyncDispose]();
     rmSync(parent, { recursive: true, force: true });
   }
 }
@@ -84,7 +85,7 @@ function own(parent: string, project: string, home: string): void {
 async function startService(project: string, settings: Readonly<Record<string, string>>, user: object): Promise<() => Promise<void>> {
   const child = spawn(process.execPath, ['src/main.ts'], {
     cwd: project,
-    env: childEnvironment(settings),
+    env: inheritedEnvironment(settings),
     stdio: ['ignore', 'pipe', 'inherit'],
     ...user,
   });
