@@ -3,7 +3,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { complaints } from './chromium.ts';
 
 const axeSource = readFileSync(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-const folder = new URL('screenshots/', import.meta.url).pathname;
+const folder = new URL('../../.cache/screenshots/', import.meta.url).pathname;
 
 /** Notes layout shifts that were not caused by input. The logs of the playground are left out: there new entries push older ones down. */
 const OBSERVE = `
