@@ -8,6 +8,13 @@ export async function issue(service: TestService, order: { kind: string; [field:
   return body;
 }
 
+/** Who sends a request: an install, or a session by its cookie. */
+export type Who = { installId: string } | { cookies: string };
+
+export function postAs(service: TestService, path: string, fields: object, who: Who): Promise<TestReply> {
+  return 'cookies' in who ? service.post(path, fields, who) : service.post(path, { ...fields, ...who });
+}
+
 /** Signs a store user in. `guest` names the guest that moves into the account, by installId or cookie. */
 export async function provision(
   service: TestService,

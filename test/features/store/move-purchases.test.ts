@@ -38,18 +38,7 @@ test('an account keeps ten lines of all its guests, and lists the other purchase
     );
     expect((await linesOf(accountId)).length).toBe(Math.min(10, 6 * (guest + 1)));
   }
-  const kept = [
-    'guest-4-0',
-    'guest-4-1',
-    'guest-4-2',
-    'guest-4-3',
-    'guest-4-4',
-    'guest-4-5',
-    'guest-3-2',
-    'guest-3-3',
-    'guest-3-4',
-    'guest-3-5',
-  ];
+  const kept = [...[0, 1, 2, 3, 4, 5].map((index) => `guest-4-${index}`), ...[2, 3, 4, 5].map((index) => `guest-3-${index}`)];
   expect((await linesOf(accountId)).toSorted()).toEqual(kept.toSorted());
   const listed = await service.service.redis.smembers(subscriptionKeys.ofAccount(accountId));
   expect(listed.length).toBe(20);
@@ -79,26 +68,27 @@ test('lines that give access stay before those that may do so again, and ended o
   expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
 });
 
-test('a purchase that renews stays before canceled ones that end later, because it gives access for longer', async () => {
+test.each<[before: string, others: (index: number) => string, renewing: () => string]>([
+  // It gives access for longer, because it renews.
+  [
+    'canceled ones that end later',
+    (index) => line(`other-${index}`, 'canceled', 2 * HOUR + index, '0'),
+    () => line('renewing', 'active', HOUR),
+  ],
+  [
+    'those that the app store did not renew',
+    (index) => line(`other-${index}`, 'active', -HOUR),
+    () => line('renewing', 'active', -2 * HOUR, '1', service.now() - 3 * HOUR),
+  ],
+])('a purchase that renews stays before %s', async (_, others, renewing) => {
   const subject = freshId('subject');
-  const accountId = storeAccountIdOf('sandbox', subject);
   await moveIn(
     subject,
-    Array.from({ length: 10 }, (_, index) => line(`canceled-${index}`, 'canceled', 2 * HOUR + index, '0')),
+    Array.from({ length: 10 }, (_each, index) => others(index)),
   );
-  const { cookies } = await moveIn(subject, [line('renewing', 'active', HOUR)]);
-  expect(await linesOf(accountId)).toContain('renewing');
+  const { cookies } = await moveIn(subject, [renewing()]);
+  expect(await linesOf(storeAccountIdOf('sandbox', subject))).toContain('renewing');
   // The app store is not asked meanwhile.
   service.advance(3 * HOUR);
-  expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
-});
-
-test('a purchase that renews stays before those that the app store did not renew', async () => {
-  const subject = freshId('subject');
-  await moveIn(
-    subject,
-    Array.from({ length: 10 }, (_, index) => line(`asked-${index}`, 'active', -HOUR)),
-  );
-  const { cookies } = await moveIn(subject, [line('renewing', 'active', -2 * HOUR, '1', service.now() - 3 * HOUR)]);
   expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
 });

@@ -11,19 +11,14 @@ import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { forFile, freshId, isOnCluster, signIn, start, type TestReply } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { expectCommands } from '../../round-trips.ts';
-import { historyOf, signInToStore } from '../../store.ts';
+import { historyOf, postAs, signInToStore, type Who } from '../../store.ts';
 
 const service = await forFile(start());
 
 const DAY_MS = 86_400_000;
 
-/** Who sends a request: an install, or the session of a store account. */
-type Who = { installId: string } | { cookies: string };
-
-const coinsOf = async (type: 'credit' | 'debit', who: Who, coins: number, key: string, at = service): Promise<TestReply> => {
-  const { installId, ...session } = { installId: undefined, ...who };
-  return at.post(`/v1/coins/${type}`, { installId, coins, key }, session);
-};
+const coinsOf = (type: 'credit' | 'debit', who: Who, coins: number, key: string, at = service): Promise<TestReply> =>
+  postAs(at, `/v1/coins/${type}`, { coins, key }, who);
 const credit = (who: Who, coins: number, key: string, at = service) => coinsOf('credit', who, coins, key, at);
 const balanceOf = async (who: Who): Promise<number> => {
   const options = 'cookies' in who ? who : { headers: { 'x-install-id': who.installId } };
@@ -312,10 +307,8 @@ describe('after a move', () => {
 });
 
 const freshGame = (): string => freshId('game').toLowerCase();
-const submit = (game: string, score: number, who: Who, at = service): Promise<TestReply> => {
-  const { installId, ...session } = { installId: undefined, ...who };
-  return at.post(`/v1/highscores/${game}`, { score, name: 'Ada', installId }, session);
-};
+const submit = (game: string, score: number, who: Who, at = service): Promise<TestReply> =>
+  postAs(at, `/v1/highscores/${game}`, { score, name: 'Ada' }, who);
 
 describe('a move also carries', () => {
   test('the best scores: the better of two on a board, under the player id of the account', async () => {
@@ -429,10 +422,7 @@ describe('a move also carries', () => {
   test('a pairing that the guest scanned, which the account may confirm, and none that the guest claimed', async () => {
     const installId = freshId();
     const [scanned, claimed] = [await service.post('/v1/pair/new', {}), await service.post('/v1/pair/new', {})];
-    const claim = (pairing: TestReply, who: Who, step?: string) => {
-      const { installId: by, ...session } = { installId: undefined, ...who };
-      return service.post('/v1/pair/claim', { token: pairing.body.token, installId: by, step }, session);
-    };
+    const claim = ({ body }: TestReply, who: Who, step?: string) => postAs(service, '/v1/pair/claim', { token: body.token, step }, who);
     const poll = ({ body, cookies }: TestReply) => service.get(`/v1/pair/status?token=${body.token}`, { cookies });
     await claim(scanned, { installId }, 'scan');
     await claim(claimed, { installId });
