@@ -67,6 +67,7 @@ const SIZED = [
   'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
   'test/features/highscores/{submit,top-ten}.test.ts',
+  'test/server/worst-body.test.ts',
 ];
 
 // Without this check a renamed file would silently run in another project.
