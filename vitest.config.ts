@@ -46,7 +46,7 @@ const LONG = [
   'test/features/coins/secret-of-cluster.test.ts',
   'test/features/purchases/{chaos,crash}.test.ts',
   'test/features/rooms/resharding.test.ts',
-  'test/features/store/{move-crash,moves-property}.test.ts',
+  'test/features/store/{crash,move-crash}.test.ts',
   'test/features/webhooks/crash.test.ts',
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,failover,guard,nodes,proxy,subscriber}.test.ts',
@@ -67,6 +67,7 @@ const SIZED = [
   'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
   'test/features/highscores/{submit,top-ten}.test.ts',
+  'test/features/store/{move-interleaved,moves-property}.test.ts',
   'test/server/worst-body.test.ts',
 ];
 

@@ -12,14 +12,15 @@ import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { type Around, callerOf, dyingAt, freshInstall, type Mover, Movers, type Moving, openMoving } from './mortal.ts';
 import { seeded } from '../../seeded.ts';
+import { isFullSize, sized } from '../../sized.ts';
 
 /**
  * Several helpers, two sign-ins and coin operations work on one guest at the same time. A seed decides which of them runs the next script.
  * MOVE_SEED=… repeats a run.
  */
 
-const RUNS = Number(process.env['MOVE_RUNS'] ?? 60);
-const seed = Number(process.env['MOVE_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
+const RUNS = Number(process.env['MOVE_RUNS'] ?? sized(10, 60));
+const seed = Number(process.env['MOVE_SEED'] ?? (isFullSize ? Math.floor(Math.random() * 2 ** 32) : 7));
 
 const MAX_BALANCE = 1e12;
 
