@@ -5,6 +5,9 @@ import { runAudit } from '../../src/consistency/run.ts';
 
 const finding = (subject: string, kind = 'wrong'): Finding => ({ kind, subject, text: 'It is wrong.' });
 
+/** Redis's answer to PTTL for a key that does not exist. */
+const NO_KEY = -2;
+
 /** Audits these pages of keys, which a Redis without data gives. */
 async function run(auditors: Auditor[], pages: string[][]): Promise<{ findings: Finding[]; counts: ReturnType<typeof newCounts> }> {
   const findings: Finding[] = [];
@@ -13,6 +16,7 @@ async function run(auditors: Auditor[], pages: string[][]): Promise<{ findings: 
     async ask([command, cursor]: Command) {
       if (command === 'DBSIZE') return pages.flat().length;
       if (command === 'TIME') return ['1795862400', '0'];
+      if (command === 'PTTL') return NO_KEY;
       const page = Number(cursor);
       return [page + 1 === pages.length ? '0' : String(page + 1), pages[page]!];
     },
@@ -31,6 +35,12 @@ test('a key that SCAN gives twice is reported once', async () => {
   const { findings, counts } = await run([{ keys: [{ pattern: /^a$/, check: async () => [finding('a')] }] }], [['a'], ['a', 'a']]);
   expect(findings).toEqual([finding('a')]);
   expect(counts.drift).toBe(1);
+});
+
+test.each(['ends', 'lasts'] as const)('a key that %s and is gone when its life is checked is no drift', async (life) => {
+  const { findings, counts } = await run([{ keys: [{ pattern: /^a$/, life }] }], [['a']]);
+  expect(findings).toEqual([]);
+  expect([counts.keys, counts.unsettled]).toEqual([1, 0]);
 });
 
 test('only drift that every look has seen is reported', async () => {

@@ -104,6 +104,20 @@ class Fed extends Subscriber {
   }
 }
 
+test('a subscription to several channels counts once Redis has confirmed all of them', async () => {
+  const fed = new Fed(redis);
+  const confirmed: string[] = [];
+  const subscribed = fed.subscribe('a', 'b').then(() => confirmed.push('a and b'));
+  const answered = fed.ping().then(() => confirmed.push('ping'));
+  fed.feed(['subscribe', 'a', 1]);
+  await new Promise(setImmediate);
+  expect(confirmed).toEqual([]);
+  fed.feed(['subscribe', 'b', 2], 'PONG');
+  await Promise.all([subscribed, answered]);
+  expect(confirmed).toEqual(['a and b', 'ping']);
+  fed.disconnect();
+});
+
 test('leaving a channel whose slot moves is refused, and confuses no later command', async () => {
   const fed = new Fed(redis);
   const ended: string[] = [];

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { forFile, freshId, isOnCluster, signIn, start, type TestReply } from '../../harness.ts';
+import { signInToStore } from '../../store.ts';
 import { open, refusal } from './room.ts';
 
 const service = await forFile(start());
@@ -371,6 +372,14 @@ describe('kick', () => {
     expect([status, body.you, ids(body.room)]).toEqual([200, { playerId: 'p1', host: true }, ['p1']]);
     expect(refusal(await room.act('ready', guest))).toEqual([403, 'not_in_room']);
     expect(refusal(await room.act('join', guest))).toEqual([403, 'kicked']);
+  });
+
+  test('of a guest also bars the account into which the guest moves', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    await room.act('kick', room.host, { playerId: 'p2' });
+    const { cookies } = await signInToStore(service, freshId('subject'), { installId: guest });
+    expect(refusal(await service.post(`/v1/rooms/${room.code}/join`, {}, { cookies }))).toEqual([403, 'kicked']);
   });
 
   test.each([{}, { playerId: 'p9' }, { playerId: '' }, { playerId: 2 }, { playerId: 'p1' }, { playerId: 'p1 p2' }])(

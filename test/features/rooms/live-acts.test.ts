@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Presence } from '../../../src/features/rooms/presence.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { watchRoom, type Message, type Watcher } from '../../realtime/watcher.ts';
 import { makeServerKey, keyChangesOf } from '../../server-keys.ts';
@@ -150,6 +151,25 @@ describe('an act over the channel', () => {
     expect((await act(watcher, 1, 'data', { data: 1 })).error.code).toBe('not_in_room');
     await watcher.close();
   });
+});
+
+test('a private part that is dealt during the hello of its player follows the welcome', async () => {
+  const room = await open(service);
+  const guest = await room.join();
+  const other = await watchRoom(service, room.code);
+  const { hello } = Presence.prototype;
+  const spy = vi.spyOn(Presence.prototype, 'hello').mockImplementationOnce(async function (this: Presence, ...said) {
+    const seat = await hello.apply(this, said);
+    const { body } = await room.act('private', room.host, { seats: { p2: 'ace' } });
+    // The process has heard of the change before it sends the welcome.
+    await other.reaches(body.room.seq);
+    return seat;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const watcher = await seated(room, guest);
+  expect(await watcher.until(({ type }) => type === 'you')).toMatchObject({ playerId: 'p2', private: 'ace' });
+  expect(watcher.messages.find(({ type }) => type === 'welcome').you.private).toBeUndefined();
+  await Promise.all([watcher.close(), other.close()]);
 });
 
 describe('a message', () => {
