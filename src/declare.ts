@@ -10,6 +10,7 @@ import type { Proofs } from './features/entitlement/proof.ts';
 import type { EventLog } from './features/events/log.ts';
 import type { OutboxNews } from './features/events/outbox-news.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
+import type { KeptNotices } from './features/purchases/kept-notices.ts';
 import type { PurchaseCounts } from './features/purchases/purchase-counts.ts';
 import type { Purchases } from './features/purchases/purchases.ts';
 import type { PlayerNames } from './features/names/player-names.ts';
@@ -93,9 +94,10 @@ export interface Services {
   readonly purchaseCounts: PurchaseCounts;
   /**
    * Called when the store notifies of a change of the purchase of a one-time product.
-   * @returns whether the purchase is recorded here
+   * @returns whether the purchase is recorded here, or the notification kept
    */
-  readonly productNoticed: Purchases['noticed'];
+  readonly productNoticed: KeptNotices['noticed'];
+  readonly keptNotices: KeptNotices;
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;

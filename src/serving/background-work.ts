@@ -4,6 +4,7 @@ import type { Services } from '../declare.ts';
 import { DELETIONS_DUE } from '../accounts/tombstones.ts';
 import { AddressGrowth } from '../features/coins/address-growth.ts';
 import { Relay } from '../features/events/relay.ts';
+import { purchaseKeys } from '../features/purchases/model.ts';
 import { RefundQuestions } from '../features/purchases/refund-questions.ts';
 import { subscriptionKeys } from '../features/subscription/model.ts';
 import { purchaseChecks } from '../features/subscription/purchase-check.ts';
@@ -38,6 +39,7 @@ export function startBackgroundWork(
     services.seasons.takeOver(),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store }), unownedChecks({ ...services, store })]),
     services.purchases.takeOver(),
+    services.keptNotices.takeOver(),
     ...(services.outboxNews === undefined ? [] : [new Relay({ ...services, outboxNews: services.outboxNews })]),
     ...(events === undefined ? [] : [new Webhooks({ ...services, events, counts: services.webhookCounts })]),
     ...(store?.products === undefined
@@ -50,6 +52,11 @@ export function startBackgroundWork(
       name: 'coinop_subscriptions_without_owner',
       help: 'Subscriptions that the store has told of and that no account owns, some seconds ago.',
       queue: subscriptionKeys.unowned,
+    },
+    {
+      name: 'coinop_purchase_notices_waiting',
+      help: 'Notifications of purchases of coins that wait until the store, or the catalogue, knows what was bought, some seconds ago.',
+      queue: purchaseKeys.noticesDue,
     },
   ].map(({ name, help, queue }) => {
     const waiting = new QueueCount(queue, services);

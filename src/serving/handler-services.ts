@@ -14,6 +14,7 @@ import { Seasons } from '../features/highscores/seasons.ts';
 import { boardFeed } from '../features/highscores/board-feed.ts';
 import { PlayerNames } from '../features/names/player-names.ts';
 import { pairFeed } from '../features/pairing/feed.ts';
+import { KeptNotices } from '../features/purchases/kept-notices.ts';
 import { PurchaseCounts } from '../features/purchases/purchase-counts.ts';
 import { Purchases } from '../features/purchases/purchases.ts';
 import { ActCounts } from '../features/rooms/act-counts.ts';
@@ -110,6 +111,7 @@ export function servicesOf(
   const purchaseCounts = new PurchaseCounts(metrics);
   const takesTests = !config.production || config.TEST_PURCHASES === 'on';
   const purchases = new Purchases({ scripts, bookings, catalogue, store: appStore, takesTests, counts: purchaseCounts, log, now });
+  const keptNotices = new KeptNotices({ scripts, purchases, counts: purchaseCounts, log, now });
   return {
     config,
     scripts,
@@ -153,7 +155,8 @@ export function servicesOf(
     subscriptionNoticed: (token, app) => subscriptionNoticed(token, app, { scripts, now, subscriptions: appStore?.subscriptions }),
     purchases,
     purchaseCounts,
-    productNoticed: (...notice) => purchases.noticed(...notice),
+    productNoticed: (...notice) => keptNotices.noticed(...notice),
+    keptNotices,
     sandbox,
     log,
     now,

@@ -21,6 +21,14 @@ export const purchaseKeys = {
   order: (hash: string) => `{product-order:${hash}}`,
   /** The queue of purchases to look at: `purchaseIdOf` by time. */
   due: 'product-purchases:due',
+  /**
+   * A hash: a notification whose purchase cannot be recorded yet (`kept-notices.ts`): store, id (the store's own, a secret), packageName,
+   * noticedAt and hintedAt (of the first and the latest notification), unknowns (answers that the store does not know it), faults (attempts
+   * in a row), dueAt, act (the last act that was written ahead in the queue).
+   */
+  notice: (purchaseId: string) => `{product-notice:${purchaseId}}`,
+  /** The queue of these notifications: `purchaseIdOf` by the time at which the store is asked again. */
+  noticesDue: 'product-notices:due',
 };
 
 /** Name of the account's key. */

@@ -15,13 +15,19 @@ import { refundsAskedKey } from './refunds-asked.ts';
 const AHEAD_MS = 30_000 + 60_000;
 
 /**
- * Checks that each purchase of coins agrees with the ledgers, that each with work left is in the queue, that each entry of the queue has a
- * purchase, and that each purchase is listed by its account, and by no other.
+ * Checks that each purchase of coins agrees with the ledgers, that each with work left is in the queue, that each entry of a queue has its
+ * document, and that each purchase is listed by its account, and by no other.
  */
 export function productPurchaseAuditor(find: FindBookings): Auditor {
   return {
     keys: [
       queueCheck(purchaseKeys.due, wrongOf),
+      queueCheck(purchaseKeys.noticesDue, wrongOfNotice),
+      {
+        pattern: /^\{product-notice:([\w-]+)\}$/,
+        life: 'lasts',
+        check: ([purchaseId], look) => checkNotice(purchaseId!, look),
+      },
       {
         pattern: /^\{product-purchase:([\w-]+)\}$/,
         counted: 'purchases of coins',
@@ -39,6 +45,24 @@ async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<stri
   const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', purchaseKeys.purchase(member)]);
   if (dueAt === null || exists === 1 || Number(dueAt) < look.now() + AHEAD_MS) return undefined;
   return lostPurchase(member);
+}
+
+async function wrongOfNotice({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
+  const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', purchaseKeys.notice(member)]);
+  if (dueAt === null || exists === 1 || Number(dueAt) < Date.now() + AHEAD_MS) return undefined;
+  return `It holds a notification of the purchase ${member}, which does not exist.`;
+}
+
+async function checkNotice(purchaseId: string, look: Look): Promise<Finding[]> {
+  const { noticesDue: queue, notice } = purchaseKeys;
+  const act = (await look.ask('HGET', notice(purchaseId), 'act')) as string | null;
+  const [exists, ...times] = await look.together(
+    ['HEXISTS', notice(purchaseId), 'id'],
+    ...dueAnywhereCommands(queue, purchaseId, act === null ? [] : [act]),
+  );
+  if (exists === 0 || dueAtOf(times) !== undefined) return [];
+  const text = `A notification of it is kept, but ${queue} does not hold it, so the app store is never asked again.`;
+  return notQueued({ queue, member: purchaseId, subject: subjectOf(purchaseId), text }, look);
 }
 
 /** An order number may be missing: only operators search by it. */

@@ -66,6 +66,14 @@ export type Claimed =
       readonly balance: number | undefined;
     };
 
+/**
+ * What became of a notification. `ignored`: it gives no coins, belongs to nobody, or names another app. `unknown`: the store does not know
+ * the purchase, maybe not yet. `product_not_found`: the catalogue lacks its product.
+ */
+export type Noticed =
+  | { readonly word: 'recorded' | 'ignored' | 'unknown' }
+  | { readonly word: 'product_not_found'; readonly sku: string; readonly orderId: string | undefined };
+
 interface Followed {
   readonly document: PurchaseDocument;
   readonly balance: number | undefined;
@@ -135,25 +143,24 @@ export class Purchases {
   /**
    * Handles the store's notification of a changed purchase, which is only a hint. A recorded purchase is checked within a second. A new
    * purchase is recorded if it is bound to an account.
-   * @returns whether the purchase is recorded
    * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
    */
-  async noticed(store: SellingStore, proof: string, packageName: string): Promise<boolean> {
-    const { scripts, now, log } = this.#parts;
+  async noticed(store: SellingStore, proof: string, packageName: string): Promise<Noticed> {
+    const { scripts, now } = this.#parts;
     const seller = this.sellerOf(store);
-    if (seller === undefined || !seller.packageNames.includes(packageName)) return false;
+    if (seller === undefined || !seller.packageNames.includes(packageName)) return { word: 'ignored' };
     const purchaseId = purchaseIdOf(store, proof);
     if ((await readPurchase(purchaseId, scripts)) !== undefined) {
       await this.#journal.bring(purchaseId, now());
-      return true;
+      return { word: 'recorded' };
     }
     const purchase = await seller.look(proof, packageName);
+    if (purchase === 'unknown') return { word: 'unknown' };
     // Such a purchase gives no coins, so it is not recorded. A later check of its token gets the same answer.
-    if (purchase === 'unknown' || purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return false;
+    if (purchase.state === 'canceled' || purchase.refundedQuantity === purchase.quantity) return { word: 'ignored' };
     const { word } = await this.claim(store, purchase, undefined);
-    if (word === 'product_not_found')
-      log.warn({ sku: purchase.sku, orderId: purchase.orderId }, 'the catalogue does not have a product that was bought');
-    return word === 'recorded' || word === 'balance_limit';
+    if (word === 'product_not_found') return { word, sku: purchase.sku, orderId: purchase.orderId };
+    return { word: word === 'recorded' || word === 'balance_limit' ? 'recorded' : 'ignored' };
   }
 
   /** Makes the queue check a purchase soon. */

@@ -31,7 +31,8 @@ export const googleNotifications = endpoint({
     '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is only a hint and changes no purchase by itself: within a second the service fetches the ' +
     'purchase from the app store. A subscription that no app has sent yet is recorded, and belongs to the account whose id the app gave to the ' +
     'store, else to the owner of the purchase that it continues. The reply comes once Redis has that work. A purchase of coins that is bound to ' +
-    'an account is recorded and booked; while the app store does not answer, the reply is 503, and Pub/Sub sends the notification again.',
+    'an account is recorded and booked. If the app store does not know it yet, or the catalogue lacks its product, the notification is kept, ' +
+    'and the store is asked again. While the app store does not answer, the reply is 503, and Pub/Sub sends the notification again.',
   body: z.object({
     message: z.object({
       data: z.string().meta({ description: 'A DeveloperNotification: JSON in base64.' }),
@@ -40,7 +41,9 @@ export const googleNotifications = endpoint({
     subscription: z.string().optional(),
   }),
   reply: z.object({
-    checks: z.boolean().meta({ description: 'Whether the notification names a purchase that is recorded here; its check is then due.' }),
+    checks: z
+      .boolean()
+      .meta({ description: 'Whether the notification names a purchase that is recorded here, whose check is then due, or is kept.' }),
   }),
   errors: ['bad_token', 'forbidden', 'store_unconfigured', 'app_store_unavailable'],
   // Google's keys that verify the token may have to be fetched first. A new purchase is then checked (8 s) and consumed (4 s).
@@ -73,15 +76,15 @@ async function notice(
   let isRecorded = false;
   if (subscriptionNotification !== undefined) isRecorded = await subscriptionNoticed(subscriptionNotification.purchaseToken, packageName);
   const hints = [
-    { ...oneTimeProductNotification, productType: ONE_TIME_PRODUCT },
-    { ...voidedPurchaseNotification },
-    { ...review, productType: undefined },
+    { ...oneTimeProductNotification, productType: ONE_TIME_PRODUCT, isOfPurchase: true },
+    { ...voidedPurchaseNotification, isOfPurchase: false },
+    { ...review, productType: undefined, isOfPurchase: false },
   ];
-  for (const { purchaseToken, productType } of hints) {
+  for (const { purchaseToken, productType, isOfPurchase } of hints) {
     if (purchaseToken === undefined) continue;
     const isKnown =
       (productType !== ONE_TIME_PRODUCT && (await checkPurchaseSoon(purchaseToken))) ||
-      (productType !== SUBSCRIPTION && (await productNoticed('google', purchaseToken, packageName)));
+      (productType !== SUBSCRIPTION && (await productNoticed('google', purchaseToken, packageName, isOfPurchase)));
     isRecorded ||= isKnown;
   }
   return isRecorded;

@@ -1,7 +1,7 @@
 import type { Encoded, Reply } from '../../server/http/endpoint.ts';
 import { googleError, invalidValue } from './google-reply.ts';
 import { subscriptionAt } from './subscription-lifecycle.ts';
-import { mayBePurchaseToken } from './model.ts';
+import { isUnknown, mayBePurchaseToken } from './model.ts';
 import { readSubscription, type KeptSubscription } from './subscription-record.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
@@ -16,7 +16,7 @@ export async function findPurchase(
 ): Promise<KeptSubscription | Reply<Encoded>> {
   if (!mayBePurchaseToken(token)) return invalidValue();
   const found = await readSubscription(scripts, token);
-  if (found === undefined) {
+  if (found === undefined || isUnknown(found.issued, now())) {
     return googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place: TOKEN });
   }
   if (found.issued.packageName !== packageName) {

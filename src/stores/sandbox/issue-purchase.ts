@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import { productStates, type ProductState } from '../store.ts';
-import { AccountIdGiven, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
+import { AccountIdGiven, knownAtOf, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
 import { productNotificationOf } from './product-notification.ts';
 import { keepPurchase, readPurchase, type IssuedPurchase, type KeptPurchase } from './purchase-record.ts';
 import { deliverNotification } from './push-notification.ts';
@@ -37,6 +37,7 @@ export interface PurchaseOrder {
   readonly obfuscatedAccountId?: string | undefined;
   readonly test?: boolean | undefined;
   readonly purchaseToken?: string | undefined;
+  readonly knownAfterSeconds?: number | undefined;
   readonly notify?: boolean | undefined;
 }
 
@@ -118,6 +119,7 @@ function issuedFor(order: PurchaseOrder, before: IssuedPurchase | undefined, at:
     orderId: before?.orderId ?? newOrderId(),
     issuedAt: before?.issuedAt ?? at,
     completedAt: before?.completedAt ?? (state === 'purchased' ? at : undefined),
+    knownAt: knownAtOf(order.knownAfterSeconds, at) ?? before?.knownAt,
   };
 }
 

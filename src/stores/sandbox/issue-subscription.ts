@@ -7,7 +7,7 @@ import {
   type IssuableState,
   type SubscriptionState,
 } from './subscription-lifecycle.ts';
-import { AccountIdGiven, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
+import { AccountIdGiven, knownAtOf, mayBePurchaseToken, newOrderId, newPurchaseToken } from './model.ts';
 import { keepSubscription, readSubscription } from './subscription-record.ts';
 import { changeOf, deliverNotification, notificationOf } from './push-notification.ts';
 import type { SandboxServices } from './sandbox-services.ts';
@@ -69,6 +69,7 @@ export interface SubscriptionOrder {
   readonly expiredPurchaseToken?: string | undefined;
   readonly expiredObfuscatedAccountId?: string | undefined;
   readonly purchaseToken?: string | undefined;
+  readonly knownAfterSeconds?: number | undefined;
   readonly notify?: boolean | undefined;
 }
 
@@ -124,6 +125,7 @@ function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefi
   const state = stateOf(order.state);
   const periodMs = minutes === undefined ? (before?.periodMs ?? DEFAULT_MINUTES * MINUTE_MS) : Math.round(minutes * MINUTE_MS);
   const linkedPurchaseToken = order.linkedPurchaseToken ?? before?.linkedPurchaseToken;
+  const knownAt = knownAtOf(order.knownAfterSeconds, at) ?? before?.knownAt;
   const was = before && subscriptionAt(before, at);
   const wasPaid = was !== undefined && was.expiresAt !== undefined;
   const lasts = state === 'canceled' && minutes === undefined && was !== undefined ? (was.expiresAt ?? at) - at : periodMs;
@@ -140,6 +142,7 @@ function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefi
     orderId: before?.orderId ?? newOrderId(),
     renewals: (was?.renewals ?? 0) + (wasPaid && state === 'active' ? 1 : 0),
     ...givenOf({ linkedPurchaseToken, ...idsOf(order, before) }),
+    ...(knownAt === undefined ? {} : { knownAt }),
   };
 }
 

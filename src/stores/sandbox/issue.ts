@@ -54,6 +54,10 @@ export const sandboxIssue = endpoint({
     notify: z.boolean().optional().meta({
       description: 'subscription, purchase: pushes a notification about the change to POST /v1/store/google/notifications.',
     }),
+    knownAfterSeconds: z.number().min(0, 'Must be at least 0').max(86_400, 'Must be at most 86400').optional().meta({
+      description:
+        "subscription, purchase: until then the store's API answers 404 for the token, as Google's may right after a purchase. 0 if left out.",
+    }),
     ...purchaseFields,
   }),
   reply: z.object({

@@ -33,6 +33,16 @@ export function mayBePurchaseToken(token: string): boolean {
   return /^sandbox\.[\w-]{32}$/.test(token);
 }
 
+/** From when on the API knows a purchase. @param afterSeconds as of the order. Undefined: it says nothing */
+export function knownAtOf(afterSeconds: number | undefined, at: number): number | undefined {
+  return afterSeconds === undefined ? undefined : at + Math.round(afterSeconds * 1000);
+}
+
+/** Whether the API does not know an issued purchase yet. */
+export function isUnknown({ knownAt = 0 }: { readonly knownAt?: number | undefined }, now: number): boolean {
+  return now < knownAt;
+}
+
 /** `GPA.3345-1122-3344-55667` */
 export function newOrderId(): string {
   const digits = (count: number): string => String(randomInt(10 ** count)).padStart(count, '0');

@@ -5,7 +5,7 @@ import { googleEndpoint } from './google-endpoint.ts';
 import { googleError, invalidValue } from './google-reply.ts';
 import { scopes } from './issue-access-token.ts';
 import { refundAtRandom } from './issue-purchase.ts';
-import { mayBePurchaseToken } from './model.ts';
+import { isUnknown, mayBePurchaseToken } from './model.ts';
 import { readPurchase, type KeptPurchase } from './purchase-record.ts';
 import type { SandboxServices } from './sandbox-services.ts';
 
@@ -79,11 +79,11 @@ const TOKEN = ['token', 'parameter'] as const;
 export async function findProductPurchase(
   packageName: string,
   token: string,
-  { scripts }: SandboxServices,
+  { scripts, now }: SandboxServices,
 ): Promise<KeptPurchase | Reply<Encoded>> {
   if (!mayBePurchaseToken(token)) return invalidValue();
   const found = await readPurchase(scripts, token);
-  if (found === undefined)
+  if (found === undefined || isUnknown(found.issued, now()))
     return googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place: TOKEN });
   if (found.issued.packageName === packageName) return found;
   const message = 'The purchase token does not match the package name.';

@@ -65,6 +65,8 @@ export interface IssuedPurchase {
   readonly issuedAt: number;
   /** When it was paid for. Undefined: it was not. */
   readonly completedAt: number | undefined;
+  /** From when on the API knows it. Undefined: at once. */
+  readonly knownAt?: number | undefined;
 }
 
 export interface KeptPurchase {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { purchaseIdOf } from '../../../src/features/purchases/model.ts';
+import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
 import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
 import { forFile, freshId } from '../../harness.ts';
 import { withOrigin } from '../coins/with-origin.ts';
@@ -235,6 +235,45 @@ describe('without the client', () => {
     const { purchaseToken, notified } = await shop.issue({ notify: true });
     expect([notified, await shop.isConsumed(purchaseToken)]).toEqual([true, false]);
     expect((await shop.buy(freshId(), purchaseToken)).body.replayed).toBeUndefined();
+  });
+
+  test('a bound purchase that the store knows only later than its notification is booked, once', async () => {
+    const installId = freshId();
+    const order = { obfuscatedAccountId: accountIdOf(installId), knownAfterSeconds: 100, notify: true };
+    const { purchaseToken, notified } = await shop.issue(order);
+    expect([notified, (await shop.buy(installId, purchaseToken)).body.error.code]).toEqual([true, 'bad_token']);
+    const notice = purchaseKeys.notice(purchaseIdOf('google', purchaseToken));
+    expect(await shop.redis.hget(notice, 'unknowns')).toBe('1');
+    shop.service.advance(61_000);
+    await until(async () => (await shop.redis.hget(notice, 'unknowns')) === '2');
+    expect(await shop.entries(installId)).toEqual([]);
+    shop.service.advance(2 * MINUTE);
+    await until(() => shop.isConsumed(purchaseToken));
+    expect(await shop.entries(installId)).toEqual([['topup', 500]]);
+    await until(async () => (await shop.redis.exists(notice, purchaseKeys.noticesDue)) === 0);
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ replayed: true, balanceAfterCoins: 500 });
+  });
+
+  test('a purchase that the app sends while its notification is kept is booked once', async () => {
+    const installId = freshId();
+    const { purchaseToken } = await shop.issue({ obfuscatedAccountId: accountIdOf(installId), knownAfterSeconds: 3600, notify: true });
+    await shop.issue({ purchaseToken, knownAfterSeconds: 0 });
+    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({ balanceAfterCoins: 500 });
+    shop.service.advance(61_000);
+    await until(async () => (await shop.redis.exists(purchaseKeys.noticesDue)) === 0);
+    expect(await shop.entries(installId)).toEqual([['topup', 500]]);
+  });
+
+  test('a notification of a purchase that the store never knows makes the service ask four times, and then forget it', async () => {
+    const { purchaseToken } = await shop.issue({ knownAfterSeconds: 86_400, notify: true });
+    const notice = purchaseKeys.notice(purchaseIdOf('google', purchaseToken));
+    for (const unknowns of ['2', '3', null]) {
+      // A repeated notification neither shortens the wait nor counts as an attempt.
+      expect((await shop.issue({ purchaseToken, notify: true })).notified).toBe(true);
+      shop.service.advance(10 * MINUTE);
+      await until(async () => (await shop.redis.hget(notice, 'unknowns')) === unknowns);
+    }
+    await until(async () => (await shop.redis.exists(notice, purchaseKeys.noticesDue)) === 0);
   });
 
   test('a pending one whose notification is lost is booked within ten minutes', async () => {

@@ -61,6 +61,27 @@ describe('a purchase of the sandbox', () => {
     expect([(await look(UNKNOWN)).status, (await look('nonsense')).status]).toEqual([404, 400]);
   });
 
+  test.each(['purchase', 'subscription'] as const)('of the kind %s is known to the API only after knownAfterSeconds', async (kind) => {
+    const { purchaseToken } = await issue({ kind, knownAfterSeconds: 30 });
+    const path = kind === 'purchase' ? 'productsv2' : 'subscriptionsv2';
+    const read = async () => {
+      const { status, body } = await call(service, `${purchasesPath()}/${path}/tokens/${purchaseToken}`);
+      return status === 200 ? status : [status, body.error.errors[0].reason];
+    };
+    const unknown = [404, 'purchaseTokenNotFound'];
+    expect(await read()).toEqual(unknown);
+    service.advance(29_000);
+    expect(await read()).toEqual(unknown);
+    service.advance(1000);
+    expect(await read()).toBe(200);
+    // A change without the field changes nothing about it.
+    await issue({ kind, purchaseToken, knownAfterSeconds: 60 });
+    await issue({ kind, purchaseToken, state: 'canceled' });
+    expect(await read()).toEqual(unknown);
+    await issue({ kind, purchaseToken, knownAfterSeconds: 0 });
+    expect(await read()).toBe(200);
+  });
+
   test('is listed in pages once it is voided, with partial refunds only on request', async () => {
     const from = service.now();
     const tokens: string[] = [];

@@ -1,0 +1,10 @@
+-- Keeps a notification whose purchase cannot be recorded yet. Of a kept one only the app and the time of the latest notification change.
+-- KEYS notice
+-- ARGV store, id, package_name, unknowns, due_at, act
+-- Answers kept(due at)
+local known = redis.call('HGET', notice, 'dueAt')
+if not known then
+  redis.call('HSET', notice, 'store', store, 'id', id, 'noticedAt', now, 'unknowns', unknowns, 'faults', 1, 'dueAt', due_at)
+end
+redis.call('HSET', notice, 'packageName', package_name, 'hintedAt', now, 'act', act)
+return {'kept', known or due_at}

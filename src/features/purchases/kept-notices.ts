@@ -1,0 +1,137 @@
+import type { Logger } from 'pino';
+import { refuse, Refusal } from '../../errors.ts';
+import { backoffMs } from '../../journal/backoff.ts';
+import { Journal } from '../../journal/journal.ts';
+import type { DueQueue } from '../../redis/due-queue.ts';
+import { Queue } from '../../redis/queue.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { SellingStore } from '../../stores/store.ts';
+import { purchaseIdOf, purchaseKeys } from './model.ts';
+import { dropNotice, keepNotice, postponeNotice, readNotice, type KeptNotice } from './notice-record.ts';
+import type { PurchaseCounts } from './purchase-counts.ts';
+import type { Purchases } from './purchases.ts';
+
+/** Answers of the app store that it does not know a purchase. Failed calls do not count. Waits between them: some 7 minutes. */
+const UNKNOWN_TRIES = 4;
+
+/**
+ * Kept notifications, at about a kilobyte each. The store confirms each within minutes, so only invented purchases, or an outage of the
+ * store while thousands buy, fill the queue.
+ */
+const MOST_KEPT = 10_000;
+
+/** Pub/Sub sends a refused notification again, for a week by default. */
+const FULL_RETRY_MS = 60_000;
+
+/** Google refunds a purchase that is not acknowledged within three days. */
+const REFUNDED_MS = 3 * 86_400_000;
+
+/** Between two checks while the settings of the store are missing. */
+const UNCONFIGURED_WAIT_MS = 3_600_000;
+
+/** Milliseconds until the queue takes over unfinished work, and longer than the work: as of `Purchases`. */
+const LEASE_MS = 30_000;
+
+export interface KeptNoticesParts {
+  readonly scripts: ScriptRunner;
+  readonly purchases: Pick<Purchases, 'noticed' | 'sellerOf'>;
+  readonly counts: PurchaseCounts;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * Notifications whose purchases cannot be recorded yet: Google may name a purchase before its API knows it, and the catalogue may lack its
+ * product. They are kept, and the store is asked again, so that a bound purchase needs no app.
+ */
+export class KeptNotices {
+  readonly #parts: KeptNoticesParts;
+  readonly #journal: Journal;
+
+  constructor(parts: KeptNoticesParts) {
+    this.#parts = parts;
+    const { scripts, now } = parts;
+    this.#journal = new Journal({ name: purchaseKeys.noticesDue, takeOverMs: LEASE_MS, scripts, now });
+  }
+
+  /**
+   * Handles the store's notification of a purchase, as `Purchases.noticed`.
+   * @param isOfPurchase the notification says that something was bought. Others are not kept: there is nothing to book
+   * @returns whether the purchase is recorded, or the notification kept
+   * @throws Refusal `app_store_unavailable`, `store_unavailable`: the store has to send the notification again
+   */
+  async noticed(store: SellingStore, proof: string, packageName: string, isOfPurchase: boolean): Promise<boolean> {
+    const { scripts, purchases, log, now } = this.#parts;
+    const { word, ...about } = await purchases.noticed(store, proof, packageName);
+    if (word === 'recorded') return true;
+    if (word === 'ignored' || !isOfPurchase) return false;
+    const purchaseId = purchaseIdOf(store, proof);
+    const isKept = (await readNotice(purchaseId, scripts)) !== undefined;
+    if (!isKept && (await new Queue(purchaseKeys.noticesDue, scripts).isFull(purchaseId, MOST_KEPT))) {
+      const message = 'Too many notifications wait for the app store: send the notification again later.';
+      throw refuse('store_unavailable', { message, retryAfterMs: FULL_RETRY_MS });
+    }
+    const notice = { store, id: proof, packageName, unknowns: word === 'unknown' ? 1 : 0, dueAt: now() + backoffMs(1) };
+    const { done } = await this.#journal.begin(
+      purchaseId,
+      (act) => keepNotice(purchaseId, { ...notice, act }, scripts),
+      async (dueAt) => dueAt,
+    );
+    await done;
+    if (!isKept && word === 'product_not_found')
+      log.warn({ purchaseId, ...about }, 'the catalogue does not have a product that was bought: it is granted once the catalogue has it');
+    return true;
+  }
+
+  /** Repeats kept notifications as they become due, until the returned queue is closed. */
+  takeOver(): DueQueue {
+    return this.#journal.takeOver((purchaseId) => this.look(purchaseId), LEASE_MS, this.#parts.log);
+  }
+
+  /**
+   * Repeats a kept notification.
+   * @returns when it is due again; undefined: never
+   */
+  async look(purchaseId: string): Promise<number | undefined> {
+    const { scripts, purchases, counts, now } = this.#parts;
+    const notice = await readNotice(purchaseId, scripts);
+    if (notice === undefined) return undefined;
+    if (notice.dueAt > now()) return notice.dueAt;
+    const { store, id, packageName, unknowns } = notice;
+    if (purchases.sellerOf(store) === undefined) return this.#repeat(purchaseId, notice, { waitMs: UNCONFIGURED_WAIT_MS });
+    const askedAt = now();
+    let word: Awaited<ReturnType<Purchases['noticed']>>['word'];
+    try {
+      ({ word } = await purchases.noticed(store, id, packageName));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      counts.failed('look');
+      return this.#repeat(purchaseId, notice);
+    }
+    if (word === 'recorded' || word === 'ignored') {
+      await dropNotice(purchaseId, '', scripts);
+      return undefined;
+    }
+    if (word === 'product_not_found') return this.#repeat(purchaseId, notice);
+    if (unknowns + 1 < UNKNOWN_TRIES) return this.#repeat(purchaseId, notice, { unknowns: unknowns + 1 });
+    return (await dropNotice(purchaseId, askedAt, scripts)) ? undefined : now();
+  }
+
+  /** Schedules the next attempt, or gives up once the store has refunded the purchase. */
+  async #repeat(
+    purchaseId: string,
+    { noticedAt, unknowns, faults }: KeptNotice,
+    change: { readonly unknowns?: number; readonly waitMs?: number } = {},
+  ): Promise<number | undefined> {
+    const { scripts, log, now } = this.#parts;
+    if (noticedAt + REFUNDED_MS < now()) {
+      log.error({ purchaseId }, 'gave up a notification of a purchase: the app store refunds what is not granted within three days');
+      await dropNotice(purchaseId, '', scripts);
+      return undefined;
+    }
+    const dueAt = now() + (change.waitMs ?? backoffMs(faults + 1));
+    await postponeNotice(purchaseId, { unknowns: change.unknowns ?? unknowns, faults: faults + 1, dueAt }, scripts);
+    return dueAt;
+  }
+}

@@ -1,0 +1,7 @@
+-- Reads a kept notification.
+-- KEYS notice
+-- ARGV -
+-- Answers found(store, id, app, noticed at, unknowns, faults, due at) none
+local found = redis.call('HMGET', notice, 'store', 'id', 'packageName', 'noticedAt', 'unknowns', 'faults', 'dueAt')
+if not found[1] then return {'none'} end
+return {'found', unpack(found)}
