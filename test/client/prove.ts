@@ -1,23 +1,22 @@
-// `npm run prove:client`: packs the client, installs the package in an empty folder, imports it in Node, and checks the types of
-// a small game and of a game server against it. Takes 20 s, most of it for TypeScript, so that `npm test` leaves it out.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { api } from '../../src/api.ts';
 import { declaredErrors, KEY_CODES } from '../../src/server/http/endpoint.ts';
 import { inheritedEnvironment } from '../environment.ts';
+import type { Part, Stand } from '../proofs/proof.ts';
 
 const project = new URL('../..', import.meta.url).pathname;
 const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };
-const folder = mkdtempSync(join(tmpdir(), 'coinop-package-'));
-const run = (command: string, ...args: string[]): string =>
-  execFileSync(command, args, {
-    cwd: folder,
-    encoding: 'utf8',
-    env: inheritedEnvironment({ PATH: `${project}node_modules/.bin:${process.env['PATH']}` }),
-  });
+
+export const parts: readonly Part[] = [
+  {
+    ...{ proof: 'client', name: 'package', seconds: 25, prove },
+    about:
+      'packs the client, installs it in an empty folder, imports it in Node, and checks the types of a game and of a game server against it',
+  },
+];
 
 const game = `
 import { coinop, type Room } from 'coinop/client';
@@ -61,7 +60,13 @@ export {};
 
 const key = `coinop_sk_abcd1234_${'x'.repeat(32)}`;
 
-try {
+async function prove({ folder, figures }: Stand): Promise<void> {
+  const run = (command: string, ...args: string[]): string =>
+    execFileSync(command, args, {
+      cwd: folder,
+      encoding: 'utf8',
+      env: inheritedEnvironment({ PATH: `${project}node_modules/.bin:${process.env['PATH']}` }),
+    });
   execFileSync(process.execPath, ['scripts/pack-client.mjs'], { cwd: project });
   writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
   run('npm', 'install', join(project, `coinop-${version}.tgz`), '--offline', '--no-audit', '--no-fund', '--silent');
@@ -69,7 +74,7 @@ try {
     readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.')),
     ['coinop'],
   );
-  console.log('installed, and nothing else with it');
+  figures.report('installed, and nothing else with it', 'yes');
 
   writeFileSync(
     join(folder, 'game.js'),
@@ -83,7 +88,7 @@ try {
   assert.equal(run(process.execPath, 'server.js'), 'function\n');
   // A module that a page loads must not accept a key.
   assert.ok(!readFileSync(join(folder, 'node_modules/coinop/client.js'), 'utf8').includes('coinop_sk_'));
-  console.log('imported by Node');
+  figures.report('imported by Node', 'yes');
 
   const wire = readFileSync(join(folder, 'node_modules/coinop/types/wire.d.ts'), 'utf8');
   const declared = api.filter(({ path, sandbox }) => path.startsWith('/v1/') && sandbox !== true);
@@ -98,29 +103,13 @@ try {
   // Only servers get these codes. A game must not have to handle errors that it cannot get.
   const ofServers = readFileSync(join(folder, 'node_modules/coinop/types/server.d.ts'), 'utf8');
   for (const code of KEY_CODES) assert.ok(ofServers.includes(`'${code}'`), `the half for servers has ${code}`);
-  console.log('its types have every error code that the service declares');
+  figures.report('its types have every error code that the service declares', 'yes');
 
   mkdirSync(join(folder, 'src'));
   writeFileSync(join(folder, 'src/game.ts'), game);
   writeFileSync(join(folder, 'src/server.ts'), gameServer);
   // Both ways to resolve a package, with the libraries of a browser and without any types of Node.
-  for (const module of ['nodenext', 'preserve'])
-    run(
-      'tsc',
-      '--noEmit',
-      '--strict',
-      '--target',
-      'es2022',
-      '--lib',
-      'es2022,dom',
-      '--types',
-      '',
-      '--module',
-      module,
-      'src/game.ts',
-      'src/server.ts',
-    );
-  console.log('its types are checked');
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+  const options = '--noEmit --strict --target es2022 --lib es2022,dom --types'.split(' ');
+  for (const module of ['nodenext', 'preserve']) run('tsc', ...options, '', '--module', module, 'src/game.ts', 'src/server.ts');
+  figures.report('its types are checked', 'yes');
 }

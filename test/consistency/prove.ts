@@ -1,23 +1,20 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
+import { percentile } from '../../bench/measure/statistics.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { startChild } from '../realtime/child.ts';
-import { fillAccounts } from './fill.ts';
 import { childEnvironment } from '../environment.ts';
+import { Client } from '../proofs/client.ts';
+import { now } from '../proofs/history.ts';
+import type { Part, Stand } from '../proofs/proof.ts';
+import { startChild } from '../realtime/child.ts';
+import { processCpu } from '../server/worst-body/cpu.ts';
+import { fillAccounts } from './fill.ts';
 
-/**
- * Proves the audit at full size: `npm run prove:audit`. It fills a private Redis with a million accounts, audits it, and then
- * compares the service's latencies with and without a concurrent audit. Prints its figures, and exits with 1 if a bound is not held.
- * `--accounts 100000` makes it shorter; `--data FOLDER` keeps the data for the next run.
- */
-
+const ACCOUNTS = 1_000_000;
 const BOUND_SECONDS = 120;
 const BOUND_RATIO = 1.5;
 /** The audit's memory must not grow with the number of accounts. */
@@ -26,38 +23,35 @@ const BOUND_MEGABYTES = 300;
 /** On a quiet machine the 99th percentiles of two series without an audit differ by less. */
 const QUIET_RATIO = 1.25;
 
+const CREDITS_A_SECOND = 800;
 /** Other work on the machine lasts longer than a window, so it slows all sides alike. */
 const WINDOW_MS = 250;
 const ROUNDS = 120;
 
-const { values } = parseArgs({
-  options: {
-    accounts: { type: 'string', default: '1000000' },
-    data: { type: 'string' },
-    rate: { type: 'string', default: '800' },
-    share: { type: 'string' },
-  },
-});
-const accounts = Number(values.accounts);
-const folder = values.data ?? mkdtempSync(join(tmpdir(), 'coinop-prove-audit-'));
 const command = new URL('../../src/commands/audit.ts', import.meta.url).pathname;
-let isHeld = true;
 
-function report(what: string, figure: string, bound = '', held = true): void {
-  isHeld &&= held;
-  console.log(`${held ? ' ' : '!'} ${what.padEnd(66)} ${figure.padStart(12)}   ${bound}`);
-}
+export const parts: readonly Part[] = [
+  {
+    ...{ proof: 'audit', name: 'million', seconds: 480, least: 60, prove },
+    about: 'the audit of a million accounts, and the latencies of a service with and without a concurrent audit',
+  },
+];
 
-async function fill(): Promise<void> {
-  if (existsSync(join(folder, 'redis'))) return;
-  mkdirSync(folder, { recursive: true });
-  const server = new PrivateRedis(folder, pino({ level: 'warn' }));
-  await server.start();
-  const redis = new Redis({ path: server.socketPath });
-  const { entries } = await fillAccounts(redis, accounts);
-  report(`filled: ${accounts} accounts with one to ten entries`, String(entries));
-  redis.disconnect();
-  await server.stop();
+async function prove(stand: Stand): Promise<void> {
+  const folder = stand.flags.data ?? stand.folder;
+  const accounts = Math.ceil(ACCOUNTS * stand.size);
+  if (!existsSync(join(folder, 'redis'))) {
+    mkdirSync(folder, { recursive: true });
+    const server = new PrivateRedis(folder, pino({ level: 'warn' }));
+    await server.start();
+    const redis = new Redis({ path: server.socketPath });
+    const { entries } = await fillAccounts(redis, accounts);
+    stand.figures.report(`filled: ${accounts} accounts with one to ten entries`, entries);
+    redis.disconnect();
+    await server.stop();
+  }
+  await proveSpeed(folder, accounts, stand);
+  await proveLatency(folder, stand);
 }
 
 interface Running {
@@ -65,7 +59,7 @@ interface Running {
   readonly ended: Promise<{ code: number | null; out: string }>;
 }
 
-function audit(...flags: string[]): Running {
+function audit(folder: string, ...flags: string[]): Running {
   const child = spawn(process.execPath, [command, ...flags], {
     env: childEnvironment({ DATA_DIR: folder }),
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -75,121 +69,81 @@ function audit(...flags: string[]): Running {
   return { child, ended: new Promise((resolve) => child.once('close', (code) => resolve({ code, out }))) };
 }
 
-/** CPU time in seconds and peak memory in megabytes of a process (proc(5)). */
-function usage(pid: number): { cpuSeconds: number; megabytes: number } | undefined {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    if (peak === null) return undefined;
-    return { cpuSeconds: (Number(fields[11]) + Number(fields[12])) / 100, megabytes: Number(peak[1]) / 1024 };
-  } catch {
-    return undefined;
-  }
-}
-
-async function proveSpeed(): Promise<void> {
-  const { child, ended } = audit('--json');
-  let last: ReturnType<typeof usage>;
-  const looking = setInterval(() => (last = usage(child.pid!) ?? last), 100);
+async function proveSpeed(folder: string, accounts: number, { figures }: Stand): Promise<void> {
+  const { child, ended } = audit(folder, '--json');
+  let [cpuSeconds, megabytes] = [0, 0];
+  const looking = setInterval(() => {
+    try {
+      cpuSeconds = processCpu(child.pid!) / 1e6;
+      megabytes = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024 || megabytes;
+    } catch {
+      // The audit has ended.
+    }
+  }, 100);
   const { code, out } = await ended;
   clearInterval(looking);
   const { seconds, checked, drift } = JSON.parse(out) as { seconds: number; checked: Record<string, number>; drift: number };
-  report('exit code of the audit', String(code), '= 0', code === 0);
-  report('findings', String(drift), '= 0', drift === 0);
+  figures.exactly('exit code of the audit', code, 0);
+  figures.exactly('findings', drift, 0);
   // Kept data also has the accounts of an earlier run's load.
-  report('accounts', String(checked['accounts']), `>= ${accounts}`, checked['accounts']! >= accounts);
-  report('entries', String(checked['entries']));
-  report('seconds, without the start of Redis', seconds.toFixed(1), `<= ${BOUND_SECONDS}`, seconds <= BOUND_SECONDS);
-  report("the audit's CPU seconds", last?.cpuSeconds.toFixed(1) ?? '?');
-  report(
-    "the audit's memory at its peak, MB",
-    last?.megabytes.toFixed(0) ?? '?',
-    `<= ${BOUND_MEGABYTES}`,
-    (last?.megabytes ?? 0) <= BOUND_MEGABYTES,
-  );
-}
-
-const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-
-function credit(url: string, number: number): Promise<number> {
-  const startedAt = performance.now();
-  const body = JSON.stringify({ installId: `load-install-${number % 500}`, coins: 1, key: `load-${number}` });
-  return new Promise((resolve, reject) => {
-    const asking = request(
-      `${url}/v1/coins/credit`,
-      { method: 'POST', agent, headers: { 'content-type': 'application/json', 'content-length': body.length } },
-      (response) => {
-        response.resume();
-        response.on('end', () =>
-          response.statusCode === 200 ? resolve(performance.now() - startedAt) : reject(new Error(`${response.statusCode}`)),
-        );
-      },
-    );
-    asking.on('error', reject);
-    asking.end(body);
-  });
-}
-
-let sent = 0;
-
-/** Sends credits at a fixed rate, without waiting for answers. @returns the latencies in milliseconds */
-async function latencies(url: string): Promise<number[]> {
-  const asked: Promise<number>[] = [];
-  const startedAt = performance.now();
-  for (let due = 0; performance.now() - startedAt < WINDOW_MS; await delay(1)) {
-    const wanted = ((performance.now() - startedAt) / 1000) * Number(values.rate);
-    for (; due < wanted; due++) asked.push(credit(url, sent++));
-  }
-  return Promise.all(asked);
-}
-
-function percentile(figures: readonly number[], part: number): number {
-  return figures.toSorted((one, other) => one - other)[Math.floor(figures.length * part)]!;
+  figures.atLeast('accounts', checked['accounts']!, accounts);
+  figures.report('entries', checked['entries']!);
+  figures.time('seconds, without the start of Redis', seconds, BOUND_SECONDS);
+  figures.report("the audit's CPU seconds", cpuSeconds);
+  figures.atMost("the audit's memory at its peak, MB", megabytes, BOUND_MEGABYTES);
 }
 
 /**
  * Windows with and without an audit alternate. The audit sleeps (SIGSTOP) in the others, because its start would disturb them.
  * A control has no audit either: if its p99 differs from the other windows without an audit, the machine is too busy to decide.
  */
-async function proveLatency(): Promise<void> {
+async function proveLatency(folder: string, { figures, closing, endsBy }: Stand): Promise<void> {
   const service = await startChild({ DATA_DIR: folder });
+  closing.push(() => service.stop());
+  const client = new Client(() => service.url);
+  closing.push(() => client.close());
+  let sent = 0;
+  const credit = async (number: number): Promise<number> => {
+    const startedAt = performance.now();
+    await client.post('/v1/coins/credit', { installId: `load-install-${number % 500}`, coins: 1, key: `load-${number}` });
+    return performance.now() - startedAt;
+  };
+  /** Sends credits at a fixed rate, without waiting for answers. @returns the latencies in milliseconds */
+  const latencies = async (): Promise<number[]> => {
+    const asked: Promise<number>[] = [];
+    const startedAt = performance.now();
+    for (let due = 0; performance.now() - startedAt < WINDOW_MS; await delay(1))
+      for (; due < ((performance.now() - startedAt) / 1000) * CREDITS_A_SECOND; due++) asked.push(credit(sent++));
+    return Promise.all(asked);
+  };
   const [without, control, beside]: [number[], number[], number[]] = [[], [], []];
   let running: Running | undefined;
-  for (let warmUp = 0; warmUp < 8; warmUp++) await latencies(service.url);
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let warmUp = 0; warmUp < 8; warmUp++) await latencies();
+  for (let round = 0; round < ROUNDS && (round < 4 || now() < endsBy); round++) {
     // The two kinds take turns at being the first window after the audit's sleep.
-    for (const windows of round % 2 === 0 ? [without, control] : [control, without]) windows.push(...(await latencies(service.url)));
+    for (const windows of round % 2 === 0 ? [without, control] : [control, without]) windows.push(...(await latencies()));
     if (running === undefined || running.child.exitCode !== null) {
-      running = audit(...(values.share === undefined ? [] : ['--share', values.share]));
+      running = audit(folder);
       await delay(2000);
     }
     running.child.kill('SIGCONT');
-    beside.push(...(await latencies(service.url)));
+    beside.push(...(await latencies()));
     running.child.kill('SIGSTOP');
   }
-  report(`median of ${without.length} credits, ${values.rate} a second, ms`, percentile(without, 0.5).toFixed(2));
-  report('median beside an audit, ms', percentile(beside, 0.5).toFixed(2));
-  const [p99, ofControl, ofBeside] = [without, control, beside].map((windows) => percentile(windows, 0.99)) as [number, number, number];
-  report('p99, ms', p99.toFixed(2));
-  report('p99 of the control, ms', ofControl.toFixed(2));
-  report('p99 beside an audit, ms', ofBeside.toFixed(2));
-  const isQuiet = Math.max(p99, ofControl) <= QUIET_RATIO * Math.min(p99, ofControl);
-  const ratio = ofBeside / Math.max(p99, ofControl);
-  if (isQuiet) report('ratio of the p99', ratio.toFixed(2), `<= ${BOUND_RATIO}`, ratio <= BOUND_RATIO);
-  else report('ratio of the p99', ratio.toFixed(2), 'not decided: the machine is too busy, the control differs');
-  running?.child.kill('SIGCONT');
-  const { code, out } = await (running ?? audit()).ended;
-  report('exit code of the audit beside the service', String(code), '= 0', code === 0);
+  running!.child.kill('SIGCONT');
+  const at = (times: readonly number[], part: number): number =>
+    percentile(
+      times.toSorted((one, other) => one - other),
+      part,
+    );
+  figures.report(`median of ${without.length} credits, ${CREDITS_A_SECOND} a second, ms`, at(without, 0.5));
+  figures.report('median beside an audit, ms', at(beside, 0.5));
+  const [p99, ofControl, ofBeside] = [without, control, beside].map((times) => at(times, 0.99)) as [number, number, number];
+  figures.report('p99; of the control; beside an audit, ms', [p99, ofControl, ofBeside].map((ms) => ms.toFixed(2)).join('; '));
+  figures.judgesTimes &&= Math.max(p99, ofControl) <= QUIET_RATIO * Math.min(p99, ofControl);
+  figures.time('ratio of the p99', ofBeside / Math.max(p99, ofControl), BOUND_RATIO);
+  figures.report('  credits refused', client.refused, 'none', client.refused === 'none');
+  const { code, out } = await running!.ended;
+  figures.exactly('exit code of the audit beside the service', code, 0);
   console.log(out.trim().replaceAll(/^/gm, '  '));
-  await service.stop();
 }
-
-try {
-  await fill();
-  await proveSpeed();
-  await proveLatency();
-} finally {
-  agent.destroy();
-  if (values.data === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-}
-process.exitCode = isHeld ? 0 : 1;

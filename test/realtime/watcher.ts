@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { frame, opcodes, RawSocket } from './raw-socket.ts';
 
 /** A message of a live channel. */
 // The tests check its shape themselves, by value.
@@ -6,53 +7,47 @@ import { setTimeout as delay } from 'node:timers/promises';
 export type Message = any;
 
 /** The longest wait for a condition on a busy machine before the test fails. */
-export const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 15_000;
 
-/** A client of a live channel on Node's own WebSocket. It stores every message, and can wait for later ones. */
+export interface WatchOptions {
+  readonly cookies?: string;
+  readonly headers?: Record<string, string>;
+}
+
+/** A client of a live channel. It stores every message, and can wait for later ones. */
 export class Watcher {
   readonly messages: Message[] = [];
   readonly closed: Promise<{ code: number; reason: string }>;
   /** Messages whose `seq` did not rise, or differed from that of their room. */
   readonly faults: string[] = [];
-  readonly #socket: WebSocket;
+  /** The latest state. */
+  last: Message;
+  readonly #socket: RawSocket;
   readonly #waiting = new Set<() => void>();
-  #last: Message;
-  #isClosed = false;
-  #closeCode = 0;
 
   /** Resolves once the socket is open. */
-  static async open(url: string, path: string, options: { cookies?: string; headers?: Record<string, string> } = {}): Promise<Watcher> {
-    const headers = { ...options.headers, ...(options.cookies === undefined ? {} : { cookie: options.cookies }) };
-    // Node's WebSocket accepts headers, but its types are those of the browser's WebSocket, which does not.
-    const socket = new WebSocket(url.replace('http', 'ws') + path, { headers } as unknown as string[]);
+  static async open(url: string, path: string, { cookies, headers }: WatchOptions = {}): Promise<Watcher> {
+    const early: Buffer[] = [];
+    let take = (text: Buffer): unknown => early.push(Buffer.from(text));
+    const own = cookies === undefined ? headers : { ...headers, cookie: cookies };
+    const socket = await RawSocket.open(Number(new URL(url).port), path, own, (text) => void take(text));
+    if (socket.status !== 101) throw new Error(`no channel at ${path}`);
     const watcher = new Watcher(socket);
-    await new Promise<void>((resolve, reject) => {
-      socket.addEventListener('open', () => resolve());
-      socket.addEventListener('error', () => reject(new Error(`no channel at ${path}`)));
-    });
+    take = (text) => watcher.#take(JSON.parse(text.toString()));
+    early.forEach(take);
     return watcher;
   }
 
-  constructor(socket: WebSocket) {
+  private constructor(socket: RawSocket) {
     this.#socket = socket;
-    socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(data as string) as Message));
-    this.closed = new Promise((resolve) => {
-      socket.addEventListener('close', ({ code, reason }) => {
-        this.#isClosed = true;
-        this.#closeCode = code;
-        for (const look of this.#waiting) look();
-        resolve({ code, reason });
-      });
+    this.closed = socket.ended.then(() => {
+      for (const look of this.#waiting) look();
+      return socket.closeFrame ?? { code: 1006, reason: '' };
     });
   }
 
   get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
-  /** The latest state. */
-  get last(): Message {
-    return this.#last;
+    return this.#socket.isClosed;
   }
 
   get states(): Message[] {
@@ -60,29 +55,24 @@ export class Watcher {
   }
 
   /** The first message that matches, past or future. */
-  async until(matches: (message: Message) => boolean, patienceMs = PATIENCE_MS): Promise<Message> {
-    let found = this.messages.find(matches);
-    if (found !== undefined) return found;
-    await new Promise<void>((resolve, reject) => {
-      const finish = (error?: Error): void => {
+  until(matches: (message: Message) => boolean, patienceMs = PATIENCE_MS): Promise<Message> {
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string): void =>
+        finish(() => reject(new Error(`${reason}: ${String(matches)}; last: ${JSON.stringify(this.messages.at(-1))}`)));
+      const timer = setTimeout(() => fail(`not within ${patienceMs} ms`), patienceMs);
+      const finish = (settle: () => void): void => {
         clearTimeout(timer);
         this.#waiting.delete(look);
-        if (error === undefined) resolve();
-        else reject(error);
+        settle();
       };
       const look = (): void => {
-        found = this.messages.find(matches);
-        if (found !== undefined) finish();
-        else if (this.#isClosed)
-          finish(new Error(`closed with ${this.#closeCode} before ${String(matches)}; last: ${JSON.stringify(this.messages.at(-1))}`));
+        const found = this.messages.find(matches);
+        if (found !== undefined) finish(() => resolve(found));
+        else if (this.isClosed) fail(`closed with ${this.#socket.closeCode ?? 1006} before`);
       };
-      const timer = setTimeout(
-        () => finish(new Error(`not within ${patienceMs} ms: ${String(matches)}; last: ${JSON.stringify(this.messages.at(-1))}`)),
-        patienceMs,
-      );
       this.#waiting.add(look);
+      look();
     });
-    return found;
   }
 
   /** The room of the first message with this `seq` or a later one. */
@@ -91,36 +81,34 @@ export class Watcher {
   }
 
   send(message: unknown): void {
-    this.#socket.send(typeof message === 'string' || message instanceof Uint8Array ? (message as string) : JSON.stringify(message));
+    if (message instanceof Uint8Array) this.#socket.write(frame(opcodes.binary, Buffer.from(message)));
+    else this.#socket.text(message as string | object);
   }
 
-  hello(installId: string, tab?: string): Promise<Message> {
+  /** Sends a hello, and resolves with its answer. */
+  hello(who: string | object, tab?: string): Promise<Message> {
     const before = this.messages.length;
-    this.send({ type: 'hello', installId, tab });
+    this.send({ type: 'hello', ...(typeof who === 'string' ? { installId: who } : who), tab });
     return this.until((message) => this.messages.indexOf(message) >= before && (message.type === 'welcome' || message.type === 'error'));
   }
 
   async close(): Promise<void> {
-    this.#socket.close();
+    this.#socket.write(frame(opcodes.close, Buffer.from([3, 232])));
     await this.closed;
   }
 
   #take(message: Message): void {
     if (message.type === 'room') {
-      if (this.#last !== undefined && message.seq <= this.#last.seq) this.faults.push(`seq ${message.seq} after ${this.#last.seq}`);
+      if (this.last !== undefined && message.seq <= this.last.seq) this.faults.push(`seq ${message.seq} after ${this.last.seq}`);
       if (message.seq !== message.room.seq) this.faults.push(`seq ${message.seq} with a room of ${message.room.seq}`);
     }
-    if (message.type === 'room' || message.type === 'pair') this.#last = message;
+    if (message.type === 'room' || message.type === 'pair') this.last = message;
     this.messages.push(message);
     for (const look of this.#waiting) look();
   }
 }
 
-export function watchRoom(
-  service: { url: string },
-  code: string,
-  options?: { cookies?: string; headers?: Record<string, string> },
-): Promise<Watcher> {
+export function watchRoom(service: { url: string }, code: string, options?: WatchOptions): Promise<Watcher> {
   return Watcher.open(service.url, `/v1/rooms/${code}/live`, options);
 }
 

@@ -8,9 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { boundReceiveBuffer } from '../../src/server/receive-buffer.ts';
 import { freshId } from '../harness.ts';
-import { startChild, type Child } from '../realtime/child.ts';
+import { post, startChild, type Child } from '../realtime/child.ts';
 import { frame, opcodes, RawSocket } from '../realtime/raw-socket.ts';
-import { post } from '../realtime/storm.ts';
 
 /** The minimum length of the flood. Without the bound the service answers no other client in that time. */
 const FLOOD_MS = 500;

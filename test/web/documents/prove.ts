@@ -1,19 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { channels, features } from '../../../src/api.ts';
 import { docsOf } from '../../../src/web/documents/documents.ts';
 import { inheritedEnvironment, testConfig } from '../../environment.ts';
+import type { Part, Stand } from '../../proofs/proof.ts';
 import { startChild } from '../../realtime/child.ts';
 import { generate, languages, run as runCommand } from './languages.ts';
 
 /**
- * Proves that generators accept the OpenAPI document: `npm run prove:openapi`. openapi-typescript and @hey-api/openapi-ts generate
- * TypeScript from it without a warning, the generated code compiles under `strict`, and so does a game that uses it; mistakes
- * in that game do not compile. openapi-generator generates a client in five languages, and a game in each calls a service with it: those in
- * C# and Java are compiled. Exits with 1 if any of this fails.
+ * openapi-typescript and @hey-api/openapi-ts generate TypeScript from the document without a warning, the generated code compiles under
+ * `strict`, and so does a game that uses it; mistakes in that game do not compile. openapi-generator generates a client in five languages,
+ * and a game in each calls a service with it: those in C# and Java are compiled.
  *
  * The first two generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a separate TypeScript 5 in a
  * temporary folder; npm fetches all generators into it. The languages are those of `scripts/languages.mjs`.
@@ -71,86 +70,66 @@ export async function play(): Promise<Room | undefined> {
 }
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'coinop-openapi-'));
-let holds = true;
+export const parts: readonly Part[] = [
+  {
+    ...{ proof: 'openapi', name: 'generators', seconds: 100, prove },
+    about:
+      'generators accept the OpenAPI document: their clients compile in TypeScript, C# and Java, and games in five languages call the service',
+  },
+];
 
-function report(what: string, held: boolean, output = ''): void {
-  holds &&= held;
-  console.log(`${held ? ' ' : '!'} ${what}${held || output === '' ? '' : `\n${output.trim().replace(/^/gm, '    ')}`}`);
-}
+async function prove({ folder, figures, closing }: Stand): Promise<void> {
+  const report = (what: string, held: boolean, output = ''): boolean => {
+    figures.report(what, held ? 'yes' : 'no', 'yes', held);
+    if (!held) console.log(output.trim().replace(/^/gm, '    '));
+    return held;
+  };
+  /** Runs a script of Node in the folder. A warning counts as a failure. */
+  const run = (what: string, script: string, ...args: readonly string[]): void => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: inheritedEnvironment({ NO_COLOR: '1', CI: '1' }),
+    });
+    const output = `${stdout}${stderr}`;
+    report(what, status === 0 && !/warn|deprecated|⚠|✘|error/i.test(output), output || `exit code ${status}`);
+  };
+  const bin = (name: string): string => join(folder, 'node_modules', name);
 
-/** Runs a script of Node in the folder. A warning counts as a failure. */
-function run(what: string, script: string, ...args: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
-    cwd: folder,
-    encoding: 'utf8',
-    env: inheritedEnvironment({ NO_COLOR: '1', CI: '1' }),
-  });
-  const output = `${stdout}${stderr}`;
-  report(what, status === 0 && !/warn|deprecated|⚠|✘|error/i.test(output), output || `exit code ${status}`);
-}
-
-async function proveLanguages(jar: string): Promise<void> {
-  const isPinned = hash('sha256', readFileSync(jar)) === JAR_SHA256;
-  report('the program of openapi-generator is the one that this proof names', isPinned);
-  if (!isPinned) return;
-  const service = await startChild({ DATA_DIR: join(folder, 'data') });
-  try {
-    for (const language of languages) {
-      const client = join(folder, language.generator[0]!);
-      const generated = generate(language, join(folder, 'openapi.json'), client, jar);
-      report(`openapi-generator generates a client in ${language.name}`, generated.succeeded, generated.output);
-      if (!generated.succeeded) continue;
-      const compiled = language.compile === undefined ? undefined : runCommand(language.compile(client, jar));
-      if (compiled !== undefined) report(`it compiles, with a game in ${language.name}`, compiled.succeeded, compiled.output);
-      if (compiled?.succeeded === false) continue;
-      const called = runCommand(language.call(client, jar, service.url));
-      report(
-        `the game in ${language.name} calls the service by it`,
-        called.succeeded && called.stdout.trim() === language.printed,
-        called.output,
-      );
-    }
-  } finally {
-    await service.stop();
-  }
-}
-
-const bin = (name: string): string => join(folder, 'node_modules', name);
-
-try {
   const document = docsOf(() => ({ features, channels }))(testConfig({ STORE: 'sandbox' })).openapi.text;
   writeFileSync(join(folder, 'openapi.json'), document);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: packages }));
-  const npm = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
-  report(
-    `npm fetches ${Object.entries(packages)
-      .map((each) => each.join('@'))
-      .join(', ')}`,
-    npm.status === 0,
-    npm.stderr,
+  const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
+  const npm = spawnSync('npm', ['install', ...flags], { cwd: folder, encoding: 'utf8' });
+  if (!report('npm fetches the generators', npm.status === 0, npm.stderr)) return;
+  mkdirSync(join(folder, 'openapi-typescript'));
+  const schema = join('openapi-typescript', 'schema.ts');
+  run('openapi-typescript generates without a warning', bin('openapi-typescript/bin/cli.js'), 'openapi.json', '-o', schema);
+  const output = ['--output', 'hey-api', '--no-log-file'];
+  run('@hey-api/openapi-ts generates without a warning', bin('@hey-api/openapi-ts/bin/run.js'), '--input', 'openapi.json', ...output);
+  const generated = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /^(hey-api|openapi-typescript).*\.ts$/.test(file),
   );
-  if (npm.status === 0) {
-    mkdirSync(join(folder, 'openapi-typescript'));
-    const schema = join('openapi-typescript', 'schema.ts');
-    run('openapi-typescript generates without a warning', bin('openapi-typescript/bin/cli.js'), 'openapi.json', '-o', schema);
-    const output = ['--output', 'hey-api', '--no-log-file'];
-    run('@hey-api/openapi-ts generates without a warning', bin('@hey-api/openapi-ts/bin/run.js'), '--input', 'openapi.json', ...output);
-    const generated = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
-      /^(hey-api|openapi-typescript).*\.ts$/.test(file),
-    );
-    report(`they wrote ${generated.length} files`, generated.length > 10);
-    writeFileSync(join(folder, 'game.ts'), game);
-    const strict = '--noEmit --strict --noUncheckedIndexedAccess --target es2022 --lib es2023,dom,dom.iterable';
-    const modules = '--module esnext --moduleResolution bundler';
-    const options = `${strict} ${modules}`.split(' ');
-    run('what they generated and a game that uses it compile under strict', bin('typescript/bin/tsc'), ...options, 'game.ts', ...generated);
-    await proveLanguages(bin('@openapitools/openapi-generator-cli/bin/openapi-generator.jar'));
+  figures.atLeast('files that they wrote', generated.length, 11);
+  writeFileSync(join(folder, 'game.ts'), game);
+  const strict = '--noEmit --strict --noUncheckedIndexedAccess --target es2022 --lib es2023,dom,dom.iterable';
+  const options = `${strict} --module esnext --moduleResolution bundler`.split(' ');
+  run('what they generated and a game that uses it compile under strict', bin('typescript/bin/tsc'), ...options, 'game.ts', ...generated);
+
+  const jar = bin('@openapitools/openapi-generator-cli/bin/openapi-generator.jar');
+  const isPinned = hash('sha256', readFileSync(jar)) === JAR_SHA256;
+  if (!report('the program of openapi-generator is the one that this proof names', isPinned)) return;
+  const service = await startChild({ DATA_DIR: join(folder, 'data') });
+  closing.push(() => service.stop());
+  for (const language of languages) {
+    const client = join(folder, language.generator[0]!);
+    const made = generate(language, join(folder, 'openapi.json'), client, jar);
+    if (!report(`openapi-generator generates a client in ${language.name}`, made.succeeded, made.output)) continue;
+    const compiled = language.compile === undefined ? undefined : runCommand(language.compile(client, jar));
+    if (compiled !== undefined) report(`it compiles, with a game in ${language.name}`, compiled.succeeded, compiled.output);
+    if (compiled?.succeeded === false) continue;
+    const called = runCommand(language.call(client, jar, service.url));
+    const isRight = called.succeeded && called.stdout.trim() === language.printed;
+    report(`the game in ${language.name} calls the service by it`, isRight, called.output);
   }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
 }
-process.exit(holds ? 0 : 1);

@@ -1,0 +1,59 @@
+// `npm run prove:next` runs one of the proofs in six minutes on two quiet cores, so that a machine that runs it for each change runs all of
+// them in turn. The number of commits on the main line chooses the proof, and nothing is kept on the disk. `npm run prove:next -- NUMBER`
+// takes the turn of another number of commits.
+// A proof that cannot be set up here, for example without a network, leaves its turn to the next one.
+import { spawnSync } from 'node:child_process';
+
+// Proofs of one turn share its time.
+const turns = [
+  { cluster: 5.5 },
+  { realtime: 5.5 },
+  { purchases: 5.5 },
+  { events: 5.5 },
+  { seasons: 5.5 },
+  { boards: 5.5 },
+  { audit: 5.5 },
+  { operations: 5.5 },
+  { floods: 3.5, grants: 2 },
+  { pages: undefined },
+  { openapi: undefined, client: undefined },
+  { platforms: 5.5 },
+];
+
+function run(program, ...words) {
+  return spawnSync(program, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).stdout?.trim() ?? '';
+}
+
+// A shallow copy and a plain copy of the files do not know the number of commits. Then the day chooses.
+function commits() {
+  const isWhole = run('git', 'rev-parse', '--is-shallow-repository') === 'false';
+  return isWhole ? Number(run('git', 'rev-list', '--count', '--first-parent', 'HEAD')) : Math.floor(Date.now() / 86_400_000);
+}
+
+const isPassed = (...words) => spawnSync('npm', ['run', '--silent', ...words], { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
+
+function canRun(proof) {
+  if (proof === 'platforms' && process.getuid?.() !== 0) return false;
+  return isPassed(`preprove:${proof}`);
+}
+
+function prove(number) {
+  for (let tries = 0; tries < turns.length; tries++) {
+    const turn = turns[(number + tries) % turns.length];
+    const unfit = Object.keys(turn).filter((proof) => !canRun(proof));
+    if (unfit.length > 0) {
+      console.log(`prove:next: ${unfit.map((proof) => `prove:${proof}`).join(', ')} cannot run here, so the next one does.`);
+      continue;
+    }
+    return Object.entries(turn).map(([proof, minutes]) => {
+      const bound = minutes === undefined ? [] : ['--', '--minutes', String(minutes), '--turn', String(Math.floor(number / turns.length))];
+      console.log(`prove:next: npm run prove:${proof} ${bound.join(' ')}`);
+      return isPassed(`prove:${proof}`, ...bound);
+    });
+  }
+  console.error('prove:next: no proof can run here.');
+  return [false];
+}
+
+const given = process.argv[2];
+process.exit(prove(given === undefined ? commits() : Number(given)).every(Boolean) ? 0 : 1);

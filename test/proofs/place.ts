@@ -1,0 +1,233 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { ClusterOptions, TestNode } from '../cluster-nodes.ts';
+import { startProxiedCluster, type ProxiedCluster } from '../cluster-proxy.ts';
+import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
+import type { Stand } from './proof.ts';
+
+export interface PlaceOptions {
+  /** Where the data is: in a private Redis of one process, in a Redis that the processes share, or on a Cluster. Default: private. */
+  readonly on?: 'private' | 'shared' | ClusterOptions;
+  /** The delay of replication in milliseconds, on a Cluster. Delayed data is lost with its primary. */
+  readonly lagMs?: number;
+  /** Default: 1. */
+  readonly processes?: number;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A copy of the service's main.ts. Default: the service. */
+  readonly program?: string | undefined;
+}
+
+/** All processes take the same sessions. */
+const COMMON = {
+  LOG_LEVEL: 'error',
+  SESSION_KEYS: `prove:${Buffer.alloc(32, 7).toString('base64url')}`,
+  SOCKETS_PER_ADDRESS: '100000',
+};
+
+/** A failover takes some 4 s. */
+const STARTING_MS = 15_000;
+const READ_TRIES = 10;
+
+/** Processes of a service on their Redis, which a fault can kill while they serve. A request goes to any process that runs. */
+export class Place {
+  readonly cluster: ProxiedCluster | undefined;
+  /** A connection to the one Redis. Undefined on a Cluster. */
+  readonly redis: Redis | undefined;
+  /** Settings that lead a command to the same data. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly running: Child[] = [];
+  /** How many processes ended before they served. */
+  failedStarts = 0;
+  readonly #options: PlaceOptions;
+  readonly #owners = new Map<number, TestNode>();
+  readonly #replacing: Promise<void>[] = [];
+  #more: Readonly<Record<string, string>> = {};
+  #output = '';
+  #url = '';
+  #isStopped = false;
+
+  static async open(options: PlaceOptions, { folder, history, closing }: Pick<Stand, 'folder' | 'history' | 'closing'>): Promise<Place> {
+    const { on = 'private' } = options;
+    const data = join(folder, 'data');
+    const cluster = typeof on === 'object' ? await startProxiedCluster(on) : undefined;
+    if (cluster !== undefined) closing.push(() => cluster[Symbol.asyncDispose]());
+    for (const node of cluster?.nodes ?? []) if (options.lagMs !== undefined) await cluster!.lag(node, options.lagMs);
+    const shared = on === 'shared' ? await startTcpRedis(folder) : undefined;
+    if (shared !== undefined) closing.push(() => shared.stop());
+    const trust = cluster?.caFile === undefined ? undefined : { NODE_EXTRA_CA_CERTS: cluster.caFile };
+    const url = cluster?.url ?? shared?.url;
+    const settings: Record<string, string> = { DATA_DIR: data, ...(url === undefined ? {} : { REDIS_URL: url }), ...trust };
+    const place = new Place(options, settings, cluster);
+    closing.push(async () => {
+      place.#isStopped = true;
+      await Promise.allSettled(place.#replacing);
+      await place.#end();
+      history.log(place.#output);
+    });
+    await place.restart();
+    if (cluster !== undefined) return place;
+    const redis = new Redis({ path: shared?.socketPath ?? join(data, 'redis.sock'), retryStrategy: () => 100 });
+    redis.on('error', () => {});
+    closing.push(() => redis.disconnect());
+    return Object.assign(place, { redis });
+  }
+
+  private constructor(options: PlaceOptions, settings: Record<string, string>, cluster: ProxiedCluster | undefined) {
+    [this.#options, this.settings, this.cluster] = [options, settings, cluster];
+  }
+
+  /** The address of any process that runs. While none runs, that of one that ran. */
+  url(): string {
+    this.#url = this.running[Math.floor(Math.random() * this.running.length)]?.url ?? this.#url;
+    return this.#url;
+  }
+
+  /** What all processes wrote. */
+  get output(): string {
+    return this.#output + this.running.map((child) => child.output()).join('');
+  }
+
+  /** Sends a command to the primary of the key, its first word. A failed one is repeated. */
+  command(name: string, key: string, ...words: (string | number)[]): Promise<unknown> {
+    return repeated(async () => {
+      if (this.redis !== undefined) return this.redis.call(name, key, ...words);
+      const slot = this.cluster!.slotOf(key);
+      const owner = this.#owners.get(slot) ?? (await this.cluster!.primaryOf(slot));
+      this.#owners.set(slot, owner);
+      return owner.call(name, key, ...words);
+    });
+  }
+
+  /** The keys that match a pattern. */
+  async keys(pattern: string): Promise<string[]> {
+    await this.cluster?.look();
+    const primaries = this.cluster?.nodes.filter(({ role, slots }) => role === 'primary' && slots.length > 0) ?? [this.redis!];
+    const scanned = async (node: Pick<TestNode, 'call'>): Promise<string[]> => {
+      const keys = new Set<string>();
+      for (let cursor = '0'; ;) {
+        const words = [cursor, 'MATCH', pattern, 'COUNT', 1000];
+        const [next, found] = (await repeated(() => node.call('SCAN', ...words))) as [string, string[]];
+        for (const key of found) keys.add(key);
+        if (next === '0') return [...keys];
+        cursor = next;
+      }
+    };
+    return (await Promise.all(primaries.map((node) => scanned(node as Pick<TestNode, 'call'>)))).flat();
+  }
+
+  /**
+   * SIGKILL for a process at random, and another one in its place, which this does not wait for. Of a private Redis a worker, which the
+   * service itself replaces; of several processes never the last one.
+   * @returns whether one was killed
+   */
+  async killProcess(): Promise<boolean> {
+    if (this.#options.on === undefined || this.#options.on === 'private') {
+      const workers = childrenOf(this.running[0]!.pid).filter((pid) => !commandOf(pid).includes('redis-server'));
+      const one = workers[Math.floor(Math.random() * workers.length)];
+      return one !== undefined && isKilled(one);
+    }
+    if (this.running.length < 2) return false;
+    const [killed] = this.running.splice(Math.floor(Math.random() * this.running.length), 1);
+    await killed!.stop('SIGKILL');
+    this.#output += killed!.output();
+    const replaced = this.#start();
+    // The end of the place awaits it. Until then an error must not end this process, before the cluster is closed.
+    replaced.catch(() => {});
+    this.#replacing.push(replaced);
+    return true;
+  }
+
+  /** SIGKILL for a whole service with its workers, and a new service in its place. */
+  async killService(): Promise<void> {
+    await this.#end('SIGKILL');
+    await this.restart(this.#more);
+  }
+
+  /** SIGKILL for the private Redis, which the service starts again. */
+  async killRedis(): Promise<void> {
+    const server = childrenOf(this.running[0]!.pid).find((pid) => commandOf(pid).includes('redis-server'));
+    if (server !== undefined) isKilled(server);
+  }
+
+  /** SIGKILL for a primary. Resolves once a replica has taken over. */
+  async failOver(target: TestNode): Promise<TestNode> {
+    await this.cluster!.kill(target);
+    const heir = await this.cluster!.untilFailedOver(target);
+    this.#owners.clear();
+    return heir;
+  }
+
+  /** Moves a slot to another primary. @param pipeline keys of one MIGRATE */
+  async moveSlot(slot: number, pipeline?: number): Promise<void> {
+    // For a moment after a move it is possible that no node claims the slot.
+    const from = await repeated(() => this.cluster!.primaryOf(slot));
+    const to = this.cluster!.nodes.find((node) => node.role === 'primary' && node !== from && node.slots.length > 0)!;
+    await this.cluster!.moveSlot(slot, to, pipeline === undefined ? {} : { pipeline });
+    this.#owners.clear();
+  }
+
+  /** Stops the processes, and starts them on the same data. @param more settings in addition to those of the place */
+  async restart(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.#end();
+    this.#more = more;
+    await Promise.all(Array.from({ length: this.#options.processes ?? 1 }, () => this.#start()));
+  }
+
+  async #end(signal?: NodeJS.Signals): Promise<void> {
+    const ending = this.running.splice(0);
+    await Promise.all(ending.map((child) => child.stop(signal)));
+    this.#output += ending.map((child) => child.output()).join('');
+  }
+
+  /** A process that ends because a primary dies while it starts is started again, as a supervisor does. */
+  async #start(): Promise<void> {
+    for (const giveUpAt = performance.now() + STARTING_MS; !this.#isStopped; await pause(500)) {
+      try {
+        const settings = { ...COMMON, ...this.settings, ...this.#options.settings, ...this.#more };
+        const child = await startChild(settings, this.#options.program);
+        if (this.#isStopped) await child.stop();
+        else this.running.push(child);
+        return;
+      } catch (error) {
+        if (performance.now() > giveUpAt) throw error;
+        this.failedStarts++;
+        this.#output += `${(error as Error).message}\n`;
+      }
+    }
+  }
+}
+
+/** On a busy machine a node may take longer to answer than its client waits. */
+async function repeated<T>(read: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read();
+    } catch (error) {
+      if (tries === READ_TRIES) throw error;
+      await pause(500);
+    }
+  }
+}
+
+function isKilled(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has just ended.
+    return false;
+  }
+}
+
+const childrenOf = (pid: number): number[] => textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ').filter(Boolean).map(Number);
+const commandOf = (pid: number): string => textOf(`/proc/${pid}/cmdline`);
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // The process has just ended.
+    return '';
+  }
+}

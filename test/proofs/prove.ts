@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Figures, markdown, type Proved } from './figures.ts';
+import { History, now } from './history.ts';
+import type { Part, Stand } from './proof.ts';
+
+/**
+ * Runs a proof: `node test/proofs/prove.ts PROOF`, as the scripts `prove:…` of package.json do. Prints the figures of each part, also as a
+ * table in Markdown, and exits with 1 if a bound is not held. Histories go to `.cache/proofs/<part>.jsonl`, next to the errors of the
+ * service's log.
+ */
+const HELP = `npm run prove:PROOF -- [flags]
+
+  --list             print the names of the parts
+  --only NAME,NAME   these parts only
+  --minutes NUMBER   end after some so many minutes, on a machine that also does other work: loads are smaller, parts that do not fit are
+                     named and left out, and times are not judged
+  --turn NUMBER      with --minutes: begin with another part, so that other ones are left out
+  --size NUMBER      part of the full load: 0.1 is a tenth
+  --runs NUMBER      how often each part runs; a Cluster loses another primary each time
+  --match TEXT       floods: those whose name holds the text
+  --seed NUMBER      boards: repeat a run
+  --data FOLDER      audit: keep the data for the next run
+  --without-suite    platforms: all but the tests
+  --working-tree     platforms: the files as they lie here, instead of the last commit
+`;
+
+const modules: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['cluster', 'seasons', 'purchases', 'events'].map((proof) => [proof, './scenarios.ts'])),
+  realtime: '../realtime/prove.ts',
+  audit: '../consistency/prove.ts',
+  boards: '../features/highscores/prove.ts',
+  grants: '../operator/prove.ts',
+  floods: '../floods/prove.ts',
+  operations: '../operations/prove.ts',
+  openapi: '../web/documents/prove.ts',
+  client: '../client/prove.ts',
+  platforms: '../platforms/prove.ts',
+};
+
+const { values, positionals } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    runs: { type: 'string', default: '1' },
+    size: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: 'Infinity' },
+    turn: { type: 'string', default: '0' },
+    match: { type: 'string', default: '' },
+    seed: { type: 'string' },
+    data: { type: 'string' },
+    'without-suite': { type: 'boolean', default: false },
+    'working-tree': { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+  allowPositionals: true,
+});
+const proof = positionals[0] ?? '';
+const turn = Number(values.turn);
+const flags: Stand['flags'] = { ...values, turn, data: values.data, seed: Number(values.seed ?? Math.floor(Math.random() * 2 ** 32)) };
+const isWhole = values.minutes === 'Infinity';
+const endsBy = now() + Number(values.minutes) * 60_000;
+
+/** The share of a part's time that belongs to its load. The rest is for its start and its checks. */
+const LOAD_SHARE = 0.5;
+
+/** Closes the running part: at its end, at a signal, or at an uncaught error. */
+let close: (() => Promise<void>) | undefined;
+const closeAndExit = (): void => void (close?.() ?? Promise.resolve()).finally(() => process.exit(1));
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, closeAndExit);
+// Without this the processes of the part would go on running.
+process.once('uncaughtException', (error) => {
+  console.error(error);
+  closeAndExit();
+});
+
+/** @param seconds that it may take */
+async function proveOnce({ name, about, seconds: full, prove }: Part, run: number, seconds: number): Promise<Figures> {
+  console.log(`\n${name}: ${about}`);
+  const [figures, closing] = [new Figures(isWhole), [] as Stand['closing']];
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-prove-'));
+  const history = new History(new URL('../../.cache/proofs', import.meta.url).pathname, run === 0 ? name : `${name}-${run + 1}`);
+  close = async () => {
+    for (const end of closing.splice(0).toReversed()) await end();
+    await history.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  };
+  const startedAt = now();
+  const size = Number(values.size) * Math.min(1, seconds / full);
+  try {
+    await prove({ folder, run, size, endsBy: startedAt + LOAD_SHARE * 1000 * seconds, flags, history, figures, closing });
+  } catch (error) {
+    console.error(error);
+    figures.report('the part could not end', '', 'it has to', false);
+  } finally {
+    await close();
+    close = undefined;
+  }
+  console.log(`  took ${Math.round((now() - startedAt) / 1000)} s${isWhole ? '' : ` of ${Math.round(seconds)}`}`);
+  return figures;
+}
+
+/** Runs the parts one after the other. With `--minutes` they share the time in proportion to what they need, or their least. */
+async function proveAll(parts: readonly Part[]): Promise<boolean> {
+  const [proved, leftOut, undecided]: [Proved[], string[], string[]] = [[], [], []];
+  for (const [index, part] of parts.entries()) {
+    const { name, about, seconds, least = seconds } = part;
+    const left = (endsBy - now()) / 1000;
+    const rest = parts.slice(index).reduce((sum, other) => sum + other.seconds, 0);
+    const own = isWhole ? Infinity : Math.max(least, (left * seconds) / rest);
+    if (left < least && index > 0) {
+      leftOut.push(`${name} (${Math.round(least)} s)`);
+      continue;
+    }
+    const runs: Figures[] = [];
+    for (let run = 0; run < Number(values.runs); run++) runs.push(await proveOnce(part, run, own));
+    proved.push({ about, runs });
+    for (const what of runs.flatMap((figures) => figures.undecided)) undecided.push(`${name}: ${what.trim()}`);
+  }
+  console.log(`\n${markdown(proved)}\n`);
+  if (leftOut.length > 0) console.log(`Left out, because they need more time: ${leftOut.join(', ')}`);
+  if (undecided.length > 0) console.log(`Not shown in this time: ${undecided.join('; ')}`);
+  const failed = proved.flatMap(({ about, runs }) => (runs.every(({ areHeld }) => areHeld) ? [] : [about]));
+  console.log(
+    failed.length === 0 ? 'All bounds are held.' : `! Not all bounds are held, see the lines that begin with !: ${failed.join('; ')}`,
+  );
+  return failed.length === 0;
+}
+
+async function main(): Promise<boolean> {
+  if (values.help || modules[proof] === undefined) {
+    console.log(`${HELP}\nThe proofs: ${Object.keys(modules).join(', ')}`);
+    return values.help;
+  }
+  const { parts } = (await import(modules[proof])) as { parts: readonly Part[] };
+  const own = parts.filter((part) => part.proof === proof);
+  const wanted = values.only?.split(',') ?? own.map(({ name }) => name);
+  const unknown = wanted.filter((name) => !own.some((part) => part.name === name));
+  if (unknown.length > 0) console.error(`There is no ${unknown.join(', ')}. See --list.`);
+  if (values.list) for (const { name, about } of own) console.log(`${name.padEnd(22)} ${about}`);
+  if (unknown.length > 0 || values.list) return unknown.length === 0;
+  const chosen = own.filter(({ name }) => wanted.includes(name));
+  const first = isWhole ? 0 : turn % chosen.length;
+  return proveAll([...chosen.slice(first), ...chosen.slice(0, first)]);
+}
+
+const isProved = await main();
+process.exit(isProved ? 0 : 1);

@@ -1,0 +1,136 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { TestNode } from '../cluster-nodes.ts';
+import { sum } from './client.ts';
+import { copyService, type Change } from './copies.ts';
+import { now } from './history.ts';
+import { Place, type PlaceOptions } from './place.ts';
+import { reportAudit, type Part, type Stand } from './proof.ts';
+
+/** Work for a service, with the books that say what its data must be afterwards. */
+export interface Load {
+  /** Units of work that are done. */
+  readonly done: number;
+  /** Keys of the work. A fault hits the primary of most of them, or those that it moves. */
+  readonly keys?: readonly string[];
+  /** The times at which faults begin and end, if the load determines them. */
+  readonly window?: readonly [from: number, until: number];
+  /** Sends until its work is done or `isOver` is true. Resolves when each request has its answer, or was given up. */
+  run(isOver: () => boolean): Promise<void>;
+  /** Reports what was sent, and compares the answers with the data. @returns how many differences of each kind it found */
+  compare(stage: Stage): Promise<Record<string, number>>;
+  /** Further checks on a service without faults. */
+  after?(stage: Stage): Promise<void>;
+}
+
+/** Disturbs a service during a load. @returns how often it did what: each of it has to happen */
+export type Fault = (stage: Stage) => Promise<Record<string, number>>;
+
+/** One row of a proof: the load, the fault, and the place where both meet. */
+export interface Scenario extends Pick<Part, 'proof' | 'name' | 'about'> {
+  /** Seconds of the whole part, and of the load in it. Without the latter the load ends by itself. */
+  readonly takes: number;
+  readonly least?: number;
+  readonly seconds?: number;
+  readonly place: PlaceOptions;
+  readonly catalogue?: object;
+  /** Changes that make a copy of the service fit for the proof. */
+  readonly copy?: readonly Change[];
+  /** A mistake in a copy of the service, which the checks have to find. */
+  readonly mutant?: readonly Change[];
+  readonly load: (stand: Stand, place: Place) => Load | Promise<Load>;
+  /** It begins after a quarter of the load's seconds. */
+  readonly fault?: Fault;
+  /** Differences that the load may find (`any`), or has to find (`some`): asynchronous replication loses what it has not sent. */
+  readonly allows?: Readonly<Record<string, 'any' | 'some'>>;
+}
+
+/** A load under way. */
+export class Stage {
+  readonly stand: Stand;
+  readonly place: Place;
+  readonly load: Load;
+  /** The primary that a fault hits, and its slots before that. Undefined on one Redis. */
+  readonly target: TestNode | undefined;
+  /** Whether the load has ended. */
+  hasEnded = false;
+  faultAt = Infinity;
+  readonly #slots: TestNode['slots'];
+  readonly #endsAt: number;
+
+  constructor(stand: Stand, place: Place, load: Load, seconds: number | undefined) {
+    [this.stand, this.place, this.load] = [stand, place, load];
+    this.#endsAt = now() + 1000 * (seconds ?? Infinity);
+    const primaries = place.cluster?.nodes.filter(({ role }) => role === 'primary') ?? [];
+    const count = ({ slots }: TestNode): number => (load.keys ?? []).filter((key) => isAmong(place.cluster!.slotOf(key), slots)).length;
+    this.target = primaries.toSorted((one, other) => count(other) - count(one))[stand.run % Math.max(1, primaries.length)];
+    this.#slots = this.target?.slots ?? [];
+  }
+
+  /** Whether a fault hits the key. */
+  isHit(key: string): boolean {
+    return this.target === undefined || isAmong(this.place.cluster!.slotOf(key), this.#slots);
+  }
+
+  /** Whether the load and a fault that repeats itself go on. @param isEnough the fault has happened as often as it has to */
+  goesOn(isEnough = true): boolean {
+    return !this.hasEnded && now() < this.stand.endsBy && (now() < this.#endsAt || !isEnough);
+  }
+
+  /** Waits for so long, or until the load has ended. */
+  async pause(milliseconds: number): Promise<void> {
+    for (const until = now() + milliseconds; now() < until && !this.hasEnded;) await pause(Math.min(50, until - now()));
+  }
+}
+
+const isAmong = (slot: number, ranges: TestNode['slots']): boolean => ranges.some(([first, last]) => first <= slot && slot <= last);
+
+export function partOf(row: Scenario): Part {
+  const { proof, name, about, takes: seconds, least } = row;
+  return { proof, name, about, seconds, ...(least === undefined ? {} : { least }), prove: (stand) => proveScenario(row, stand) };
+}
+
+async function proveScenario(row: Scenario, stand: Stand): Promise<void> {
+  const { folder, figures, history, closing } = stand;
+  const { copy = [], mutant = [], allows = {} } = row;
+  const changes = [...copy, ...mutant];
+  const catalogue = join(folder, 'catalogue.json');
+  if (row.catalogue !== undefined) writeFileSync(catalogue, JSON.stringify(row.catalogue));
+  const place = await Place.open(
+    {
+      ...row.place,
+      // A smaller load has as much under way when a primary dies, if replication takes longer.
+      ...(row.place.lagMs === undefined ? {} : { lagMs: row.place.lagMs * Math.max(1, 1 / stand.size) }),
+      settings: { ...row.place.settings, ...(row.catalogue === undefined ? {} : { CATALOGUE_FILE: catalogue }) },
+      program: changes.length === 0 ? undefined : copyService(join(folder, 'copy'), changes),
+    },
+    stand,
+  );
+  const load = await row.load(stand, place);
+  const stage = new Stage(stand, place, load, row.seconds);
+  let isFaultOver = row.fault === undefined;
+  const sending = load.run(() => isFaultOver && !stage.goesOn()).finally(() => (stage.hasEnded = true));
+  // Awaited below. Until then an error must not end this process, before the place is closed.
+  sending.catch(() => {});
+  closing.push(() => (stage.hasEnded = true));
+  if (row.fault !== undefined) {
+    await stage.pause(load.window === undefined ? (row.seconds ?? 0) * 250 : load.window[0] - now());
+    stage.faultAt = now();
+    const counts = await row.fault(stage).finally(() => (isFaultOver = true));
+    history.note({ counts });
+    for (const [what, count] of Object.entries(counts)) figures.needs(what, count);
+  }
+  await sending;
+  history.event('the load has ended');
+  const found = await load.compare(stage);
+  history.note({ found });
+  for (const [what, count] of Object.entries(found)) {
+    if (row.mutant !== undefined || allows[what] === 'any') figures.report(what, count);
+    else if (allows[what] === 'some') figures.needs(`${what}, because the fault is one that loses`, count);
+    else figures.exactly(what, count, 0);
+  }
+  if (row.mutant !== undefined) return figures.needs('faults that the checks find in the mutant', sum(Object.values(found)));
+  await load.after?.(stage);
+  await reportAudit(figures, place.settings);
+}

@@ -1,0 +1,238 @@
+import { isDeepStrictEqual } from 'node:util';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventually, Watcher, type Message } from '../realtime/watcher.ts';
+import { seeded } from '../seeded.ts';
+import { Client, inParallel, sum } from './client.ts';
+import { now } from './history.ts';
+import type { Load } from './scenario.ts';
+
+export interface RoomsOptions {
+  /** Base URLs of the services. Each request and each channel goes to one of them at random. */
+  readonly urls: () => readonly string[];
+  readonly rooms: number;
+  readonly watchersPerRoom: number;
+  /** Default: without end. */
+  readonly acts?: number;
+  /** Acts a second. Default: as fast as the service takes them. */
+  readonly perSecond?: number;
+  /** Acts under way at a time. */
+  readonly actors?: number;
+  /** The share of acts after which a watcher of the room closes its channel and opens another one. Default: none. */
+  readonly reconnects?: number;
+  /** Close codes that channels may get from the service, each watcher once. */
+  readonly codes?: readonly number[];
+  readonly seed?: number;
+  readonly report?: (what: string, figure: number | string) => void;
+}
+
+interface Room {
+  readonly code: string;
+  /** The first one is the host. */
+  readonly installs: readonly string[];
+  readonly viewers: readonly Viewer[];
+}
+
+const AT_ONCE = 40;
+const AGAIN_MS = 200;
+
+/** A hub compares what it sent with Redis every 3 s. */
+const SETTLED_WITHIN_MS = 30_000;
+
+/** Watches a room over one channel after another, sometimes as one of its players. */
+export class Viewer {
+  readonly channels: Watcher[] = [];
+  readonly closeCodes: number[] = [];
+  failedOpens = 0;
+  readonly #open: () => Promise<Watcher>;
+  #isOver = false;
+  #isLeaving = false;
+
+  constructor(open: () => Promise<Watcher>) {
+    this.#open = open;
+  }
+
+  /** The latest state of the present channel. */
+  get room(): Message {
+    return this.channels.at(-1)!.last?.room;
+  }
+
+  /** Resolves when a channel is open. When that one is closed, another one follows. */
+  async open(): Promise<void> {
+    const channel = await this.#open();
+    this.channels.push(channel);
+    void channel.closed.then(async ({ code }) => {
+      if (this.#isOver) return;
+      if (!this.#isLeaving) this.closeCodes.push(code);
+      this.#isLeaving = false;
+      // An upgrade is refused while the room's primary is down.
+      while (
+        !this.#isOver &&
+        !(await this.open().then(
+          () => true,
+          () => false,
+        ))
+      ) {
+        this.failedOpens++;
+        await delay(AGAIN_MS);
+      }
+    });
+  }
+
+  /** Closes the channel, and opens another one. */
+  async reconnect(): Promise<void> {
+    if (this.#isLeaving) return;
+    const count = this.channels.length;
+    this.#isLeaving = true;
+    await this.channels.at(-1)!.close();
+    while (this.channels.length === count && !this.#isOver) await delay(5);
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true;
+    await this.channels.at(-1)?.close();
+  }
+}
+
+/** Acts at random in rooms over several processes, while watchers connect and disconnect. At the end all have what Redis has. */
+export class WatchedRooms implements Load {
+  done = 0;
+  refused = 0;
+  reconnects = 0;
+  readonly rooms: Room[] = [];
+  readonly #options: RoomsOptions;
+  readonly #client: Client;
+  readonly #random: () => number;
+  readonly #internal: string[] = [];
+
+  static async open(options: RoomsOptions): Promise<WatchedRooms> {
+    const load = new WatchedRooms(options);
+    await inParallel(Array.from({ length: options.rooms }).keys(), (index) => load.#openRoom(index), AT_ONCE / 4);
+    return load;
+  }
+
+  private constructor(options: RoomsOptions) {
+    this.#options = options;
+    this.#random = seeded(options.seed ?? 3);
+    this.#client = new Client(() => this.#pick(options.urls()));
+  }
+
+  get viewers(): Viewer[] {
+    return this.rooms.flatMap(({ viewers }) => viewers);
+  }
+
+  get keys(): string[] {
+    return this.rooms.map(({ code }) => `{room:${code}}`);
+  }
+
+  async run(isOver: () => boolean): Promise<void> {
+    const { acts = Infinity, perSecond = Infinity, actors = 24, reconnects = 0 } = this.#options;
+    const startedAt = now();
+    let sent = 0;
+    const actor = async (): Promise<void> => {
+      while (sent < acts && !isOver()) {
+        if (sent >= ((now() - startedAt) / 1000) * perSecond) {
+          await delay(5);
+          continue;
+        }
+        sent++;
+        const room = this.#pick(this.rooms);
+        await this.#act(room);
+        if (this.#random() >= reconnects) continue;
+        await this.#pick(room.viewers).reconnect();
+        this.reconnects++;
+      }
+    };
+    await Promise.all(Array.from({ length: actors }, actor));
+  }
+
+  async compare(): Promise<Record<string, number>> {
+    const { report = () => {}, codes = [] } = this.#options;
+    const settledAt = now();
+    const differing = await Promise.all(this.rooms.map((room) => this.#differs(room)));
+    const channels = this.viewers.flatMap((viewer) => viewer.channels);
+    const closeCodes = this.viewers.flatMap((viewer) => viewer.closeCodes);
+    report('rooms; watchers; acts; acts refused', `${this.rooms.length}; ${this.viewers.length}; ${this.done}; ${this.refused}`);
+    report('states received', sum(channels.map(({ messages }) => messages.length)));
+    report('milliseconds until all had the last state', Math.round(now() - settledAt));
+    report('channels closed by the watcher; by the service; that had to try again to open', this.#closes(closeCodes.length));
+    for (const fault of channels.flatMap(({ faults }) => faults).slice(0, 5)) console.log(`    ${fault}`);
+    const found = {
+      'rooms that differ between Redis, processes and watchers': sum(differing.map(Number)),
+      'states repeated or older': sum(channels.map(({ faults }) => faults.length)),
+      'channels closed with another code': closeCodes.filter((code) => !codes.includes(code)).length,
+      'watchers that were closed more than once': this.viewers.filter((viewer) => viewer.closeCodes.length > 1).length,
+      'answers of 500 and above': this.#internal.length,
+    };
+    await this.close();
+    return found;
+  }
+
+  /** Sets a state in every room, and waits until all watchers have it. @returns how many of them have not */
+  async behind(state: unknown, withinMs: number): Promise<number> {
+    await Promise.all(
+      this.rooms.map(({ code, installs }) => this.#client.need(`/v1/rooms/${code}/state`, { installId: installs[0], state })),
+    );
+    const behind = (): number => this.viewers.filter(({ room }) => !isDeepStrictEqual(room?.state, state)).length;
+    await eventually(() => behind() === 0, withinMs).catch(() => {});
+    return behind();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.viewers.map((viewer) => viewer.close()));
+    this.#client.close();
+  }
+
+  #closes(byService: number): string {
+    return [this.reconnects, byService, sum(this.viewers.map(({ failedOpens }) => failedOpens))].join('; ');
+  }
+
+  async #openRoom(index: number): Promise<void> {
+    const host = `room-host-${process.pid}-${Math.floor(this.#random() * 1e9)}-${index}`;
+    const { room } = await this.#client.need('/v1/rooms', { installId: host, maxPlayers: 64 });
+    const installs = [host, ...Array.from({ length: 5 }, (_, guest) => `${host}-guest-${guest}`)];
+    const open = async (): Promise<Watcher> => {
+      const watcher = await Watcher.open(this.#pick(this.#options.urls()), `/v1/rooms/${room.code}/live`);
+      if (this.#random() < 0.3) watcher.send({ type: 'hello', installId: this.#pick(installs) });
+      return watcher;
+    };
+    const viewers = Array.from({ length: this.#options.watchersPerRoom }, () => new Viewer(open));
+    await inParallel(viewers, (viewer) => viewer.open(), AT_ONCE);
+    this.rooms.push({ code: room.code, installs, viewers });
+  }
+
+  async #act({ code, installs }: Room): Promise<void> {
+    const isHost = this.#random() < 0.5;
+    const actions = isHost
+      ? ['state', 'state', 'state', 'lock', 'unlock', 'ready', 'unready']
+      : ['join', 'join', 'leave', 'ready', 'unready'];
+    const action = this.#pick(actions);
+    // The host stays, so that no room ends.
+    const installId = isHost ? installs[0] : this.#pick(installs.slice(1));
+    const state = action === 'state' ? { value: this.#random(), text: 'x'.repeat(Math.floor(this.#random() * 400)) } : undefined;
+    const { status, body } = await this.#client.post(`/v1/rooms/${code}/${action}`, { installId, state });
+    if (status === 0 || status >= 500) this.#internal.push(`${status} ${body.error?.code}`);
+    // A refusal, such as that of a locked room, is a result.
+    if (status === 200) this.done++;
+    else this.refused++;
+  }
+
+  /** Hellos still under way may change a room after the last act, so this waits until the room is at rest. */
+  async #differs({ code, viewers }: Room): Promise<boolean> {
+    let seen: Message[] = [];
+    const isAtRest = async (): Promise<boolean> => {
+      const read = async (url: string): Promise<Message> => ((await (await fetch(`${url}/v1/rooms/${code}`)).json()) as Message).room;
+      seen = [...(await Promise.all(this.#options.urls().map(read))), ...viewers.map(({ room }) => room)];
+      return seen.every((room) => isDeepStrictEqual(room, seen[0]));
+    };
+    const isEqual = await eventually(isAtRest, SETTLED_WITHIN_MS).then(
+      () => true,
+      () => false,
+    );
+    if (!isEqual) console.log(`    room ${code}: seqs ${seen.map((room) => room?.seq).join(' ')}`);
+    return !isEqual;
+  }
+
+  #pick<Item>(items: readonly Item[]): Item {
+    return items[Math.floor(this.#random() * items.length)]!;
+  }
+}
