@@ -1,22 +1,29 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { processMemory } from '../../bench/measure/cpu.ts';
-import { percentile } from '../../bench/measure/statistics.ts';
+import { median, percentile } from '../../bench/measure/statistics.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
 import { MAX_PLAYERS } from '../../src/features/rooms/model.ts';
 import { freePort } from '../free-port.ts';
-import { Client } from '../proofs/client.ts';
+import { Client, inParallel } from '../proofs/client.ts';
+import type { Figures } from '../proofs/figures.ts';
 import { now } from '../proofs/history.ts';
 import { Place } from '../proofs/place.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
 import { fillFullestAccount } from '../server/fullest-account.ts';
 import { processCpu } from '../server/worst-body/cpu.ts';
-import { burdenedKeys, burdens, fillBurdened } from './burdens.ts';
-import { bystanders } from './bystanders.ts';
+import { bulkGrants, burdenedKeys, burdens, fillBurdened, type Burden, type Burdened } from './burdens.ts';
+import { bystanders, type Met } from './bystanders.ts';
 import { fillList, LIST_CHANGES_MS } from './flooded-list.ts';
 import { BEGUN, floods, type Flood, type Target } from './floods.ts';
 
 /** Of /health and of a credit, for clients of other addresses. */
 const BOUND_MS = 50;
+
+/** The larger p99 of others beside a bulk grant, by that without one. */
+const MOST_RATIO = 1.5;
+/** The most accounts of one call. */
+const GRANTED = 1000;
 
 const MEASURED_MS = 4000;
 const WARM_UP_MS = 2000;
@@ -37,6 +44,10 @@ export const parts: readonly Part[] = [
   {
     ...{ proof: 'floods', name: 'burdens', seconds: 130, least: 60, prove: proveBurdens },
     about: 'many webhooks, and costly requests of one server key',
+  },
+  {
+    ...{ proof: 'grants', name: 'bulk', seconds: 190, least: 40, prove: proveGrants },
+    about: 'a bulk grant does not slow down other clients: phases without and with one alternate',
   },
 ];
 
@@ -88,45 +99,89 @@ async function proveFloods(stand: Stand): Promise<void> {
   });
 }
 
+async function openBurdened(stand: Stand): Promise<{ place: Place; burdened: Burdened }> {
+  const settings = { ADMIN_API: 'on', EVENTS: 'on', WEBHOOKS_PRIVATE: 'on' };
+  const place = await Place.open({ on: 'shared', settings }, stand);
+  const client = new Client(() => place.url());
+  stand.closing.push(() => client.close());
+  const keys = await burdenedKeys(place.redis!);
+  // The service learns of new keys within a second.
+  await bystanders(place.running[0]!.port, WARM_UP_MS);
+  return { place, burdened: { redis: place.redis!, client, keys } };
+}
+
 /** Measures with each burden, and without one before each, because other load of the machine changes with time. */
 async function proveBurdens(stand: Stand): Promise<void> {
-  const settings = { RATE_LIMIT: 'on', ADMIN_API: 'on', EVENTS: 'on', WEBHOOKS_PRIVATE: 'on' };
-  const place = await Place.open({ on: 'shared', settings }, stand);
-  await fillBurdened(place.redis!);
-  const keys = await burdenedKeys(place.redis!);
-  const { url, port } = place.running[0]!;
-  await bystanders(port, WARM_UP_MS);
+  const { place, burdened } = await openBurdened(stand);
+  await fillBurdened(burdened.redis);
+  await place.restart({ RATE_LIMIT: 'on' });
   await inTime(burdens, stand, async (burden) => {
     await measure(undefined, place, stand);
-    const end = await burden.begin({ url, redis: place.redis!, ...keys });
-    // The process leases new hooks within a second.
-    await pause(WARM_UP_MS);
-    await measure(burden.name, place, stand);
-    await end();
+    await beside(burden, burdened, () => measure(burden.name, place, stand));
   });
+}
+
+async function beside<Result>(burden: Burden, burdened: Burdened, work: () => Promise<Result>): Promise<Result> {
+  const end = await burden.begin(burdened);
+  // The process leases new hooks within a second.
+  await pause(WARM_UP_MS);
+  return work().finally(end);
+}
+
+/**
+ * Each pair of phases gives a ratio of p99s, and the median of the ratios is judged, because other load of the machine changes more slowly
+ * than the phases.
+ */
+async function proveGrants(stand: Stand): Promise<void> {
+  const { figures, size } = stand;
+  const { place, burdened } = await openBurdened(stand);
+  const installIds = Array.from({ length: GRANTED }, (_, index) => `grantee-${process.pid}-${index}`);
+  await inParallel(installIds, (installId) => burdened.client.need('/v1/coins/credit', { installId, coins: 1, key: 'first' }), 20);
+  const burden = bulkGrants(installIds.map(accountIdOf));
+  const [quiet, busy]: [Latencies[], Latencies[]] = [[], []];
+  const phase = async (): Promise<Latencies> => latenciesOf(await bystanders(place.running[0]!.port, MEASURED_MS), figures);
+  const phases = [async () => quiet.push(await phase()), async () => busy.push(await beside(burden, burdened, phase))];
+  // Every other pair begins with the bulk grant, so that a machine that slows down with time favours neither.
+  for (let pair = 0; pair < 20 * size; pair++) for (const each of pair % 2 === 0 ? phases : phases.toReversed()) await each();
+  for (const kind of ['health', 'credit'] as const) {
+    const of = (all: readonly Latencies[]): string => median(all.map((each) => each[kind])).toFixed(2);
+    figures.report(`${kind}: p99 without; beside a bulk grant: medians of ${quiet.length} phases, ms`, `${of(quiet)}; ${of(busy)}`);
+    // The ratio of two quiet phases shows the noise of the machine.
+    const noise = quiet.slice(1).map((each, index) => Math.exp(Math.abs(Math.log(each[kind] / quiet[index]![kind]))));
+    figures.report(`${kind}: larger p99 by the smaller, of two quiet phases in a row`, median(noise));
+    figures.time(`${kind}: median of the ratios of p99s`, median(quiet.map((each, pair) => busy[pair]![kind] / each[kind])), MOST_RATIO);
+  }
+  burden.report!(figures);
+}
+
+interface Latencies {
+  readonly health: number;
+  readonly credit: number;
+}
+
+/** The p99s of both kinds of requests. None may be refused. */
+function latenciesOf(met: Met, figures: Figures): Latencies {
+  if (met.refused.length > 0)
+    figures.report(`  refused: ${[...new Set(met.refused)].slice(0, 3).join('; ')}`, met.refused.length, '= 0', false);
+  const p99 = (times: readonly number[]): number =>
+    percentile(
+      times.toSorted((one, other) => one - other),
+      0.99,
+    );
+  return { health: p99(met.health), credit: p99(met.credit) };
 }
 
 /** @param name of a flood or burden. Undefined: there is none, and the figure shows the latency of the machine itself. */
 async function measure(name: string | undefined, place: Place, { figures }: Stand): Promise<void> {
   const { pid, port } = place.running[0]!;
   const cpuBefore = processCpu(pid);
-  const met = await bystanders(port, MEASURED_MS);
+  const { health, credit } = latenciesOf(await bystanders(port, MEASURED_MS), figures);
   const cores = (processCpu(pid) - cpuBefore) / 1000 / MEASURED_MS;
-  const [health, credit] = [met.health, met.credit].map((times) =>
-    percentile(
-      times.toSorted((one, other) => one - other),
-      0.99,
-    ),
-  );
   const what = `${name ?? 'none'}: the larger p99, ms`;
-  if (name === undefined) return figures.report(what, Math.max(health!, credit!));
-  figures.time(what, Math.max(health!, credit!), BOUND_MS);
+  if (name === undefined) return figures.report(what, Math.max(health, credit));
+  figures.time(what, Math.max(health, credit), BOUND_MS);
   const memory = Math.round(processMemory(pid) / 2 ** 20);
-  console.log(
-    `    p99 of /health and of a credit ${health!.toFixed(1)} and ${credit!.toFixed(1)} ms; server ${Math.round(100 * cores)} %, ${memory} MB`,
-  );
-  if (met.refused.length > 0) console.log(`    refused: ${[...new Set(met.refused)].slice(0, 3).join('; ')}`);
-  figures.exactly('  others that were refused', met.refused.length, 0);
+  console.log(`    /health ${health.toFixed(1)} ms, a credit ${credit.toFixed(1)} ms; server ${Math.round(100 * cores)} %, ${memory} MB`);
 }
 
 /** Makes an account that is as full as one can be, and a room of 64 players. */

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { ClusterOptions, TestNode } from '../cluster-nodes.ts';
 import { startProxiedCluster, type ProxiedCluster } from '../cluster-proxy.ts';
-import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
+import { startChild, startTcpRedis, workersOf, type Child } from '../realtime/child.ts';
 import type { Stand } from './proof.ts';
 
 export interface PlaceOptions {
@@ -124,7 +123,7 @@ export class Place {
    */
   async killProcess(): Promise<boolean> {
     if (this.#options.on === undefined || this.#options.on === 'private') {
-      const workers = childrenOf(this.running[0]!.pid).filter((pid) => !commandOf(pid).includes('redis-server'));
+      const workers = workersOf(this.running[0]!);
       const one = workers[Math.floor(Math.random() * workers.length)];
       return one !== undefined && isKilled(one);
     }
@@ -147,8 +146,8 @@ export class Place {
 
   /** SIGKILL for the private Redis, which the service starts again. */
   async killRedis(): Promise<void> {
-    const server = childrenOf(this.running[0]!.pid).find((pid) => commandOf(pid).includes('redis-server'));
-    if (server !== undefined) isKilled(server);
+    const [, pid] = /process_id:(\d+)/.exec(await repeated(() => this.redis!.info('server')))!;
+    isKilled(Number(pid));
   }
 
   /** SIGKILL for a primary. Resolves once a replica has taken over. */
@@ -217,17 +216,5 @@ function isKilled(pid: number): boolean {
   } catch {
     // It has just ended.
     return false;
-  }
-}
-
-const childrenOf = (pid: number): number[] => textOf(`/proc/${pid}/task/${pid}/children`).trim().split(' ').filter(Boolean).map(Number);
-const commandOf = (pid: number): string => textOf(`/proc/${pid}/cmdline`);
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    // The process has just ended.
-    return '';
   }
 }

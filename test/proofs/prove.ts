@@ -32,7 +32,7 @@ const modules: Readonly<Record<string, string>> = {
   realtime: '../realtime/prove.ts',
   audit: '../consistency/prove.ts',
   boards: '../features/highscores/prove.ts',
-  grants: '../operator/prove.ts',
+  grants: '../floods/prove.ts',
   floods: '../floods/prove.ts',
   operations: '../operations/prove.ts',
   openapi: '../web/documents/prove.ts',

@@ -1,14 +1,11 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { freshId, type TestReply, type TestService } from '../harness.ts';
+import { freshId, type TestReply } from '../harness.ts';
 import { open } from '../features/rooms/room.ts';
-import { twoProcesses, type OwnRedis } from './own.ts';
+import { twoProcesses } from './own.ts';
 import { eventually, watchRoom } from './watcher.ts';
 
-let here: TestService;
-let there: TestService;
-let redis: OwnRedis;
-twoProcesses((both) => ({ redis, here, there } = both));
+const { redis, here, there } = await twoProcesses();
 
 const subscribers = async (channel: string): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `0:${channel}`))[1]);
 const timed = async (reply: Promise<TestReply>): Promise<[reply: TestReply, seconds: number]> => {

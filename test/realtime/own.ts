@@ -1,5 +1,4 @@
-import { afterAll, beforeAll } from 'vitest';
-import { start, type StartOptions, type TestService } from '../harness.ts';
+import { forFile, start, type StartOptions, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 
 export interface OwnRedis extends AsyncDisposable {
@@ -18,19 +17,8 @@ export async function ownRedis(): Promise<OwnRedis> {
   };
 }
 
-/** Starts two services on one Redis for the tests of a file. They stand for two processes. */
-export function twoProcesses(started: (both: { redis: OwnRedis; here: TestService; there: TestService }) => void): void {
-  const running: AsyncDisposable[] = [];
-  beforeAll(async () => {
-    const redis = await ownRedis();
-    running.push(redis);
-    const [here, there] = await Promise.all([redis.start(), redis.start()]);
-    running.push(here, there);
-    started({ redis, here, there });
-  });
-  afterAll(async () => {
-    const [redis, ...services] = running;
-    await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
-    await redis?.[Symbol.asyncDispose]();
-  });
+/** Two services on one Redis for the tests of the calling file. They stand for two processes. */
+export async function twoProcesses(): Promise<{ redis: OwnRedis; here: TestService; there: TestService }> {
+  const redis = await forFile(ownRedis());
+  return { redis, here: await forFile(redis.start()), there: await forFile(redis.start()) };
 }

@@ -1,12 +1,9 @@
 import { expect, test } from 'vitest';
 import { freshId, type TestService } from '../harness.ts';
-import { twoProcesses, type OwnRedis } from './own.ts';
+import { twoProcesses } from './own.ts';
 import { eventually, watchPairing } from './watcher.ts';
 
-let here: TestService;
-let there: TestService;
-let redis: OwnRedis;
-twoProcesses((both) => ({ redis, here, there } = both));
+const { redis, here, there } = await twoProcesses();
 
 const pair = async (service: TestService): Promise<{ token: string; cookies: string[] }> => {
   const { body, cookies } = await service.post('/v1/pair/new');

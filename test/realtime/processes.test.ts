@@ -37,9 +37,9 @@ afterAll(async () => {
 describe('two services on one Redis', () => {
   test('every watcher ends up with the state in Redis, after random actions, reconnections and cuts of the subscriptions', async () => {
     const urls = [here.url, there.url];
-    const load = await WatchedRooms.open({ urls: () => urls, rooms: 10, watchersPerRoom: 6, acts: 1200, reconnects: 0.15 });
+    const load = await WatchedRooms.open({ urls: () => urls, rooms: 6, watchersPerRoom: 4, acts: 500, reconnects: 0.2 });
     const acting = load.run(() => false);
-    await eventually(() => load.done > 300);
+    await eventually(() => load.done > 80);
     await cutSubscriptions(here.service.redis, 800);
     await acting;
     expect(await load.compare()).toEqual({
@@ -49,7 +49,7 @@ describe('two services on one Redis', () => {
       'watchers that were closed more than once': 0,
       'answers of 500 and above': 0,
     });
-    expect(load.reconnects).toBeGreaterThan(100);
+    expect(load.reconnects).toBeGreaterThan(40);
   });
 
   test('subscribe to the rooms that their own sockets watch, once for all sockets of a room', async () => {

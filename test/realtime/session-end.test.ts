@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { listOf, pair } from '../features/sessions/paired.ts';
-import { freshId, signIn, type TestService } from '../harness.ts';
+import { freshId, signIn } from '../harness.ts';
 import { signInToStore } from '../store.ts';
 import { twoProcesses } from './own.ts';
 import { Watcher } from './watcher.ts';
 
-let here: TestService;
-let there: TestService;
-twoProcesses((both) => ({ here, there } = both));
+const { here, there } = await twoProcesses();
 
 const end = (id: string, cookies: string) => here.post('/v1/sessions/end', { id }, { cookies });
 const ownId = async (cookies: string): Promise<string> => (await listOf(here, cookies)).find(({ current }) => current).id;
