@@ -37,7 +37,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
  */
 const LONG = [
   'test/commands/cluster.test.ts',
-  'test/consistency/{cluster,command,damages,live}.test.ts',
+  'test/consistency/{cluster,command,damages,live,wrong-types}.test.ts',
   'test/operator/console/{accounts,cluster,coins,incidents,server-keys}.test.ts',
   'test/commands/backup/{backup,deleted-accounts,known-deletions,page,restore,room}.test.ts',
   'test/commands/doctor/{cluster,doctor,fastest}.test.ts',

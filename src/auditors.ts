@@ -28,11 +28,13 @@ import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 /** Keys whose data needs no agreement with other keys. */
 const alone: Auditor = {
   keys: [
-    { pattern: /^\{nonce:.*\}$/, life: 'ends' },
-    { pattern: /^\{sandbox:.*\}$/ },
-    { pattern: ADDRESS_GROWTH_KEYS, life: 'ends' },
-    { pattern: /^\{console:[a-z0-9]{8}\}$/, life: 'ends' },
-    { pattern: new RegExp(`^${BACKGROUND_AUDIT_KEY}$`) },
+    { pattern: /^\{nonce:.*\}$/, type: 'hash', life: 'ends' },
+    { pattern: /^\{sandbox:keys\}$/, type: 'string' },
+    { pattern: /^\{sandbox:(?:subscription|purchase):.*\}$/, type: 'hash' },
+    { pattern: /^\{sandbox:voided:.*\}$/, type: 'zset' },
+    { pattern: ADDRESS_GROWTH_KEYS, type: 'zset', life: 'ends' },
+    { pattern: /^\{console:[a-z0-9]{8}\}$/, type: 'hash', life: 'ends' },
+    { pattern: new RegExp(`^${BACKGROUND_AUDIT_KEY}$`), type: 'hash' },
   ],
 };
 
@@ -52,7 +54,7 @@ export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
     ledgerAuditor(hashNow, (ledger, bought, adjusted, look) => checkBought(ledger, bought, adjusted, look, find)),
     productPurchaseAuditor(find),
     ...held.flatMap(({ auditors }) => auditors?.() ?? []),
-    { keys: held.flatMap(({ keys = [] }) => keys.map(({ name, life }) => ({ pattern: accountKeyPattern(name), life }))) },
+    { keys: held.flatMap(({ keys = [] }) => keys.map(({ name, type, life }) => ({ pattern: accountKeyPattern(name), type, life }))) },
     pairAuditor,
     roomAuditor,
     seatAuditor,

@@ -22,9 +22,15 @@ export function accountAuditor(holdings: readonly Holding[]): Auditor {
   const times = ['createdAt', ...compared.map(({ names }) => names[0])];
   return {
     keys: [
-      { pattern: accountPatterns.account, counted: 'accounts', life: 'lasts', check: ([id], look) => checkTimes(id!, times, look) },
-      { pattern: accountPatterns.standing, life: 'lasts', check: ([id], look) => checkStanding(id!, look) },
-      { pattern: accountPatterns.sessions, life: 'ends', check: ([id], look) => checkSessions(id!, look) },
+      {
+        pattern: accountPatterns.account,
+        counted: 'accounts',
+        life: 'lasts',
+        readsKey: true,
+        check: ([id], look) => checkTimes(id!, times, look),
+      },
+      { pattern: accountPatterns.standing, life: 'lasts', readsKey: true, check: ([id], look) => checkStanding(id!, look) },
+      { pattern: accountPatterns.sessions, life: 'ends', readsKey: true, check: ([id], look) => checkSessions(id!, look) },
     ],
   };
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../config.ts';
-import type { Auditor, KeyLife } from '../consistency/auditor.ts';
+import type { Auditor, KeyLife, RedisType } from '../consistency/auditor.ts';
 import type { Caller } from '../server/identity/caller.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import type { FieldValues, HeldFields } from './fields.ts';
@@ -47,6 +47,8 @@ export interface HoldingParts {
 export interface HeldKey {
   /** A pattern if an account may have several such keys: `/seats:\d+/`. */
   readonly name: string | RegExp;
+  /** The audit reports such a key of another type. */
+  readonly type: RedisType;
   /** For a pattern: the names under which the keys are found, joined and deleted. Left out: `erase` deletes the keys, or they expire. */
   readonly namesAt?: (now: number) => readonly string[];
   /** Whether the audit reports a key that expires, or one that never expires. Left out: an auditor of the holding checks that. */

@@ -67,8 +67,10 @@ export interface KeyCheck {
   readonly pattern: RegExp;
   /** Name of these keys in the report's counts. Left out: the keys are not counted. */
   readonly counted?: string;
-  /** The type of such a key, where no check reads the key by a command of that type. The audit then asks Redis for it. */
+  /** The type of such a key. Of several checks with one pattern one has it. Left out: keys that were set aside may have any type. */
   readonly type?: RedisType | undefined;
+  /** The check reads each such key by a command of its type, so that the audit need not ask for the type: for kinds of which many exist. */
+  readonly readsKey?: true;
   /** `lasts`: such a key must not expire. `ends`: it must. Left out: both are right, or `check` decides. */
   readonly life?: KeyLife | undefined;
   /**

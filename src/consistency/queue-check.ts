@@ -23,6 +23,7 @@ export interface Queued {
 export function queueCheck(name: string, wrongOf: (queued: Queued, look: Look) => Promise<string | Finding | undefined>): KeyCheck {
   return {
     pattern: new RegExp(`^(${name}|\\{${name}:\\d+\\})$`),
+    type: 'zset',
     life: 'lasts',
     check: ([key], look) => checkQueue(key!, look, (entry) => wrongOf({ key: key!, entry, member: memberOf(entry) }, look)),
   };

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RedisClock } from '../redis/redis-clock.ts';
-import { Unsettled, type Auditor, type Finding, type KeyCheck } from './auditor.ts';
+import { Unsettled, type Auditor, type Finding, type KeyCheck, type RedisType } from './auditor.ts';
 import { Tally, type AuditCounts } from './counts.ts';
 import { Findings } from './findings.ts';
 import { checkLife } from './key-life.ts';
 import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
-import { TypedLook, wrongTypeOf } from './wrong-types.ts';
+import { TypedLook, type TypedKey } from './wrong-types.ts';
 
 /** Milliseconds before each look that repeats a check which saw drift. */
 const PAUSES_MS = [0, 50, 200, 800];
@@ -53,7 +53,7 @@ export async function runAudit(options: AuditOptions): Promise<void> {
 class Audit implements KeyVisitor {
   readonly #options: AuditOptions;
   /** Checks by pattern: a key is matched with each pattern once. */
-  readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[] }>();
+  readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[]; type: RedisType | undefined }>();
   readonly #findings: Findings;
   readonly #clock = new RedisClock();
   #working = 0;
@@ -66,8 +66,10 @@ class Audit implements KeyVisitor {
     this.#findings = new Findings(options.counts, options.found);
     for (const check of options.auditors.flatMap(({ keys }) => keys)) {
       const { pattern } = check;
-      const known = this.#patterns.get(pattern.source) ?? { pattern, checks: [] };
+      const known = this.#patterns.get(pattern.source) ?? { pattern, checks: [], type: undefined };
       known.checks.push(check);
+      const { type } = known.checks.find((each) => each.type !== undefined) ?? {};
+      known.type = known.checks.some(({ readsKey }) => readsKey) ? undefined : type;
       this.#patterns.set(pattern.source, known);
     }
   }
@@ -82,17 +84,19 @@ class Audit implements KeyVisitor {
 
   key(key: string, tally: Tally): void {
     tally.key();
-    for (const { pattern, checks } of this.#patterns.values()) {
+    for (const { pattern, checks, type } of this.#patterns.values()) {
       const parts = pattern.exec(key)?.slice(1);
       if (parts === undefined) continue;
       const works: Work[] = [];
-      for (const { counted, life, type, check } of checks) {
+      for (const { counted, life, check } of checks) {
         if (counted !== undefined) tally.count(counted, 1);
         if (life !== undefined) works.push((look) => checkLife(key, life, look));
-        if (type !== undefined) works.push(async (look) => [wrongTypeOf(key, type, await look.ask('TYPE', key)) ?? []].flat());
         if (check !== undefined) works.push((look) => check(parts, look));
       }
-      if (works.length > 0) this.#startAll(works, tally);
+      const typed = type && { key, type };
+      // A look at nothing but the type.
+      if (works.length === 0 && typed !== undefined) works.push(async () => undefined);
+      if (works.length > 0) this.#startAll(works, tally, typed);
       return;
     }
     const form = key
@@ -107,10 +111,10 @@ class Audit implements KeyVisitor {
     this.#startAll([work], tally);
   }
 
-  #startAll(works: readonly Work[], tally: Tally): void {
+  #startAll(works: readonly Work[], tally: Tally, typed?: TypedKey): void {
     this.#working += works.length;
     tally.working += works.length;
-    this.#settleAll(works, tally)
+    this.#settleAll(works, tally, typed)
       .catch((reason: unknown) => (this.#error ??= { reason }))
       .finally(() => {
         this.#working -= works.length;
@@ -147,21 +151,21 @@ class Audit implements KeyVisitor {
   }
 
   /** Runs the checks of a key in one look, since nearly all find nothing. Those that do are repeated, each by itself. */
-  async #settleAll(works: readonly Work[], tally: Tally): Promise<void> {
+  async #settleAll(works: readonly Work[], tally: Tally, typed: TypedKey | undefined): Promise<void> {
     let ofWorks: readonly (readonly Finding[] | undefined)[] = [];
     const all: Work = async (look) => {
       ofWorks = await Promise.all(works.map((work) => work(look)));
       return ofWorks.flatMap((found) => found ?? []);
     };
-    const found = await this.#looked(all, tally);
+    const found = await this.#looked(all, typed, tally);
     if (found?.length === 0) return;
     // A look that met a key of the wrong type does not know which of the checks read it.
     const isKnown = found?.length === ofWorks.flatMap((each) => each ?? []).length;
-    await Promise.all(works.map((work, index) => this.#settle(work, isKnown ? (ofWorks[index] ?? []) : undefined)));
+    await Promise.all(works.map((work, index) => this.#settle(work, typed, isKnown ? (ofWorks[index] ?? []) : undefined)));
   }
 
   /** Repeats a check while it sees drift, and keeps the drift that every look has seen. @param first undefined: no look has ended yet */
-  async #settle(work: Work, first: readonly Finding[] | undefined): Promise<void> {
+  async #settle(work: Work, typed: TypedKey | undefined, first: readonly Finding[] | undefined): Promise<void> {
     const { counts, signal } = this.#options;
     let seen = first;
     if (seen?.length === 0) return;
@@ -171,7 +175,7 @@ class Audit implements KeyVisitor {
       // Redis's clock may have been set, or a machine with another one has taken over.
       await this.readClock();
       const kinds = seen && new Set(seen.map(({ kind }) => kind));
-      const again = await this.#lookedAgain(work);
+      const again = await this.#lookedAgain(work, typed);
       if (again === undefined) return void counts.unsettled++;
       seen = kinds === undefined ? again : again.filter(({ kind }) => kinds.has(kind));
       if (seen.length === 0) return;
@@ -179,24 +183,26 @@ class Audit implements KeyVisitor {
     for (const finding of seen ?? []) this.#findings.add(finding);
   }
 
-  async #lookedAgain(work: Work): Promise<readonly Finding[] | undefined> {
+  async #lookedAgain(work: Work, typed: TypedKey | undefined): Promise<readonly Finding[] | undefined> {
     for (const pauseMs of UNSETTLED_PAUSES_MS) {
-      const seen = await this.#looked(work);
+      const seen = await this.#looked(work, typed);
       if (seen !== undefined) return seen;
       await pause(pauseMs, undefined, { signal: this.signal });
     }
-    return this.#looked(work);
+    return this.#looked(work, typed);
   }
 
   /**
    * One look.
+   * @param typed a key whose type the look asks for besides
    * @param tally of the first look, which alone adds to the counts of the report
    * @returns undefined if the look could not be finished
    */
-  async #looked(work: Work, tally?: Tally): Promise<readonly Finding[] | undefined> {
+  async #looked(work: Work, typed: TypedKey | undefined, tally?: Tally): Promise<readonly Finding[] | undefined> {
     const look = new TypedLook(this.#options.reader, this.#clock, tally);
     try {
-      return look.found((await work(look)) ?? []);
+      const [found] = typed === undefined ? [await work(look)] : await Promise.all([work(look), look.checkType(typed)]);
+      return look.found(found ?? []);
     } catch (error) {
       if (error instanceof Unsettled) return undefined;
       throw error;

@@ -6,8 +6,8 @@ import type { Auditor, Finding, Look } from './auditor.ts';
 export function versionAuditor(mark: string): Auditor {
   return {
     keys: [
-      { pattern: new RegExp(`^${DATA_VERSION_KEY}$`), life: 'lasts' },
-      { pattern: /^data:upgrading$/, life: 'ends' },
+      { pattern: new RegExp(`^${DATA_VERSION_KEY}$`), type: 'string', life: 'lasts' },
+      { pattern: /^data:upgrading$/, type: 'string', life: 'ends' },
       { pattern: new RegExp(`^${DATA_ID_KEY}$`), type: 'string', life: 'lasts' },
     ],
     once: (look) => checkVersion(mark, look),

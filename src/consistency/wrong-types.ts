@@ -35,6 +35,11 @@ function nulls([, , ...words]: Command): Reply {
   return words.map(() => null);
 }
 
+export interface TypedKey {
+  readonly key: string;
+  readonly type: RedisType;
+}
+
 interface Gathered {
   readonly key: string;
   readonly names: string[];
@@ -49,6 +54,7 @@ export class TypedLook implements Look {
   /** Fields that are asked for in this turn. */
   #gathered: Gathered | undefined;
   #wrong: Map<string, Finding> | undefined;
+  #ownWrong: string | undefined;
 
   /** @param tally for the first look, which alone adds to the counts of the report, and reads commands together without a transaction */
   constructor(reader: AuditReader, clock: RedisClock, tally: Tally | undefined) {
@@ -109,10 +115,15 @@ export class TypedLook implements Look {
   /** The findings of the check, and a finding for each key of the wrong type, which explains those about the same thing. */
   found(findings: readonly Finding[]): readonly Finding[] {
     if (this.#wrong === undefined) return findings;
-    const wrong = [...this.#wrong.entries()].map(([key, finding]) => ({ isNamedIn: namer(key), finding }));
+    const wrong = [...this.#wrong.entries()].map(([key, finding]) => ({
+      isNamedIn: key === this.#ownWrong ? () => true : namer(key),
+      finding,
+    }));
     const rest = findings.map((finding): Finding => {
-      const about = wrong.filter(({ isNamedIn }) => isNamedIn(`${finding.subject} ${finding.text}`)).map((each) => each.finding.subject);
-      return about.length === 0 ? finding : { ...finding, explainedBy: [...(finding.explainedBy ?? []), ...about] };
+      const { subject, text, explainedBy = [] } = finding;
+      const names = [subject, text, ...explainedBy].join(' ');
+      const about = wrong.filter(({ isNamedIn }) => isNamedIn(names)).map((each) => each.finding.subject);
+      return about.length === 0 ? finding : { ...finding, explainedBy: [...explainedBy, ...about] };
     });
     return [...this.#wrong.values(), ...rest];
   }
@@ -120,17 +131,22 @@ export class TypedLook implements Look {
   async #isWrong([name, key]: Command): Promise<boolean> {
     const [type] = READS[name] ?? [];
     if (type === undefined) return false;
-    const finding = wrongTypeOf(String(key), type, await this.#reader.ask(['TYPE', key!]));
-    if (finding !== undefined) (this.#wrong ??= new Map()).set(String(key), finding);
-    return finding !== undefined;
+    return this.#noteType({ key: String(key), type });
   }
-}
 
-/** Finds a key of another type than the declared one. */
-export function wrongTypeOf(key: string, type: RedisType, found: Reply): Finding | undefined {
-  if (found === type || found === 'none') return undefined;
-  const text = `Its type in Redis is ${String(found as string)}, and coinop keeps a ${type} there.`;
-  return { kind: 'wrong_type', subject: `key ${key}`, text };
+  /** Checks the type of the key that is looked at. If it is another one, all findings of the look follow from that. */
+  async checkType(typed: TypedKey): Promise<void> {
+    if (await this.#noteType(typed)) this.#ownWrong = typed.key;
+  }
+
+  /** Notes a key of another type than the declared one. @returns whether it is of another */
+  async #noteType({ key, type }: TypedKey): Promise<boolean> {
+    const found = (await this.#reader.ask(['TYPE', key])) as string;
+    if (found === type || found === 'none') return false;
+    const text = `Its type in Redis is ${found}, and coinop keeps a ${type} there.`;
+    (this.#wrong ??= new Map()).set(key, { kind: 'wrong_type', subject: `key ${key}`, text });
+    return true;
+  }
 }
 
 function isWrongType(error: unknown): boolean {

@@ -8,8 +8,8 @@ const AT_ONCE = 500;
 /** Checks that each entry of the operators' log can be read. */
 export const operatorLogAuditor: Auditor = {
   keys: [
-    { pattern: /^\{operator-log\}$/, life: 'lasts', check: (_parts, look) => checkLog(look) },
-    { pattern: CORRECTED_KEYS, life: 'ends' },
+    { pattern: /^\{operator-log\}$/, type: 'list', life: 'lasts', check: (_parts, look) => checkLog(look) },
+    { pattern: CORRECTED_KEYS, type: 'hash', life: 'ends' },
   ],
 };
 

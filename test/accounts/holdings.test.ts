@@ -16,9 +16,8 @@ import { audited } from '../consistency/audited.ts';
 import { freshId, signIn, start, type TestService } from '../harness.ts';
 import { openParts } from '../operator/parts.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
-import { identifying, prepare } from '../server/identity/requests.ts';
-import { makeServerKey } from '../server-keys.ts';
 import { provision, signInToStore } from '../store.ts';
+import { useEverything } from './use-everything.ts';
 
 const holdings: readonly Holding[] = listed;
 
@@ -26,7 +25,7 @@ const holdings: readonly Holding[] = listed;
 const pets: Holding = {
   name: 'pets',
   fields: [heldFields('later', 'petNamedAt', 'petName')],
-  keys: [{ name: 'toys', whenMoved: 'joins', whenDeleted: 'goes' }],
+  keys: [{ name: 'toys', type: 'set', whenMoved: 'joins', whenDeleted: 'goes' }],
   exported: {
     shape: { pet: z.object({ name: z.string(), namedAt: z.iso.datetime() }).optional(), toys: z.array(z.string()).optional() },
     first: ({ fields: { petName, petNamedAt } }) => (petName === undefined ? {} : { pet: { name: petName, namedAt: isoTime(petNamedAt) } }),
@@ -93,32 +92,8 @@ describe('the table of holdings', () => {
   });
 });
 
-/** Sends a guest's request to every endpoint, moves the guest, and continues as the store account. */
-async function useEverything(): Promise<void> {
-  const guest = freshId();
-  await service.post('/v1/coins/credit', { installId: guest, coins: 5, key: 'first' });
-  // The first is sent below. The made-up holding adds fields to the second.
-  const others = ['/v1/account/store-provision', '/v1/account/export'];
-  for (const endpoint of identifying.filter(({ path }) => !others.includes(path))) {
-    const { status, body } = await (await prepare(endpoint, service))({ cookies: await signIn(service, guest), installId: guest });
-    expect([endpoint.name, status, body]).toEqual([endpoint.name, 200, body]);
-  }
-  const store = await signInToStore(service, freshId(), { installId: guest });
-  await service.post('/v1/coins/credit', { coins: 5, key: 'second' }, store);
-  const { token } = (await service.post('/v1/pair/new')).body;
-  await service.post('/v1/pair/claim', { token }, store);
-  const { token: bearer } = await makeServerKey(service, ['admin']);
-  const until = new Date(service.now() + 86_400_000).toISOString();
-  await service.post(`/v1/admin/accounts/${store.body.accountId}/give`, { until, reason: 'test' }, { bearer });
-  await service.post(`/v1/admin/accounts/${store.body.accountId}/rename`, { name: 'Ada', reason: 'test' }, { bearer });
-  for (const everywhere of [false, true]) {
-    const ended = await service.post('/v1/logout', { everywhere }, await signInToStore(service, freshId(), {}));
-    expect(ended.status).toBe(200);
-  }
-}
-
 test('every key and every field of an account that the service writes belongs to one holding', async () => {
-  await useEverything();
+  await useEverything(service);
   const keys = await redis.keys('*');
   const ofAccounts = keys.filter((key) => /^\{[^}:]{22}\}:/.test(key));
   expect(ofAccounts.length).toBeGreaterThan(20);

@@ -17,6 +17,7 @@ export function deletionAuditor(holdings: readonly Holding[]): Auditor {
       { pattern: accountPatterns.standing, check: ([id], look) => checkTombstone(id!, holdings, look) },
       {
         pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`),
+        type: 'zset',
         life: 'lasts',
         check: ([key], look) => checkIndex(key!, look),
       },

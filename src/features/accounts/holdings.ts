@@ -12,9 +12,9 @@ export const accountHolding = {
   name: 'account',
   fields: [heldFields('own', 'createdAt'), eventFields],
   keys: [
-    { name: 'account', whenMoved: 'goes', whenDeleted: 'goes' },
-    { name: /told:\S+/, life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
-    { name: 'moves', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: 'account', type: 'hash', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: /told:\S+/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: 'moves', type: 'string', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   exported: {
     shape: {

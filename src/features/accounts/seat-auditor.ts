@@ -8,7 +8,7 @@ import { pairsOf } from '../../redis/pairs.ts';
 export const seatAuditor: Auditor = {
   keys: [
     { pattern: /^\{room:([^}]*)\}$/, check: ([code], look) => checkSeats(code!, look) },
-    { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/, life: 'ends' },
+    { pattern: /^\{room:[^}]*\}:ticket:[\w-]+$/, type: 'string', life: 'ends' },
     { pattern: accountKeyPattern(/seats:\d+/), life: 'ends' },
   ],
 };

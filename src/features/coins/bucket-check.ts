@@ -20,8 +20,8 @@ export async function checkBucket(id: string, bucket: string, look: Look): Promi
   const newest = parseEntry(ofLedger ?? '');
   // Nearly all buckets: the audit asks nothing more about them.
   if (newest !== undefined && isOfLedger(bucket, newest.seq)) return [];
-  const [last, isThere] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['EXISTS', key])) as [string | null, number];
-  if (isThere === 0) return [];
+  const [last, fields] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['HLEN', key])) as [string | null, number];
+  if (fields === 0) return [];
   const subject = `account ${id}`;
   if (last === null) {
     const { deleted, target } = await standingIn(id, look);

@@ -1,5 +1,5 @@
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, KeyCheck, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { accountPatterns, missingAccount } from '../../accounts/account-auditor.ts';
 import { standingKey } from '../../accounts/account-keys.ts';
@@ -21,7 +21,7 @@ const TRIES = 5;
 export const guestAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.standing, check: ([id], look) => checkGuests(id!, look) },
-    { pattern: ledgerPatterns.filed, life: 'lasts', check: ([id], look) => checkFiledOwner(id!, look) },
+    ...ledgerPatterns.filed.map((pattern): KeyCheck => ({ pattern, life: 'lasts', check: ([id], look) => checkFiledOwner(id!, look) })),
   ],
 };
 

@@ -66,15 +66,17 @@ const ExportedEntry = z
 export const coinHolding = {
   name: 'coins',
   keys: [
-    { name: 'ledger', whenMoved: 'handed_over', whenDeleted: 'erased' },
+    { name: 'ledger', type: 'list', whenMoved: 'handed_over', whenDeleted: 'erased' },
     // Each index has the bucket 0.
-    { name: /index:\d+/, namesAt: () => ['index:0'], whenMoved: 'handed_over', whenDeleted: 'erased' },
-    { name: /guest:[^:]+:(?:ledger|index:\d+)/, whenMoved: 'stays', whenDeleted: 'erased' },
-    { name: 'keys:guests', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: 'ledger:guests', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: 'ledger:guests:ids', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: /index:(.*)/, type: 'hash', namesAt: () => ['index:0'], whenMoved: 'handed_over', whenDeleted: 'erased' },
+    { name: /guest:([^}:]+):ledger/, type: 'list', whenMoved: 'stays', whenDeleted: 'erased' },
+    { name: /guest:([^}:]+):index:(.*)/, type: 'hash', whenMoved: 'stays', whenDeleted: 'erased' },
+    { name: 'keys:guests', type: 'hash', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: 'ledger:guests', type: 'zset', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: 'ledger:guests:ids', type: 'hash', whenMoved: 'stays', whenDeleted: 'goes' },
     {
-      name: /credited:\d{4}-\d\d-\d\d/,
+      name: /credited:(\d{4}-\d\d-\d\d)/,
+      type: 'string',
       // Clocks of processes differ, so that the day before and the day after may count too.
       namesAt: (now) => [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now + offset)}`),
       whenMoved: 'goes',

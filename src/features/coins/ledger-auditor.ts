@@ -25,6 +25,7 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
         pattern: ledgerPatterns.ledger,
         counted: 'ledgers',
         life: 'lasts',
+        readsKey: true,
         check: async ([id], look) => {
           const parts = await partsNow(look);
           const findings = [...(await new LedgerCheck(id!, look, parts).run()), ...use.foundEarly];
@@ -33,7 +34,13 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
           return typeof secret === 'string' ? [...findings, secretFinding(secret)] : findings;
         },
       },
-      { pattern: ledgerPatterns.bucket, counted: 'buckets', life: 'lasts', check: ([id, bucket], look) => checkBucket(id!, bucket!, look) },
+      {
+        pattern: ledgerPatterns.bucket,
+        counted: 'buckets',
+        life: 'lasts',
+        readsKey: true,
+        check: ([id, bucket], look) => checkBucket(id!, bucket!, look),
+      },
       {
         pattern: ledgerPatterns.ofGuest,
         counted: 'ledgers',
@@ -47,7 +54,7 @@ export function ledgerAuditor(hashNow: HashReader, checkBought: BoughtCheck): Au
         check: ([id, guest, bucket], look) => checkGuestBucket(id!, guest!, bucket!, look),
       },
       { pattern: accountKeyPattern(/credited:(\d{4}-\d\d-\d\d)/), check: ([id, day], look) => checkCredited(id!, day!, look) },
-      { pattern: new RegExp(`^${KEY_SECRET}$`), life: 'lasts', check: (_parts, look) => checkSecret(look) },
+      { pattern: new RegExp(`^${KEY_SECRET}$`), type: 'string', life: 'lasts', check: (_parts, look) => checkSecret(look) },
     ],
     last: async () => use.found,
   };

@@ -43,12 +43,24 @@ export function markAuditor(): Auditor {
     keys: [
       {
         pattern: new RegExp(`^(\\{[0-9a-z]+\\})${KEY_SECRET}$`),
+        type: 'string',
+        readsKey: true,
         check: async ([tag], look) =>
           (await isAsKnown(tag!, look)) ? undefined : [...(await checkSecret(tag!, look)), ...findChanged(CERTAIN)],
       },
-      { pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_VERSION_KEY}$`), check: ([tag], look) => checkVersion(tag!, look) },
-      { pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_ID_KEY}$`), check: ([tag], look) => checkId(tag!, look) },
-      { pattern: /^(?:\{[0-9a-z]+\})?replication:mark$/ },
+      {
+        pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_VERSION_KEY}$`),
+        type: 'string',
+        readsKey: true,
+        check: ([tag], look) => checkVersion(tag!, look),
+      },
+      {
+        pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_ID_KEY}$`),
+        type: 'string',
+        readsKey: true,
+        check: ([tag], look) => checkId(tag!, look),
+      },
+      { pattern: /^(?:\{[0-9a-z]+\})?replication:mark$/, type: 'string' },
     ],
     last: async () => findChanged(2),
   };

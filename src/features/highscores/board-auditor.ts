@@ -14,17 +14,30 @@ import { boardKeys } from './model.ts';
 /** Checks that each board's scores, its players and the players' accounts agree. */
 export const boardAuditor: Auditor = {
   keys: [
-    { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', life: 'lasts', check: ([game], look) => new BoardCheck(game!, look).run() },
-    { pattern: /^\{board:(.*)\}:scores$/, life: 'lasts', check: ([game], look) => checkHasPlayers(boardTables(game!), look) },
+    {
+      pattern: /^\{board:(.*)\}:players$/,
+      counted: 'boards',
+      type: 'hash',
+      life: 'lasts',
+      check: ([game], look) => new BoardCheck(game!, look).run(),
+    },
+    { pattern: /^\{board:(.*)\}:scores$/, type: 'zset', life: 'lasts', check: ([game], look) => checkHasPlayers(boardTables(game!), look) },
     {
       pattern: /^\{board:(.*)\}:(arrivals|version)$/,
+      type: 'string',
       life: 'lasts',
       check: ([game, counter], look) => checkCounter(game!, counter!, look),
     },
     { pattern: /^\{board:(.*)\}:secret$/, life: 'lasts', type: 'string' },
-    { pattern: /^\{board:(.*)\}:archives$/, life: 'lasts', check: ([game], look) => checkArchives(game!, look) },
+    { pattern: /^\{board:(.*)\}:archives$/, type: 'hash', life: 'lasts', check: ([game], look) => checkArchives(game!, look) },
     {
-      pattern: /^\{board:(.*)\}:archive:(\d+):(?:scores|players)$/,
+      pattern: /^\{board:(.*)\}:archive:(\d+):scores$/,
+      type: 'zset',
+      check: ([game, number], look) => checkArchived(game!, Number(number), look),
+    },
+    {
+      pattern: /^\{board:(.*)\}:archive:(\d+):players$/,
+      type: 'hash',
       check: ([game, number], look) => checkArchived(game!, Number(number), look),
     },
     { pattern: /^\{board:(.*)\}:removed$/, type: 'set' },

@@ -26,7 +26,7 @@ const MOST_SCORES = 20;
 export const scoreHolding = {
   name: 'scores',
   // On a Cluster a score may arrive after the deletion has begun. Until its last step the set has to name the board of such a score.
-  keys: [{ name: 'boards', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
+  keys: [{ name: 'boards', type: 'set', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
   handOver: ({ guestId, accountId, isLast }, parts) => moveScores(guestId, accountId, isLast, parts),
   erase: ({ accountId, guests }, { scripts }) => removeScores(accountId, guests, scripts),
   hide: ({ accountId, isBanned }, { scripts }) => hideScores(accountId, isBanned, scripts),

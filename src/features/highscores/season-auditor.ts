@@ -18,26 +18,30 @@ const LISTED = 5;
 export const seasonAuditor: Auditor = {
   keys: [
     queueCheck(SEASONS_DUE, wrongOf),
-    { pattern: /^\{board:(.*)\}:seasons$/, life: 'lasts', check: ([game], look) => checkSeasons(game!, look) },
+    { pattern: /^\{board:(.*)\}:seasons$/, type: 'zset', life: 'lasts', check: ([game], look) => checkSeasons(game!, look) },
     { pattern: /^\{board:(.*)\}:closed$/, life: 'lasts', type: 'string' },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+)$/,
       counted: 'seasons',
+      type: 'hash',
       life: 'lasts',
       check: ([game, season], look) => checkSeason(game!, season!, look),
     },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+):players$/,
+      type: 'hash',
       life: 'lasts',
       check: ([game, season], look) => new BoardCheck(game!, look, season).run(),
     },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+):scores$/,
+      type: 'zset',
       life: 'lasts',
       check: ([game, season], look) => checkHasPlayers(seasonTables(game!, season!), look),
     },
     {
       pattern: /^\{board:(.*)\}:season:([\dW-]+):payouts$/,
+      type: 'hash',
       life: 'lasts',
       check: ([game, season], look) => checkPayouts(game!, season!, look),
     },

@@ -7,7 +7,7 @@ import { pairKeys, pairedSessionName } from './model.ts';
 
 /** Checks that pairings expire, and that each signed in the account that claimed it. */
 export const pairAuditor: Auditor = {
-  keys: [{ pattern: /^\{pair:(.*)\}$/, check: ([token], look) => checkPairing(token!, look) }],
+  keys: [{ pattern: /^\{pair:(.*)\}$/, type: 'hash', check: ([token], look) => checkPairing(token!, look) }],
 };
 
 /** How long a pairing lasts at most. */

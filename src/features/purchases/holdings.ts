@@ -12,7 +12,7 @@ const MOST_SHOWN = 50;
 /** Coins that the account bought in an app store. The purchases have records of their own, which name the account. */
 export const purchaseHolding = {
   name: 'purchases of coins',
-  keys: [{ name: LISTED, life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' }],
+  keys: [{ name: LISTED, type: 'zset', life: 'lasts', whenMoved: 'handed_over', whenDeleted: 'goes' }],
   // The records still name the guest. The script that lists a purchase follows a moved guest, so the guest's list gets no new entries.
   async handOver({ guestId, accountId }, { scripts }) {
     await joinListing(guestId, accountId, scripts);

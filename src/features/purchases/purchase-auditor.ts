@@ -31,11 +31,13 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
       {
         pattern: /^\{product-purchase:([\w-]+)\}$/,
         counted: 'purchases of coins',
+        type: 'hash',
         life: 'lasts',
+        readsKey: true,
         check: ([purchaseId], look) => checkPurchase(purchaseId!, look, find),
       },
       { pattern: accountKeyPattern(LISTED), check: ([id], look) => checkListed(id!, look) },
-      { pattern: /^(\{product-order:[\w-]+\})$/, life: 'lasts', check: ([key], look) => checkOrder(key!, look) },
+      { pattern: /^(\{product-order:[\w-]+\})$/, type: 'string', life: 'lasts', check: ([key], look) => checkOrder(key!, look) },
       { pattern: new RegExp(`^${refundsAskedKey('')}\\w+$`), life: 'lasts', type: 'hash' },
     ],
   };

@@ -14,6 +14,7 @@ export const seatHolding = {
   keys: [
     {
       name: /seats:\d+/,
+      type: 'set',
       namesAt: (now) => weeksWithSeats(now).map((week) => roomKeys.seats('', week).slice('{}:'.length)),
       // The seats themselves still name the guest.
       whenMoved: 'stays',

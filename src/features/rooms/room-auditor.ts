@@ -14,10 +14,12 @@ const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 export const roomAuditor: Auditor = {
   keys: [
     queueCheck(roomKeys.due, wrongOf),
-    { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
-    { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', check: ([code], look) => checkRoom(code!, look) },
+    { pattern: /^\{room:([^}]*)\}:leases$/, type: 'zset', check: ([code], look) => checkIsQueued(code!, look) },
+    { pattern: /^\{room:([^}]*)\}$/, counted: 'rooms', type: 'hash', check: ([code], look) => checkRoom(code!, look) },
     // Lists may be behind the rooms, and their entries end by themselves, so a difference is no drift.
-    { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|rooms|version|free|reserved|taken|match:[\w-]+))?$/ },
+    { pattern: /^\{listed:(?:\*|[\w-]+)\}(?::(?:untils|free|reserved))?$/, type: 'zset' },
+    { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:rooms|taken)$/, type: 'hash' },
+    { pattern: /^\{listed:(?:\*|[\w-]+)\}:(?:version|match:[\w-]+)$/, type: 'string' },
   ],
 };
 

@@ -8,8 +8,8 @@ import { OperatorSession, operatorSession, SignedInBrowser, signedInBrowser } fr
 export const sessionHolding = {
   name: 'sessions',
   keys: [
-    { name: 'sessions', whenMoved: 'goes', whenDeleted: 'goes' },
-    { name: /out:.*/, life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: 'sessions', type: 'hash', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: /out:.*/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   exported: {
     shape: {

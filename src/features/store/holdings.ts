@@ -8,8 +8,9 @@ export const storeHolding = {
   name: 'store',
   fields: [heldFields('own', 'store'), heldFields('later', 'installVerifiedAt')],
   keys: [
-    { name: /move:[^:]+/, whenMoved: 'stays', whenDeleted: 'stays' },
-    { name: /move:[^:]+:(?:ledger|index:\d+)/, whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /move:([^:]+)/, type: 'string', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /move:([^:]+):(ledger)/, type: 'list', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /move:([^:]+):(index:\d+)/, type: 'hash', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   shown: {
     shape: { kind: z.enum(['guest', 'store']), installVerifiedAt: z.iso.datetime().optional() },

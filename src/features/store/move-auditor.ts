@@ -2,7 +2,7 @@ import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { accountKeyPattern, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import { setAside } from '../../consistency/aside.ts';
-import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
+import type { Auditor, Command, Finding, KeyCheck, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/scan-pages.ts';
 import { notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
@@ -20,11 +20,11 @@ export const moveAuditor: Auditor = {
     queueCheck(storeKeys.unfinishedMoves, wrongOf),
     { pattern: accountPatterns.standing, check: ([id], look) => checkIsQueued(id!, look) },
     { pattern: accountKeyPattern(/move:([^:]+)/), check: ([id, move], look) => checkRecord(id!, move!, look) },
-    {
-      pattern: accountKeyPattern(/move:([^:]+):(ledger|index:\d+)/),
+    ...[/move:([^:]+):(ledger)/, /move:([^:]+):(index:\d+)/].map((name): KeyCheck => ({
+      pattern: accountKeyPattern(name),
       check: ([id, move, part], look) =>
         checkStaged(id!, move!, `${storeKeys.stagedLedger(id!, move!).slice(0, -'ledger'.length)}${part}`, look),
-    },
+    })),
   ],
 };
 

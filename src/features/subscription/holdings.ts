@@ -23,8 +23,8 @@ export const subscriptionHolding = {
   fields: [reportFields, purchaseLines],
   keys: [
     // The purchases still name the guest.
-    { name: 'purchases', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
-    { name: /revised:.*/, life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: 'purchases', type: 'set', life: 'lasts', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: /revised:.*/, type: 'string', life: 'ends', whenMoved: 'stays', whenDeleted: 'stays' },
   ],
   erase: ({ accountId }, parts) => releasePurchases(accountId, parts),
   exported: {

@@ -13,7 +13,14 @@ export const purchaseAuditor: Auditor = {
   keys: [
     queueCheck(subscriptionKeys.due, wrongOf),
     queueCheck(subscriptionKeys.unowned, wrongOfUnowned),
-    { pattern: /^\{purchase:(.*)\}$/, counted: 'purchases', life: 'lasts', check: ([hash], look) => checkPurchase(hash!, look) },
+    {
+      pattern: /^\{purchase:(.*)\}$/,
+      counted: 'purchases',
+      type: 'hash',
+      life: 'lasts',
+      readsKey: true,
+      check: ([hash], look) => checkPurchase(hash!, look),
+    },
   ],
 };
 

@@ -7,7 +7,7 @@ import { trialKeys } from './model.ts';
 export const trialAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, check: ([id], look) => checkAccount(id!, look) },
-    { pattern: /^\{device:(.*)\}$/, life: 'lasts', check: ([device], look) => checkDevice(device!, look) },
+    { pattern: /^\{device:(.*)\}$/, type: 'hash', life: 'lasts', readsKey: true, check: ([device], look) => checkDevice(device!, look) },
   ],
 };
 

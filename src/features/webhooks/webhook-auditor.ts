@@ -6,11 +6,18 @@ import { HOOK_ID, hookKeys, parseHook } from './model.ts';
 /** Checks that each webhook's record can be read, and that each key of the deliveries belongs to a webhook. */
 export const webhookAuditor: Auditor = {
   keys: [
-    { pattern: /^\{webhooks\}$/, life: 'lasts', check: (_parts, look) => checkRecords(look) },
+    { pattern: /^\{webhooks\}$/, type: 'hash', life: 'lasts', check: (_parts, look) => checkRecords(look) },
     {
-      pattern: /^\{webhooks\}:(state|waiting|delivered|failed|asked):(.*)$/,
+      pattern: /^(\{webhooks\}:(?:state|waiting):(.*))$/,
+      type: 'hash',
       life: 'lasts',
-      check: ([kind = '', id = ''], look) => checkOwner(`{webhooks}:${kind}:${id}`, id, look),
+      check: ([key = '', id = ''], look) => checkOwner(key, id, look),
+    },
+    {
+      pattern: /^(\{webhooks\}:(?:delivered|failed|asked):(.*))$/,
+      type: 'list',
+      life: 'lasts',
+      check: ([key = '', id = ''], look) => checkOwner(key, id, look),
     },
   ],
 };
@@ -29,5 +36,6 @@ async function checkOwner(key: string, id: string, look: Look): Promise<Finding[
   if ((await look.ask('EXISTS', hookKeys.hooks)) === 0)
     return [{ kind: 'lost_webhooks', subject: `key ${hookKeys.hooks}`, text: 'Redis keeps deliveries, and no webhook has a record.' }];
   const text = 'Redis keeps deliveries of it, and there is no such webhook.';
-  return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text, commands: setAside(key) }];
+  // If the records are of another type, none of them can be read.
+  return [{ kind: 'orphan_webhook', subject: `webhook ${id}`, text, commands: setAside(key), explainedBy: [`key ${hookKeys.hooks}`] }];
 }

@@ -5,8 +5,8 @@ import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-
 /** Checks that each server key can be read, and that only keys that exist were used. */
 export const serverKeyAuditor: Auditor = {
   keys: [
-    { pattern: /^\{server-keys\}$/, life: 'lasts', check: (_parts, look) => checkRecords(look) },
-    { pattern: /^\{server-keys\}:used$/, check: (_parts, look) => checkUses(look) },
+    { pattern: /^\{server-keys\}$/, type: 'hash', life: 'lasts', check: (_parts, look) => checkRecords(look) },
+    { pattern: /^\{server-keys\}:used$/, type: 'hash', check: (_parts, look) => checkUses(look) },
   ],
 };
 
