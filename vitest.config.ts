@@ -68,6 +68,7 @@ const SIZED = [
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
   'test/features/highscores/{submit,top-ten}.test.ts',
   'test/features/store/{move-interleaved,moves-property}.test.ts',
+  'test/features/subscription/{purchase-check,saga}.test.ts',
   'test/server/worst-body.test.ts',
 ];
 
