@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { playRoom, type PlayedRoom } from '../../src/client/rooms.ts';
 import { forFile, sleep, start } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
+import { atFullSize } from '../sized.ts';
 import { seat } from './played.ts';
 import { player, type Player } from './player.ts';
 import { childEnvironment } from '../environment.ts';
@@ -146,7 +147,7 @@ describe('the sample game server', () => {
     expect(game.printed()).not.toContain(game.token);
   });
 
-  test('lets no cheating client write the state, end the room, win, or stop other players', async () => {
+  atFullSize('lets no cheating client write the state, end the room, win, or stop other players', async () => {
     const game = await startGameServer();
     const code = await game.nextRoom();
     const [honest, cheat] = [await guesser(code, 'Ada'), await unknown(code, 'Eve')];
@@ -194,7 +195,7 @@ describe('the sample game server', () => {
     expect(game.isRunning()).toBe(true);
   });
 
-  test('continues with the same secret number after its connection was cut', async () => {
+  atFullSize('continues with the same secret number after its connection was cut', async () => {
     await using link = await cuttable();
     const game = await startGameServer(link.url);
     const code = await game.nextRoom();

@@ -68,7 +68,7 @@ async function textsOf(head: string, lines: readonly string[]): Promise<string[]
   return texts;
 }
 
-test('an editor shows a text for each call of the client', async () => {
+test('an editor shows a text for each call of the client', { timeout: 90_000 }, async () => {
   using client = player('http://127.0.0.1:9');
   const features = Object.entries(client).filter(([name, value]) => typeof value === 'object' && !['parts', 'kept'].includes(name));
   const names = features.flatMap(([feature, calls]) =>
@@ -80,7 +80,7 @@ test('an editor shows a text for each call of the client', async () => {
   expect(texts[names.indexOf('client.rooms.transfer')]).toContain('makes another player the host');
 });
 
-test('an editor shows a text for each act of a game server', async () => {
+test('an editor shows a text for each act of a game server', { timeout: 90_000 }, async () => {
   const names = ['read', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'settings', 'state', 'verifyTicket', 'rematch'];
   const lines = names.map((name) => `room.${name}`);
   const texts = await textsOf("import type { HostedRoom } from '../../src/client/server.ts';\ndeclare const room: HostedRoom;", lines);

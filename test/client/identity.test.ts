@@ -102,7 +102,7 @@ describe('a session', () => {
         store,
       );
     {
-      using client = website(true, 100);
+      using client = website(true, 1500);
       const pairing = await client.pairing.open();
       if (!pairing.ok) throw new Error(pairing.error.code);
       await phone.pairing.claim({ token: pairing.token });

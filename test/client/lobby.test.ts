@@ -1,16 +1,15 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
 import type { Fetch } from '../../src/client/request.ts';
 import { lastSeat, listRooms, quickMatch, watchLobby } from '../../src/client/rooms.ts';
 import type { SocketClass } from '../../src/client/watched.ts';
-import { freshId, start } from '../harness.ts';
+import { forFile, freshId, start } from '../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { openRoom, seat } from './played.ts';
 import { player } from './player.ts';
 
 // Without a store, because the periodic requests to a store would wait for the fake clock below.
-const service = await start({ settings: { STORE: 'off' } });
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { STORE: 'off' } }));
 const WebSocket: SocketClass = WsSocket;
 
 const freshGame = (): string => freshId('game').toLowerCase();
@@ -251,14 +250,5 @@ describe('a quick match', () => {
     expect(await match.room.act('leave')).toMatchObject({ ok: true });
     await expect.poll(() => lastSeat(ada)).toBeUndefined();
     vi.unstubAllGlobals();
-  });
-
-  test('reports why there is no match', async () => {
-    using ada = player(service.url);
-    expect(await quickMatch(ada, { game: 'duel', minPlayers: 3, maxPlayers: 2 })).toMatchObject({
-      ok: false,
-      error: { code: 'invalid_request', field: 'minPlayers' },
-    });
-    expect(lastSeat(ada)).toBeUndefined();
   });
 });

@@ -1,16 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
 import type { Room } from '../../src/client/client.ts';
 import { freeze, patched, type Operation } from '../../src/client/patch.ts';
 import type { Message, SocketClass } from '../../src/client/watched.ts';
 import { randomPatches } from '../features/rooms/random-patches.ts';
-import { start } from '../harness.ts';
+import { forFile, start } from '../harness.ts';
 import { player } from './player.ts';
 import { openRoom, seat, twoPlayers } from './played.ts';
 
-const service = await start();
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 /** The value after operations on its members. */
 const after = (value: object, ...ops: Operation[]): unknown => patched(value, { from: undefined, ops });

@@ -1,25 +1,14 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { playRoom } from '../../src/client/rooms.ts';
-import { sleep, start, type TestService } from '../harness.ts';
+import { forFile, sleep, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { RedisLink } from '../realtime/redis-link.ts';
 import { player } from './player.ts';
 import { openRoom, seat } from './played.ts';
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
-let link: RedisLink;
-let service: TestService;
-beforeAll(async () => {
-  redis = await startRedis();
-  link = await RedisLink.open((redis.location as { socketPath: string }).socketPath);
-  service = await start({ redis: link.location });
-});
-afterAll(async () => {
-  vi.restoreAllMocks();
-  await service?.[Symbol.asyncDispose]();
-  await link?.[Symbol.asyncDispose]();
-  await redis?.[Symbol.asyncDispose]();
-});
+const redis = await forFile(startRedis());
+const link = await forFile(RedisLink.open((redis.location as { socketPath: string }).socketPath));
+const service = await forFile(start({ redis: link.location }));
 
 async function table() {
   const [ada, bob] = [player(service.url), player(service.url)];

@@ -1,12 +1,11 @@
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
 import { lastSeat, playRoom } from '../../src/client/rooms.ts';
-import { sleep, start } from '../harness.ts';
+import { forFile, sleep, start } from '../harness.ts';
 import { openRoom, seat } from './played.ts';
 import { player, TestStore } from './player.ts';
 
-const service = await start();
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 afterEach(() => vi.unstubAllGlobals());
 
 /** A browser tab: its sessionStorage, and the pages that it loads one after the other. */
@@ -138,7 +137,7 @@ describe('a reloaded page', () => {
     second.client.close();
   });
 
-  test.each(['[{}]', '[1,null]', '{', '7'])('continues although its storage is damaged or full (%s)', async (damage) => {
+  test.each(['[1,null]', '{'])('continues although its storage is damaged or full (%s)', async (damage) => {
     using at = await table();
     const { code, tab } = at;
     tab.kept.set('coinop:seat', '{');

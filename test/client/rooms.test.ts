@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { playRoom } from '../../src/client/rooms.ts';
-import { freshId, sleep, start } from '../harness.ts';
+import { forFile, freshId, start } from '../harness.ts';
 import { player } from './player.ts';
 import { openRoom, seat, twoPlayers } from './played.ts';
 import { issue } from './sandbox.ts';
 
-const service = await start({ settings: { STORE: 'sandbox' } });
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { STORE: 'sandbox' } }));
 
 describe('a room with two players', () => {
   test('shows own data, the state, and the lobby to both', async () => {
@@ -66,42 +65,6 @@ describe('a room with two players', () => {
     expect(await setting).toMatchObject({ ok: true });
     expect([bob.state, bob.me?.data, refused]).toEqual([{}, { x: 3 }, ['state not_host']]);
     await expect.poll(() => ada.players[1]?.data).toEqual({ x: 3 });
-  });
-
-  test('with ifStateSeq returns the current state', async () => {
-    using table = await twoPlayers(service, { writers: 'players' });
-    const { ada, bob } = table;
-    await ada.setState({ n: 1 });
-    expect(await bob.setState({ n: 2 }, { ifStateSeq: 1 })).toMatchObject({ ok: false, error: { code: 'stale_state', state: { n: 1 } } });
-    await expect.poll(() => bob.state).toEqual({ n: 1 });
-    expect(await bob.setState({ n: 2 }, { ifStateSeq: bob.room!.stateSeq })).toMatchObject({ ok: true });
-  });
-
-  test('accepts 300 changes of own data a second, and shows the last one', async () => {
-    using table = await twoPlayers(service);
-    const { ada, bob } = table;
-    await expect.poll(() => ada.me?.id).toBe('p1');
-    const seen = new Set<unknown>();
-    bob.on('change', ({ players }) => seen.add((players[0]?.data as { x: number } | null)?.x));
-    const results = [];
-    for (let x = 1; x <= 150; x++) {
-      results.push(ada.merge({ x }), ada.merge({ [`k${x % 10}`]: x }));
-      await sleep(7);
-    }
-    expect((await Promise.all(results)).filter(({ ok }) => !ok)).toEqual([]);
-    await expect.poll(() => bob.players[0]?.data).toMatchObject({ x: 150, k0: 150, k9: 149 });
-    expect(seen.size).toBeGreaterThan(15);
-  });
-
-  test('sends forty messages at once in order, within the budget of a seat', async () => {
-    using table = await twoPlayers(service);
-    const { ada, bob } = table;
-    const heard: unknown[] = [];
-    bob.on('message', ({ data }) => heard.push(data));
-    await expect.poll(() => [ada.me, bob.me].every(Boolean)).toBe(true);
-    const results = await Promise.all(Array.from({ length: 40 }, (_, n) => ada.send(n)));
-    expect(results.filter(({ ok }) => !ok)).toEqual([]);
-    await expect.poll(() => heard).toEqual(Array.from({ length: 40 }, (_, n) => n));
   });
 });
 
@@ -186,11 +149,9 @@ describe('a room that has ended', () => {
   test('refuses acts if it does not exist', async () => {
     using ada = player(service.url);
     const room = playRoom(ada, 'BBBBB');
-    const began = performance.now();
+    // Node's WebSocket fires no close event if it could not connect.
     expect(await room.set(1)).toMatchObject({ ok: false, error: { code: 'room_not_found' } });
     expect(await room.ended).toEqual({ code: 'room_not_found' });
-    // Node's WebSocket fires no close event if it could not connect.
-    expect(performance.now() - began).toBeLessThan(5000);
   });
 });
 

@@ -1,14 +1,13 @@
 import { inspect } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { playRoom } from '../../src/client/rooms.ts';
 import { coinopServer } from '../../src/client/server.ts';
-import { sleep, start } from '../harness.ts';
+import { forFile, sleep, start } from '../harness.ts';
 import { keyChangesOf, makeServerKey } from '../server-keys.ts';
 import { player } from './player.ts';
 import { seat } from './played.ts';
 
-const service = await start();
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
 async function served() {
   const { token, id } = await makeServerKey(service, ['rooms'], { game: 'chess' });

@@ -1,16 +1,15 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
 import type { WatchState } from '../../src/client/client.ts';
 import type { Fetch } from '../../src/client/request.ts';
 import type { SocketClass } from '../../src/client/watched.ts';
-import { freshId, start } from '../harness.ts';
+import { forFile, freshId, start } from '../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { player } from './player.ts';
 import { issue } from './sandbox.ts';
 
 // Without a store, because the periodic requests to a store would wait for the fake clock below.
-const service = await start({ settings: { STORE: 'off' } });
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { STORE: 'off' } }));
 const WebSocket: SocketClass = WsSocket;
 
 async function codeOf(host: ReturnType<typeof player>): Promise<string> {

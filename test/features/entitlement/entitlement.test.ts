@@ -1,20 +1,12 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { sharedClient, freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
+import { expectCommands } from '../../round-trips.ts';
 
-let service: TestService;
-let redis: Redis;
-beforeAll(async () => {
-  service = await start();
-  redis = sharedClient();
-});
-afterAll(async () => {
-  await redis.quit();
-  await service[Symbol.asyncDispose]();
-});
+const service = await forFile(start());
+const { redis } = service.service;
 
 const NONE = { ok: true, state: 'none', access: false, installVerified: false };
 const NOBODY = { ok: true, state: 'none', access: false };
@@ -65,18 +57,10 @@ describe('GET /v1/entitlement', () => {
     const cookies = await signIn(alone, freshId());
     // Redis receives the source of a script once. Afterwards the service sends only its hash.
     await alone.get('/v1/entitlement', { cookies });
-    const commands: string[] = [];
-    const monitor = await alone.service.redis.monitor();
-    monitor.on('monitor', (_time: string, [command = '']: string[], source: string) => {
-      // Commands inside a script cost no round trip.
-      if (source !== 'lua') commands.push(command.toLowerCase());
-    });
-    await alone.get('/v1/entitlement', { cookies });
-    expect((await alone.get('/v1/entitlement?proof=1', { cookies })).body.proof).toEqual(expect.any(String));
-    // MONITOR reports on another connection, so the report may arrive after the reply.
-    await alone.service.redis.ping();
-    await expect.poll(() => commands).toEqual(['evalsha', 'evalsha', 'ping']);
-    monitor.disconnect();
+    await expectCommands(alone, [
+      [() => alone.get('/v1/entitlement', { cookies }), ['evalsha']],
+      [() => alone.get('/v1/entitlement?proof=1', { cookies }), ['evalsha']],
+    ]);
   });
 
   test('TRIAL_DAYS sets the length of the trial', async () => {

@@ -1,34 +1,16 @@
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  decodeJwt,
-  decodeProtectedHeader,
-  jwtVerify,
-  type JSONWebKeySet,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-} from 'jose';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import { describe, expect, test } from 'vitest';
 import { ban } from '../../../src/accounts/bans.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { Proofs } from '../../../src/features/entitlement/proof.ts';
 import { ProofKeys } from '../../../src/features/entitlement/proof-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { sharedClient, freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
 import { issue, provision } from '../../store.ts';
 
-let service: TestService;
-let redis: Redis;
-beforeAll(async () => {
-  service = await start();
-  redis = sharedClient();
-});
-afterAll(async () => {
-  await redis.quit();
-  await service[Symbol.asyncDispose]();
-});
+const service = await forFile(start());
+const { redis } = service.service;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -89,30 +71,6 @@ describe('the proof of GET /v1/entitlement?proof=1', () => {
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
   });
 
-  test('verifies without the service', async () => {
-    const gone = await start();
-    const installId = await onTrialFor(5 * DAY_MS);
-    const { proof } = (await proven(installId, gone)).body;
-    const keys = (await gone.get('/.well-known/jwks.json')).body as JSONWebKeySet;
-    await gone[Symbol.asyncDispose]();
-    await expect(proven(installId, gone)).rejects.toThrow('fetch failed');
-    expect(await verify(proof, createLocalJWKSet(keys))).toMatchObject({ sub: accountIdOf(installId), access: true });
-  });
-
-  test('does not verify with any changed character', async () => {
-    const { proof } = (await proven(await onTrialFor(5 * DAY_MS))).body as { proof: string };
-    const keys = keysOf(service);
-    expect(await verify(proof, keys)).toMatchObject({ state: 'trial' });
-    // Every character but the last: that one holds only two bits of the signature and is changed below.
-    for (let position = 0; position < proof.length - 1; position++) {
-      const flipped = String.fromCharCode(proof.charCodeAt(position) ^ 1);
-      const forged = proof.slice(0, position) + flipped + proof.slice(position + 1);
-      await expect(verify(forged, keys), `at ${position}`).rejects.toThrow();
-    }
-    const last = { A: 'Q', Q: 'g', g: 'w', w: 'A' }[proof.at(-1)!];
-    await expect(verify(proof.slice(0, -1) + last, keys)).rejects.toThrow('signature verification failed');
-  });
-
   test('does not verify with changed claims, with the claims of another proof or without a signature', async () => {
     const [head, claims, signature] = ((await proven(freshId())).body.proof as string).split('.') as [string, string, string];
     const mine = JSON.parse(Buffer.from(claims, 'base64url').toString());
@@ -139,19 +97,10 @@ describe('the request GET /v1/entitlement?proof=1', () => {
     expect([status, body]).toEqual([200, { ok: true, state: 'none', access: false }]);
   });
 
-  test('without proof=1 the reply holds no proof', async () => {
-    expect((await service.get(`/v1/entitlement?installId=${freshId()}`)).body).not.toHaveProperty('proof');
-  });
-
-  test.each(['', '0', '2', 'true', '1 '])('proof=%j is refused', async (value) => {
+  test.each(['', '0', 'true'])('proof=%j is refused', async (value) => {
     const { status, body } = await service.get(`/v1/entitlement?installId=${freshId()}&proof=${encodeURIComponent(value)}`);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'proof']);
     expect(body.error.issues).toEqual([{ path: 'proof', message: 'Must be 1, or left out' }]);
-  });
-
-  test('POST is refused with method_not_allowed', async () => {
-    const { status, headers } = await service.post('/v1/entitlement?proof=1', { installId: freshId() });
-    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
 });
 
@@ -160,13 +109,10 @@ describe('the life of a proof', () => {
   const issued = Date.parse('2026-03-01T12:00:00Z') / 1000;
 
   test.each([
-    ['subscribed for a month', 'subscribed', true, '2026-04-01T12:00:00.000Z', '2026-03-02T12:00:00Z'],
     ['subscribed for 24 hours and a bit', 'subscribed', true, '2026-03-02T12:00:00.999Z', '2026-03-02T12:00:00Z'],
     ['subscribed for a second less', 'subscribed', true, '2026-03-02T11:59:59.999Z', '2026-03-02T11:59:59Z'],
-    ['subscribed for ten minutes', 'subscribed', true, '2026-03-01T12:10:00.700Z', '2026-03-01T12:10:00Z'],
     ['subscribed until this very second', 'subscribed', true, '2026-03-01T12:00:00.900Z', '2026-03-01T12:00:00Z'],
     ['in grace for an hour', 'grace', true, '2026-03-01T13:00:00.000Z', '2026-03-01T13:00:00Z'],
-    ['on trial for a week', 'trial', true, '2026-03-08T12:00:00.000Z', '2026-03-02T12:00:00Z'],
     ['on trial for five minutes', 'trial', true, '2026-03-01T12:05:00.000Z', '2026-03-01T12:05:00Z'],
     ['expired a week ago', 'expired', false, '2026-02-22T12:00:00.000Z', '2026-03-02T12:00:00Z'],
     ['expired at an unknown time', 'expired', false, undefined, '2026-03-02T12:00:00Z'],

@@ -1,41 +1,27 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { childEnvironment } from '../../environment.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { forFile, freshId, start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
 import { makeServerKey } from '../../server-keys.ts';
+import { atFullSize } from '../../sized.ts';
+import { appOf, catalogueFile } from '../highscores/catalogue-of.ts';
 
 /** The programs of docs/events.md, as their pages start them. */
 const DAY_MS = 86_400_000;
-const LINK = 'https://play.example/game';
-let own: OwnRedis;
-let folder: string;
-let service: TestService;
-let token: string;
 const children: ChildProcess[] = [];
-
-beforeAll(async () => {
-  own = await startRedis();
-  folder = mkdtempSync(join(tmpdir(), 'coinop-events-'));
-  const app = { kind: 'game', tagline: '', icon: LINK, url: LINK, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' };
-  const apps = [{ ...app, id: 'daily', name: 'Daily', season: { period: 'daily', prizes: [{ upTo: 1, coins: 500 }] } }];
-  writeFileSync(join(folder, 'catalogue.json'), JSON.stringify({ apps }));
-  service = await start({ redis: own.location, settings: { EVENTS: 'on', CATALOGUE_FILE: join(folder, 'catalogue.json') } });
-  ({ token } = await makeServerKey(service, ['events']));
-});
-afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+const season = { period: 'daily', prizes: [{ upTo: 1, coins: 500 }] };
+const CATALOGUE_FILE = catalogueFile(JSON.stringify({ apps: [appOf('daily', { season })] }));
+const folder = dirname(CATALOGUE_FILE);
+afterAll(() => children.forEach((child) => child.kill('SIGKILL')));
+const own = await forFile(startRedis());
+const service = await forFile(start({ redis: own.location, settings: { EVENTS: 'on', CATALOGUE_FILE } }));
+const { token } = await makeServerKey(service, ['events']);
 
 /** @returns what the program has written */
 function run(name: string, settings: Record<string, string>, ...words: string[]): () => string {
@@ -73,7 +59,7 @@ test('events-to-sqlite.mjs loads events, goes on with new ones, and forgets thos
   await expect.poll(rows).toEqual(['account.created {}', 'coins.changed {}', 'account.deleted {}']);
 });
 
-test('signed-in.mjs tells the page of a website that its pairing was claimed', async () => {
+atFullSize('signed-in.mjs tells the page of a website that its pairing was claimed', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
@@ -90,7 +76,7 @@ test('signed-in.mjs tells the page of a website that its pairing was claimed', a
   await stream.cancel();
 });
 
-test('season-winners.mjs posts the winners of a season that ended', async () => {
+atFullSize('season-winners.mjs posts the winners of a season that ended', async () => {
   const posts: string[] = [];
   const discord = createServer((request, response) => {
     request.on('data', (text: Buffer) => void posts.push(text.toString()));
@@ -105,7 +91,7 @@ test('season-winners.mjs posts the winners of a season that ended', async () => 
   run('season-winners.mjs', { DISCORD_WEBHOOK: `http://127.0.0.1:${(discord.address() as AddressInfo).port}/` });
   await using tomorrow = await start({
     redis: own.location,
-    settings: { EVENTS: 'on', CATALOGUE_FILE: join(folder, 'catalogue.json') },
+    settings: { EVENTS: 'on', CATALOGUE_FILE },
     redisAheadMs: DAY_MS,
   });
   tomorrow.advance(DAY_MS);

@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { pairingIdOf } from '../../../src/features/pairing/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import type { EventRecord } from '../../../src/features/events/model.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { issue, signInToStore } from '../../store.ts';
 import { EventsOf, told } from './reading.ts';
 
-let service: TestService;
-let events: EventsOf;
-let admin: string;
-
-beforeAll(async () => {
-  service = await start({ settings: { EVENTS: 'on', ADMIN_API: 'on' } });
-  events = await EventsOf.from(service);
-  ({ token: admin } = await makeServerKey(service, ['admin']));
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start({ settings: { EVENTS: 'on', ADMIN_API: 'on' } }));
+const events = await EventsOf.from(service);
+const { token: admin } = await makeServerKey(service, ['admin']);
 
 const credit = (installId: string, coins: number, key = freshId()) => service.post('/v1/coins/credit', { installId, coins, key });
 

@@ -1,6 +1,5 @@
-import type { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ban, BANS_DUE, unban } from '../../../src/accounts/bans.ts';
 import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
@@ -10,25 +9,17 @@ import { holdings } from '../../../src/holdings.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
-import { type Around, callerOf, type Movers, type Moving, openMoving } from '../store/mortal.ts';
+import { type Around, callerOf, openMoving } from '../store/mortal.ts';
 import { testConfig } from '../../environment.ts';
 
 /** Boards hide the entries of banned accounts. */
 
-let moving: Moving;
-let service: TestService;
-let redis: Redis;
-let movers: Movers;
-let bearer: string;
-beforeAll(async () => {
-  moving = await openMoving({ ADMIN_API: 'on' });
-  ({ service, redis, movers } = moving);
-  ({ token: bearer } = await makeServerKey(service, ['admin']));
-});
-afterAll(() => moving[Symbol.asyncDispose]());
+const moving = await forFile(openMoving({ ADMIN_API: 'on' }));
+const { service, redis, movers } = moving;
+const { token: bearer } = await makeServerKey(service, ['admin']);
 
 const freshGame = (): string => freshId('game').toLowerCase();
 const admin = (path: string, body: object) => service.post(`/v1/admin${path}`, body, { bearer });

@@ -1,30 +1,21 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { upgradeBoards } from '../../../src/features/highscores/board-upgrade.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
 import { audited } from '../../consistency/audited.ts';
-import { freshId, request, start, type TestService } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { forFile, freshId, request, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { catalogueFile, catalogueOf } from './catalogue-of.ts';
 
 /** Boards of data of version 3, in the format of its release. */
 
 const DAY = Date.parse('2026-01-01T00:00:00Z');
 const installs = Array.from({ length: 450 }, () => freshId());
-let folder: string;
-let own: OwnRedis;
-let settings: Record<string, string>;
+const settings = { CATALOGUE_FILE: catalogueFile(catalogueOf(['sprint'])), BOARDS: 'open' };
+const own = await forFile(startRedis());
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-board-upgrade-'));
-  const link = 'https://play.example/game';
-  const app = { kind: 'game', tagline: '', icon: link, url: link, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' };
-  writeFileSync(join(folder, 'catalogue.json'), JSON.stringify({ apps: [{ ...app, id: 'sprint', name: 'Sprint', order: 'asc' }] }));
-  settings = { CATALOGUE_FILE: join(folder, 'catalogue.json'), BOARDS: 'open' };
-  own = await startRedis();
   await using service = await start({ redis: own.location, settings });
   // The accounts of the players.
   for (const game of ['climb', 'sprint'])
@@ -32,10 +23,6 @@ beforeAll(async () => {
       const replies = await Promise.all(installs.slice(start, start + 50).map((installId) => submit(service, game, installId, 1, 'Ada')));
       expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
     }
-});
-afterAll(async () => {
-  await own[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
 });
 
 function submit({ url }: Pick<TestService, 'url'>, game: string, installId: string, score: number, name: string) {

@@ -1,27 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { addEntry } from '../../board-entries.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { BoardModel } from './board-model.ts';
-import { catalogueOf } from './catalogue-of.ts';
+import { catalogueFile, catalogueOf } from './catalogue-of.ts';
 
 const ascending = Array.from({ length: 15 }, () => freshGame());
-let folder: string;
-let service: TestService;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-pages-'));
-  const file = join(folder, 'catalogue.json');
-  writeFileSync(file, catalogueOf(ascending));
-  service = await start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+const service = await forFile(start({ settings: { CATALOGUE_FILE: catalogueFile(catalogueOf(ascending)), BOARDS: 'open' } }));
 
 function freshGame(): string {
   return freshId('game').toLowerCase();
@@ -99,12 +85,6 @@ describe('GET /v1/highscores/{game}/entries', () => {
     expect((await board.page('limit=23')).body.nextCursor).toBeUndefined();
   });
 
-  test('a board that nobody played is one empty page', async () => {
-    const { body } = await new Board().page();
-    expect(body.entries).toEqual([]);
-    expect(body.nextCursor).toBeUndefined();
-  });
-
   test.each(['desc', 'asc'] as const)(
     'entries that stay are neither skipped nor repeated while others come, go and move (%s)',
     async (order) => {
@@ -152,9 +132,7 @@ describe('GET /v1/highscores/{game}/entries', () => {
   test.each([
     ['limit=0', 'limit'],
     ['limit=101', 'limit'],
-    ['limit=ten', 'limit'],
     ['cursor=', 'cursor'],
-    ['cursor=!', 'cursor'],
     [`cursor=${'a'.repeat(101)}`, 'cursor'],
     [`cursor=${Buffer.from('(1 aaaaaaaaaaaaaaaaa').toString('base64url')}`, 'cursor'],
     [`cursor=${Buffer.from('1 short').toString('base64url')}`, 'cursor'],
@@ -233,19 +211,12 @@ describe('GET /v1/highscores/{game}/around', () => {
     const { status, body } = await service.get(`/v1/highscores/${freshGame()}/around?installId=${freshId()}&${query}`);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', field]);
   });
-
-  test('an id of a player on one board is unknown on another', async () => {
-    const [one, other] = [await new Board().fill(2), new Board()];
-    const installId = one.installId(1);
-    await service.post(`/v1/highscores/${other.game}`, { installId, score: 1, name: 'Ada' });
-    const mine = async (game: string) => (await service.get(`/v1/highscores/${game}/around?installId=${installId}`)).body.you.playerId;
-    expect(await mine(one.game)).not.toBe(await mine(other.game));
-  });
 });
 
 test('each 20 entries of a page, and around a player, count as a request of the address', async () => {
-  await using limited = await start({ settings: { RATE_LIMIT: 'on', TRUSTED_PROXIES: '127.0.0.1' }, stoppedClock: true });
-  const burst = 200;
+  const burst = 20;
+  const settings = { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: String(burst), TRUSTED_PROXIES: '127.0.0.1' };
+  await using limited = await start({ settings, stoppedClock: true });
   const game = freshGame();
   let address = 0;
   for (const [query, cost] of [
@@ -282,7 +253,7 @@ describe('GET /v1/highscores/{game} with a caller', () => {
   test('shows a submission that was answered before, in the list and as you', async () => {
     const board = await new Board().fill(3);
     const path = `/v1/highscores/${board.game}?installId=${board.installId(3)}`;
-    for (let score = 10; score < 40; score++) {
+    for (let score = 10; score < 20; score++) {
       await board.submit(3, score);
       const { body } = await service.get(path);
       expect([body.you.score, body.top[0].score]).toEqual([score, score]);

@@ -1,39 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
+import { appOf, catalogueFile } from './catalogue-of.ts';
 
 const served = freshId('served').toLowerCase();
 const usual = freshId('usual').toLowerCase();
 const named = freshId('named').toLowerCase();
 
-const folder = mkdtempSync(join(tmpdir(), 'coinop-server-scores-'));
-let service: TestService;
-let file: string;
-beforeAll(async () => {
-  file = join(folder, 'catalogue.json');
-  write('server');
-  service = await start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
-
-function write(scores: string): void {
-  const link = 'https://play.example/game';
-  const game = { kind: 'game', name: 'Game', tagline: '', icon: link, url: link, status: 'live', platforms: [] };
-  const at = { updatedAt: '2026-01-01T00:00:00Z' };
-  const apps = [
-    { id: served, ...game, scores, ...at },
-    { id: usual, ...game, ...at },
-    { id: named, ...game, scores: 'client', ...at },
-  ];
-  writeFileSync(file, JSON.stringify({ apps }));
-}
+const catalogue = (scores: string): string =>
+  JSON.stringify({ apps: [appOf(served, { scores }), appOf(usual), appOf(named, { scores: 'client' })] });
+const file = catalogueFile(catalogue('server'));
+const service = await forFile(start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } }));
 
 const submit = (game: string, who: object, options = {}) =>
   service.post(`/v1/highscores/${game}`, { ...who, score: 10, name: 'Ada' }, options);
@@ -78,9 +57,9 @@ test('the other games take scores from clients', async () => {
 });
 
 test('an edit of the catalogue changes it', async () => {
-  write('client');
+  writeFileSync(file, catalogue('client'));
   await expect.poll(async () => (await submit(served, { installId: freshId() })).status).toBe(200);
-  write('server');
+  writeFileSync(file, catalogue('server'));
   await expect.poll(async () => (await submit(served, { installId: freshId() })).status).toBe(403);
   expect((await service.get(`/v1/highscores/${served}`)).body.top.length).toBeGreaterThan(0);
 });

@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { addEntry } from '../../board-entries.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
@@ -12,39 +9,22 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { submitScript } from '../../../src/features/highscores/submit.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
-import { channelHere, isOnCluster, sharedClient, freshId, sleep, start, type TestService } from '../../harness.ts';
+import { channelHere, forFile, freshId, isOnCluster, sharedClient, start } from '../../harness.ts';
 import { BoardModel } from './board-model.ts';
+import { appOf, catalogueFile, catalogueOf } from './catalogue-of.ts';
 import { sized } from '../../sized.ts';
 
 /** The top ten in the answers of two services on one Redis. Each service caches its own lists and versions. */
 
 /** Games of the catalogue, all ascending. Every other game is descending. */
 const ascending = Array.from({ length: 60 }, () => freshGame());
-const folder = mkdtempSync(join(tmpdir(), 'coinop-top-ten-'));
-
-let services: [TestService, TestService];
-let redis: Redis;
-beforeAll(async () => {
-  const file = join(folder, 'catalogue.json');
-  writeFileSync(file, JSON.stringify({ apps: ascending.map((id) => gameOf(id, 'asc')) }));
-  const settings = { CATALOGUE_FILE: file, BOARDS: 'open' };
-  services = await Promise.all([start({ settings, stoppedClock: true }), start({ settings, stoppedClock: true })]);
-  redis = sharedClient();
-});
-afterAll(async () => {
-  await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
-  redis.disconnect();
-  rmSync(folder, { recursive: true });
-});
+const settings = { CATALOGUE_FILE: catalogueFile(catalogueOf(ascending)), BOARDS: 'open' };
+const services = [await forFile(start({ settings, stoppedClock: true })), await forFile(start({ settings, stoppedClock: true }))] as const;
+const redis = sharedClient();
+afterAll(() => redis.disconnect());
 
 function freshGame(): string {
   return freshId('game').toLowerCase();
-}
-
-function gameOf(id: string, order: 'asc' | 'desc') {
-  const link = 'https://play.example/game';
-  const updatedAt = '2026-01-01T00:00:00Z';
-  return { id, kind: 'game', name: id, tagline: '', icon: link, url: link, status: 'live', platforms: [], order, updatedAt };
 }
 
 interface Shown {
@@ -109,51 +89,6 @@ class Board {
 }
 
 describe('the top ten in the answer to a submission is right after', () => {
-  test('each of eleven first scores, from an empty board on', async () => {
-    const board = new Board();
-    for (let player = 1; player <= 11; player++) await board.submit(player % 2, player, player * 10);
-    expect(await board.submit(0, 12, 1)).not.toContain('12 p12 1');
-  });
-
-  test('a new best inside the ten, and one outside', async () => {
-    const board = new Board();
-    await board.fill();
-    await board.submit(0, 11, 2.5);
-    await board.submit(1, 12, 2.25);
-    await board.submit(0, 12, 7.5);
-    await board.submit(1, 5, 100);
-    await board.submit(0, 12, 1);
-  });
-
-  test('a new name inside the ten, and one outside', async () => {
-    const board = new Board();
-    await board.fill();
-    await board.submit(0, 3, 0, 'renamed');
-    await board.submit(1, 12, 0, 'renamed outside');
-    await board.submit(1, 3, 0, 'renamed again');
-    await board.submit(0, 4, 0);
-  });
-
-  test('equal scores around the tenth place', async () => {
-    const board = new Board();
-    await board.fill();
-    await board.submit(0, 12, 3);
-    await board.submit(1, 13, 3);
-    await board.submit(0, 14, 4);
-    await board.submit(1, 9, 4);
-    await board.submit(0, 12, 1);
-  });
-
-  test('changes of an ascending board', async () => {
-    const board = new Board('asc');
-    for (let player = 1; player <= 12; player++) await board.submit(player % 2, player, player);
-    await board.submit(1, 12, 5.5);
-    await board.submit(0, 11, 10.5);
-    await board.submit(1, 11, 100, 'renamed outside');
-    await board.submit(0, 2, 100, 'renamed inside');
-    await board.submit(1, 13, 0);
-  });
-
   test('moves that merge two entries', async () => {
     const board = new Board();
     await board.fill();
@@ -172,8 +107,7 @@ describe('the top ten in the answer to a submission is right after', () => {
 
   test('a change of the order in the catalogue', async () => {
     const game = freshGame();
-    const file = join(folder, 'flipping.json');
-    writeFileSync(file, JSON.stringify({ apps: [gameOf(game, 'desc')] }));
+    const file = catalogueFile(JSON.stringify({ apps: [appOf(game, { order: 'desc' })] }));
     await using service = await start({ settings: { CATALOGUE_FILE: file } });
     const submit = async (player: number, score: number): Promise<string[]> =>
       lines((await service.post(`/v1/highscores/${game}`, { installId: installIds[player], score, name: `p${player}` })).body.top);
@@ -182,7 +116,7 @@ describe('the top ten in the answer to a submission is right after', () => {
     const descending = Array.from({ length: 10 }, (_, index) => `${index + 1} p${11 - index} ${11 - index}`);
     const rising = Array.from({ length: 10 }, (_, index) => `${index + 1} p${index} ${index}`);
     expect(await submit(5, 5)).toEqual(descending);
-    writeFileSync(file, JSON.stringify({ apps: [gameOf(game, 'asc')] }));
+    writeFileSync(file, catalogueOf([game]));
     const seen: string[][] = [];
     // The service looks at the file twice a second. Submissions in between keep its cached list fresh.
     await expect.poll(async () => seen[seen.push(await submit(5, 5)) - 1], { interval: 5, timeout: 5000 }).toEqual(rising);

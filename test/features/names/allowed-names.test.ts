@@ -1,28 +1,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { settingProblems } from '../../../src/setting-checks.ts';
-import { freshId, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, start, type TestReply } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { testConfig } from '../../environment.ts';
 
 /** NAME_WORDS_FILE applies to all names of players. */
 
-let folder: string;
-let file: string;
-let service: TestService;
 const logLines: string[] = [];
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-names-'));
-  file = join(folder, 'words.txt');
-  writeFileSync(file, '\uFEFFbadword\n');
-  service = await start({ settings: { NAME_WORDS_FILE: file }, logLines });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = mkdtempSync(join(tmpdir(), 'coinop-names-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const file = join(folder, 'words.txt');
+writeFileSync(file, '\uFEFFbadword\n');
+const service = await forFile(start({ settings: { NAME_WORDS_FILE: file }, logLines }));
 
 const submit = (name: string): Promise<TestReply> =>
   service.post(`/v1/highscores/${freshId('game').toLowerCase()}`, { installId: freshId(), score: 1, name });

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, sharedClient, start, type TestReply, type TestService } from '../../harness.ts';
+import { forFile, freshId, start, type TestReply, type TestService } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { signInToStore } from '../../store.ts';
@@ -8,19 +8,10 @@ import { logged } from '../../operator/parts.ts';
 
 /** `accounts rename`: the name that an operator gives appears everywhere. */
 
-let service: TestService;
-let other: TestService;
-let bearer: string;
-const redis = sharedClient();
-beforeAll(async () => {
-  [service, other] = [await start({ settings: { ADMIN_API: 'on' } }), await start()];
-  ({ token: bearer } = await makeServerKey(service, ['admin'], { role: 'support' }));
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await other[Symbol.asyncDispose]();
-  redis.disconnect();
-});
+const service = await forFile(start({ settings: { ADMIN_API: 'on' } }));
+const other = await forFile(start());
+const { redis } = service.service;
+const { token: bearer } = await makeServerKey(service, ['admin'], { role: 'support' });
 
 const change = (path: string, body: object): Promise<TestReply> =>
   service.post(`/v1/admin/accounts/${path}`, { reason: 'ticket 4711', ...body }, { bearer });

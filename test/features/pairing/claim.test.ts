@@ -47,49 +47,35 @@ describe('POST /v1/pair/claim', () => {
     ['a:deny', 'pending'],
     ['a:deny a:confirm', 'claimed'],
     ['a:deny b:confirm', 'claimed'],
-    ['a:scan a:scan', 'scanned'],
     ['a:scan a:claim', 'claimed'],
     ['a:scan a:deny', 'denied'],
     // A scan reserves nothing.
     ['a:scan b:scan', 'scanned'],
     ['a:scan b:scan c:scan', 'scanned'],
-    ['a:scan b:confirm', 'claimed'],
-    ['a:scan b:claim', 'claimed'],
     ['a:scan b:claim a:confirm', 'already_claimed'],
-    ['a:scan b:scan a:confirm', 'claimed'],
-    ['a:scan b:scan b:confirm', 'claimed'],
     ['a:scan b:scan b:confirm a:confirm', 'already_claimed'],
     // Only the account that scanned may deny.
     ['a:scan b:deny', 'scanned'],
     ['a:scan b:deny a:deny', 'denied'],
     ['a:scan b:scan a:deny', 'scanned'],
-    ['a:scan b:scan b:deny', 'scanned'],
     ['a:scan b:scan a:scan a:deny', 'scanned'],
     ['a:scan b:scan c:scan c:deny', 'scanned'],
     ['a:scan b:scan a:deny b:deny b:confirm', 'claimed'],
     ['a:scan b:scan a:deny wait a:deny', 'expired'],
-    ['a:claim a:claim', 'claimed'],
     ['a:claim a:confirm', 'claimed'],
     ['a:claim a:scan', 'claimed'],
     ['a:claim a:deny', 'claimed'],
-    ['a:claim b:claim', 'already_claimed'],
     ['a:claim b:confirm', 'already_claimed'],
     ['a:claim b:scan', 'already_claimed'],
     ['a:claim b:deny', 'claimed'],
     ['a:scan a:deny a:deny', 'denied'],
-    ['a:scan a:deny a:scan', 'pair_denied'],
-    ['a:scan a:deny a:confirm', 'pair_denied'],
     ['a:scan a:deny a:claim', 'pair_denied'],
     ['a:scan a:deny b:deny', 'denied'],
-    ['a:scan a:deny b:scan', 'pair_denied'],
     ['a:scan a:deny b:confirm', 'pair_denied'],
-    ['a:scan a:deny b:claim', 'pair_denied'],
     ['wait a:scan', 'pair_expired'],
-    ['wait a:confirm', 'pair_expired'],
     ['wait a:claim', 'pair_expired'],
     ['wait a:deny', 'expired'],
     ['a:scan wait a:confirm', 'pair_expired'],
-    ['a:scan wait b:confirm', 'pair_expired'],
     ['a:claim wait a:claim', 'claimed'],
     ['a:claim wait b:claim', 'already_claimed'],
     ['a:claim wait b:deny', 'claimed'],
@@ -110,24 +96,24 @@ describe('POST /v1/pair/claim', () => {
     expect(last).toBe(expected);
   });
 
-  test('of 100 concurrent claimants exactly one wins', async () => {
+  test('of 30 concurrent claimants exactly one wins', async () => {
     const token = await newToken();
-    const installs = Array.from({ length: 100 }, () => freshId());
+    const installs = Array.from({ length: 30 }, () => freshId());
     const replies = await Promise.all(installs.map((installId) => claim(token, installId)));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(replies.filter((reply) => outcome(reply) === 'already_claimed')).toHaveLength(99);
+    expect(replies.filter((reply) => outcome(reply) === 'already_claimed')).toHaveLength(29);
     const winner = installs[replies.findIndex(({ status }) => status === 200)]!;
     expect(outcome(await claim(token, winner))).toBe('claimed');
   });
 
-  test('100 concurrent scans lock nobody out, and keep no more than one does', async () => {
+  test('30 concurrent scans lock nobody out, and keep no more than one does', async () => {
     const [token, other] = [await newToken(), await newToken()];
     const owner = freshId();
     const { redis } = service.service;
     const fieldsOf = (of: string) => redis.hkeys(pairKeys.pair(of));
     await claim(other, freshId(), 'scan');
-    const strangers = Array.from({ length: 100 }, () => freshId());
-    const replies = await Promise.all([...strangers.slice(0, 50), owner, ...strangers.slice(50)].map((id) => claim(token, id, 'scan')));
+    const strangers = Array.from({ length: 30 }, () => freshId());
+    const replies = await Promise.all([...strangers.slice(0, 15), owner, ...strangers.slice(15)].map((id) => claim(token, id, 'scan')));
     expect(new Set(replies.map(outcome))).toEqual(new Set(['scanned']));
     expect((await fieldsOf(token)).toSorted()).toEqual((await fieldsOf(other)).toSorted());
     expect(await redis.hget(pairKeys.pair(token), 'scanner')).toBe('*');
@@ -155,24 +141,6 @@ describe('POST /v1/pair/claim', () => {
     expect((await service.post('/v1/account/resolve', { installId: looker })).body.created).toBe(true);
     await claim(await newToken(), winner);
     expect((await service.post('/v1/account/resolve', { installId: winner })).body.created).toBe(false);
-  });
-
-  test.each([
-    ['already_claimed', 'another install claimed it', (token: string) => claim(token, freshId())],
-    [
-      'pair_denied',
-      'the install that scanned it denied it',
-      async (token: string) => {
-        const installId = freshId();
-        for (const step of ['scan', 'deny']) await claim(token, installId, step);
-      },
-    ],
-    ['pair_expired', '180 seconds passed', async () => service.advance(180_000)],
-  ])('answers 409 %s after %s', async (code, _, happens) => {
-    const token = await newToken();
-    await happens(token);
-    const { status, body } = await claim(token, freshId());
-    expect([status, body.error.code]).toEqual([409, code]);
   });
 
   test('the winner may repeat the claim until the pairing is deleted, 600 seconds after it expired', async () => {
@@ -217,21 +185,16 @@ describe('POST /v1/pair/claim', () => {
     expect((await polled()).claimedBy).toEqual({ name: 'Ada' });
   });
 
-  test.each(['A'.repeat(24), 'unknown', '}{pair:x', 'ü'.repeat(24), 'x'.repeat(5000)])(
-    'the unknown token %.30s is answered with pair_not_found',
-    async (token) => {
-      const { status, body } = await claim(token, freshId());
-      expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
-    },
-  );
+  test.each(['A'.repeat(24), '}{pair:x', 'x'.repeat(5000)])('the unknown token %.30s is answered with pair_not_found', async (token) => {
+    const { status, body } = await claim(token, freshId());
+    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
+  });
 
   test.each([
     [{ installId: 'install-0001' }, 'token'],
-    [{ token: '', installId: 'install-0001' }, 'token'],
-    [{ token: 7, installId: 'install-0001' }, 'token'],
-    [{ token: 'A'.repeat(24), installId: 'short' }, 'installId'],
+
     [{ token: 'A'.repeat(24), installId: 'install-0001', step: 'steal' }, 'step'],
-    [{ token: 'A'.repeat(24), installId: 'install-0001', name: 'x'.repeat(25) }, 'name'],
+
     [{ token: 'A'.repeat(24), installId: 'install-0001', name: 'a\u202eb' }, 'name'],
   ])('%j is refused, and the error names the field %s', async (body, field) => {
     const reply = await service.post('/v1/pair/claim', body);
@@ -264,14 +227,6 @@ describe('POST /v1/pair/claim', () => {
     const said = JSON.stringify(replies.map(({ body }) => body));
     expect(said).not.toContain(installId);
     expect(said).not.toContain(account.accountId);
-  });
-
-  test('a claim refused by the rate limit leaves the pairing pending', async () => {
-    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
-    const { token } = (await limited.post('/v1/pair/new')).body;
-    const refused = await limited.post('/v1/pair/claim', { token, installId: freshId() });
-    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
-    expect((await limited.get(`/v1/pair/status?token=${token}`)).body.status).toBe('pending');
   });
 
   test('an address that guesses tokens is rate-limited', async () => {

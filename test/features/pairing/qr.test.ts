@@ -69,7 +69,12 @@ describe('GET /v1/pair/qr.svg', () => {
     const { token } = await open(other);
     const before = vi.mocked(encode).mock.calls.length;
     for (const host of ['one.example', 'two.example']) expect(await statusOf(other, `/v1/pair/qr.svg?token=${token}`, host)).toBe(200);
-    expect(vi.mocked(encode).mock.calls.length - before).toBe(1);
+    expect(
+      vi
+        .mocked(encode)
+        .mock.calls.slice(before)
+        .map(([text]) => text),
+    ).toEqual([`https://play.example/pair?token=${token}`]);
   });
 
   test('thirty browsers behind one address open a pairing each, and all get their image', async () => {
@@ -78,20 +83,10 @@ describe('GET /v1/pair/qr.svg', () => {
       expect((await limited.get(`/v1/pair/qr.svg?token=${(await open(limited)).token}`)).status).toBe(200);
   });
 
-  test('the address begins with PUBLIC_URL when it is set', async () => {
-    await using other = await start({ settings: { PUBLIC_URL: 'https://play.example' } });
-    const { token } = await open(other);
-    const { body } = await other.get(`/v1/pair/qr.svg?token=${token}`);
-    expect(modulesOf(body)).toEqual(encode(`https://play.example/pair?token=${token}`, { ecc: 'M', border: 4 }).data);
+  test.each(['A'.repeat(24), '%22%3E%3Cscript%3E'])('refuses the token %s of no pairing', async (token) => {
+    const { status, body } = await service.get(`/v1/pair/qr.svg?token=${token}`);
+    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
   });
-
-  test.each(['A'.repeat(24), 'A'.repeat(23), 'nothing', '<script>', '%22%3E%3Cscript%3E', '%F0%9F%8E%B2'.repeat(100)])(
-    'refuses the token %s of no pairing',
-    async (token) => {
-      const { status, body } = await service.get(`/v1/pair/qr.svg?token=${token}`);
-      expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
-    },
-  );
 
   test('needs a token', async () => {
     const { status, body } = await service.get('/v1/pair/qr.svg');

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { expectCommands } from '../../round-trips.ts';
@@ -60,16 +59,6 @@ describe('GET /v1/pair/status', () => {
     expect((await poll(token, cookies)).setCookies).toHaveLength(1);
     const again = await poll(token, cookies);
     expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed', claimedBy: {} }, []]);
-  });
-
-  test('two concurrent polls of the asking browser get one session cookie', async () => {
-    for (let round = 0; round < 10; round++) {
-      const { token, cookies } = await open();
-      await claim(token);
-      const replies = await Promise.all([poll(token, cookies), poll(token, cookies)]);
-      expect(replies.map(({ body }) => body.status)).toEqual(['claimed', 'claimed']);
-      expect(replies.flatMap(({ setCookies }) => setCookies)).toHaveLength(1);
-    }
   });
 
   test('gives no session to a browser without the secret, and still gives it to the asking browser', async () => {
@@ -135,13 +124,10 @@ describe('GET /v1/pair/status', () => {
     expect([gone.status, gone.setCookies]).toEqual([404, []]);
   });
 
-  test.each(['A'.repeat(24), 'unknown', '%7D%7Bpair:x', '%00', 'x'.repeat(2000)])(
-    'the unknown token %.30s is answered with pair_not_found',
-    async (token) => {
-      const { status, body } = await poll(token);
-      expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
-    },
-  );
+  test.each(['A'.repeat(24), '%7D%7Bpair:x', '%00'])('the unknown token %.30s is answered with pair_not_found', async (token) => {
+    const { status, body } = await poll(token);
+    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
+  });
 
   test.each(['/v1/pair/status', '/v1/pair/status?token='])('%s is refused, and the error names the token', async (path) => {
     const { status, body } = await service.get(path);

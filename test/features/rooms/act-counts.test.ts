@@ -1,19 +1,12 @@
 import { expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { watchRoom, type Watcher } from '../../realtime/watcher.ts';
-import { open, type TestRoom } from './room.ts';
+import { open, seated } from './room.ts';
 
 const figures = async ({ service }: TestService, pattern: RegExp): Promise<string[]> =>
   (await service.metrics.registry.metrics())
     .split('\n')
     .filter((line) => pattern.test(line) && !line.startsWith('#') && !line.endsWith(' 0'));
-
-async function seated(service: TestService, room: TestRoom, installId: string): Promise<Watcher> {
-  const watcher = await watchRoom(service, room.code);
-  watcher.send({ type: 'hello', installId, tab: 'tab' });
-  await watcher.until(({ type }) => type === 'welcome');
-  return watcher;
-}
 
 test('acts are counted by action, path and outcome', async () => {
   await using service = await start();

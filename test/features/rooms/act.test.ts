@@ -1,29 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
-import { forFile, freshId, isOnCluster, signIn, start, type TestReply } from '../../harness.ts';
+import { forFile, freshId, isOnCluster, start, type TestReply } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';
 import { open, refusal } from './room.ts';
 
 const service = await forFile(start());
 
 const ids = (room: { players: { id: string }[] }) => room.players.map(({ id }) => id);
-const everyAction = [
-  'join',
-  'leave',
-  'ready',
-  'unready',
-  'data',
-  'message',
-  'start',
-  'end',
-  'kick',
-  'transfer',
-  'lock',
-  'unlock',
-  'settings',
-  'state',
-  'private',
-  'rematch',
-];
+const everyAction = 'join leave ready unready data message start end kick transfer lock unlock settings state private rematch'.split(' ');
 /** Body fields that an action requires besides the caller. */
 const needed: Record<string, object> = {
   kick: { playerId: 'p1' },
@@ -41,17 +24,9 @@ describe('POST /v1/rooms/{code}/{action}', () => {
     expect(refusal(await room.act(action, room.host))).toEqual([400, 'unknown_action']);
   });
 
-  test('accepts a percent-encoded action, and a code in lower case with spaces and dashes', async () => {
-    const room = await open(service);
-    const { status } = await service.post(`/v1/rooms/%20${room.code.toLowerCase()}-/joi%6e`, { installId: freshId() });
-    expect(status).toBe(200);
-  });
-
   test.each(everyAction)('%s is refused with room_not_found when no room has the code', async (action) => {
-    for (const code of ['BBBBB', 'nonsense']) {
-      const reply = await service.post(`/v1/rooms/${code}/${action}`, { installId: freshId(), ...needed[action] });
-      expect(refusal(reply)).toEqual([404, 'room_not_found']);
-    }
+    const reply = await service.post(`/v1/rooms/BBBBB/${action}`, { installId: freshId(), ...needed[action] });
+    expect(refusal(reply)).toEqual([404, 'room_not_found']);
   });
 
   test.each(everyAction.slice(1))('%s is refused with not_in_room when the caller has no seat', async (action) => {
@@ -77,13 +52,6 @@ describe('POST /v1/rooms/{code}/{action}', () => {
       expect(refusal(await room.act(action, room.host, needed[action]))).toEqual([409, 'room_ended']);
     },
   );
-
-  test('a session replaces the body', async () => {
-    const room = await open(service);
-    const cookies = await signIn(service, room.host);
-    const { status, body } = await service.post(`/v1/rooms/${room.code}/ready`, undefined, { cookies });
-    expect([status, body.you]).toEqual([200, { playerId: 'p1', host: true }]);
-  });
 
   test('seq rises by one with every change and stays when an action changes nothing', async () => {
     const room = await open(service);
@@ -193,10 +161,10 @@ describe('join', () => {
     }
   });
 
-  test('50 concurrent joins of one caller take one seat', async () => {
+  test('20 concurrent joins of one caller take one seat', async () => {
     const room = await open(service);
     const guest = freshId();
-    const replies = await Promise.all(Array.from({ length: 50 }, () => room.act('join', guest)));
+    const replies = await Promise.all(Array.from({ length: 20 }, () => room.act('join', guest)));
     expect(replies.every(({ status, body }) => status === 200 && body.you.playerId === 'p2')).toBe(true);
     expect(ids(await room.read())).toEqual(['p1', 'p2']);
   });
@@ -220,13 +188,6 @@ describe('join', () => {
     await room.act(action, room.host);
     expect(refusal(await room.act('join', freshId()))).toEqual([409, code]);
     expect(ids(await room.read())).toEqual(['p1']);
-  });
-
-  test('is possible again after unlock', async () => {
-    const room = await open(service);
-    await room.act('lock', room.host);
-    await room.act('unlock', room.host);
-    expect((await room.act('join', freshId())).status).toBe(200);
   });
 });
 
@@ -283,22 +244,6 @@ describe('leave', () => {
     expect((await room.act('leave', room.host)).body.room).toMatchObject({ players: [], endedAt });
   });
 
-  test('20 concurrent leaves keep exactly one host until the last one ends the room', async () => {
-    const room = await open(service, { maxPlayers: 20 });
-    const players = [room.host, ...(await Promise.all(Array.from({ length: 19 }, () => room.join())))];
-    const replies = await Promise.all(players.map((installId) => room.act('leave', installId)));
-    for (const { status, body } of replies) {
-      expect(status).toBe(200);
-      const { players: left, hostId, phase } = body.room;
-      expect(left.filter(({ host }: { host: boolean }) => host)).toHaveLength(left.length === 0 ? 0 : 1);
-      if (left.length > 0) expect(left[0].id === hostId).toBe(true);
-      expect(phase).toBe(left.length === 0 ? 'ended' : 'lobby');
-    }
-    expect(replies.map(({ body }) => body.room.players.length).sort((a, b) => a - b)).toEqual(
-      Array.from({ length: 20 }, (_, index) => index),
-    );
-  });
-
   test('of five players who compete for a freed seat exactly one gets it', async () => {
     const room = await open(service, { maxPlayers: 2 });
     const guest = await room.join();
@@ -318,18 +263,6 @@ describe('leave', () => {
     expect(replies.filter(({ status }) => status === 200).map(({ body }) => body.you.playerId)).toEqual(['p3']);
     expect(replies.map((reply) => refusal(reply)[1]).filter((code) => code === 'room_full')).toHaveLength(4);
     expect(ids(await room.read())).toEqual(['p1', 'p3']);
-  });
-});
-
-describe('ready and unready', () => {
-  test('set and clear the ready flag that other players see', async () => {
-    const room = await open(service);
-    const guest = await room.join();
-    const readiness = async () => (await room.read()).players.map(({ ready }: { ready: boolean }) => ready);
-    await room.act('ready', guest);
-    expect(await readiness()).toEqual([false, true]);
-    await room.act('unready', guest);
-    expect(await readiness()).toEqual([false, false]);
   });
 });
 
@@ -381,36 +314,30 @@ describe('kick', () => {
     const { cookies } = await signInToStore(service, freshId('subject'), { installId: guest });
     expect(refusal(await service.post(`/v1/rooms/${room.code}/join`, {}, { cookies }))).toEqual([403, 'kicked']);
   });
-
-  test.each([{}, { playerId: 'p9' }, { playerId: '' }, { playerId: 2 }, { playerId: 'p1' }, { playerId: 'p1 p2' }])(
-    'with %j is refused, and the error names playerId',
-    async (more) => {
-      const room = await open(service);
-      const reply = await room.act('kick', room.host, more);
-      expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
-      expect(ids(await room.read())).toEqual(['p1']);
-    },
-  );
 });
 
-describe('transfer', () => {
-  test('makes another player the host', async () => {
-    const room = await open(service);
-    const guest = await room.join();
-    const { body } = await room.act('transfer', room.host, { playerId: 'p2' });
-    expect([body.you, body.room.hostId]).toEqual([{ playerId: 'p1', host: false }, 'p2']);
-    expect(refusal(await room.act('lock', room.host))).toEqual([403, 'not_host']);
-    expect((await room.act('lock', guest)).status).toBe(200);
-  });
+test('transfer makes another player the host', async () => {
+  const room = await open(service);
+  const guest = await room.join();
+  const { body } = await room.act('transfer', room.host, { playerId: 'p2' });
+  expect([body.you, body.room.hostId]).toEqual([{ playerId: 'p1', host: false }, 'p2']);
+  expect(refusal(await room.act('lock', room.host))).toEqual([403, 'not_host']);
+  expect((await room.act('lock', guest)).status).toBe(200);
+});
 
-  test.each([{}, { playerId: 'p9' }, { playerId: null }, { playerId: 'p1 p2' }])(
-    'with %j is refused, and the error names playerId',
-    async (more) => {
-      const room = await open(service);
-      const reply = await room.act('transfer', room.host, more);
-      expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
-    },
-  );
+test.each([
+  ['kick', {}],
+  ['kick', { playerId: 'p9' }],
+  ['kick', { playerId: 'p1' }],
+  ['kick', { playerId: 'p1 p2' }],
+  ['transfer', {}],
+  ['transfer', { playerId: 'p9' }],
+  ['state', {}],
+])('%s with %j is refused, and the error names the field', async (action, more) => {
+  const room = await open(service);
+  const reply = await room.act(action, room.host, more);
+  expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', action === 'state' ? 'state' : 'playerId']);
+  expect((await room.read()).seq).toBe(1);
 });
 
 describe('lock and unlock', () => {
@@ -426,10 +353,7 @@ describe('state', () => {
   test.each([
     '{"a":[],"n":12345678901234567000,"__proto__":{"x":1},"o":{},"big":1e+300,"tiny":5e-324,"nested":[[],{},[{}]]}',
     'null',
-    'false',
-    '0',
     '""',
-    '[]',
     '"\\u0000 </script> é 😀"',
   ])('%s is stored byte for byte', async (state) => {
     const room = await open(service);
@@ -448,21 +372,6 @@ describe('state', () => {
     expect(await text(fetch(`${service.url}/v1/rooms/${room.code}`))).toContain(`"state":${state}}}`);
   });
 
-  test('50 concurrent changes each get a seq of their own, and the room keeps the state of the last', async () => {
-    const room = await open(service);
-    const replies = await Promise.all(Array.from({ length: 50 }, (_, index) => room.act('state', room.host, { state: index })));
-    const seqs = replies.map(({ body }) => body.room.seq).sort((one, other) => one - other);
-    expect(seqs).toEqual(Array.from({ length: 50 }, (_, index) => index + 2));
-    expect(await room.read()).toEqual(replies.find(({ body }) => body.room.seq === 51)!.body.room);
-  });
-
-  test('a number beyond the precision of a double is stored as JSON.parse reads it', async () => {
-    const room = await open(service);
-    const state = JSON.parse('{"a":[],"n":12345678901234567890.5,"__proto__":{"x":1}}');
-    const { body } = await room.act('state', room.host, { state });
-    expect(JSON.stringify(body.room.state)).toBe('{"a":[],"n":12345678901234567000,"__proto__":{"x":1}}');
-  });
-
   test('holds up to 8192 bytes of JSON', async () => {
     const room = await open(service);
     const fits = ['é'.repeat(4094)];
@@ -470,12 +379,6 @@ describe('state', () => {
     const reply = await room.act('state', room.host, { state: [`${fits[0]}x`] });
     expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'state']);
     expect((await room.read()).state).toEqual(fits);
-  });
-
-  test('is a required field', async () => {
-    const room = await open(service);
-    const reply = await room.act('state', room.host);
-    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'state']);
   });
 });
 
@@ -517,18 +420,6 @@ describe('rematch', () => {
     await room.act('leave', room.host);
     const again = await room.act('rematch', guest);
     expect([again.status, again.body.room.nextCode]).toEqual([200, first]);
-  });
-
-  test('20 concurrent rematches open one room', async () => {
-    const room = await open(service);
-    await room.act('end', room.host);
-    const replies = await Promise.all(Array.from({ length: 20 }, () => room.act('rematch', room.host)));
-    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
-    const codes = new Set(replies.map(({ body }) => body.room.nextCode));
-    expect(codes.size).toBe(1);
-    const [code] = codes;
-    expect((await service.get(`/v1/rooms/${code}`)).status).toBe(200);
-    expect((await room.read()).seq).toBe(3);
   });
 
   // Cuts the link to a single Redis.

@@ -2,7 +2,6 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, describe, expect, test, vi, type MockInstance } from 'vitest';
 import { forFile, freshId, start } from '../../harness.ts';
-import { blankNames } from '../blank-names.ts';
 import { refusal } from './room.ts';
 
 // Room codes come from randomInt. `draw` below fixes its next values.
@@ -73,24 +72,14 @@ describe('POST /v1/rooms', () => {
   });
 
   test.each([
-    [{ name: '' }, 'name'],
-    [{ name: '   ' }, 'name'],
-    [{ name: 'a'.repeat(25) }, 'name'],
-    [{ name: 'a\u0000b' }, 'name'],
     [{ name: 'a\u202eb' }, 'name'],
-    [{ name: '\ud800' }, 'name'],
-    ...blankNames.map((name): [{ name: string }, string] => [{ name }, 'name']),
-    [{ name: 5 }, 'name'],
     [{ game: 'Space' }, 'game'],
-    [{ game: '' }, 'game'],
     [{ minPlayers: 0 }, 'minPlayers'],
-    [{ minPlayers: 1.5 }, 'minPlayers'],
     [{ minPlayers: 9 }, 'minPlayers'],
     [{ maxPlayers: 65 }, 'maxPlayers'],
     [{ maxPlayers: 0 }, 'maxPlayers'],
-    [{ maxPlayers: '4' }, 'maxPlayers'],
     [{ state: 'x'.repeat(8191) }, 'state'],
-    [{ installId: 'short' }, 'installId'],
+    [{ state: { n: '\ud800' } }, 'state.n'],
   ])('%j is refused, and the error names the field %s', async (body, field) => {
     const reply = await create(body);
     expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', field]);
@@ -103,18 +92,7 @@ describe('POST /v1/rooms', () => {
     },
   );
 
-  test('a name has up to 24 code points, of any size in bytes', async () => {
-    expect((await create({ name: '😀'.repeat(24) })).body.room.players[0].name).toBe('😀'.repeat(24));
-    expect(refusal(await create({ name: '😀'.repeat(25) }))).toEqual([400, 'invalid_request']);
-  });
-
-  test('the state holds up to 8192 bytes of JSON', async () => {
-    const fits = 'é'.repeat(4095);
-    expect((await create({ state: fits })).body.room.state).toBe(fits);
-    expect(refusal(await create({ state: `${fits}x` }))).toEqual([400, 'invalid_request']);
-  });
-
-  test.each([32, 3500, 8000])('a state nested %i levels deep is refused: with its body it exceeds 32 levels', async (depth) => {
+  test.each([32, 8000])('a state nested %i levels deep is refused: with its body it exceeds 32 levels', async (depth) => {
     const response = await fetch(`${service.url}/v1/rooms`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -157,13 +135,5 @@ describe('POST /v1/rooms', () => {
     draw(...Array.from({ length: 20 }, () => 99));
     const reply = await create({});
     expect(refusal(reply)).toEqual([503, 'overloaded']);
-  });
-
-  test('an address that creates too many rooms is rate-limited', async () => {
-    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });
-    const installId = freshId();
-    const replies = [];
-    for (let count = 0; count < 3; count++) replies.push(await limited.post('/v1/rooms', { installId }));
-    expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
   });
 });

@@ -7,6 +7,7 @@ import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import type { Subscriber } from '../../../src/redis/subscriber.ts';
 import { Hub } from '../../../src/server/live/hub.ts';
 import { seeded } from '../../seeded.ts';
+import { sized } from '../../sized.ts';
 import type { Topic } from '../../../src/server/live/topic.ts';
 import { applyPatch } from './apply-patch.ts';
 import { FakeWatcher } from '../../server/live/fake-watcher.ts';
@@ -191,7 +192,7 @@ const hear = (message: string): void => void subscriber.emit('message', '{room:B
 const stateOf = (fields: RoomFields): string => `{"type":"room","seq":${fields.get('seq')},"room":${roomJson(fields)}}`;
 
 describe('the fields that a process keeps of a room', () => {
-  test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+  test.each(Array.from({ length: sized(10, 40) }, (_, seed) => seed))(
     'are those of Redis in the end, or their watchers start again, whatever becomes of the messages (%i)',
     async (seed) => {
       const random = seeded(seed);
@@ -216,7 +217,7 @@ describe('the fields that a process keeps of a room', () => {
     },
   );
 
-  test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+  test.each(Array.from({ length: sized(10, 40) }, (_, seed) => seed))(
     'are those of Redis after a failover too, or their watchers start again (%i)',
     async (seed) => {
       const random = seeded(seed + 1000);

@@ -3,17 +3,9 @@ import { Presence } from '../../../src/features/rooms/presence.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { watchRoom, type Message, type Watcher } from '../../realtime/watcher.ts';
 import { makeServerKey, keyChangesOf } from '../../server-keys.ts';
-import { open, type TestRoom } from './room.ts';
+import { open, seated } from './room.ts';
 
 const service = await forFile(start());
-
-/** A welcomed channel of a player. */
-async function seated(room: TestRoom, installId: string, tab = 'tab', at = service): Promise<Watcher> {
-  const watcher = await watchRoom(at, room.code);
-  watcher.send({ type: 'hello', installId, tab });
-  await watcher.until(({ type }) => type === 'welcome');
-  return watcher;
-}
 
 const acted = (watcher: Watcher, order: number): Promise<Message> =>
   watcher.until((message) => message.type === 'acted' && message.order === order);
@@ -28,7 +20,7 @@ describe('an act over the channel', () => {
   test('changes the room, and is answered with its seq', async () => {
     const room = await open(service);
     const guest = await room.join();
-    const [ofHost, ofGuest] = [await seated(room, room.host), await seated(room, guest)];
+    const [ofHost, ofGuest] = [await seated(service, room, room.host), await seated(service, room, guest)];
     const { seq } = await act(ofGuest, 1, 'data', { data: { x: 1 } });
     expect((await ofHost.reaches(seq)).players[1].data).toEqual({ x: 1 });
     expect(await act(ofHost, 1, 'state', { merge: { round: 1 } })).toEqual({ type: 'acted', order: 1, seq: seq + 1 });
@@ -38,7 +30,7 @@ describe('an act over the channel', () => {
 
   test('sent again is replayed, also on a new connection, whose welcome tells the last order', async () => {
     const room = await open(service);
-    const first = await seated(room, room.host, 'a');
+    const first = await seated(service, room, room.host, 'a');
     await act(first, 7, 'state', { state: 'seven' });
     await first.close();
     const second = await watchRoom(service, room.code);
@@ -65,7 +57,7 @@ describe('an act over the channel', () => {
     ['message', { data: 1, to: ['p9'] }, 'invalid_request'],
   ])('%s %j of a guest is acted with the error %s', async (action, more, code) => {
     const room = await open(service);
-    const watcher = await seated(room, await room.join());
+    const watcher = await seated(service, room, await room.join());
     const { error } = await act(watcher, 1, action, more);
     expect(error.code).toBe(code);
     expect(error.message).not.toBe('');
@@ -75,7 +67,7 @@ describe('an act over the channel', () => {
 
   test('on a stale state gets the current state', async () => {
     const room = await open(service);
-    const watcher = await seated(room, room.host);
+    const watcher = await seated(service, room, room.host);
     const { error } = await act(watcher, 1, 'state', { state: 1, ifStateSeq: 9 });
     expect(error).toMatchObject({ code: 'stale_state', stateSeq: 1, state: {} });
     await watcher.close();
@@ -93,7 +85,7 @@ describe('an act over the channel', () => {
 
   test('keeps the order in which a tab sends', async () => {
     const room = await open(service);
-    const watcher = await seated(room, room.host);
+    const watcher = await seated(service, room, room.host);
     for (let order = 1; order <= 50; order++) watcher.send({ type: 'act', order, action: 'state', state: order });
     await acted(watcher, 50);
     const answers = watcher.messages.filter(({ type }) => type === 'acted');
@@ -106,7 +98,7 @@ describe('an act over the channel', () => {
   test('past sixty at once is rate_limited, and counts for its seat alone', async () => {
     await using stopped = await start({ stoppedClock: true });
     const room = await open(stopped);
-    const [one, other] = [await seated(room, room.host, 'a', stopped), await seated(room, await room.join(), 'b', stopped)];
+    const [one, other] = [await seated(stopped, room, room.host, 'a'), await seated(stopped, room, await room.join(), 'b')];
     for (let order = 1; order <= 80; order++) one.send({ type: 'act', order, action: 'data', data: order });
     await acted(one, 80);
     const refused = one.messages.filter(({ type, error }) => type === 'acted' && error !== undefined);
@@ -123,7 +115,7 @@ describe('an act over the channel', () => {
     '{"order":1,"type":"act","action":"data","data":[]}',
   ])('may come in any form of JSON: %s', async (text) => {
     const room = await open(service);
-    const watcher = await seated(room, room.host);
+    const watcher = await seated(service, room, room.host);
     watcher.send(text);
     expect(await acted(watcher, 1)).toEqual({ type: 'acted', order: 1, seq: expect.any(Number) });
     await watcher.close();
@@ -136,7 +128,7 @@ describe('an act over the channel', () => {
   ])('that the address has no budget for is answered with its own order, or with none: %s', async (text) => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_ACTS_PER_SECOND: '1' } });
     const room = await open(limited);
-    const watcher = await seated(room, room.host, 'tab', limited);
+    const watcher = await seated(limited, room, room.host, 'tab');
     for (let times = 0; times < 10; times++) watcher.send(text);
     const told = await watcher.until(({ error }) => error?.code === 'rate_limited');
     expect([7, undefined]).toContain(told.order);
@@ -146,7 +138,7 @@ describe('an act over the channel', () => {
 
   test('of a kicked player is not_in_room', async () => {
     const room = await open(service);
-    const watcher = await seated(room, await room.join());
+    const watcher = await seated(service, room, await room.join());
     await room.act('kick', room.host, { playerId: 'p2' });
     expect((await act(watcher, 1, 'data', { data: 1 })).error.code).toBe('not_in_room');
     await watcher.close();
@@ -166,7 +158,7 @@ test('a private part that is dealt during the hello of its player follows the we
     return seat;
   });
   onTestFinished(() => spy.mockRestore());
-  const watcher = await seated(room, guest);
+  const watcher = await seated(service, room, guest);
   expect(await watcher.until(({ type }) => type === 'you')).toMatchObject({ playerId: 'p2', private: 'ace' });
   expect(watcher.messages.find(({ type }) => type === 'welcome').you.private).toBeUndefined();
   await Promise.all([watcher.close(), other.close()]);
@@ -177,7 +169,7 @@ describe('a message', () => {
     await using other = await start();
     const room = await open(service);
     const guest = await room.join();
-    const [ofHost, ofGuest] = [await seated(room, room.host), await seated(room, guest)];
+    const [ofHost, ofGuest] = [await seated(service, room, room.host), await seated(service, room, guest)];
     const far = await watchRoom(other, room.code);
     await far.reaches(1);
     for (let order = 1; order <= 10; order++) {
@@ -204,7 +196,11 @@ describe('a message', () => {
   test('to one player reaches the channels of that player alone', async () => {
     const room = await open(service);
     const [bob, cleo] = [await room.join(), await room.join()];
-    const [ofHost, ofBob, ofCleo] = [await seated(room, room.host), await seated(room, bob), await seated(room, cleo)];
+    const [ofHost, ofBob, ofCleo] = [
+      await seated(service, room, room.host),
+      await seated(service, room, bob),
+      await seated(service, room, cleo),
+    ];
     await act(ofHost, 1, 'message', { data: 'for bob', to: ['p2'] });
     await act(ofHost, 2, 'message', { data: 'for all' });
     expect((await ofBob.until(({ type }) => type === 'message')).data).toBe('for bob');
@@ -215,7 +211,7 @@ describe('a message', () => {
   test('past forty at once is rate_limited, over HTTP and over the channel together', async () => {
     await using stopped = await start({ stoppedClock: true });
     const room = await open(stopped);
-    const watcher = await seated(room, room.host, 'tab', stopped);
+    const watcher = await seated(stopped, room, room.host, 'tab');
     const sent = await Promise.all(Array.from({ length: 30 }, () => room.act('message', room.host, { data: 1 })));
     expect(sent.filter(({ status }) => status !== 200)).toEqual([]);
     for (let order = 1; order <= 20; order++) watcher.send({ type: 'act', order, action: 'message', data: order });

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { leastLengthOf } from '../../../src/features/rooms/record.ts';
-import { start, type TestService } from '../../harness.ts';
+import { forFile, start } from '../../harness.ts';
 import { Watcher, type Message } from '../../realtime/watcher.ts';
 import { applyPatch } from './apply-patch.ts';
 import { randomPatches } from './random-patches.ts';
 import { open } from './room.ts';
+
+const service = await forFile(start());
 
 test('patches of random changes, one or several at a time, give the whole room exactly', () => {
   let copy: unknown;
@@ -18,10 +20,6 @@ test('patches of random changes, one or several at a time, give the whole room e
 });
 
 describe('a channel with patch=1', () => {
-  let service: TestService;
-  beforeAll(async () => void (service = await start()));
-  afterAll(() => service[Symbol.asyncDispose]());
-
   /** The consecutive rooms of a watcher. */
   function roomsOf(messages: readonly Message[]): unknown[] {
     const rooms: unknown[] = [];
@@ -69,7 +67,7 @@ describe('a channel with patch=1', () => {
   test('keeps up with a burst, and ends with the last room', async () => {
     const room = await open(service, { state: { board: 'x'.repeat(2000), n: 0 } });
     const patched = await Watcher.open(service.url, `/v1/rooms/${room.code}/live?patch=1`);
-    await Promise.all(Array.from({ length: 100 }, (_, n) => room.act('state', room.host, { merge: { [`k${n}`]: n } })));
+    await Promise.all(Array.from({ length: 30 }, (_, n) => room.act('state', room.host, { merge: { [`k${n}`]: n } })));
     const last = await room.read();
     await patched.until(({ seq }) => seq === last.seq);
     expect(roomsOf(patched.messages).at(-1)).toEqual(last);

@@ -150,17 +150,6 @@ test('a renewal ends the leases of an account that moved, and renews the others'
 // No renewal notices the moves below.
 const HOUR_MS = 3_600_000;
 
-test('a move that was published ends the leases at once', async () => {
-  const room = await open(service);
-  await using other = otherProcess(HOUR_MS);
-  const lost: string[] = [];
-  await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
-  await service.service.redis.set(standingKey(accountIdOf(room.host)), '>some-account');
-  other.subscriber.emit('message', 'standings', accountIdOf(room.host));
-  await expect.poll(() => lost).toEqual(['host']);
-  await expect.poll(() => isConnected(room)).toEqual([false]);
-});
-
 test('an account that is published a hundred times at once costs two looks', async () => {
   const room = await open(service);
   await using other = otherProcess(HOUR_MS);

@@ -1,28 +1,19 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { LARGEST_ROOM_BYTES } from '../../../src/features/rooms/room-size.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
-import { openFullRoom, type FullRoom } from '../../server/full-room.ts';
+import { openFullRoom } from '../../server/full-room.ts';
 
-let service: TestService;
-let redis: Redis;
-let room: FullRoom;
-beforeAll(async () => {
-  service = await start({ settings: { ROOM_BYTES_PER_SECOND: '65536' } });
-  redis = service.service.redis;
-  const post = async (path: string, body: object) => {
-    const reply = await service.post(path, body);
-    expect([path, reply.status, reply.body.error]).toEqual([path, 200, undefined]);
-    return reply.body;
-  };
-  room = await openFullRoom(post, redis, freshId());
-});
-afterAll(async () => {
-  await redis.del(roomKeys.room(room.code));
-  await service[Symbol.asyncDispose]();
-});
+const service = await forFile(start({ settings: { ROOM_BYTES_PER_SECOND: '65536' } }));
+const { redis } = service.service;
+const post = async (path: string, body: object) => {
+  const reply = await service.post(path, body);
+  expect([path, reply.status, reply.body.error]).toEqual([path, 200, undefined]);
+  return reply.body;
+};
+const room = await openFullRoom(post, redis, freshId());
+afterAll(() => redis.del(roomKeys.room(room.code)));
 
 const read = async () => (await service.get(`/v1/rooms/${room.code}`)).body.room;
 

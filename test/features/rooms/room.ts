@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { freshId, type TestReply, type TestService } from '../../harness.ts';
+import { watchRoom, type Watcher } from '../../realtime/watcher.ts';
 
 /** A room under test. */
 export interface TestRoom {
@@ -30,6 +31,14 @@ export async function open(service: TestService, settings: object = {}): Promise
     },
     read: async () => (await service.get(`/v1/rooms/${code}`)).body.room,
   };
+}
+
+/** A welcomed channel of a player. */
+export async function seated(at: TestService, room: TestRoom, installId: string, tab = 'tab'): Promise<Watcher> {
+  const watcher = await watchRoom(at, room.code);
+  watcher.send({ type: 'hello', installId, tab });
+  await watcher.until(({ type }) => type === 'welcome');
+  return watcher;
 }
 
 /** Status and error code of a reply. */

@@ -87,15 +87,6 @@ describe('GET /v1/trial/status', () => {
     expect((await status(`?deviceId=${deviceId}`, { cookies: session })).body.startedAt).toBe(startedAt);
   });
 
-  test('a svc_device with any changed character counts as no device', async () => {
-    const { cookies } = await touched();
-    const [name, token] = cookies[0]!.split('=') as [string, string];
-    for (let index = 0; index < token.length; index++) {
-      const flipped = token.slice(0, index) + (token[index] === 'A' ? 'B' : 'A') + token.slice(index + 1);
-      expect((await status('', { cookies: `${name}=${flipped}` })).body, `flipped at ${index}`).toEqual(NONE);
-    }
-  });
-
   test('a svc_device of another audience, of a foreign key or past its expiry counts as no device', async () => {
     const { cookies, startedAt } = await touched();
     expect((await status('', { cookies })).body.startedAt).toBe(startedAt);
@@ -110,12 +101,6 @@ describe('GET /v1/trial/status', () => {
     }
     service.advance(2 * DAY_MS);
     expect((await status('', { cookies: `svc_device=${own}` })).body).toEqual(NONE);
-  });
-
-  test('a svc_device is not accepted as a session', async () => {
-    const { cookies } = await touched();
-    const token = cookies[0]!.slice('svc_device='.length);
-    expect((await service.get('/v1/session', { cookies: `svc_session=${token}` })).body).toEqual({ ok: true, authenticated: false });
   });
 
   test('a malformed deviceId is refused, and the error names the query parameter or the header', async () => {

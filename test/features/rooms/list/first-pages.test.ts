@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
 import { all } from '../../../server/connection-lines.ts';
-import { freshId, start, type TestService } from '../../../harness.ts';
+import { forFile, freshId, start } from '../../../harness.ts';
 import { open } from '../room.ts';
 
-let here: TestService;
-let there: TestService;
-beforeAll(async () => {
-  [here, there] = await Promise.all([start(), start()]);
-});
-afterAll(() => Promise.all([here, there].map((service) => service[Symbol.asyncDispose]())));
+const here = await forFile(start());
+const there = await forFile(start());
 
 const read = async (game: string, more = '', at = here) => (await at.get(`/v1/rooms?game=${game}${more}`)).body;
 const tagsOf = async (game: string, more = '') => (await read(game, more)).rooms.map(({ tags }: { tags: { n: number } }) => tags.n);
@@ -65,7 +61,7 @@ test('a request after the answer of a change by another process has the change, 
 });
 
 test('an expired room leaves a cached page without a change of the list', async () => {
-  const own = await start();
+  await using own = await start({ stoppedClock: true });
   const game = freshId('game').toLowerCase();
   await open(own, { game, public: true });
   await expect.poll(async () => (await read(game, '', own)).rooms).toHaveLength(1);
@@ -76,5 +72,4 @@ test('an expired room leaves a cached page without a change of the list', async 
   own.advance(200);
   expect(await read(game, '', own)).toEqual({ ok: true, rooms: [] });
   expect(await own.service.redis.get(version)).toBe(before);
-  await own[Symbol.asyncDispose]();
 });

@@ -123,25 +123,16 @@ describe('GET /v1/rooms', () => {
   test.each([
     ['limit=0', 'limit'],
     ['limit=101', 'limit'],
-    ['limit=1e1', 'limit'],
     ['game=*', 'game'],
     ['cursor=', 'cursor'],
     [`cursor=${'1'.repeat(300)}`, 'cursor'],
     ['tag.A=1', 'tag'],
-    ['tag.=1', 'tag'],
     [`tag.a=${'x'.repeat(65)}`, 'tag.a'],
     [Array.from({ length: 9 }, (_, index) => `tag.t${index}=1`).join('&'), 'tag'],
   ])('refuses %s', async (query, field) => {
     const reply = await service.get(`/v1/rooms?${query}`);
     expect(refusal(reply)).toEqual([400, 'invalid_request']);
     expect(reply.body.error.field).toBe(field);
-  });
-
-  test('accepts a cursor of no room, and a tag that is named two hundred times', async () => {
-    const game = freshGame();
-    const room = await openPublic(game, { tags: { a: '7' } });
-    await listed(game, [room.code], `&cursor=9999999999999ZZZZZ${'&tag.a=1'.repeat(200)}&tag.a=7`);
-    expect(await codes(game, '&cursor=0000000000000BBBBB')).toEqual([]);
   });
 
   test('looks at 1,000 rooms a page and has 32 KiB of them, or 200 and 16 KiB for an address that may not pay for more', async () => {
@@ -157,7 +148,10 @@ describe('GET /v1/rooms', () => {
     const first = await page(game, '&tag.n=1');
     expect(first).toMatchObject({ rooms: [], nextCursor: entries[203] });
     expect(await page(game, `&tag.n=1&cursor=${first.nextCursor}`)).toMatchObject({ rooms: [{ tags: { n: 1 } }, { tags: { n: 1 } }] });
-    const poor = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '8' }, stoppedClock: true });
+    await using poor = await start({
+      settings: { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '8' },
+      stoppedClock: true,
+    });
     expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[203]);
     expect((await page(game, '&tag.n=1', poor)).nextCursor).toBe(entries[1003]);
     // Long summaries end a page too.
@@ -170,13 +164,12 @@ describe('GET /v1/rooms', () => {
     const short = await page(game, '&limit=100', poor);
     expect(short.rooms).toHaveLength(Math.ceil((16 * 1024) / `1 1 4 ${game} ${tags}`.length));
     expect(short.nextCursor).toBe(entries.at(-short.rooms.length));
-    await poor[Symbol.asyncDispose]();
   });
 });
 
 describe('a room with nobody present', () => {
   test('leaves the list 15 s after the last act, and comes back with the next one', async () => {
-    const own = await start();
+    await using own = await start();
     const game = freshGame();
     const room = await openPublic(game, {}, own);
     await listed(game, [room.code], '', own);
@@ -191,11 +184,10 @@ describe('a room with nobody present', () => {
     await expect.poll(() => own.service.redis.zcard(listKeys(game).untils)).toBe(0);
     await room.act('message', room.host, { data: 1 });
     await listed(game, [room.code], '', own);
-    await own[Symbol.asyncDispose]();
   });
 
   test('stays while a welcomed channel of a player is open, and leaves within 12 s after it closed', async () => {
-    const own = await start();
+    await using own = await start();
     const game = freshGame();
     const room = await openPublic(game, {}, own);
     const watcher = await watchRoom(own, room.code);
@@ -209,11 +201,10 @@ describe('a room with nobody present', () => {
     await watcher.close();
     own.advance(1500);
     expect(await codes(game, '', own)).toEqual([]);
-    await own[Symbol.asyncDispose]();
   });
 
   test('that belongs to a server stays for 60 s after an act of the server, and its players do not count', async () => {
-    const own = await start();
+    await using own = await start();
     const game = freshGame();
     const { token: key } = await makeServerKey(own, ['rooms']);
     const { body } = await own.post('/v1/rooms', { seatless: true, public: true, game }, { bearer: key });
@@ -229,6 +220,5 @@ describe('a room with nobody present', () => {
     await watcher.until(({ type }) => type === 'welcome');
     await expect.poll(async () => (await page(game, '', own)).rooms).toMatchObject([{ code, players: 1 }]);
     await watcher.close();
-    await own[Symbol.asyncDispose]();
   });
 });

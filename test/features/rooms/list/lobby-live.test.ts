@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshId, sleep, start, type TestService } from '../../../harness.ts';
+import { expect, test } from 'vitest';
+import { forFile, freshId, sleep, start } from '../../../harness.ts';
 import { Watcher, type Message } from '../../../realtime/watcher.ts';
 import { open, type TestRoom } from '../room.ts';
 
-let service: TestService;
-let other: TestService;
-beforeAll(async () => void ([service, other] = await Promise.all([start(), start()])));
-afterAll(() => Promise.all([service[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]));
+const service = await forFile(start());
+const other = await forFile(start());
 
 const freshGame = (): string => freshId('game').toLowerCase();
 const openPublic = (game: string, settings: object = {}, at = service): Promise<TestRoom> =>
@@ -74,7 +72,7 @@ test.concurrent('changes come at most twice a second, and the last one comes', a
 });
 
 test.concurrent('a room that nobody renews leaves, without any change in the list', async () => {
-  const own = await start();
+  await using own = await start();
   const game = freshGame();
   await openPublic(game, {}, own);
   const watcher = await watch(`game=${game}`, own);
@@ -82,7 +80,6 @@ test.concurrent('a room that nobody renews leaves, without any change in the lis
   own.advance(15_100);
   await expect.poll(() => codesOf(watcher.messages.at(-1))).toEqual([]);
   await watcher.close();
-  await own[Symbol.asyncDispose]();
 });
 
 test.concurrent('an unchanged list is not sent again', async () => {
@@ -108,6 +105,6 @@ test.concurrent('shows the newest fifty rooms', async () => {
   await watcher.close();
 });
 
-test.each(['game=*', 'tag.A=1', `tag.a=${'x'.repeat(65)}`])('refuses %s', async (query) => {
-  await expect(watch(query)).rejects.toThrow('no channel');
+test('refuses a bad query', async () => {
+  await expect(watch('tag.A=1')).rejects.toThrow('no channel');
 });

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { askedKey, listKeys, writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
-import { freshId, start, type TestReply, type TestService } from '../../../harness.ts';
+import { forFile, freshId, start, type TestReply } from '../../../harness.ts';
 import { open, refusal, type TestRoom } from '../room.ts';
 
-let service: TestService;
-let other: TestService;
-beforeAll(async () => void ([service, other] = await Promise.all([start(), start()])));
-afterAll(() => Promise.all([service[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]));
+const service = await forFile(start());
+const other = await forFile(start());
 
 const freshGame = (): string => freshId('game').toLowerCase();
 const ask = (game: string, more: object = {}, at = service): Promise<TestReply> =>
@@ -179,7 +177,7 @@ describe('POST /v1/rooms/match', () => {
   });
 
   test('a reservation of a process that died ends by itself, and the room that it did not create is created by the next', async () => {
-    const own = await start();
+    await using own = await start();
     const game = freshGame();
     const { redis } = own.service;
     const { free, reserved, taken, rooms, untils } = writtenKeys(game);
@@ -198,7 +196,6 @@ describe('POST /v1/rooms/match', () => {
     own.advance(5100);
     expect(await codeOf(ask(game, {}, own))).toBe('BCDFG');
     await redis.del('{room:BCDFG}');
-    await own[Symbol.asyncDispose]();
   });
 
   test('a caller who asks for other tags before the first call has created the room creates it with the tags for which others wait', async () => {
@@ -219,41 +216,30 @@ describe('POST /v1/rooms/match', () => {
     await redis.del(`{room:${code}}`);
   });
 
-  test('200 who ask at once on two processes fill rooms of four', async () => {
+  test('60 who ask at once on two processes fill rooms of four', async () => {
     const game = freshGame();
     const replies = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => ask(game, { maxPlayers: 4, startWhenFull: true }, index % 2 === 0 ? service : other)),
+      Array.from({ length: 60 }, (_, index) => ask(game, { maxPlayers: 4, startWhenFull: true }, index % 2 === 0 ? service : other)),
     );
-    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 200 }, () => 200));
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 60 }, () => 200));
     const seats = new Map<string, Set<string>>();
     for (const { body } of replies) seats.set(body.room.code, (seats.get(body.room.code) ?? new Set()).add(body.you.playerId));
     expect([...seats.values()].every((ids) => ids.size <= 4)).toBe(true);
-    expect([...seats.values()].reduce((sum, ids) => sum + ids.size, 0)).toBe(200);
-    expect(seats.size).toBeLessThanOrEqual(52);
+    expect([...seats.values()].reduce((sum, ids) => sum + ids.size, 0)).toBe(60);
+    expect(seats.size).toBeLessThanOrEqual(17);
     expect(replies.filter(({ body }) => body.created)).toHaveLength(seats.size);
     await nothingReserved(game);
-    await expect.poll(() => service.service.redis.zcard(listKeys(game).order)).toBe(seats.size === 50 ? 0 : seats.size - 50);
+    await expect.poll(() => service.service.redis.zcard(listKeys(game).order)).toBe(seats.size - 15);
   });
 
   test.each([
     [{}, 'game'],
-    [{ game: 'a b' }, 'game'],
     [{ game: 'a', maxPlayers: 1 }, 'maxPlayers'],
-    [{ game: 'a', maxPlayers: 65 }, 'maxPlayers'],
     [{ game: 'a', minPlayers: 3, maxPlayers: 2 }, 'minPlayers'],
     [{ game: 'a', tags: { A: 1 } }, 'tags.A'],
   ])('refuses %j', async (body, field) => {
     const reply = await service.post('/v1/rooms/match', { installId: freshId(), ...body });
     expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', field]);
-  });
-
-  test('counts each call as a creation', async () => {
-    const limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });
-    const game = freshGame();
-    await ask(game, {}, limited);
-    await ask(game, {}, limited);
-    expect(refusal(await ask(game, {}, limited))).toEqual([429, 'rate_limited']);
-    await limited[Symbol.asyncDispose]();
   });
 
   test('returns the seat of a caller who is refused', async () => {
