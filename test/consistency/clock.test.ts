@@ -74,6 +74,7 @@ beforeAll(async () => {
     ['purchases:due', 30 * MINUTE_MS, MINUTE_MS],
     ['purchases:unowned', 30 * MINUTE_MS, MINUTE_MS],
     ['product-purchases:due', 30 * MINUTE_MS, MINUTE_MS],
+    ['product-notices:due', 30 * MINUTE_MS, MINUTE_MS],
     ['seasons:due', -30 * MINUTE_MS, 30 * MINUTE_MS],
   ] as const;
   for (const [queue, damaged, right] of queues) await redis.zadd(queue, now + damaged, 'late', now + right, 'soon');
@@ -99,6 +100,7 @@ beforeAll(async () => {
     'lost_purchase purchase late',
     'queue_without_document queue purchases:unowned',
     'lost_purchase coin-purchase late',
+    'queue_without_document queue product-notices:due',
     'queue_without_document queue seasons:due',
     `expires key ${expiring}`,
     'wrong_counter board clock',

@@ -25,6 +25,7 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
       queueCheck(purchaseKeys.noticesDue, wrongOfNotice),
       {
         pattern: /^\{product-notice:([\w-]+)\}$/,
+        type: 'hash',
         life: 'lasts',
         check: ([purchaseId], look) => checkNotice(purchaseId!, look),
       },
@@ -51,7 +52,7 @@ async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<stri
 
 async function wrongOfNotice({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
   const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', purchaseKeys.notice(member)]);
-  if (dueAt === null || exists === 1 || Number(dueAt) < Date.now() + AHEAD_MS) return undefined;
+  if (dueAt === null || exists === 1 || Number(dueAt) < look.now() + AHEAD_MS) return undefined;
   return `It holds a notification of the purchase ${member}, which does not exist.`;
 }
 
