@@ -1,22 +1,14 @@
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { purchasesOf, subscriptionOf } from '../../../src/features/subscription/model.ts';
 import type { StoreState, StoreSubscription } from '../../../src/stores/store.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { sharedClient, freshId, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, sharedClient, start } from '../../harness.ts';
 
-let service: TestService;
-let redis: Redis;
-beforeAll(async () => {
-  service = await start();
-  redis = sharedClient();
-});
+const service = await forFile(start());
+const redis = sharedClient();
 afterEach(() => vi.restoreAllMocks());
-afterAll(async () => {
-  await redis.quit();
-  await service[Symbol.asyncDispose]();
-});
+afterAll(() => redis.quit());
 
 const NO_FACTS = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
 
@@ -36,14 +28,7 @@ describe('GET /v1/subscription', () => {
     const reportedAt = Date.parse('2031-05-01T12:00:00.000Z');
     const clock = vi.spyOn(Date, 'now').mockReturnValue(reportedAt);
     await report(installId, true);
-    const standing = {
-      ok: true,
-      subscribed: true,
-      state: 'active',
-      source: 'report',
-      verified: false,
-      expiresAt: '2031-05-04T12:00:00.000Z',
-    };
+    const standing = { ...NO_FACTS, subscribed: true, state: 'active', source: 'report', expiresAt: '2031-05-04T12:00:00.000Z' };
     expect((await subscription(installId)).body).toEqual(standing);
     clock.mockReturnValue(reportedAt + 259_199_999);
     expect((await subscription(installId)).body).toEqual(standing);
@@ -76,18 +61,10 @@ describe('GET /v1/subscription', () => {
 
   test('a pending purchase is shown without expiresAt and willRenew', async () => {
     const installId = freshId();
-    await redis.hset(accountKey(accountIdOf(installId)), {
-      createdAt: 1,
-      purchases: `AAAAAAAAAAAAAAAAAAAAAA pending - - ${service.now()} gold`,
-    });
-    expect((await subscription(installId)).body).toEqual({
-      ok: true,
-      subscribed: false,
-      state: 'pending',
-      source: 'store',
-      verified: true,
-      productId: 'gold',
-    });
+    const purchases = `AAAAAAAAAAAAAAAAAAAAAA pending - - ${service.now()} gold`;
+    await redis.hset(accountKey(accountIdOf(installId)), { createdAt: 1, purchases });
+    const pending = { ...NO_FACTS, state: 'pending', source: 'store', verified: true, productId: 'gold' };
+    expect((await subscription(installId)).body).toEqual(pending);
   });
 });
 
@@ -105,74 +82,49 @@ const bought = (state: StoreState, expiresAt?: number, more: Partial<StoreSubscr
 });
 const say = (...purchases: StoreSubscription[]) => subscriptionOf({ purchases }, NOW);
 
-describe('subscriptionOf with one purchase', () => {
-  const at = (state: StoreState, expiresAt?: number) => {
-    const { subscribed, state: stated } = say(bought(state, expiresAt));
-    return [subscribed, stated];
-  };
+const RENEWS = { willRenew: true, checkedAt: NOW - DAY - 1 };
 
-  test('subscribes while it is active, in grace or canceled, until the millisecond of its end', () => {
-    expect(at('active', NOW + 1)).toEqual([true, 'active']);
-    expect(at('grace', NOW + 1)).toEqual([true, 'grace']);
-    expect(at('canceled', NOW + 1)).toEqual([true, 'canceled']);
-    expect(at('active', NOW)).toEqual([false, 'expired']);
-    expect(at('grace', NOW)).toEqual([false, 'expired']);
-    expect(at('canceled', NOW)).toEqual([false, 'expired']);
-  });
-
-  test('does not subscribe while it is on hold, paused, expired or pending, even before its end', () => {
-    expect(at('on_hold', NOW + 1)).toEqual([false, 'on_hold']);
-    expect(at('paused', NOW + 1)).toEqual([false, 'paused']);
-    expect(at('expired', NOW + 1)).toEqual([false, 'expired']);
-    expect(at('pending', NOW + 1)).toEqual([false, 'pending']);
-  });
-
-  test('does not subscribe without an end', () => {
-    expect(at('active')).toEqual([false, 'expired']);
-    expect(at('pending')).toEqual([false, 'pending']);
-  });
-
-  test('has willRenew false after its end', () => {
-    expect(say(bought('active', NOW + 1, { willRenew: true })).willRenew).toBe(true);
-    expect(say(bought('active', NOW - DAY, { willRenew: true })).willRenew).toBe(false);
-    expect(say(bought('canceled', NOW + 1, { willRenew: false })).willRenew).toBe(false);
-  });
+/** The offset of the end from now, what is known of the renewal and the last check, and whether and as what the account is subscribed. */
+test.each<[state: StoreState, endsIn: number | undefined, more: Partial<StoreSubscription>, subscribed: boolean, stated: string]>([
+  // Until the millisecond of its end.
+  ['active', 1, {}, true, 'active'],
+  ['grace', 1, {}, true, 'grace'],
+  ['canceled', 1, {}, true, 'canceled'],
+  ['active', 0, {}, false, 'expired'],
+  ['grace', 0, {}, false, 'expired'],
+  ['canceled', 0, {}, false, 'expired'],
+  // Not even before its end.
+  ['on_hold', 1, {}, false, 'on_hold'],
+  ['paused', 1, {}, false, 'paused'],
+  ['expired', 1, {}, false, 'expired'],
+  ['pending', 1, {}, false, 'pending'],
+  ['active', undefined, {}, false, 'expired'],
+  ['pending', undefined, {}, false, 'pending'],
+  // For 24 more hours, if it renews and has not been checked since its end.
+  ['active', -HOUR, RENEWS, true, 'active'],
+  ['grace', 1 - DAY, RENEWS, true, 'grace'],
+  ['active', -DAY, RENEWS, false, 'expired'],
+  ['active', -HOUR, { ...RENEWS, checkedAt: NOW - HOUR - 1 }, true, 'active'],
+  ['active', -HOUR, { ...RENEWS, checkedAt: NOW - HOUR }, false, 'expired'],
+  ['active', -HOUR, { ...RENEWS, willRenew: false }, false, 'expired'],
+  ['active', -HOUR, { ...RENEWS, willRenew: undefined }, false, 'expired'],
+  ['canceled', -HOUR, RENEWS, false, 'expired'],
+  ['on_hold', -HOUR, RENEWS, false, 'on_hold'],
+  ['expired', -HOUR, RENEWS, false, 'expired'],
+])('a purchase that is %s, ends in %d ms and of which is known %j subscribes: %s, as %s', (state, endsIn, more, subscribed, stated) => {
+  const said = say(bought(state, endsIn === undefined ? undefined : NOW + endsIn, more));
+  expect([said.subscribed, said.state]).toEqual([subscribed, stated]);
 });
 
-describe('subscriptionOf with a purchase past its end and not checked since', () => {
-  const renewing = { willRenew: true, checkedAt: NOW - 2 * HOUR };
-
-  test('subscribes for 24 more hours when it renews', () => {
-    for (const state of ['active', 'grace'] as const) {
-      expect(say(bought(state, NOW - HOUR, renewing))).toMatchObject({
-        subscribed: true,
-        state,
-        willRenew: true,
-        expiresAt: '2031-05-02T11:00:00.000Z',
-      });
-      const checkedAt = NOW - DAY - 1;
-      expect(say(bought(state, NOW - DAY + 1, { willRenew: true, checkedAt })).subscribed).toBe(true);
-      expect(say(bought(state, NOW - DAY, { willRenew: true, checkedAt }))).toMatchObject({
-        subscribed: false,
-        state: 'expired',
-        expiresAt: '2031-04-30T12:00:00.000Z',
-      });
-    }
-  });
-
-  test('does not subscribe when it was checked since or does not renew', () => {
-    expect(say(bought('active', NOW - HOUR, { willRenew: true, checkedAt: NOW - HOUR })).subscribed).toBe(false);
-    expect(say(bought('active', NOW - HOUR, { willRenew: true, checkedAt: NOW - HOUR - 1 })).subscribed).toBe(true);
-    expect(say(bought('active', NOW - HOUR, { ...renewing, willRenew: false })).subscribed).toBe(false);
-    expect(say(bought('active', NOW - HOUR, { ...renewing, willRenew: undefined })).subscribed).toBe(false);
-    expect(say(bought('canceled', NOW - HOUR, renewing)).subscribed).toBe(false);
-    expect(say(bought('on_hold', NOW - HOUR, renewing)).subscribed).toBe(false);
-    expect(say(bought('expired', NOW - HOUR, renewing)).subscribed).toBe(false);
-  });
-
-  test('shows its own end before that end', () => {
-    expect(say(bought('active', NOW + 1, renewing)).expiresAt).toBe('2031-05-01T12:00:00.001Z');
-  });
+test('a purchase shows its own end, or the end of the day that its renewal has, and that it does not renew after its end', () => {
+  const shown = (endsIn: number, more: Partial<StoreSubscription> = RENEWS) => {
+    const { expiresAt, willRenew } = say(bought('active', NOW + endsIn, more));
+    return [expiresAt, willRenew];
+  };
+  expect(shown(1)).toEqual(['2031-05-01T12:00:00.001Z', true]);
+  expect(shown(-HOUR)).toEqual(['2031-05-02T11:00:00.000Z', true]);
+  expect(shown(-DAY)).toEqual(['2031-04-30T12:00:00.000Z', false]);
+  expect(shown(1, { willRenew: false })[1]).toBe(false);
 });
 
 describe('subscriptionOf with several purchases', () => {

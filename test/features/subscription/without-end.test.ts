@@ -29,44 +29,32 @@ describe('a pending purchase', () => {
   });
 
   test('that Google has forgotten has expired, without an end, and is checked no more', async () => {
-    await using own = await openShop();
-    const installId = freshId();
-    const token = own.sold('PENDING', undefined, { lineItems: [{ productId: 'gold' }] });
-    await own.buy(installId, token);
-    own.google.misbehaviour = googleError(410);
-    own.service.advance(10 * MINUTE);
-    await until(async () => (await own.subscription(installId)).state !== 'pending');
-    expect(await own.subscription(installId)).toEqual({
-      ok: true,
-      subscribed: false,
-      state: 'expired',
-      source: 'store',
-      verified: true,
-      productId: 'gold',
-    });
-    expect(await own.dueIn(token)).toBeUndefined();
+    const { installId, token, body } = await unpaid('PENDING', [{ productId: 'gold' }]);
+    shop.google.misbehaviour = googleError(410);
+    shop.service.advance(10 * MINUTE);
+    await until(async () => (await shop.subscription(installId)).state !== 'pending');
+    shop.google.misbehaviour = undefined;
+    expect(await shop.subscription(installId)).toEqual({ ...body, state: 'expired' });
+    expect(await shop.dueIn(token)).toBeUndefined();
   });
 });
 
-describe('of two purchases that give no access', () => {
-  test.each(['never paid first', 'never paid last'])('the paid one decides for the account: %s', async (order) => {
+describe.each(['first', 'last'])('of two purchases that give no access, that which was never paid %s,', (order) => {
+  const never = (installId: string) => unpaid('PENDING_PURCHASE_CANCELED', [{ productId: 'silver' }], installId);
+  const both = async (buy: (installId: string) => Promise<unknown>): Promise<string> => {
     const installId = freshId();
+    for (const each of order === 'first' ? [never, buy] : [buy, never]) await each(installId);
+    return installId;
+  };
+
+  test('the paid one decides for the account', async () => {
     const endedAt = shop.service.now() - DAY;
-    const buys = [
-      () => unpaid('PENDING_PURCHASE_CANCELED', [{ productId: 'silver' }], installId),
-      () => shop.buy(installId, shop.sold('EXPIRED', endedAt)),
-    ];
-    for (const buy of order === 'never paid first' ? buys : buys.toReversed()) await buy();
+    const installId = await both((id) => shop.buy(id, shop.sold('EXPIRED', endedAt)));
     expect(await shop.subscription(installId)).toMatchObject({ state: 'expired', productId: 'gold', expiresAt: iso(endedAt) });
   });
 
-  test.each(['never paid first', 'never paid last'])('a pending one counts before one that was never paid: %s', async (order) => {
-    const installId = freshId();
-    const buys = [
-      () => unpaid('PENDING_PURCHASE_CANCELED', [{ productId: 'silver' }], installId),
-      () => unpaid('PENDING', [{ productId: 'gold' }], installId),
-    ];
-    for (const buy of order === 'never paid first' ? buys : buys.toReversed()) await buy();
+  test('a pending one counts before one that was never paid', async () => {
+    const installId = await both((id) => unpaid('PENDING', [{ productId: 'gold' }], id));
     expect(await shop.subscription(installId)).toMatchObject({ state: 'pending', productId: 'gold' });
   });
 });
