@@ -27,13 +27,6 @@ describe('GET /v1/session', () => {
     expect((await session(cookies[0]!)).body).toEqual({ ok: true, authenticated: true, accountId, expiresAt, installVerified: false });
   });
 
-  test.each(['svc_session=', 'svc_session=x', 'svc_session=a.b.c', `svc_session=${'x'.repeat(4000)}`, 'svc_session=null'])(
-    'the cookie %.40s counts as no session',
-    async (cookies) => {
-      expect((await session(cookies)).body).toEqual({ ok: true, authenticated: false });
-    },
-  );
-
   test('the session ends after 30 days when nothing uses it in its second half', async () => {
     const cookies = await signIn(service, freshId());
     service.advance(30 * DAY_MS - 5000);
@@ -94,13 +87,6 @@ describe('renewal of a session', () => {
       expect(status).toBe(200);
       expect((await session(renewed[0]!)).body.authenticated).toBe(true);
     }
-  });
-
-  test('logout clears the cookie and does not renew it', async () => {
-    const cookies = await signIn(service, freshId());
-    service.advance(16 * DAY_MS);
-    const { setCookies } = await service.post('/v1/logout', {}, { cookies });
-    expect(setCookies).toEqual(['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']);
   });
 
   test.each(['the renewed', 'the old'])('the old and the renewed cookie both end when %s is signed out', async (which) => {

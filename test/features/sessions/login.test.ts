@@ -42,30 +42,6 @@ describe.each(['/v1/login', '/login'])('POST %s', (path) => {
     const { setCookies: cleared } = await production.post('/v1/logout', {}, { cookies });
     expect(attributesOf(cleared[0]!)).toEqual(['HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax', 'Secure']);
   });
-
-  test.each([
-    ['missing', {}],
-    ['null', { installId: null }],
-    ['a number', { installId: 12_345_678 }],
-    ['too short', { installId: 'install' }],
-    ['too long', { installId: 'i'.repeat(129) }],
-    ['with a blank', { installId: 'install 0001' }],
-    ['beyond ASCII', { installId: 'installé-0001' }],
-  ])('refuses an installId and sets no cookie when it is: %s', async (_name, sent) => {
-    const { status, body, setCookies } = await service.post(path, sent);
-    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
-    expect(setCookies).toEqual([]);
-  });
-
-  test('a request from another site with a cookie is refused with cross_site', async () => {
-    const { cookies } = await service.post(path, { installId: freshId() });
-    const { status, body, setCookies } = await service.post(
-      path,
-      { installId: freshId() },
-      { cookies, headers: { origin: 'https://elsewhere.example' } },
-    );
-    expect([status, body.error.code, setCookies]).toEqual([403, 'cross_site', []]);
-  });
 });
 
 describe('the account of a login', () => {
@@ -86,21 +62,6 @@ describe('the account of a login', () => {
     expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(new Set(replies.map(({ body }) => body.accountId)).size).toBe(1);
     expect(new Set(replies.map(({ cookies }) => cookies[0])).size).toBe(20);
-  });
-
-  test('is not created beyond the creation limit of the address', async () => {
-    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
-    expect((await limited.post('/v1/login', { installId: freshId() })).status).toBe(200);
-    const installId = freshId();
-    const { status, body, setCookies } = await limited.post('/v1/login', { installId });
-    expect([status, body.error.code, setCookies]).toEqual([429, 'rate_limited', []]);
-    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
-  });
-
-  test('is created by the first login', async () => {
-    const installId = freshId();
-    await service.post('/v1/login', { installId });
-    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
   });
 
   test('appears in no reply of other endpoints, and neither does the installId', async () => {
@@ -124,16 +85,6 @@ describe('the account of a login', () => {
 });
 
 describe('the session cookie', () => {
-  test('names algorithm and key id and does not contain the installId', async () => {
-    const installId = freshId();
-    const { cookies } = await service.post('/v1/login', { installId });
-    const parts = cookies[0]!.slice('svc_session='.length).split('.').slice(0, 2);
-    const text = parts.map((part) => Buffer.from(part, 'base64url').toString()).join();
-    expect(text).toContain('"alg":"HS256"');
-    expect(text).toContain('"kid":"test"');
-    expect(text).not.toContain(installId);
-  });
-
   test('every login begins a session of its own', async () => {
     const installId = freshId();
     const [first, second] = [await service.post('/v1/login', { installId }), await service.post('/v1/login', { installId })];

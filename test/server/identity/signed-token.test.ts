@@ -20,25 +20,17 @@ const signed = (header: object, payload: object | string, key = secret): string 
   return `svc_session=${text}.${createHmac('sha256', key).update(text).digest('base64url')}`;
 };
 
-test('a session cookie is valid as it was given', async () => {
-  expect(await authenticated(cookie)).toBe(true);
-});
-
-test('a session cookie with a flipped bit in any byte is not valid', async () => {
-  const start = 'svc_session='.length;
-  for (let position = start; position < cookie.length; position++) {
+test('a token with a flipped bit in any byte, or another last character that may decode to the same bytes, is not valid', () => {
+  const token = cookie.slice('svc_session='.length);
+  const verifies = (text: string): boolean => new TokenSigner(testKeys).verify('session', text, Date.now()) !== undefined;
+  expect(verifies(token)).toBe(true);
+  for (let position = 0; position < token.length; position++) {
     // The neighbour in the alphabet differs in the lowest bit: the hardest flip to notice.
-    const flipped = String.fromCharCode(cookie.charCodeAt(position) ^ 1);
-    const forged = cookie.slice(0, position) + flipped + cookie.slice(position + 1);
-    expect([position, await authenticated(forged)]).toEqual([position, false]);
+    const flipped = String.fromCharCode(token.charCodeAt(position) ^ 1);
+    expect([position, verifies(token.slice(0, position) + flipped + token.slice(position + 1))]).toEqual([position, false]);
   }
-});
-
-test('a session cookie with another last character of its signature is not valid, though it may decode to the same bytes', async () => {
-  for (const last of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_') {
-    if (last === cookie.at(-1)) continue;
-    expect([last, await authenticated(cookie.slice(0, -1) + last)]).toEqual([last, false]);
-  }
+  for (const last of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
+    expect([last, verifies(token.slice(0, -1) + last)]).toEqual([last, last === token.at(-1)]);
 });
 
 describe('a forged session cookie', () => {
