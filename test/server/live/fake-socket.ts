@@ -2,9 +2,8 @@ import { pino } from 'pino';
 import type { Channel } from '../../../src/server/live/channel.ts';
 import type { Feed } from '../../../src/server/live/feed.ts';
 import { LiveSocket, type SocketData } from '../../../src/server/live/socket.ts';
-import { Topic } from '../../../src/server/live/topic.ts';
 import type { WebSocket } from '../../../src/server/uws.ts';
-import { stateAt } from './fake-watcher.ts';
+import { stateAt, topicOf } from './fake-watcher.ts';
 
 /** Stands in for a socket of uWS whose client reads nothing until it is told to. */
 export class SlowSocket {
@@ -31,15 +30,7 @@ const feed: Feed = { channel: (id) => id, take: () => undefined, fetch: async ()
 
 /** A socket of a channel that passes every limit, and has got the state that stands. */
 export function openSocket(parts: Pick<Channel<object>, 'receives' | 'acts' | 'received' | 'sendPrivate'>) {
-  const topic = new Topic(feed, '1', {
-    publish: () => {},
-    bytesPerSecond: undefined,
-    now: Date.now,
-    isDraining: () => false,
-    refresh: () => {},
-    closed: () => {},
-  });
-  topic.hold();
+  const topic = topicOf(feed, {});
   topic.advance(stateAt(1));
   const live = new LiveSocket({
     channel: { path: '/live', summary: '', sends: {}, errors: [], subject: () => '1', feed: () => feed, notFound: 'not_found', ...parts },

@@ -1,5 +1,5 @@
-import type { State } from '../../../src/server/live/feed.ts';
-import type { Topic } from '../../../src/server/live/topic.ts';
+import type { Feed, State } from '../../../src/server/live/feed.ts';
+import { Topic, type TopicParts } from '../../../src/server/live/topic.ts';
 import type { Relayed, Watcher } from '../../../src/server/live/watcher.ts';
 
 /** A watcher that reads at once, and leaves its topic when it is ended, as a socket does. */
@@ -45,6 +45,21 @@ export class FakeWatcher implements Watcher {
     this.ended = code;
     this.#topic.remove(this);
   }
+}
+
+/** A topic with one hold, without a state. */
+export function topicOf(feed: Feed, parts: Partial<TopicParts>): Topic {
+  const topic = new Topic(feed, '1', {
+    publish: () => {},
+    bytesPerSecond: undefined,
+    now: Date.now,
+    isDraining: () => false,
+    refresh: () => {},
+    closed: () => {},
+    ...parts,
+  });
+  topic.hold();
+  return topic;
 }
 
 /** A state whose message is its position. */

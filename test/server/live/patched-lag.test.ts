@@ -1,11 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Feed, State } from '../../../src/server/live/feed.ts';
 import { Outbox } from '../../../src/server/live/outbox.ts';
-import { Topic } from '../../../src/server/live/topic.ts';
 import { uws, type WebSocket } from '../../../src/server/uws.ts';
 import { opcodes, RawSocket } from '../../realtime/raw-socket.ts';
 import { eventually } from '../../realtime/watcher.ts';
-import { FakeWatcher } from './fake-watcher.ts';
+import { FakeWatcher, topicOf } from './fake-watcher.ts';
 
 /** More than the kernel's buffers take. */
 const LONG = ' '.repeat(12_000_000);
@@ -48,14 +47,7 @@ afterEach(() => close());
 // uWS sends what was published to a socket before what is sent to it, once the socket reads again.
 test('a watcher that missed a patch gets none that was published in the turn in which it drained', async () => {
   const app = uws.App();
-  const topic = new Topic(feed, '1', {
-    publish: (name, message) => void app.publish(name, message),
-    bytesPerSecond: undefined,
-    now: Date.now,
-    isDraining: () => false,
-    refresh: () => {},
-    closed: () => {},
-  });
+  const topic = topicOf(feed, { publish: (name, message) => void app.publish(name, message) });
   let state = new PatchedState(1);
   const change = (): void => topic.advance((state = new PatchedState(state.position + 1, state)));
   /** Another watcher joins, after due changes are pushed. */
@@ -63,7 +55,6 @@ test('a watcher that missed a patch gets none that was published in the turn in 
     topic.hold();
     topic.add(new FakeWatcher(topic));
   };
-  topic.hold();
   topic.advance(state);
   const parts = { topic, takesPatches: true, ownTopic: 'own', privateChanged() {}, hasDrained() {}, afterActs: () => false };
   const outbox = new Outbox(parts);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Feed, State } from '../../../src/server/live/feed.ts';
-import { Topic } from '../../../src/server/live/topic.ts';
-import { FakeWatcher } from './fake-watcher.ts';
+import type { Topic } from '../../../src/server/live/topic.ts';
+import { FakeWatcher, topicOf } from './fake-watcher.ts';
 
 /** A state whose patch contains the position of the last push. */
 function patchedState(position: number, before?: { pushedAt: number }): State & { pushedAt: number } {
@@ -37,15 +37,7 @@ function change(): void {
 beforeEach(() => {
   vi.useFakeTimers();
   published = [];
-  topic = new Topic(feed, '1', {
-    publish: (_, message) => void published.push(message),
-    bytesPerSecond: undefined,
-    now: Date.now,
-    isDraining: () => false,
-    refresh: () => {},
-    closed: () => {},
-  });
-  topic.hold();
+  topic = topicOf(feed, { publish: (_, message) => void published.push(message) });
   topic.advance((state = patchedState(1)));
   watcher = new FakeWatcher(topic, true);
   topic.hold();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Feed } from '../../../src/server/live/feed.ts';
-import { Topic } from '../../../src/server/live/topic.ts';
-import { FakeWatcher, stateAt } from './fake-watcher.ts';
+import type { Topic } from '../../../src/server/live/topic.ts';
+import { FakeWatcher, stateAt, topicOf } from './fake-watcher.ts';
 
 /** Reads "number names size" as a message to be relayed. */
 const feed: Feed = {
@@ -20,15 +20,7 @@ let sent: string[];
 
 function open(bytesPerSecond?: number): void {
   sent = [];
-  topic = new Topic(feed, '1', {
-    publish: (_, message) => void sent.push(message.trim()),
-    bytesPerSecond,
-    now: Date.now,
-    isDraining: () => false,
-    refresh: () => {},
-    closed: () => {},
-  });
-  topic.hold();
+  topic = topicOf(feed, { publish: (_, message) => void sent.push(message.trim()), bytesPerSecond });
   topic.advance(stateAt(1));
 }
 

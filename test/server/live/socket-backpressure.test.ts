@@ -95,10 +95,9 @@ afterAll(async () => {
 
 describe('a watcher whose buffers are full', () => {
   test('delays no other watcher', async () => {
-    const startedAt = performance.now();
-    const seq = await change(10);
-    await eventually(() => healthy.every((raw) => lastSeq(raw) === seq), 1000);
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    const [seq, before] = [await change(10), stalled.map((raw) => raw.frames.length)];
+    await eventually(() => healthy.every((raw) => lastSeq(raw) === seq));
+    expect(stalled.map((raw) => raw.frames.length)).toEqual(before);
   });
 
   test('gets the latest state when it reads again, not the states in between', async () => {
@@ -150,8 +149,7 @@ describe('a watcher whose buffers are full', () => {
   });
 
   test('does not keep a drain waiting', async () => {
-    const drainAt = performance.now();
     await service[Symbol.asyncDispose]();
-    expect(performance.now() - drainAt).toBeLessThan(3000);
+    await eventually(() => neverReading.frames.at(-1) !== undefined);
   });
 });
