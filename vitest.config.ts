@@ -26,6 +26,32 @@ const ON_CLUSTER = [
   'test/features/events/types.test.ts',
 ];
 
+/**
+ * Files that `npm run test:cluster` leaves out, although they are in its folders: they start their own Redis or need none, so on a Cluster they
+ * would only repeat other runs. The end of that run names files that belong here.
+ */
+const APART = [
+  'test/accounts/{caller-scripts,holdings,standing-look,standing}.test.ts',
+  'test/features/accounts/{delete-crash,delete-purchases,deletion-auditor}.test.ts',
+  'test/features/coins/{authority-property,coin-totals,debt-property,debt,key-hash,key-secret,secret-of-cluster}.test.ts',
+  'test/features/entitlement/{explain,model,proof-keys,store-life}.test.ts',
+  'test/features/events/{event-auditor,examples,log,told}.test.ts',
+  'test/features/health/ready.test.ts',
+  'test/features/highscores/{banned,board-cache,board-upgrade,random-board}.test.ts',
+  'test/features/names/name-words.test.ts',
+  'test/features/purchases/{chaos,crash,purchase}.test.ts',
+  'test/features/rooms/{feed,presence,resharding}.test.ts',
+  'test/features/rooms/match/dying.test.ts',
+  'test/features/sessions/verify.test.ts',
+  'test/features/store/{account-takeover,crash,move-crash,move-interleaved,move-purchases,moves-property}.test.ts',
+  'test/features/subscription/{purchase-check,saga,without-end}.test.ts',
+  'test/features/trial/model.test.ts',
+  'test/features/webhooks/{backlog,crash,endpoint-health,example,reachable,request-places,sender,shared-reads,waiting-events,webhook-auditor}.test.ts',
+  'test/operator/{list-accounts,log,move-purchase,purchases,search}.test.ts',
+  'test/realtime/{bearer,cluster,databases,drain,long-poll,missed,pairing,processes,rooms,session-end}.test.ts',
+  'test/stores/sandbox/subscription-lifecycle.test.ts',
+];
+
 /** Files that mock modules. They must not share loaded modules with other files. */
 const MOCKING = ['test/features/pairing/qr.test.ts'];
 
@@ -76,7 +102,7 @@ const SIZED = [
 ];
 
 // Without this check a renamed file would silently run in another project.
-for (const pattern of [...ON_CLUSTER, ...MOCKING, ...LONG, ...SIZED]) {
+for (const pattern of [...ON_CLUSTER, ...APART, ...MOCKING, ...LONG, ...SIZED]) {
   const [, before, names = '', after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? [undefined, pattern];
   const paths = after === undefined ? [pattern] : names.split(',').map((name) => `${before}${name}${after}`);
   for (const path of paths)
@@ -137,7 +163,7 @@ export default defineConfig({
                 'test/server/identity/server-keys.test.ts',
               ]
             : ON_CLUSTER,
-          exclude: MOCKING,
+          exclude: [...MOCKING, ...APART],
           globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
           testTimeout: 60_000,
           sequence: { groupOrder: 1 },

@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startCluster, type TestNode } from './cluster-nodes.ts';
 
@@ -14,20 +17,29 @@ const MARKS_OF_SLOT = 3;
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Vitest numbers the processes that run at the same time from 1 to `maxWorkers`: VITEST_POOL_ID.
   const clusters = await Promise.all(Array.from({ length: project.config.maxWorkers }, () => startCluster()));
-  const urls = clusters.map(({ url }) => url);
-  project.provide('redisClusters', urls);
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-used-by-'));
+  const usedBy = join(folder, 'files');
+  writeFileSync(usedBy, '');
+  project.provide('redisClusters', { urls: clusters.map(({ url }) => url), usedBy });
   return async () => {
     const counts = await Promise.all(clusters.map(({ nodes }) => Promise.all(nodes.map(keysOf))));
     await Promise.all(clusters.map((cluster) => cluster[Symbol.asyncDispose]()));
     console.log(`The tests left keys on the primaries of the Clusters: ${counts.map((each) => each.join(', ')).join('; ')}.`);
+    const used = new Set(readFileSync(usedBy, 'utf8').split('\n'));
+    rmSync(folder, { recursive: true });
     const { testFiles } = await project.globTestFiles();
     const ran = project.vitest.state.getTestModules().filter((module) => module.project.name === project.name);
-    // A part of the files may leave too few.
+    // A part of the files may leave too few keys.
     if (ran.length < testFiles.length) return;
     const sums = counts[0]!.map((_, place) => counts.reduce((sum, each) => sum + each[place]!, 0));
-    if (sums.every((sum) => sum >= LEAST_KEYS)) return;
-    console.error('The tests did not use all primaries of the Clusters.');
-    process.exitCode = 1;
+    const problems = [
+      ...(sums.some((sum) => sum < LEAST_KEYS) ? ['The tests did not use all primaries of the Clusters.'] : []),
+      ...testFiles
+        .filter((file) => !used.has(file))
+        .map((file) => `${relative('.', file)} never used a Cluster: list it in APART of vitest.config.ts.`),
+    ];
+    for (const problem of problems) console.error(problem);
+    if (problems.length > 0) process.exitCode = 1;
   };
 }
 

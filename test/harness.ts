@@ -186,10 +186,11 @@ export const isOnCluster = (): boolean => inject('redisClusters') !== undefined;
  * `ownDatabase`.
  */
 export function ownCluster(): string | undefined {
-  const urls = inject('redisClusters');
-  if (urls === undefined) return undefined;
-  const url = urls[poolId() - 1];
-  if (url === undefined) throw new Error(`test process ${poolId()} has no Cluster: ${urls.length} were started`);
+  const clusters = inject('redisClusters');
+  if (clusters === undefined) return undefined;
+  const url = clusters.urls[poolId() - 1];
+  if (url === undefined) throw new Error(`test process ${poolId()} has no Cluster: ${clusters.urls.length} were started`);
+  appendFileSync(clusters.usedBy, `${expect.getState().testPath}\n`);
   return url;
 }
 

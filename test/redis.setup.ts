@@ -14,11 +14,13 @@ declare module 'vitest' {
     redisSocket: string;
     /** Set in `npm run test:long`. */
     isFullSize?: boolean;
-    /**
-     * URLs of the Clusters of the project `cluster`, one for each test process. Its files share it, so they must not move its slots or stop
-     * its nodes.
-     */
-    redisClusters?: readonly string[];
+    /** The Clusters of the project `cluster`. */
+    redisClusters?: {
+      /** One for each test process. Its files share it, so they must not move its slots or stop its nodes. */
+      readonly urls: readonly string[];
+      /** A file in which test files note that they used a Cluster. */
+      readonly usedBy: string;
+    };
     /** Folder of the run. Test files record there which errors they provoked, for test/closing. */
     notesDir: string;
     /** What `./data` held when the run began. */
