@@ -47,5 +47,5 @@ export async function expectCommands(service: TestService, asks: readonly Ask[])
  */
 function isOfBackground(word: string): boolean {
   if (word === GIVEN_NAMES || word === DATA_ID_KEY || word.includes('redis.acl_check_cmd')) return true;
-  return /^ping$|:due$|^(\{server-keys\}|product-purchases:asked:|purchases:unowned|\{sandbox:)/.test(word);
+  return /^ping$/i.test(word) || /:due$|^(\{server-keys\}|product-purchases:asked:|purchases:unowned|\{sandbox:)/.test(word);
 }

@@ -406,7 +406,7 @@ describe('who may call', () => {
   });
 });
 
-test.runIf(isOnCluster())('the tool does the same on a Cluster', async () => {
+test.runIf(isOnCluster())('the tool does the same on a Cluster', { timeout: 180_000 }, async () => {
   const settings = { REDIS_URL: ownCluster()! };
   const { accountId, installId } = await account(10);
   const flags = ['--reason', 'test', '--yes', '--json'];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { request, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
+import { expectCommands } from '../../round-trips.ts';
 
 describe('GET /health', () => {
   test('answers 200 with the name of the service, for GET and HEAD', async () => {
@@ -23,13 +24,10 @@ describe('GET /health', () => {
   test('sends Redis no command', async () => {
     await using redis = await startRedis();
     await using service = await start({ redis: redis.location });
-    const commands: string[] = [];
-    const monitor = await service.service.redis.monitor();
-    monitor.on('monitor', (_time: string, [command = '']: string[]) => void commands.push(command.toLowerCase()));
-    for (let index = 0; index < 3; index++) await service.get('/health');
-    await service.service.redis.ping();
-    await expect.poll(() => commands).toEqual(['ping']);
-    monitor.disconnect();
+    await expectCommands(
+      service,
+      Array.from({ length: 3 }, () => [() => service.get('/health'), []]),
+    );
   });
 
   test('POST is refused with method_not_allowed', async () => {
