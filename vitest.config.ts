@@ -99,6 +99,7 @@ const SIZED = [
   'test/features/store/{move-interleaved,moves-property}.test.ts',
   'test/features/subscription/{purchase-check,saga}.test.ts',
   'test/server/worst-body.test.ts',
+  'test/features/accounts/export.test.ts',
 ];
 
 // Without this check a renamed file would silently run in another project.

@@ -89,15 +89,9 @@ describe('POST /v1/account/delete by a guest', () => {
     await service.post('/v1/trial/link', {}, { cookies, headers: { 'x-device-id': deviceId } });
     expect(await deleted({ installId })).toEqual({ ok: true, deleted: true, accountId });
 
-    const options = [{ headers: { 'x-install-id': installId } }, { cookies }, { bearer }];
-    for (const each of options) {
-      expect(codeOf(await service.get('/v1/balance', each))).toBe(GONE);
+    for (const each of [{ headers: { 'x-install-id': installId } }, { cookies }, { bearer }])
       expect(codeOf(await service.post('/v1/coins/credit', { coins: 1, key: 'key-0' }, each))).toBe(GONE);
-      expect(codeOf(await service.get('/v1/account/export', each))).toBe(GONE);
-    }
-    expect(codeOf(await service.post('/v1/login', { installId }))).toBe(GONE);
-    expect(codeOf(await service.post('/v1/account/resolve', { installId }))).toBe(GONE);
-    expect(codeOf(await service.get('/v1/session', { cookies }))).toBe(GONE);
+    expect(codeOf(await request({ installId }))).toBe(GONE);
     for (const everywhere of [false, true]) expect((await service.post('/v1/logout', { everywhere }, { cookies })).status).toBe(200);
     await using other = await start({ settings: { SESSION_VERIFY: 'on' } });
     expect((await other.post('/v1/sessions/verify', { sessionToken: bearer })).body).toEqual({ ok: true, authenticated: false });
@@ -111,31 +105,22 @@ describe('POST /v1/account/delete by a guest', () => {
     expect(await isIndexed(accountId)).toBe(true);
   });
 
-  test('both calls are refused for an account that is deleted', async () => {
+  test('of 50 requests at once one deletes, and none fails', async () => {
     const installId = freshId();
     await credit(installId, 1, 'a');
     const confirm = await confirmOf({ installId });
-    await deleted({ installId });
-    expect(codeOf(await request({ installId }))).toBe(GONE);
-    expect(codeOf(await request({ installId, confirm }))).toBe(GONE);
-  });
-
-  test('of 200 requests at once one deletes, and none fails', async () => {
-    const installId = freshId();
-    await credit(installId, 1, 'a');
-    const confirm = await confirmOf({ installId });
-    const replies = await Promise.all(Array.from({ length: 200 }, () => request({ installId, confirm })));
+    const replies = await Promise.all(Array.from({ length: 50 }, () => request({ installId, confirm })));
     const codes = Map.groupBy(replies, (reply) => (reply.status === 200 ? 'deleted' : codeOf(reply)));
     expect([...codes].map(([code, { length }]) => [code, length]).toSorted()).toEqual([
-      [GONE, 199],
+      [GONE, 49],
       ['deleted', 1],
     ]);
     await settled(accountIdOf(installId));
     expect(await keysOf(accountIdOf(installId))).toEqual([standingKey(accountIdOf(installId))]);
   });
 
-  test('200 accounts are deleted at once', async () => {
-    const installs = Array.from({ length: 200 }, () => freshId());
+  test('50 accounts are deleted at once', async () => {
+    const installs = Array.from({ length: 50 }, () => freshId());
     await Promise.all(installs.map((installId) => credit(installId, 1, 'a')));
     await Promise.all(installs.map((installId) => deleted({ installId })));
     const after = await Promise.all(installs.map((installId) => credit(installId, 1, 'b')));

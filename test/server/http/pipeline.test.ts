@@ -4,7 +4,6 @@ import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { refuse } from '../../../src/errors.ts';
 import { endpoint, Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
-import { REDIS_DEADLINE_MS } from '../../../src/server/http/pipeline.ts';
 import { redisUnavailable } from '../../../src/server/http/refusals.ts';
 import type { Reservations } from '../../../src/server/reservations.ts';
 import { forFile, freshId, note, request, signIn, sleep, start } from '../../harness.ts';
@@ -91,29 +90,6 @@ describe('a JSON body', () => {
       expect((await resolve(JSON.stringify({ installId: freshId() }), { 'content-type': contentType })).status).toBe(200);
     },
   );
-});
-
-describe('the caller', () => {
-  test('is the session, even if the body names another installId or an invalid one', async () => {
-    const cookies = await signIn(service, freshId());
-    for (const other of [null, '', 'short', 7, freshId()]) {
-      const { body } = await service.post('/v1/coins/credit', { installId: other, coins: 1, key: `k-${String(other)}` }, { cookies });
-      expect(body).toMatchObject({ ok: true });
-    }
-    expect((await service.get('/v1/balance?installId=short', { cookies })).body).toEqual({ ok: true, balanceCoins: 5 });
-  });
-
-  test('is the installId if the session is not valid', async () => {
-    const { body } = await service.post('/v1/coins/credit', { installId: freshId(), coins: 3, key: 'a' }, { cookies: 'svc_session=a.b.c' });
-    expect(body).toEqual({ ok: true, balanceAfterCoins: 3 });
-  });
-
-  test('is not known if neither session nor installId is valid', async () => {
-    const refused = await service.post('/v1/coins/credit', { installId: null, coins: 1, key: 'k' }, { cookies: 'svc_session=a.b.c' });
-    expect([refused.status, refused.body.error.field]).toEqual([400, 'installId']);
-    const nobody = await service.get('/v1/balance?installId=');
-    expect([nobody.status, nobody.body.error.code]).toEqual([401, 'identity_required']);
-  });
 });
 
 /** An endpoint whose handler does what the test says. */

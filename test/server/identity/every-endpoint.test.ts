@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ban } from '../../../src/accounts/bans.ts';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { parseSessionKeys } from '../../../src/config.ts';
 import { freshId, signIn, tokenFor, type TestReply, type TestService } from '../../harness.ts';
 import { ownRedis } from '../../realtime/own.ts';
@@ -20,6 +23,7 @@ let earlier: TestService;
 let limited: TestService;
 /** An install whose account has moved into a store account, so that each use of it is refused. */
 const moved = freshId();
+const [banned, gone] = [freshId(), freshId()];
 beforeAll(async () => {
   redis = await ownRedis();
   [service, elsewhere, stranger, earlier, limited] = await Promise.all([
@@ -34,6 +38,10 @@ beforeAll(async () => {
   ]);
   earlier.advance(-31 * DAY_MS);
   await signInToStore(service, freshId('subject'), { installId: moved });
+  const scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
+  await ban(accountIdOf(banned), {}, { scripts, now: service.now });
+  const { confirm } = (await service.post('/v1/account/delete', { installId: gone })).body;
+  await service.post('/v1/account/delete', { installId: gone, confirm });
 });
 afterAll(async () => {
   await Promise.all([service, elsewhere, stranger, earlier, limited].map((one) => one[Symbol.asyncDispose]()));
@@ -201,6 +209,11 @@ describe.each(identifying.filter(takesInstallId))('$name', (endpoint) => {
     const ended = async (): Promise<string> => `svc_session=${await endedElsewhere()}`;
     expect(await ask(endpoint, { cookies: await ended(), installId: await install() })).toBe('200');
     expect(await ask(endpoint, { cookies: await ended(), installId: moved })).toBe(isLenient(caller) ? '200' : '401 sign_in_required');
+  });
+
+  test('an install whose account is banned or deleted is refused', async () => {
+    expect(await ask(endpoint, { installId: banned })).toBe(refusesNone(caller) ? '200' : '403 account_banned');
+    expect(await ask(endpoint, { installId: gone })).toBe(isLenient(caller) ? '200' : '410 account_deleted');
   });
 
   test.each(['cookie', 'bearer'])(
