@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import type { ListedEndpoint } from '../../../src/web/documents/discovery.ts';
-import { start, type TestService } from '../../harness.ts';
+import { forFile, start } from '../../harness.ts';
 import { interfaceEndpoints } from '../../interface.ts';
 
-let service: TestService;
-let endpoints: ListedEndpoint[];
-beforeAll(async () => {
-  service = await start();
-  endpoints = (await service.get('/?format=json')).body.endpoints;
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
+const endpoints: ListedEndpoint[] = (await service.get('/?format=json')).body.endpoints;
 
 const listed = (method: string, path: string) => endpoints.find((endpoint) => endpoint.method === method && endpoint.path === path);
 

@@ -166,16 +166,6 @@ describe('the schemas of /openapi.json', () => {
     }
   });
 
-  test('hold no keyword that OpenAPI 3.0 does not know', () => {
-    const text = JSON.stringify(document);
-    for (const word of ['$schema', '$defs', 'definitions', '~standard', 'const', 'propertyNames', 'contentEncoding', 'prefixItems']) {
-      expect(text, word).not.toContain(`"${word}":`);
-    }
-    // A response may have several examples, a schema only one.
-    const schemas = JSON.stringify(document, (key, value) => (key === 'responses' ? undefined : value));
-    expect(schemas).not.toContain('"examples":');
-  });
-
   test('match real replies', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
@@ -203,17 +193,5 @@ describe('the schemas of /openapi.json', () => {
       const validate = openapi.validator(schema);
       expect([validate(body), validate.errors], `${method} ${path} ${status}`).toEqual([true, null]);
     }
-  });
-
-  test('do not match wrong replies', () => {
-    const operation = document.paths['/v1/coins/credit'].post;
-    const success = openapi.validator(openapi.response(operation, 200).content['application/json'].schema);
-    expect(success({ ok: true, balanceAfterCoins: 1 })).toBe(true);
-    expect(success({ ok: true })).toBe(false);
-    expect(success({ ok: true, balanceAfterCoins: '1' })).toBe(false);
-    const refusal = openapi.validator(openapi.response(operation, 422).content['application/json'].schema);
-    expect(refusal({ ok: false, error: { code: 'key_reused', message: 'x' }, requestId: 'r' })).toBe(true);
-    expect(refusal({ ok: false, error: { code: 'room_full', message: 'x' }, requestId: 'r' })).toBe(false);
-    expect(refusal({ ok: false, error: { code: 'key_reused', message: 'x' } })).toBe(false);
   });
 });
