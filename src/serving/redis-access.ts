@@ -173,7 +173,7 @@ const KEYS: Access['keys'] = {
       'product-order:id',
       'product-purchase:id',
     ].map((name) => `{${name}}`),
-    ...['purchase:id', 'sandbox:purchase:id'].map((name) => `{${name}}`),
+    ...['purchase:id', 'sandbox:keys', 'sandbox:purchase:id', 'sandbox:voided:id'].map((name) => `{${name}}`),
     ...behind('grown', ':2026-01-01'),
   ],
 };
