@@ -45,18 +45,19 @@ function runbookCommands(): [alert: string, command: string][] {
 }
 
 /** Pastes each command of the runbook, with what its first lines define for this service. */
-function proveCommands(folder: string, { url, output }: Child, { metricsPort, hook }: Defined, figures: Figures): void {
+function proveCommands(folder: string, { url, port, output }: Child, { settings, hook }: Defined, figures: Figures): void {
   const log = join(folder, 'log');
   writeFileSync(log, output());
   const redisCli = existsSync(join(project, '.cache/redis/redis-cli')) ? join(project, '.cache/redis/redis-cli') : 'redis-cli';
   const definitions = `base=${url}
-metrics() { curl -sS http://127.0.0.1:${metricsPort}/metrics; }
+metrics() { curl -sS http://127.0.0.1:${settings['METRICS_PORT']}/metrics; }
 log() { cat ${log}; }
 redis() { ${redisCli} -s ${join(folder, 'data/redis.sock')} "$@"; }
 hook=${hook}`;
   const commands = runbookCommands();
   const failed = commands.filter(([alert, command]) => {
-    const env = childEnvironment({ HOME: process.env['HOME'] ?? '', DATA_DIR: join(folder, 'data') });
+    // PORT: without it the doctor would ask a service of somebody else.
+    const env = childEnvironment({ HOME: process.env['HOME'] ?? '', ...settings, PORT: String(port) });
     const script = `set -o pipefail\n${definitions}\n${command}`;
     const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: project, env, encoding: 'utf8' });
     // grep ends with 1 if there is no such line. The log and the deliveries of a healthy service have none.
@@ -69,9 +70,9 @@ hook=${hook}`;
   figures.exactly('commands of the runbook that do not work', failed.length, 0);
 }
 
-/** What the first lines of the runbook define, beside the address of the service. */
+/** The settings of the service, and what else the first lines of the runbook define. */
 interface Defined {
-  readonly metricsPort: string;
+  readonly settings: Readonly<Record<string, string>>;
   readonly hook: string;
 }
 
@@ -118,7 +119,7 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
     figures.report('queries of the dashboard', queries.length);
     figures.exactly('queries of the dashboard without data', empty, 0);
     await proveAlerts(api, query, figures);
-    proveCommands(folder, service, { metricsPort, hook }, figures);
+    proveCommands(folder, service, { settings, hook }, figures);
     const sums = await query('sum by (type) (coinop_coins_in_total)');
     figures.exactly('types of coins in the metrics', sums.length, Object.keys(entryLetters).length);
     await service.stop('SIGKILL');
