@@ -46,6 +46,8 @@ export interface Scenario extends Pick<Part, 'proof' | 'name' | 'about'> {
   readonly allows?: Readonly<Record<string, 'any' | 'some'>>;
 }
 
+const LEAST_MS = 20_000;
+
 /** A load under way. */
 export class Stage {
   readonly stand: Stand;
@@ -58,10 +60,13 @@ export class Stage {
   faultAt = Infinity;
   readonly #slots: TestNode['slots'];
   readonly #endsAt: number;
+  readonly #endsBy: number;
 
   constructor(stand: Stand, place: Place, load: Load, seconds: number | undefined) {
     [this.stand, this.place, this.load] = [stand, place, load];
     this.#endsAt = now() + 1000 * (seconds ?? Infinity);
+    // However long the start took, faults need some time.
+    this.#endsBy = Math.max(stand.endsBy, now() + LEAST_MS, load.window?.[1] ?? 0);
     const primaries = place.cluster?.nodes.filter(({ role }) => role === 'primary') ?? [];
     const count = ({ slots }: TestNode): number => (load.keys ?? []).filter((key) => isAmong(place.cluster!.slotOf(key), slots)).length;
     this.target = primaries.toSorted((one, other) => count(other) - count(one))[stand.run % Math.max(1, primaries.length)];
@@ -75,7 +80,7 @@ export class Stage {
 
   /** Whether the load and a fault that repeats itself go on. @param isEnough the fault has happened as often as it has to */
   goesOn(isEnough = true): boolean {
-    return !this.hasEnded && now() < this.stand.endsBy && (now() < this.#endsAt || !isEnough);
+    return !this.hasEnded && now() < this.#endsBy && (now() < this.#endsAt || !isEnough);
   }
 
   /** Waits for so long, or until the load has ended. */
