@@ -2,40 +2,28 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { ban } from '../../src/accounts/bans.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { open } from '../features/rooms/room.ts';
-import { freshId, start, type TestService } from '../harness.ts';
+import { forFile, freshId, start } from '../harness.ts';
 import { keyChangesOf, makeServerKey, statusWith } from '../server-keys.ts';
 import { startTcpRedis } from './child.ts';
-import { eventually, watchPairing, watchRoom } from './watcher.ts';
+import { eventually, watchPairing, watchRoom, type Watcher } from './watcher.ts';
 
 /** Two environments in two databases of one Redis. */
-let folder: string;
-let redis: Awaited<ReturnType<typeof startTcpRedis>>;
-let inZero: TestService;
-let inOne: TestService;
-let client: Redis;
+const folder = mkdtempSync(join(tmpdir(), 'coinop-databases-'));
+const redis = await startTcpRedis(folder);
+afterAll(() => redis.stop().then(() => rmSync(folder, { recursive: true, force: true })));
+const inZero = await forFile(start({ redis: { url: redis.url } }));
+const inOne = await forFile(start({ redis: { url: `${redis.url}/1` } }));
+const [client, listener] = [new Redis(redis.url), new Redis(redis.url)];
+afterAll(() => [client, listener].forEach((one) => one.disconnect()));
 /** The channels on which anything was published. */
 const published = new Set<string>();
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-databases-'));
-  redis = await startTcpRedis(folder);
-  [inZero, inOne] = await Promise.all([start({ redis: { url: redis.url } }), start({ redis: { url: `${redis.url}/1` } })]);
-  client = new Redis(redis.url);
-  const listener = client.duplicate();
-  listener.on('pmessage', (_pattern, channel: string) => published.add(channel));
-  await listener.psubscribe('*');
-  client.once('end', () => listener.disconnect());
-});
-afterAll(async () => {
-  await Promise.all([inZero, inOne].map((service) => service[Symbol.asyncDispose]()));
-  client.disconnect();
-  await redis.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+listener.on('pmessage', (_pattern, channel: string) => published.add(channel));
+await listener.psubscribe('*');
 
 /** Copies an object of database 0 into database 1 under the same name. */
 const copy = async (key: string): Promise<void> => expect(await client.call('COPY', key, key, 'DB', '1')).toBe(1);
@@ -51,17 +39,11 @@ test('a watcher of a room does not hear the room of the same code in the other d
   expect(status).toBe(200);
   await one.reaches(2);
   // Redis sends messages in the order of their publication, so the message of database 0 would have come before.
-  expect(one.messages.map(({ room: { seq, state } }) => [seq, state])).toEqual([
-    [1, {}],
-    [2, 'one'],
-  ]);
+  const statesOf = (watcher: Watcher): unknown[] => watcher.messages.map(({ room: { seq, state } }) => `${seq} ${JSON.stringify(state)}`);
+  expect(statesOf(one)).toEqual(['1 {}', '2 "one"']);
   await room.act('lock', room.host);
   expect((await zero.reaches(3)).state).toBe('zero');
-  expect(zero.messages.map(({ room: { seq, state } }) => [seq, state])).toEqual([
-    [1, {}],
-    [2, 'zero'],
-    [3, 'zero'],
-  ]);
+  expect(statesOf(zero)).toEqual(['1 {}', '2 "zero"', '3 "zero"']);
   await Promise.all([zero.close(), one.close()]);
 });
 

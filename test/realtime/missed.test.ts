@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TestService } from '../harness.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { forFile } from '../harness.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
 import { open, type TestRoom } from '../features/rooms/room.ts';
 import { ownRedis } from './own.ts';
 import { RawSocket } from './raw-socket.ts';
 import { eventually } from './watcher.ts';
 
-let redis: Awaited<ReturnType<typeof ownRedis>>;
-let service: TestService;
-
-beforeAll(async () => {
-  redis = await ownRedis();
-  service = await redis.start({ settings: { ROOM_BYTES_PER_SECOND: '1000000000' } });
-}, 60_000);
-afterAll(() => redis[Symbol.asyncDispose]());
+const redis = await forFile(ownRedis());
+const service = await forFile(redis.start({ settings: { ROOM_BYTES_PER_SECOND: '1000000000' } }));
 
 const numbers = (raw: RawSocket): number[] => raw.messages.filter(({ type }) => type === 'message').map(({ n }) => n);
 const missed = (raw: RawSocket) => raw.messages.filter(({ type }) => type === 'missed');
@@ -41,43 +35,28 @@ async function publish({ code }: TestRoom, first: number, { count, bytes, state 
 async function stalledWatcher(room: TestRoom): Promise<{ raw: RawSocket; healthy: RawSocket; sent: number }> {
   const watch = () => RawSocket.open(service.port, `/v1/rooms/${room.code}/live`);
   const [raw, healthy] = [await watch(), await watch()];
+  onTestFinished(() => [raw, healthy].forEach((socket) => socket.destroy()));
   await eventually(() => raw.frames.length === 1 && healthy.frames.length === 1);
   raw.pause();
   let sent = 0;
   for (; sent < 1600; sent += 40) await publish(room, sent + 1, { count: 40, bytes: 12_000 });
-  await eventually(() => numbers(healthy).at(-1) === sent);
+  await eventually(() => numbers(healthy).at(-1) === sent, 60_000);
   return { raw, healthy, sent };
 }
 
-test(
-  'every message arrives or is reported as missed, also if several come in one turn of the event loop',
-  { timeout: 60_000 },
-  async () => {
-    const room = await open(service);
-    const { raw, healthy, sent } = await stalledWatcher(room);
-    // These arrive in one turn of the event loop.
-    await publish(room, sent + 1, { count: 5, bytes: 100 });
-    await eventually(() => numbers(healthy).at(-1) === sent + 5);
-    raw.resume();
-    await eventually(() => missed(raw).length > 0);
-    await publish(room, sent + 6, { count: 1, bytes: 1 });
-    await eventually(() => numbers(raw).at(-1) === sent + 6);
-    const heard = new Set(numbers(raw));
-    const named = missed(raw).flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, index) => from + index));
-    const neither = Array.from({ length: sent + 6 }, (_, index) => index + 1).filter((n) => !heard.has(n) && !named.includes(n));
-    expect(neither).toEqual([]);
-    raw.destroy();
-    healthy.destroy();
-  },
-);
-
-test('a state that came in the same turn as a missed message is sent when the socket drains', { timeout: 60_000 }, async () => {
+test('every message arrives or is reported as missed, also if several come in one turn, and the state of that turn follows', async () => {
   const room = await open(service);
   const { raw, healthy, sent } = await stalledWatcher(room);
+  // These arrive in one turn of the event loop.
   await publish(room, sent + 1, { count: 5, bytes: 100, state: 'the last' });
-  await eventually(() => healthy.messages.some(({ room: found }) => found?.state === 'the last'));
+  const hasLast = ({ messages }: RawSocket): boolean => messages.some(({ room: found }) => found?.state === 'the last');
+  await eventually(() => numbers(healthy).at(-1) === sent + 5 && hasLast(healthy));
   raw.resume();
-  await eventually(() => raw.messages.some(({ room: found }) => found?.state === 'the last'));
-  raw.destroy();
-  healthy.destroy();
-});
+  await eventually(() => missed(raw).length > 0 && hasLast(raw));
+  await publish(room, sent + 6, { count: 1, bytes: 1 });
+  await eventually(() => numbers(raw).at(-1) === sent + 6);
+  const heard = new Set(numbers(raw));
+  const named = missed(raw).flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, index) => from + index));
+  const neither = Array.from({ length: sent + 6 }, (_, index) => index + 1).filter((n) => !heard.has(n) && !named.includes(n));
+  expect(neither).toEqual([]);
+}, 120_000);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../harness.ts';
+import { forFile, start } from '../harness.ts';
 import { open, type TestRoom } from '../features/rooms/room.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
 import { post, startChild, type Child } from './child.ts';
@@ -17,11 +17,9 @@ function shown(what: string, bytes: number): number {
 
 const textOf = (bytes: number): string => 'x'.repeat(bytes - 2);
 
-describe('memory of a room in Redis', () => {
-  let service: TestService;
-  beforeAll(async () => void (service = await start()));
-  afterAll(() => service[Symbol.asyncDispose]());
+const service = await forFile(start());
 
+describe('memory of a room in Redis', () => {
   /** All samples: nested values are counted, not estimated. */
   const bytesOf = async ({ code }: TestRoom): Promise<number> =>
     Number(await service.service.redis.call('MEMORY', 'USAGE', roomKeys.room(code), 'SAMPLES', '0'));

@@ -21,7 +21,7 @@ describe('a player on the live channel of a room', () => {
     await watcher.until((message) => message.room?.players[0].connected === true);
     return watcher;
   }
-  const isAway = (watcher: Watcher) => expect.poll(() => watcher.last.room.players[0].connected, { timeout: 2500 }).toBe(false);
+  const isAway = (watcher: Watcher) => expect.poll(() => watcher.last.room.players[0].connected, { timeout: 15_000 }).toBe(false);
 
   // The renewal of leases notices the end too, within three seconds. So the test compares the messages of the processes.
   test.each<[string, (session: { phone: string; browser: string; id: string }) => Promise<unknown>]>([
@@ -43,9 +43,10 @@ describe('a player on the live channel of a room', () => {
     expect(error.code).toBe('session_required');
     await expect.poll(() => told).toEqual([accountIdOf(installId)]);
     await isAway(watcher);
-    expect(watcher.isClosed).toBe(false);
+    // The connection goes on, and takes another credential.
+    watcher.send({ type: 'hello', installId });
+    await watcher.until(() => watcher.last.room.players[0].connected === true);
     subscriber.disconnect();
-    await watcher.close();
   });
 
   test('keeps its player by the installId when a session of its account ends', async () => {
@@ -58,19 +59,6 @@ describe('a player on the live channel of a room', () => {
     // Longer than the time after which a player counts as disconnected.
     await expect(watcher.until(({ type }) => type === 'error', 500)).rejects.toThrow(/not within/);
     expect(watcher.last.room.players[0].connected).toBe(true);
-    await watcher.close();
-  });
-
-  test('is connected again after a hello with another credential on the same connection', async () => {
-    const installId = freshId();
-    const phone = await signIn(here, installId);
-    const browser = (await pair(here, { installId })).cookies;
-    const watcher = await seated(browser);
-    await end(await ownId(browser), phone);
-    await isAway(watcher);
-    watcher.send({ type: 'hello', installId });
-    await expect.poll(() => watcher.last.room.players[0].connected).toBe(true);
-    await watcher.close();
   });
 
   test('is also disconnected when newer sessions push its session out of the full list', async () => {
@@ -80,6 +68,5 @@ describe('a player on the live channel of a room', () => {
     for (let count = 0; count < 49; count++) await pair(here, { cookies: owner });
     const { error } = await watcher.until(({ type }) => type === 'error');
     expect(error.code).toBe('session_required');
-    await watcher.close();
   });
 });
