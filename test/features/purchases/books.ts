@@ -1,6 +1,19 @@
+import { pino } from 'pino';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { Bookings } from '../../../src/features/coins/bookings.ts';
+import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';
+import { KeySecret } from '../../../src/features/coins/key-secret.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { KeptNotices } from '../../../src/features/purchases/kept-notices.ts';
+import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
+import { Purchases } from '../../../src/features/purchases/purchases.ts';
+import { Metrics } from '../../../src/server/metrics.ts';
 import { appStoreUnavailable } from '../../../src/stores/store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../../../src/stores/store.ts';
-import { freshId } from '../../harness.ts';
+import { DyingScripts } from '../../dying-scripts.ts';
+import { testConfig } from '../../environment.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
 export const PACKAGE = 'dev.coinop.game';
 export const UNIT_COINS = 100;
@@ -22,6 +35,9 @@ export class BookedStore implements OneTimeProducts {
   /** Whether the store accepts calls that finish a purchase. */
   takesFinish = true;
   isAway = false;
+  isConfigured = true;
+  /** Whether the catalogue has its product. */
+  isInCatalogue = true;
   /** The refunds that the store lists. */
   listed: readonly TakenBack[] = [];
   readonly #now: () => number;
@@ -61,4 +77,57 @@ export class BookedStore implements OneTimeProducts {
   async *takenBack() {
     yield this.listed;
   }
+}
+
+/** Processes on one Redis that sell coins by the books. */
+export interface Bookkeeping extends AsyncDisposable {
+  readonly own: OwnRedis;
+  readonly service: TestService;
+  readonly books: BookedStore;
+  process(): { purchases: Purchases; notices: KeptNotices; scripts: DyingScripts };
+  /** Coins of the entries of an install, oldest first. */
+  coinsOf(installId: string): Promise<number[]>;
+}
+
+export async function openBooks(now: () => number = Date.now): Promise<Bookkeeping> {
+  const own = await startRedis();
+  // With a store the queues of the service would finish the work of a dying process before the test can check it.
+  const service = await start({ redis: own.location, settings: { STORE: 'off' } });
+  const books = new BookedStore(now);
+  const log = pino({ level: 'silent' });
+  const keySecret = new KeySecret(service.service.connections.source, log);
+  await keySecret.read();
+  return {
+    own,
+    service,
+    books,
+    process() {
+      const scripts = new DyingScripts({ call: (command, words) => own.redis.call(command, ...words) }, now);
+      const metrics = new Metrics();
+      const counts = new PurchaseCounts(metrics);
+      const purchases = new Purchases({
+        scripts,
+        bookings: new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: testConfig() }),
+        catalogue: { productSoldAs: () => (books.isInCatalogue ? { productId: 'coins-100', coins: UNIT_COINS } : undefined) },
+        get store() {
+          const products = books.isConfigured ? books : undefined;
+          return { name: 'booked', signIn: undefined, installs: undefined, subscriptions: undefined, products };
+        },
+        takesTests: true,
+        counts,
+        log,
+        now,
+      });
+      return { purchases, notices: new KeptNotices({ scripts, purchases, counts, log, now }), scripts };
+    },
+    async coinsOf(installId) {
+      const lines = await own.redis.lrange(coinKeys.ledger(accountIdOf(installId)), 0, -1);
+      return lines.map((line) => Number(/^\d+:-?\d+ \w(-?\d+)/.exec(line)![1]));
+    },
+    async [Symbol.asyncDispose]() {
+      keySecret.close();
+      await service[Symbol.asyncDispose]();
+      await own[Symbol.asyncDispose]();
+    },
+  };
 }

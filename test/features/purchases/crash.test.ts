@@ -1,65 +1,23 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { Bookings } from '../../../src/features/coins/bookings.ts';
-import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';
-import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys, MAX_BALANCE } from '../../../src/features/coins/model.ts';
 import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
+import type { Purchases } from '../../../src/features/purchases/purchases.ts';
 import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
 import { releasePurchase } from '../../../src/features/purchases/purchase-record.ts';
-import { Purchases } from '../../../src/features/purchases/purchases.ts';
 import { RefundQuestions } from '../../../src/features/purchases/refund-questions.ts';
 import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
-import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
 import type { TakenBack } from '../../../src/stores/store.ts';
 import { audited } from '../../consistency/audited.ts';
-import { DyingScripts } from '../../dying-scripts.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { forFile, freshId } from '../../harness.ts';
 import { seeded } from '../../seeded.ts';
-import { BookedStore, PACKAGE, UNIT_COINS } from './books.ts';
-import { testConfig } from '../../environment.ts';
+import { openBooks, PACKAGE, type BookedStore } from './books.ts';
 
-let own: OwnRedis;
-let service: TestService;
-let keySecret: KeySecret;
-let books: BookedStore;
-beforeAll(async () => {
-  own = await startRedis();
-  // The service's queue would finish the work of a dying process before the test can check it.
-  service = await start({ redis: own.location, settings: { STORE: 'off' } });
-  books = new BookedStore(Date.now);
-  keySecret = new KeySecret(service.service.connections.source, pino({ level: 'silent' }));
-  await keySecret.read();
-});
-afterAll(async () => {
-  keySecret?.close();
-  await service?.[Symbol.asyncDispose]();
-  await own?.[Symbol.asyncDispose]();
-});
-
-/** Another process on the same Redis and store. */
-function process(): { purchases: Purchases; scripts: DyingScripts } {
-  const connection: ScriptConnection = { call: (command, words) => own.redis.call(command, ...words) };
-  const scripts = new DyingScripts(connection, Date.now);
-  const metrics = new Metrics();
-  const bookings = new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: testConfig() });
-  const purchases = new Purchases({
-    scripts,
-    bookings,
-    catalogue: { productSoldAs: () => ({ productId: 'coins-100', coins: UNIT_COINS }) },
-    store: { name: 'booked', signIn: undefined, installs: undefined, subscriptions: undefined, products: books },
-    takesTests: true,
-    counts: new PurchaseCounts(metrics),
-    log: pino({ level: 'silent' }),
-    now: Date.now,
-  });
-  return { purchases, scripts };
-}
+const { own, service, books, process, coinsOf } = await forFile(openBooks());
 
 const show = (purchases: Purchases, token: string, installId: string) =>
   purchases.claim('google', books.answerFor(token), accountIdOf(installId)).catch((error: unknown) => error);
@@ -86,12 +44,6 @@ async function noticed(listed: readonly TakenBack[], purchases: Partial<Pick<Pur
   });
   await expect.poll(() => counts.askedAt).toBeGreaterThan(0);
   await questions.close();
-}
-
-/** Coins of the entries, oldest first. */
-async function coinsOf(installId: string): Promise<number[]> {
-  const lines = await own.redis.lrange(coinKeys.ledger(accountIdOf(installId)), 0, -1);
-  return lines.map((line) => Number(/^\d+:-?\d+ \w(-?\d+)/.exec(line)![1]));
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);

@@ -1,82 +1,25 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { Bookings } from '../../../src/features/coins/bookings.ts';
-import { CoinTotals } from '../../../src/features/coins/coin-totals.ts';
-import { KeySecret } from '../../../src/features/coins/key-secret.ts';
-import { coinKeys } from '../../../src/features/coins/model.ts';
-import { KeptNotices } from '../../../src/features/purchases/kept-notices.ts';
 import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
-import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
-import { Purchases } from '../../../src/features/purchases/purchases.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
-import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
-import { Metrics } from '../../../src/server/metrics.ts';
 import { audited } from '../../consistency/audited.ts';
-import { DyingScripts } from '../../dying-scripts.ts';
-import { testConfig } from '../../environment.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
-import { BookedStore, PACKAGE, UNIT_COINS } from './books.ts';
+import { forFile, freshId } from '../../harness.ts';
+import { openBooks, PACKAGE } from './books.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-let own: OwnRedis;
-let service: TestService;
-let keySecret: KeySecret;
-let books: BookedStore;
-let now: number;
-/** Whether the catalogue has the product. */
-let isSold: boolean;
-let isConfigured: boolean;
-beforeAll(async () => {
-  own = await startRedis();
-  // The service's queue would repeat a notification before the test does.
-  service = await start({ redis: own.location, settings: { STORE: 'off' } });
-  books = new BookedStore(() => now);
-  keySecret = new KeySecret(service.service.connections.source, pino({ level: 'silent' }));
-  await keySecret.read();
-});
+let now = 0;
+const { own, books, process, coinsOf } = await forFile(openBooks(() => now));
 beforeEach(async () => {
   now = Date.now();
-  [isSold, isConfigured, books.isAway] = [true, true, false];
+  Object.assign(books, { isInCatalogue: true, isConfigured: true, isAway: false });
   await own.redis.del(purchaseKeys.noticesDue, ...(await own.redis.keys('{product-notice:*')));
 });
-afterAll(async () => {
-  keySecret?.close();
-  await service?.[Symbol.asyncDispose]();
-  await own?.[Symbol.asyncDispose]();
-});
-
-/** Another process on the same Redis and store. */
-function process(): { notices: KeptNotices; purchases: Purchases; scripts: DyingScripts } {
-  const connection: ScriptConnection = { call: (command, words) => own.redis.call(command, ...words) };
-  const scripts = new DyingScripts(connection, () => now);
-  const metrics = new Metrics();
-  const counts = new PurchaseCounts(metrics);
-  const log = pino({ level: 'silent' });
-  const purchases = new Purchases({
-    scripts,
-    bookings: new Bookings({ scripts, keySecret, coinTotals: new CoinTotals(metrics), config: testConfig() }),
-    catalogue: { productSoldAs: () => (isSold ? { productId: 'coins-100', coins: UNIT_COINS } : undefined) },
-    get store() {
-      const products = isConfigured ? books : undefined;
-      return { name: 'booked', signIn: undefined, installs: undefined, subscriptions: undefined, products };
-    },
-    takesTests: true,
-    counts,
-    log,
-    now: () => now,
-  });
-  return { notices: new KeptNotices({ scripts, purchases, counts, log, now: () => now }), purchases, scripts };
-}
 
 const tell = (token: string, { notices } = process()) => notices.noticed('google', token, PACKAGE, true);
 
 const isKept = async (token: string) => (await own.redis.exists(purchaseKeys.notice(purchaseIdOf('google', token)))) === 1;
-
-const coinsOf = (installId: string) => own.redis.llen(coinKeys.ledger(accountIdOf(installId)));
 
 /** Repeats the notification as the queue does, at each time at which it is due. @returns the milliseconds between the attempts */
 async function repeat(token: string, most = 100): Promise<number[]> {
@@ -120,19 +63,19 @@ test('a purchase that the store does not know is asked for four times within ten
 test('a purchase of a product that the catalogue lacks is granted once the catalogue has it, within three days', async () => {
   const installId = freshId();
   const token = books.sell({ buyer: accountIdOf(installId) });
-  isSold = false;
+  books.isInCatalogue = false;
   expect(await tell(token)).toBe(true);
   await repeat(token, 20);
-  expect([await isKept(token), await coinsOf(installId), now - Date.now() > 4 * HOUR]).toEqual([true, 0, true]);
-  isSold = true;
+  expect([await isKept(token), await coinsOf(installId), now - Date.now() > 4 * HOUR]).toEqual([true, [], true]);
+  books.isInCatalogue = true;
   await repeat(token);
-  expect([await isKept(token), await coinsOf(installId), books.sold.get(token)!.isFinished]).toEqual([false, 1, true]);
+  expect([await isKept(token), await coinsOf(installId), books.sold.get(token)!.isFinished]).toEqual([false, [100], true]);
 });
 
 test.each([
-  ['the catalogue never gets its product', () => (isSold = false)],
+  ['the catalogue never gets its product', () => (books.isInCatalogue = false)],
   ['the store does not answer', () => (books.isAway = true)],
-  ['the settings of the store are missing', () => (isConfigured = false)],
+  ['the settings of the store are missing', () => (books.isConfigured = false)],
 ])('a purchase is given up after three days, when the store has refunded it, if %s', async (_, fail) => {
   const { token, known } = early(freshId());
   expect(await tell(token)).toBe(true);
@@ -162,7 +105,7 @@ test('no new notification is kept while ten thousand wait, and recorded purchase
   expect([await tell(kept), await tell(recorded)]).toEqual([true, true]);
   // A purchase that the store knows needs no place.
   const installId = freshId();
-  expect([await tell(books.sell({ buyer: accountIdOf(installId) })), await coinsOf(installId)]).toEqual([true, 1]);
+  expect([await tell(books.sell({ buyer: accountIdOf(installId) })), await coinsOf(installId)]).toEqual([true, [100]]);
 });
 
 test('a notification that was answered is not lost, and books once, whichever call its process dies before', async () => {
@@ -191,7 +134,7 @@ test('a notification that was answered is not lost, and books once, whichever ca
         await process().purchases.look(memberOf(entry));
         await own.redis.zrem(due, entry);
       }
-      expect([dies, call, await coinsOf(installId), books.sold.get(token)!.isFinished]).toEqual([dies, call, 1, true]);
+      expect([dies, call, await coinsOf(installId), books.sold.get(token)!.isFinished]).toEqual([dies, call, [100], true]);
       if (dying.scripts.calls.length < call) break;
     }
   }

@@ -1,17 +1,16 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { audited } from '../../consistency/audited.ts';
-import { childEnvironment } from '../../environment.ts';
 import { freshId, request, sleep, type TestReply } from '../../harness.ts';
+import { startChild, type Child } from '../../realtime/child.ts';
 import { seeded } from '../../seeded.ts';
 
 /**
@@ -27,33 +26,18 @@ const CLIENTS = 8;
 const SUBJECTS = 4;
 const GAMES = ['crash-one', 'crash-two', 'crash-three'];
 
-const main = new URL('../../../src/main.ts', import.meta.url).pathname;
 const seed = Number(process.env['CRASH_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
 
 let dataDir: string;
-let service: { child: ChildProcess; url: string; exited: Promise<unknown> } | undefined;
+let service: Child | undefined;
 
 beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'coinop-crash-'))));
 afterEach(async () => {
-  service?.child.kill('SIGTERM');
-  await service?.exited;
+  await service?.stop();
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-async function launch(): Promise<void> {
-  const child = spawn(process.execPath, [main], {
-    env: childEnvironment({ PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
-  service = { child, url: '', exited };
-  const url = (): string | undefined => /^coinop listening on (http:\S+) /m.exec(output)?.[1];
-  await vi.waitUntil(() => url() !== undefined || child.exitCode !== null, { timeout: 30_000, interval: 10 });
-  if (child.exitCode !== null) throw new Error(`did not start: ${output}`);
-  service.url = url()!;
-}
+const launch = async (): Promise<void> => void (service = await startChild({ DATA_DIR: dataDir }));
 
 /** The process id of Redis, undefined while Redis is unreachable. */
 async function redisPid(): Promise<number | undefined> {
@@ -78,8 +62,7 @@ async function crash(victim: 'service' | 'redis' | 'both'): Promise<void> {
     await expect.poll(redisPid).not.toBeOneOf([pid, undefined]);
     return;
   }
-  service!.child.kill('SIGKILL');
-  await service!.exited;
+  await service!.stop('SIGKILL');
   await launch();
 }
 
