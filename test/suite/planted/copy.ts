@@ -57,8 +57,9 @@ export class Copy {
   }
 
   remove(): void {
+    // Processes of a run that was stopped may still write for a moment.
+    rmSync(this.#parent, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     git('worktree', 'remove', '--force', this.folder);
-    rmSync(this.#parent, { recursive: true, force: true });
   }
 }
 

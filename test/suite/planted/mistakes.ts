@@ -33,7 +33,7 @@ export const mistakes: readonly Mistake[] = [
     before: 'if (place > 0 && upTo <= ranks[place - 1]!)',
     after: 'if (place > 0 && upTo < ranks[place - 1]!)',
     harm: 'A catalogue with two prizes for the same rank is accepted, and nobody ever wins the second one.',
-    hints: ['test/features/catalogue/'],
+    hints: ['test/features/catalogue/', 'test/features/highscores/'],
   },
   {
     name: 'key-of-guest-books-again',
@@ -65,7 +65,7 @@ export const mistakes: readonly Mistake[] = [
     before: `  probe: true,\n  hasOwnPort: true,\n`,
     after: `  probe: true,\n`,
     harm: 'With METRICS_PORT the public port still shows the metrics to everybody.',
-    hints: ['test/features/health/', 'test/process/'],
+    hints: ['test/features/health/', 'test/process/', 'test/main.test.ts'],
   },
   {
     name: 'one-winner-too-many',
