@@ -50,9 +50,10 @@ export async function proveHostile(): Promise<boolean> {
       LC_ALL: 'tr_TR.UTF-8',
     };
     console.log(`npm test in "${project}", as user ${user.uid ?? 'of this run'}, with ${JSON.stringify(environment)}`);
-    const { status } = spawnSync('sh', ['-c', 'umask 077 && exec npm test'], {
+    const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+    const { status } = spawnSync('env', [...settings, 'sh', '-c', 'umask 077 && exec npm test'], {
       cwd: project,
-      env: { ...inheritedEnvironment({}), ...environment },
+      env: inheritedEnvironment({}),
       stdio: 'inherit',
       ...user,
     });
