@@ -92,7 +92,7 @@ test.each<[what: string, settings: () => Record<string, string>, message: string
   ['a METRICS_PORT that is PORT', () => ({ PORT: '3456', METRICS_PORT: '3456' }), 'METRICS_PORT must be another port than PORT'],
   ['a folder that nobody can make', () => ({ DATA_DIR: '/proc/nope' }), 'DATA_DIR /proc/nope cannot be used'],
 ])('a start fails because of %s', async (_what, settings, message) => {
-  expect(await refusedStart({ DATA_DIR: dataDir, ...settings() })).toMatch(new RegExp(`^1: coinop: ${message}.*\n$`));
+  expect(await refusedStart({ DATA_DIR: dataDir, ...settings() })).toMatch(new RegExp(`^1: (?:\\{.*\\}\n)*coinop: ${message}.*\n$`));
 });
 
 describe.each(['1', '2'])('with WORKERS=%s', (WORKERS) => {
