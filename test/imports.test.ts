@@ -86,6 +86,10 @@ test('a module imports values only from modules further inside', () => {
   expect(imports.filter(({ from, to, isType }) => !isType && depthOf(to) < depthOf(from)).map(named)).toEqual([]);
 });
 
+test('a path of a file comes from fileURLToPath, because the pathname of a URL has %20 where the folder has a space', () => {
+  expect(files.filter((file) => readFileSync(join(src, file), 'utf8').includes('import.meta.url).pathname'))).toEqual([]);
+});
+
 test('server and redis import nothing from features, not even types', () => {
   const isOuter = (file: string): boolean => depthOf(file) <= order.indexOf('declare.ts');
   expect(imports.filter(({ from, to }) => /^(server|redis)\//.test(from) && isOuter(to)).map(named)).toEqual([]);

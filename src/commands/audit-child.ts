@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import type { AuditResult } from '../consistency/background.ts';
 
 /** The part of the time in which Redis (each primary of a cluster) works for an audit in the background, in percent. */
@@ -14,7 +15,7 @@ const PASSED_ON = ['PATH', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYST
  * @param settings REDIS_URL or DATA_DIR
  */
 export async function auditInChild(settings: Record<string, string>, signal: AbortSignal): Promise<AuditResult> {
-  const command = new URL('audit.ts', import.meta.url).pathname;
+  const command = fileURLToPath(new URL('audit.ts', import.meta.url));
   const passedOn = Object.fromEntries(PASSED_ON.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
   const child = spawn(process.execPath, [command, '--json', '--share', String(SHARE_PERCENT)], {
     env: { ...passedOn, ...settings },
