@@ -2,12 +2,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freshId, request } from './harness.ts';
 import { childEnvironment } from './environment.ts';
 
 /** The tests change source files, so `npm run dev` runs in a copy of the project. */
-const project = new URL('..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('..', import.meta.url));
 let folder: string;
 let npm: ChildProcess;
 let output = '';

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { readConfig, settingNames, type Config } from '../src/config.ts';
 
 /**
@@ -20,7 +21,7 @@ export function childEnvironment(settings: Readonly<Record<string, string>>): Re
   return {
     PATH: process.env['PATH'] ?? '',
     NODE_OPTIONS: `--import=${new URL('stripped-types.mjs', import.meta.url).href}`,
-    NODE_COMPILE_CACHE: new URL('../.cache/compiled', import.meta.url).pathname,
+    NODE_COMPILE_CACHE: fileURLToPath(new URL('../.cache/compiled', import.meta.url)),
     DATA_DIR: NO_DATA_DIR,
     ...settings,
   };

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { CatalogueFile } from '../src/features/catalogue/written.ts';
 import { sandboxIssue } from '../src/stores/sandbox/issue.ts';
@@ -19,7 +20,7 @@ const beginOf = (name: string): string => `<!-- Made from ${name} by test/made-p
 const END = '\n\n<!-- The end of the made part. -->';
 
 test.each(Object.entries(parts))('%s has the parts that are made from the code', async (page, made) => {
-  const file = new URL(`../${page}`, import.meta.url).pathname;
+  const file = fileURLToPath(new URL(`../${page}`, import.meta.url));
   let text = readFileSync(file, 'utf8');
   for (const [name, part] of Object.entries(made)) {
     const [before, rest] = text.split(beginOf(name));

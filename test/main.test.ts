@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freshId, request, type TestReply } from './harness.ts';
@@ -200,7 +201,7 @@ describe('two workers', { timeout: 60_000 }, () => {
 });
 
 test('a start names all bad settings at once', { timeout: 60_000 }, async () => {
-  const main = new URL('../src/main.ts', import.meta.url).pathname;
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
   const output = await refusedStart({
     NODE_ENV: 'production',
     PORT: '70000',

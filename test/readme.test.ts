@@ -3,6 +3,7 @@ import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test, vi } from 'vitest';
 import { readConfig, settingNames } from '../src/config.ts';
 import { GAME_SOURCE } from '../src/web/pages/home.ts';
@@ -13,7 +14,7 @@ import { freshId, start, type TestService } from './harness.ts';
 import { startRedis } from './own-redis.ts';
 import { countAnswers, firstTour, storeTour, tourScript, tourSettings } from './tour.ts';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const page = (path: string): string => readFileSync(join(root, path), 'utf8');
 const example = page('.env.example');
 

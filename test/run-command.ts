@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { childEnvironment } from './environment.ts';
 
 export interface EndedCommand {
@@ -20,7 +21,7 @@ export function runCommand(
   settings: Record<string, string>,
   started: (child: ChildProcess) => unknown = () => {},
 ): Promise<EndedCommand> {
-  const path = new URL(program, new URL('../src/commands/', import.meta.url)).pathname;
+  const path = fileURLToPath(new URL(program, new URL('../src/commands/', import.meta.url)));
   const child = spawn(process.execPath, [path, ...flags], { env: childEnvironment(settings), stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, error] = ['', ''];
   child.stdout.on('data', (text: Buffer) => void (out += text.toString()));

@@ -3,10 +3,11 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { settingNames } from '../src/config.ts';
 
-const project = new URL('..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('..', import.meta.url));
 const pages = globSync('{*.md,src/*.md,docs/**/*.md}', { cwd: project }).sort();
 
 /** A fenced block of a page. */

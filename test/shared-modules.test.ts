@@ -1,10 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { settingNames } from '../src/config.ts';
 import { NO_DATA_DIR } from './environment.ts';
 
 const root = new URL('..', import.meta.url);
-const filesOf = (pattern: string): string[] => globSync(pattern, { cwd: root.pathname });
+const filesOf = (pattern: string): string[] => globSync(pattern, { cwd: fileURLToPath(root) });
 const textOf = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 
 test('modules that test files share register no hook: only the first file of a process would run it', () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { childEnvironment } from './environment.ts';
 import { freePort } from './free-port.ts';
@@ -172,7 +173,7 @@ test.each(['SIGINT', 'SIGHUP', 'SIGTERM'] as const)(
 
 test('SIGTERM to npm start reaches the service, which drains and stops its Redis', async () => {
   const npm = spawn('npm', ['start', '--ignore-scripts'], {
-    cwd: new URL('..', import.meta.url).pathname,
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
     env: childEnvironment({ HOME: dataDir, PORT: '0', DATA_DIR: dataDir }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** What `./data` holds: the data of the user's own service, if `npm start` has run here. */
 export interface UserData {
@@ -9,7 +10,7 @@ export interface UserData {
   readonly files: readonly string[];
 }
 
-const folder = new URL('../data', import.meta.url).pathname;
+const folder = fileURLToPath(new URL('../data', import.meta.url));
 
 export function stateOfUserData(): UserData {
   const names = existsSync(folder) ? ['.', ...readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted()] : [];

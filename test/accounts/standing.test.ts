@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { standingKey } from '../../src/accounts/account-keys.ts';
@@ -244,7 +245,7 @@ describe('only the two libraries and standing.ts know the format of the record i
   const src = new URL('../../src/', import.meta.url);
   const apart = /^accounts\/standing(?:-changes)?\.(?:lua|ts)$/;
   const files = (pattern: string) =>
-    globSync(pattern, { cwd: src.pathname })
+    globSync(pattern, { cwd: fileURLToPath(src) })
       .filter((file) => !apart.test(file))
       .map((file) => [file, readFileSync(new URL(file, src), 'utf8')] as const);
 

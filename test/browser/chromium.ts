@@ -2,10 +2,11 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { test } from 'vitest';
 
-const project = new URL('../..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The same places as in scripts/chromium.mjs, in the same order. */
 const places = [

@@ -1,13 +1,14 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { start, type TestService } from '../harness.ts';
 import { complaints, extra, isWhole, launch, looks, noBrowser } from './chromium.ts';
 
 /** The pictures are for people: no test compares them. `.cache` is ignored by git. */
-const pictures = new URL('../../.cache/screenshots', import.meta.url).pathname;
+const pictures = fileURLToPath(new URL('../../.cache/screenshots', import.meta.url));
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

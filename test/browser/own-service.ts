@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { sleep } from '../harness.ts';
 import { childEnvironment } from '../environment.ts';
@@ -15,7 +16,7 @@ export interface OwnService {
 
 /** The service as `npm start` runs it, with its own Redis. */
 export async function startMain(dataDir: string, port: string): Promise<OwnService> {
-  const child: ChildProcess = spawn(process.execPath, [new URL('../../src/main.ts', import.meta.url).pathname], {
+  const child: ChildProcess = spawn(process.execPath, [fileURLToPath(new URL('../../src/main.ts', import.meta.url))], {
     env: childEnvironment({ DATA_DIR: dataDir, PORT: port, NODE_ENV: 'development' }),
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,9 +1,10 @@
 import { mkdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { BrowserContext, Page } from 'playwright-core';
 import { complaints } from './chromium.ts';
 
 const axeSource = readFileSync(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
-const folder = new URL('../../.cache/screenshots/', import.meta.url).pathname;
+const folder = fileURLToPath(new URL('../../.cache/screenshots/', import.meta.url));
 
 /** Notes layout shifts that were not caused by input. The logs of the playground are left out: there new entries push older ones down. */
 const OBSERVE = `

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { playRoom, type PlayedRoom } from '../../src/client/rooms.ts';
 import { forFile, sleep, start } from '../harness.ts';
@@ -11,7 +12,7 @@ import { player, type Player } from './player.ts';
 import { childEnvironment } from '../environment.ts';
 
 /** docs/examples/game-server.mjs, as its page starts it, against a service whose coins only servers can mint. */
-const file = new URL('../../docs/examples/game-server.mjs', import.meta.url).pathname;
+const file = fileURLToPath(new URL('../../docs/examples/game-server.mjs', import.meta.url));
 
 const service = await forFile(start({ settings: { COIN_AUTHORITY: 'server' } }));
 

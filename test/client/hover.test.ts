@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { player } from './player.ts';
 
-const project = new URL('../..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Message {
   id?: number;

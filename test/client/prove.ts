@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { api } from '../../src/api.ts';
 import { declaredErrors, KEY_CODES } from '../../src/server/http/endpoint.ts';
 import { inheritedEnvironment } from '../environment.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
 
-const project = new URL('../..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };
 
 export const parts: readonly Part[] = [

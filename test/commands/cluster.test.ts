@@ -4,13 +4,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../free-port.ts';
 import { sleep } from '../harness.ts';
 import { childEnvironment } from '../environment.ts';
 
-const command = new URL('../../src/commands/cluster.ts', import.meta.url).pathname;
+const command = fileURLToPath(new URL('../../src/commands/cluster.ts', import.meta.url));
 
 // Two starts and a failover take 8 s on a quiet machine.
 vi.setConfig({ testTimeout: 60_000 });

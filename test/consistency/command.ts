@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../environment.ts';
 
-const command = new URL('../../src/commands/audit.ts', import.meta.url).pathname;
+const command = fileURLToPath(new URL('../../src/commands/audit.ts', import.meta.url));
 
 export interface Ended {
   readonly code: number | null;

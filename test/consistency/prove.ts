@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { percentile } from '../../bench/measure/statistics.ts';
@@ -28,7 +29,7 @@ const CREDITS_A_SECOND = 800;
 const WINDOW_MS = 250;
 const ROUNDS = 120;
 
-const command = new URL('../../src/commands/audit.ts', import.meta.url).pathname;
+const command = fileURLToPath(new URL('../../src/commands/audit.ts', import.meta.url));
 
 export const parts: readonly Part[] = [
   {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { processMemory } from '../../bench/measure/cpu.ts';
 import { median, percentile } from '../../bench/measure/statistics.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
@@ -32,7 +33,7 @@ const QUIET_MS = 5000;
 /** With `--minutes` each turn begins so many floods later. */
 const FLOODS_A_TURN = 9;
 
-const FLOODER = new URL('flooder.ts', import.meta.url).pathname;
+const FLOODER = fileURLToPath(new URL('flooder.ts', import.meta.url));
 const FLOODING_ADDRESS = '127.0.9.9';
 
 /** A flood from one address does not noticeably slow down other addresses, and neither does costly work. */

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { entryLetters } from '../../src/features/coins/model.ts';
 import { freePort } from '../free-port.ts';
 import { ask, Client } from '../proofs/client.ts';
@@ -15,8 +16,8 @@ import { watchRoom } from '../realtime/watcher.ts';
 import { programPath, startProgram } from './programs.ts';
 import { childEnvironment } from '../environment.ts';
 
-const project = new URL('../../', import.meta.url).pathname;
-const files = new URL('../../docs/operations/', import.meta.url).pathname;
+const project = fileURLToPath(new URL('../../', import.meta.url));
+const files = fileURLToPath(new URL('../../docs/operations/', import.meta.url));
 
 interface Panel {
   readonly title: string;

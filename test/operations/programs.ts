@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../environment.ts';
 
-const home = new URL('../../.cache/operations', import.meta.url).pathname;
+const home = fileURLToPath(new URL('../../.cache/operations', import.meta.url));
 
 /** The path of a program that `scripts/operations.mjs` has unpacked. */
 export function programPath(name: 'prometheus' | 'promtool' | 'nginx' | 'caddy'): string {

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { freePort } from '../free-port.ts';
 import { selfSignedCertificate } from '../self-signed.ts';
 import { startProgram, type Program } from './programs.ts';
@@ -20,7 +21,7 @@ export interface Proxy extends Program {
 /** The name under which the samples serve the console. */
 export const OPERATORS = 'ops.play.example';
 
-const samples = new URL('../../docs/operations/', import.meta.url).pathname;
+const samples = fileURLToPath(new URL('../../docs/operations/', import.meta.url));
 
 /** @param ports two services on 127.0.0.1 */
 export async function startProxy(name: ProxyName, folder: string, ports: readonly [string, string]): Promise<Proxy> {

@@ -1,12 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Part, Stand } from '../proofs/proof.ts';
 import { DebianRoot, type Release, type Run } from './debian-root.ts';
 import { obstacles, setup } from './obstacles.ts';
 import { checkCommands, checkStart, checkSuite, checkTour, startAndTour, type Versions } from './steps.ts';
 
-const project = new URL('../..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Several times what the tests take on two cores. */
 const SUITE_SECONDS = 1800;

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '../environment.ts';
 
-const ADMIN = new URL('../../src/commands/admin.ts', import.meta.url).pathname;
+const ADMIN = fileURLToPath(new URL('../../src/commands/admin.ts', import.meta.url));
 
 /** Makes a change with the operator's tool. @returns the JSON that it prints */
 // oxlint-disable-next-line no-explicit-any

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { fileURLToPath } from 'node:url';
 import { Figures, markdown, type Proved } from './figures.ts';
 import { History, now } from './history.ts';
 import type { Part, Stand } from './proof.ts';
@@ -81,7 +82,7 @@ async function proveOnce({ name, about, seconds: full, prove }: Part, run: numbe
   console.log(`\n${name}: ${about}`);
   const [figures, closing] = [new Figures(isWhole), [] as Stand['closing']];
   const folder = mkdtempSync(join(tmpdir(), 'coinop-prove-'));
-  const history = new History(new URL('../../.cache/proofs', import.meta.url).pathname, run === 0 ? name : `${name}-${run + 1}`);
+  const history = new History(fileURLToPath(new URL('../../.cache/proofs', import.meta.url)), run === 0 ? name : `${name}-${run + 1}`);
   close = async () => {
     for (const end of closing.splice(0).toReversed()) await end();
     await history.close();

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { childEnvironment } from '../environment.ts';
@@ -16,7 +17,7 @@ export interface Child {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-const main = new URL('../../src/main.ts', import.meta.url).pathname;
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** @param program the service's main.ts */
 export async function startChild(settings: Readonly<Record<string, string>>, program = main): Promise<Child> {

@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,7 +19,7 @@ const CLUSTER: RedisUse = { isCluster: true, database: 0, waits: true };
 const KEY_RULES = Object.keys(redisAccess(SINGLE).keys).map((pattern) => `~${pattern}`);
 const BARE_KEY_RULES = KEY_RULES.filter((rule) => rule !== '~{*');
 
-const root = new URL('../../', import.meta.url).pathname;
+const root = fileURLToPath(new URL('../../', import.meta.url));
 const textOf = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
 
 describe('the list of what the Redis user must be allowed to do', () => {

@@ -2,12 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { inheritedEnvironment } from '../environment.ts';
 
 /** Releases a made-up project with the real git. A script in place of npm writes down its arguments. */
 
-const project = new URL('../..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('../..', import.meta.url));
 const scripts = Object.keys((JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: object }).scripts);
 
 /** Fails in the steps that the file `failing` names. Writes the version as npm does. */

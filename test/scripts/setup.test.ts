@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { atFullSize, isFullSize } from '../sized.ts';
 
@@ -24,7 +25,7 @@ import { atFullSize, isFullSize } from '../sized.ts';
  * `npm run prove:platforms` tests set-up with the real ones.
  */
 
-const project = new URL('../..', import.meta.url).pathname;
+const project = fileURLToPath(new URL('../..', import.meta.url));
 let folder: string;
 
 const packageFolders = Object.keys(

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { redisServerPath } from '../../../src/process/redis-server.ts';
 import { startCluster } from '../../cluster-nodes.ts';
@@ -14,7 +15,7 @@ import { childEnvironment } from '../../environment.ts';
 
 /** Runs the shell lines of docs/backup.md for an operator's own Redis and for a Cluster, with other paths and addresses. */
 
-const root = new URL('../../..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 const page = readFileSync(join(root, 'docs/backup.md'), 'utf8');
 
 /** The shell lines below a heading, up to the next heading. */

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -299,7 +300,7 @@ describe('on the settings', () => {
   test('a sound production set-up has no danger and no warning', async () => {
     const { code, dangers, warnings, facts } = await examine({
       ...PRODUCTION,
-      CATALOGUE_FILE: new URL('../../../src/features/catalogue/sample.json', import.meta.url).pathname,
+      CATALOGUE_FILE: fileURLToPath(new URL('../../../src/features/catalogue/sample.json', import.meta.url)),
     });
     expect([code, dangers, warnings]).toEqual([0, [], []]);
     expect(facts['redis']).toContain('none yet');

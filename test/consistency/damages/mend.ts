@@ -2,13 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { adviceOf } from '../../../src/commands/audit/advice.ts';
 import type { Finding } from '../../../src/consistency/auditor.ts';
 import { inheritedEnvironment } from '../../environment.ts';
 import { audited, type AuditedOptions } from '../audited.ts';
 
-const REDIS_CLI = new URL('../../../.cache/redis/redis-cli', import.meta.url).pathname;
+const REDIS_CLI = fileURLToPath(new URL('../../../.cache/redis/redis-cli', import.meta.url));
 
 /** Kinds whose commands delete: a second copy of an entry or of a key, a list's copy of a purchase, and what a deletion left. */
 const MAY_DELETE = new Set(['broken_chain', 'wrong_sum', 'key_in_wrong_bucket', 'foreign_listed', 'deleted_account_left']);

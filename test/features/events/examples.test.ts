@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { childEnvironment } from '../../environment.ts';
@@ -25,7 +26,7 @@ const { token } = await makeServerKey(service, ['events']);
 
 /** @returns what the program has written */
 function run(name: string, settings: Record<string, string>, ...words: string[]): () => string {
-  const program = new URL(`../../../docs/examples/${name}`, import.meta.url).pathname;
+  const program = fileURLToPath(new URL(`../../../docs/examples/${name}`, import.meta.url));
   const env = childEnvironment({ ...settings, COINOP_URL: service.url, COINOP_KEY: token });
   const child = spawn(process.execPath, [program, ...words], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);

@@ -1,8 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const source = new URL('../../../src/', import.meta.url);
-const scripts = globSync('**/*.lua', { cwd: source.pathname }).map((file) => [file, readFileSync(new URL(file, source), 'utf8')] as const);
+const scripts = globSync('**/*.lua', { cwd: fileURLToPath(source) }).map(
+  (file) => [file, readFileSync(new URL(file, source), 'utf8')] as const,
+);
 const filesWith = (pattern: RegExp): string[] => scripts.filter(([, text]) => pattern.test(text)).map(([file]) => file);
 
 // The script of a change also writes its event. A new script that makes such a change has to write the event too.

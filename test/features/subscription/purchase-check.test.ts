@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
 import { checkSoon } from '../../../src/features/subscription/notices.ts';
@@ -279,7 +280,7 @@ describe('several processes on one Redis', () => {
     shop.google.misbehaviour = () => void (isAsked = true);
     const { path: socketPath } = shop.redis.options as { path: string };
     const BRANCH = JSON.stringify({ socketPath, store: shop.google.settings, account: await shop.google.settings.serviceAccount!() });
-    const file = new URL('branch-process.ts', import.meta.url).pathname;
+    const file = fileURLToPath(new URL('branch-process.ts', import.meta.url));
     const child = spawn(process.execPath, [file], { env: childEnvironment({ BRANCH }), stdio: ['ignore', 'pipe', 'inherit'] });
     await once(child.stdout, 'data');
     await checkSoon(token, { scripts: scriptsOf(shop), now: Date.now });

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { Sender } from '../../../src/features/webhooks/sender.ts';
 import { newSecret } from '../../../src/features/webhooks/signature.ts';
@@ -8,7 +9,7 @@ import { childEnvironment } from '../../environment.ts';
 
 test('the example receives an event once, and refuses an unsigned request', async () => {
   const [port, secret] = [await freePort(), newSecret()];
-  const file = new URL('../../../docs/examples/webhook-receiver.mjs', import.meta.url).pathname;
+  const file = fileURLToPath(new URL('../../../docs/examples/webhook-receiver.mjs', import.meta.url));
   const child = spawn(process.execPath, [file], { env: childEnvironment({ COINOP_WEBHOOK_SECRET: secret, PORT: String(port) }) });
   onTestFinished(() => void child.kill());
   let out = '';

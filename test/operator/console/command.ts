@@ -2,12 +2,13 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { startTcpRedis } from '../../realtime/child.ts';
 import { childEnvironment } from '../../environment.ts';
 
-export const adminPath = new URL('../../../src/commands/admin.ts', import.meta.url).pathname;
+export const adminPath = fileURLToPath(new URL('../../../src/commands/admin.ts', import.meta.url));
 
 export interface AdminEnded {
   readonly code: number | null;

@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Mistake } from './mistakes.ts';
 
-export const PROJECT = new URL('../../..', import.meta.url).pathname;
+export const PROJECT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** The files of the client that pages download are bundles of these. */
 const CLIENT = 'src/client/';

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import * as source from '../../../src/client/client.ts';
 import * as roomsSource from '../../../src/client/rooms.ts';
@@ -101,7 +102,7 @@ describe('the module', () => {
   });
 
   test('is built from the current sources, and so is the module for game servers', async () => {
-    const script = new URL('../../../scripts/build-client.mjs', import.meta.url).pathname;
+    const script = fileURLToPath(new URL('../../../scripts/build-client.mjs', import.meta.url));
     expect(await run(process.execPath, [script, '--check'])).toEqual({ stdout: '', stderr: '' });
   });
 });

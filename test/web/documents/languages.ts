@@ -1,13 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../environment.ts';
 
 /** The files that `scripts/languages.mjs` unpacks. */
-const home = new URL('../../../.cache/languages', import.meta.url).pathname;
+const home = fileURLToPath(new URL('../../../.cache/languages', import.meta.url));
 const unpacked = (path: string): string => join(home, 'root/usr', path);
 
-const games = new URL('generated', import.meta.url).pathname;
+const games = fileURLToPath(new URL('generated', import.meta.url));
 
 /** A command with its environment variables. */
 interface Command {

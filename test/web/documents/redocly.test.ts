@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { start } from '../../harness.ts';
 import { childEnvironment } from '../../environment.ts';
@@ -10,7 +11,7 @@ import { childEnvironment } from '../../environment.ts';
 const folder = mkdtempSync(join(tmpdir(), 'coinop-redocly-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const cli = new URL('../../../node_modules/@redocly/cli/bin/cli.js', import.meta.url).pathname;
+const cli = fileURLToPath(new URL('../../../node_modules/@redocly/cli/bin/cli.js', import.meta.url));
 
 interface Problem {
   readonly ruleId: string;
