@@ -69,6 +69,21 @@ export async function notQueued(
 }
 
 /**
+ * When an entry without a document is due. Undefined: the document exists, or the entry is gone or due soon, so that its next run takes it
+ * out.
+ * @param soonMs how far from now an entry is due soon
+ */
+export async function dueWithoutDocument(
+  { key, entry }: Queued,
+  document: string,
+  soonMs: number,
+  look: Look,
+): Promise<number | undefined> {
+  const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', document]);
+  return dueAt === null || exists === 1 || Number(dueAt) < look.now() + soonMs ? undefined : Number(dueAt);
+}
+
+/**
  * Commands whose replies show when a member is due, in data of one Redis or of a Cluster.
  * @param acts names of acts whose entries, written ahead, count as well
  */

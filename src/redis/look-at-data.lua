@@ -1,12 +1,11 @@
 -- Reads the id of the data, writes it at a first start, and advances the heartbeat (data-id.ts).
 -- KEYS id, secret
 -- ARGV known ('': none), made (the id to write if there is none; '': write none), least (data below this heartbeat is too old), beats (1: advance the heartbeat)
--- Library data-id.lua: text_of, parse_id
+-- Library data-id.lua: text_of, parse_id, now_text
 -- Answers found(id, heartbeat before, heartbeat after, beaten at, accepted at, now, secret, refusal) missing(now, secret)
 local BEAT_MS = 900 -- several processes run this every second, but only one advances the heartbeat
 local MOST_MS = 2000 -- the heartbeat counts time in which the data was served, not outages
-local time = redis.call('TIME')
-local at = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local at = now_text()
 local found_secret = text_of(secret)
 local text = text_of(id)
 if text == '' then

@@ -1,7 +1,7 @@
 -- Marks data as refused, so that no other service serves it either (data-refusal.ts).
 -- KEYS id (of a slot; on one Redis, the id), judged (the id by which the data was judged), secret
 -- ARGV known (the id of the data), least (a higher heartbeat is that of other data), seen_secret, refusal (what the mark says after its time)
--- Library data-id.lua: text_of, parse_id
+-- Library data-id.lua: text_of, parse_id, now_text
 -- Answers refused changed
 -- Since it was judged the data may have been accepted, or replaced by newer data.
 local found, heartbeat, _, _, marked = parse_id(text_of(judged))
@@ -9,7 +9,6 @@ if found ~= known or marked ~= '' or heartbeat >= least or text_of(secret) ~= se
 local text = text_of(id)
 local own, _, _, _, own_mark = parse_id(text)
 if own ~= known or own_mark ~= '' then return {'changed'} end
-local time = redis.call('TIME')
-local at = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local at = now_text()
 redis.call('SET', id, 'refused: ' .. text .. ' ' .. at .. ' ' .. refusal)
 return {'refused'}

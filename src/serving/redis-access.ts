@@ -107,6 +107,18 @@ const OF_CLUSTER: readonly string[] = [
 /** Keys with a hash tag. @param names what follows the tag, separated by blanks */
 const behind = (tag: string, names: string): string[] => names.split(' ').map((name) => `{${tag}}${name}`);
 
+/** Queues of due work. On a Cluster each also has a name for each tag. */
+const DUE: readonly string[] = [
+  'bans:due',
+  'deletions:due',
+  'moves:due',
+  'product-notices:due',
+  'product-purchases:due',
+  'purchases:due',
+  'rooms:due',
+  'seasons:due',
+];
+
 /** Names by the pattern that allows them. Each form of key that an auditor knows has a name here. */
 const KEYS: Access['keys'] = {
   'data:*': ['data:id', 'data:version', 'data:upgrading'],
@@ -115,16 +127,7 @@ const KEYS: Access['keys'] = {
   outbox: ['outbox'],
   tombstones: ['tombstones'],
   'audit:background': ['audit:background'],
-  '*:due': [
-    'bans:due',
-    'deletions:due',
-    'moves:due',
-    'product-notices:due',
-    'product-purchases:due',
-    'purchases:due',
-    'rooms:due',
-    'seasons:due',
-  ],
+  '*:due': DUE,
   // A script gets an empty text in place of a key that it does not need.
   '': [''],
   'purchases:unowned': ['purchases:unowned'],
@@ -151,18 +154,7 @@ const KEYS: Access['keys'] = {
     ...behind('server-keys', ':used'),
     '{webhooks}',
     ...behind('webhooks', ':state:id :waiting:id :delivered:id :failed:id :asked:id'),
-    ...[
-      'bans:due',
-      'deletions:due',
-      'moves:due',
-      'product-notices:due',
-      'product-purchases:due',
-      'purchases:due',
-      'rooms:due',
-      'seasons:due',
-      'purchases:unowned',
-      'tombstones',
-    ].map((queue) => `{${queue}:0}`),
+    ...[...DUE, 'purchases:unowned', 'tombstones'].map((queue) => `{${queue}:0}`),
     ...[
       'console:12345678',
       'device:id',

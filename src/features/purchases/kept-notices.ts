@@ -9,7 +9,7 @@ import type { SellingStore } from '../../stores/store.ts';
 import { purchaseIdOf, purchaseKeys } from './model.ts';
 import { dropNotice, keepNotice, postponeNotice, readNotice, type KeptNotice } from './notice-record.ts';
 import type { PurchaseCounts } from './purchase-counts.ts';
-import type { Purchases } from './purchases.ts';
+import { LEASE_MS, type Purchases } from './purchases.ts';
 
 /** Answers of the app store that it does not know a purchase. Failed calls do not count. Waits between them: some 7 minutes. */
 const UNKNOWN_TRIES = 4;
@@ -28,9 +28,6 @@ const REFUNDED_MS = 3 * 86_400_000;
 
 /** Between two checks while the settings of the store are missing. */
 const UNCONFIGURED_WAIT_MS = 3_600_000;
-
-/** Milliseconds until the queue takes over unfinished work, and longer than the work: as of `Purchases`. */
-const LEASE_MS = 30_000;
 
 export interface KeptNoticesParts {
   readonly scripts: ScriptRunner;

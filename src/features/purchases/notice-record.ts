@@ -78,7 +78,7 @@ export async function postponeNotice(
   wait: Pick<KeptNotice, 'unknowns' | 'faults' | 'dueAt'>,
   scripts: ScriptRunner,
 ): Promise<void> {
-  await scripts.run(postponeNoticeScript, keysOf(purchaseId), { unknowns: wait.unknowns, faults: wait.faults, dueAt: wait.dueAt });
+  await scripts.run(postponeNoticeScript, keysOf(purchaseId), wait);
 }
 
 /** @returns false: another notification arrived after `askedAt` */

@@ -4,7 +4,15 @@ import { standingKey } from '../../accounts/account-keys.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { accountKeyPattern } from '../../accounts/account-keys.ts';
 import { pages } from '../../consistency/scan-pages.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import {
+  dueAnywhereCommands,
+  dueAtOf,
+  dueCommands,
+  dueWithoutDocument,
+  notQueued,
+  queueCheck,
+  type Queued,
+} from '../../consistency/queue-check.ts';
 import { checkBookings, isReadable, lostPurchase, ofOwner, subjectOf, type FindBookings } from './booking-check.ts';
 import { documentOf, LISTED, purchaseKeys } from './model.ts';
 import { stuckIn } from './operator-purchase.ts';
@@ -44,15 +52,14 @@ export function productPurchaseAuditor(find: FindBookings): Auditor {
   };
 }
 
-async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | Finding | undefined> {
-  const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', purchaseKeys.purchase(member)]);
-  if (dueAt === null || exists === 1 || Number(dueAt) < look.now() + AHEAD_MS) return undefined;
-  return lostPurchase(member);
+async function wrongOf(queued: Queued, look: Look): Promise<Finding | undefined> {
+  const dueAt = await dueWithoutDocument(queued, purchaseKeys.purchase(queued.member), AHEAD_MS, look);
+  return dueAt === undefined ? undefined : lostPurchase(queued.member);
 }
 
-async function wrongOfNotice({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
-  const [dueAt, exists] = await look.together(['ZSCORE', key, entry], ['EXISTS', purchaseKeys.notice(member)]);
-  if (dueAt === null || exists === 1 || Number(dueAt) < look.now() + AHEAD_MS) return undefined;
+async function wrongOfNotice(queued: Queued, look: Look): Promise<string | undefined> {
+  const { member } = queued;
+  if ((await dueWithoutDocument(queued, purchaseKeys.notice(member), AHEAD_MS, look)) === undefined) return undefined;
   return `It holds a notification of the purchase ${member}, which does not exist.`;
 }
 

@@ -18,7 +18,7 @@ import { readPurchase, recordBooked, recordFinished, recordPurchase, recordVoid,
 const TAKE_OVER_MS = 30_000;
 
 /** Longer than the work on one purchase: a check (8 s), the report of the grant (4 s), and a few scripts. */
-const LEASE_MS = 30_000;
+export const LEASE_MS = 30_000;
 
 /** Purchases that one process checks at the same time. With fewer, a store that answers in a second delays refunds. */
 const LOOKS_AT_ONCE = 64;

@@ -1,5 +1,13 @@
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, notQueued, queueCheck, type Queued } from '../../consistency/queue-check.ts';
+import {
+  dueAnywhereCommands,
+  dueAtOf,
+  dueCommands,
+  dueWithoutDocument,
+  notQueued,
+  queueCheck,
+  type Queued,
+} from '../../consistency/queue-check.ts';
 import { roomKeys } from './model.ts';
 import { LOOK_LEASE_MS } from './presence.ts';
 import { checkRoom } from './room-check.ts';
@@ -27,10 +35,10 @@ export const roomAuditor: Auditor = {
  * A room may expire before it is due: `presence.lua` then removes its code from the queue. So a code without a room counts as drift only
  * if it is due later than the service ever makes a room due.
  */
-async function wrongOf({ key, entry, member: code }: Queued, look: Look): Promise<string | undefined> {
-  const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', roomKeys.room(code)]);
-  if (dueAt === null || isThere === 1 || Number(dueAt) < look.now() + LATEST_DUE_MS) return undefined;
-  return `It holds the room ${code} for ${timeText(Number(dueAt))}, but there is no such room.`;
+async function wrongOf(queued: Queued, look: Look): Promise<string | undefined> {
+  const { member: code } = queued;
+  const dueAt = await dueWithoutDocument(queued, roomKeys.room(code), LATEST_DUE_MS, look);
+  return dueAt === undefined ? undefined : `It holds the room ${code} for ${timeText(dueAt)}, but there is no such room.`;
 }
 
 async function checkIsQueued(code: string, look: Look): Promise<Finding[]> {
