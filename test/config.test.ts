@@ -261,7 +261,7 @@ describe('readConfig', () => {
     expect(refusal({ PUBLIC_URL: 'https://user:hunter2@play.example' }).message).not.toContain('hunter2');
   });
 
-  test('the message names every bad setting on a line of its own, also what production lacks and other checks find', () => {
+  test('the message has a line for each bad setting, each setting that production lacks, and each other fault', () => {
     const found = (config: Config): string[] => [
       `TRIAL_DAYS is ${config.TRIAL_DAYS}`,
       `HOST_GRACE_SECONDS is ${config.HOST_GRACE_SECONDS}`,

@@ -163,8 +163,8 @@ export async function forFile<T extends AsyncDisposable>(made: Promise<T>): Prom
 
 /**
  * A service listens some seconds after its start at the latest, also without its primaries or the secret of its ledgers. The first service
- * on a Cluster writes marks into each slot, which takes longer on a busy machine, and the first requests would be 503. A service that a
- * test keeps from being ready is waited for in vain, for READY_MS.
+ * on a Cluster writes marks into each slot, which takes longer on a busy machine, and the first requests would be 503. If a test
+ * keeps the service from becoming ready, this resolves after READY_MS.
  */
 async function whole({ readiness }: Service): Promise<void> {
   const giveUpAt = performance.now() + READY_MS;

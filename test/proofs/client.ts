@@ -118,7 +118,7 @@ export class Client {
 
 /**
  * One request. Without an answer it resolves with status 0, and with the code of the connection's error.
- * @param agent default: a connection of its own
+ * @param agent left out: the request opens a connection for itself
  */
 export function ask(
   url: string,

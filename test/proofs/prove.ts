@@ -103,7 +103,7 @@ async function proveOnce({ name, about, seconds: full, prove }: Part, run: numbe
   return figures;
 }
 
-/** Runs the parts one after the other. With `--minutes` they share the time in proportion to what they need, or their least. */
+/** Runs the parts one after the other. With `--minutes` each gets time in proportion to its need, and at least its minimum. */
 async function proveAll(parts: readonly Part[]): Promise<boolean> {
   const [proved, leftOut, undecided]: [Proved[], string[], string[]] = [[], [], []];
   for (const [index, part] of parts.entries()) {

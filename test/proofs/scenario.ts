@@ -18,7 +18,7 @@ export interface Load {
   readonly window?: readonly [from: number, until: number];
   /** Sends until its work is done or `isOver` is true. Resolves when each request has its answer, or was given up. */
   run(isOver: () => boolean): Promise<void>;
-  /** Reports what was sent, and compares the answers with the data. @returns how many differences of each kind it found */
+  /** Reports the sent requests, and compares their answers with the data. @returns the number of differences of each kind */
   compare(stage: Stage): Promise<Record<string, number>>;
   /** Further checks on a service without faults. */
   after?(stage: Stage): Promise<void>;

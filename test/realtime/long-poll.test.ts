@@ -32,7 +32,7 @@ async function comesBefore(answer: Promise<TestReply>, waiting: Promise<TestRepl
 }
 
 describe('rooms', () => {
-  test('a poll is answered when the room changes, on every process, and a watcher beside it is told too', async () => {
+  test('a change of the room answers the polls on every process, and reaches a watcher of the room', async () => {
     const room = await open(here);
     const watcher = await watchRoom(here, room.code);
     const waiting = [here, there].map((service) => service.get(roomPath(room.code, 'since=1&wait=20')));

@@ -34,7 +34,7 @@ export interface Damage {
   readonly mends?: true;
 }
 
-/** The damages by name. A name says what is wrong. */
+/** The damages by name. The name describes the damage. */
 export type Damages = Readonly<Record<string, Damage>>;
 
 /** An account with an entry for each of these coins, under the keys k1, k2, … @returns its account id */

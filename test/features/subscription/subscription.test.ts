@@ -84,7 +84,10 @@ const say = (...purchases: StoreSubscription[]) => subscriptionOf({ purchases },
 
 const RENEWS = { willRenew: true, checkedAt: NOW - DAY - 1 };
 
-/** The offset of the end from now, what is known of the renewal and the last check, and whether and as what the account is subscribed. */
+/**
+ * `endsIn`: milliseconds from now to the end. `more`: the renewal and the last check. `subscribed` and `stated`: the expected answer and its
+ * state.
+ */
 test.each<[state: StoreState, endsIn: number | undefined, more: Partial<StoreSubscription>, subscribed: boolean, stated: string]>([
   // Until the millisecond of its end.
   ['active', 1, {}, true, 'active'],

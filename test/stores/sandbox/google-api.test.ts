@@ -102,7 +102,7 @@ test('decodeIntegrityToken gives the verdicts of the order, and refuses tokens t
     accountDetails: { appLicensingVerdict: 'UNLICENSED' },
   });
   expect(service.now() - Number(body.tokenPayloadExternal.requestDetails.timestampMillis)).toBeGreaterThanOrEqual(600_000);
-  // Google leaves out what it did not evaluate.
+  // Google omits the fields of a check that it did not run.
   const unknown = { appRecognitionVerdict: 'UNEVALUATED', deviceRecognitionVerdict: [], appLicensingVerdict: 'UNEVALUATED' };
   expect((await decode(unknown)).body.tokenPayloadExternal).toEqual({
     requestDetails: genuine.requestDetails,

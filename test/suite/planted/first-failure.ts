@@ -59,7 +59,7 @@ export async function firstFailure(run: TestRun): Promise<Failure | undefined> {
     cwd: folder,
     env: inheritedEnvironment({ NO_COLOR: '1', TEST_LONG: projects.includes('long') ? 'on' : 'off' }),
     stdio: ['ignore', output, output],
-    // A group of its own, so that a run that hangs ends with all processes that it started.
+    // The run has a process group, so that one signal ends it with all its child processes.
     detached: true,
   });
   group = vitest.pid;
