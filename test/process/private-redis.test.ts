@@ -47,7 +47,7 @@ const runIdOf = async (socketPath: string): Promise<string> => /run_id:(\w+)/.ex
 
 test('the next start stops a Redis that a killed service left running, and finds its data', async () => {
   // Without setpriv on the PATH nothing ends Redis together with the service.
-  program('redis-server', `PATH='${process.env['PATH']}' exec ${server} "$@"`);
+  program('redis-server', `PATH='${process.env['PATH']}' exec '${server}' "$@"`);
   const source = `
     const { PrivateRedis } = await import(${JSON.stringify(new URL('../../src/process/private-redis.ts', import.meta.url).href)});
     const { pino } = await import(${JSON.stringify(import.meta.resolve('pino'))});
@@ -78,7 +78,7 @@ test('the next start stops a Redis that a killed service left running, and finds
 
 test('the service uses a valkey-server instead of a redis-server older than 7.0', async () => {
   program('redis-server', 'echo "Redis server v=6.2.14 sha=00000000:0 malloc=libc bits=64"');
-  program('valkey-server', `echo called >> ${join(folder, 'calls')}; exec ${server} "$@"`);
+  program('valkey-server', `echo called >> '${join(folder, 'calls')}'; exec '${server}' "$@"`);
   vi.stubEnv('PATH', `${folder}${delimiter}${process.env['PATH']}`);
   const redis = new PrivateRedis(folder, log);
   await redis.start();
