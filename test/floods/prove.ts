@@ -68,11 +68,21 @@ async function inTime<Item extends { readonly name: string }>(
   }
 }
 
+/**
+ * A service whose Redis does not wait for the disk at each write: a credit would take as long as the disk does, which other programs of
+ * this machine use too.
+ */
+async function openPlace(settings: Readonly<Record<string, string>>, stand: Stand): Promise<Place> {
+  const place = await Place.open({ on: 'shared', settings }, stand);
+  await place.redis!.config('SET', 'appendfsync', 'everysec');
+  return place;
+}
+
 async function proveFloods(stand: Stand): Promise<void> {
   const metricsPort = await freePort();
   // With a trusted proxy the service serves requests with every Host, as in production.
   const settings = { METRICS_PORT: metricsPort, TRUSTED_PROXIES: '192.0.2.1', BOARDS: 'open' };
-  const place = await Place.open({ on: 'shared', settings }, stand);
+  const place = await openPlace(settings, stand);
   const { fullest, game } = await fill(place, stand);
   const list = await fillList(place.redis!);
   await place.restart({ RATE_LIMIT: 'on' });
@@ -102,7 +112,7 @@ async function proveFloods(stand: Stand): Promise<void> {
 
 async function openBurdened(stand: Stand): Promise<{ place: Place; burdened: Burdened }> {
   const settings = { ADMIN_API: 'on', EVENTS: 'on', WEBHOOKS_PRIVATE: 'on' };
-  const place = await Place.open({ on: 'shared', settings }, stand);
+  const place = await openPlace(settings, stand);
   const client = new Client(() => place.url());
   stand.closing.push(() => client.close());
   const keys = await burdenedKeys(place.redis!);

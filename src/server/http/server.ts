@@ -242,7 +242,7 @@ export class Server<Services> {
 
   /** Passes a request to its handler, or refuses it if a header is invalid or the rate limit is exceeded. */
   #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
-    if (this.#turn.isTooMuch(this.#connectionCount)) return void response.close();
+    if (this.#turn.isTooMuch(this.#connectionCount, response)) return void response.close();
     const exchange = new Exchange(response, request, route, this.#options.addresses);
     if (this.#draining || exchange.headers.endsConnection) exchange.closeAfterAnswer();
     const { invalidHeader } = exchange.headers;

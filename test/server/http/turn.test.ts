@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { MOST_A_TURN, Turn } from '../../../src/server/http/turn.ts';
@@ -24,6 +26,8 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
+const from = (host: number) => ({ getRemoteAddress: () => Uint8Array.of(192, 0, 2, host).buffer });
+
 const get = 'GET /at-once HTTP/1.1\r\nhost: x\r\n\r\n';
 
 test('a client may send 64 requests ahead, and has all answered', async () => {
@@ -43,17 +47,39 @@ test('several connections may send 64 requests ahead each in the same turn', asy
   expect(answers.map(({ text }) => statusesIn(text).length)).toEqual(Array<number>(20).fill(64));
 });
 
-test('the count starts again in the next turn of the event loop', async () => {
+test('clients of other addresses keep their connections in a turn in which one sends too much', async () => {
+  const open = async (localAddress: string): Promise<Socket> => {
+    const socket = connect({ port: server.port, host: '127.0.0.1', localAddress });
+    await once(socket, 'connect');
+    return socket;
+  };
+  const flooder = await open('127.0.0.1');
+  const others = await Promise.all(Array.from({ length: 5 }, (_, index) => open(`127.0.1.${index + 1}`)));
+  // All of it is in the sockets of the server before it reads one.
+  for (const [socket, text] of [[flooder, get.repeat(20_000)] as const, ...others.map((other) => [other, get] as const)])
+    socket.write(text);
+  const answers = await Promise.all(others.map((socket) => Promise.race([once(socket, 'data').then(String), once(socket, 'close')])));
+  expect(answers).toEqual(others.map(() => expect.stringContaining('200 OK')));
+  for (const socket of [flooder, ...others]) socket.destroy();
+});
+
+test('in the turn in which a connection has sent too much, its address may send no more, and each other address 64', async () => {
   const turn = new Turn();
-  const isTooMuch = () => Array.from({ length: MOST_A_TURN + 1 }, () => turn.isTooMuch(1)).indexOf(true);
-  expect(isTooMuch()).toBe(MOST_A_TURN);
+  const sent = (host: number) => {
+    let count = 0;
+    while (!turn.isTooMuch(2, from(host))) count++;
+    return count;
+  };
+  const ofATurn = () => [1, 1, 2, 3].map(sent);
+  expect(ofATurn()).toEqual([2 * MOST_A_TURN, 0, MOST_A_TURN, MOST_A_TURN]);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(isTooMuch()).toBe(MOST_A_TURN);
+  expect(ofATurn()).toEqual([2 * MOST_A_TURN, 0, MOST_A_TURN, MOST_A_TURN]);
 });
 
 test('a turn counts the requests of connections that have ended in it', () => {
   const turn = new Turn();
-  for (let request = 0; request < MOST_A_TURN; request++) turn.isTooMuch(1);
+  const isTooMuch = () => turn.isTooMuch(1, from(1));
+  for (let request = 0; request < MOST_A_TURN; request++) isTooMuch();
   turn.ended();
-  expect(turn.isTooMuch(1)).toBe(false);
+  expect(isTooMuch()).toBe(false);
 });
