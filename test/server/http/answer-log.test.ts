@@ -35,51 +35,22 @@ describe('AnswerLog', () => {
     return { lines, answers, answer };
   }
 
-  test('writes nothing for fast answers below status 500', () => {
+  const away = refuse('store_unavailable', { retryAfterMs: 1000 }, new Error('Redis is away'));
+  const unknown = refuse('store_unavailable', { retryAfterMs: 1000, outcome: 'unknown' }, new Error('Connection is closed.'));
+  const line = { requestId: 'r-1', ...name, accountId: 'account', durationMs: 1 };
+
+  test('writes a line for each answer of status 500 and above, with its error or its reason, and none for fast answers below', () => {
     const { lines, answer } = logWith(250);
     for (const status of [0, 101, 200, 204, 304, 400, 401, 403, 404, 409, 422]) answer(status, { workedMs: 249.9 });
-    expect(lines).toEqual([]);
-  });
-
-  test('writes a line for each answer of status 500 and above, with its error or its reason', () => {
-    const { lines, answer } = logWith(250);
     answer(500, { refusal: refuse('internal', {}, new Error('a defect')) });
-    answer(503, { refusal: refuse('store_unavailable', { outcome: 'unknown' }, new Error('Connection is closed.')), workedMs: 3.14159 });
+    answer(503, { refusal: unknown, workedMs: 3.14159 });
     answer(503, { refusal: refuse('store_unconfigured') });
+    const err = expect.objectContaining({ message: 'a defect', stack: expect.any(String) });
+    const failed = { ...line, msg: 'request failed', status: 503, level: 40 };
     expect(parsed(lines)).toEqual([
-      {
-        level: 50,
-        requestId: 'r-1',
-        ...name,
-        status: 500,
-        code: 'internal',
-        durationMs: 1,
-        accountId: 'account',
-        err: expect.objectContaining({ message: 'a defect', stack: expect.any(String) }),
-        msg: 'request failed',
-      },
-      {
-        level: 40,
-        requestId: 'r-1',
-        ...name,
-        status: 503,
-        code: 'store_unavailable',
-        outcome: 'unknown',
-        durationMs: 3.1,
-        accountId: 'account',
-        reason: 'Connection is closed.',
-        msg: 'request failed',
-      },
-      {
-        level: 40,
-        requestId: 'r-1',
-        ...name,
-        status: 503,
-        code: 'store_unconfigured',
-        durationMs: 1,
-        accountId: 'account',
-        msg: 'request failed',
-      },
+      { ...failed, level: 50, status: 500, code: 'internal', err },
+      { ...failed, code: 'store_unavailable', outcome: 'unknown', durationMs: 3.1, reason: 'Connection is closed.' },
+      { ...failed, code: 'store_unconfigured' },
     ]);
   });
 
@@ -87,18 +58,10 @@ describe('AnswerLog', () => {
     const { lines, answer } = logWith(250);
     answer(200, { workedMs: 250 });
     answer(404, { workedMs: 1000, refusal: refuse('room_not_found') });
+    const slow = { ...line, level: 40, msg: 'slow request' };
     expect(parsed(lines)).toEqual([
-      { level: 40, requestId: 'r-1', ...name, status: 200, durationMs: 250, accountId: 'account', msg: 'slow request' },
-      {
-        level: 40,
-        requestId: 'r-1',
-        ...name,
-        status: 404,
-        code: 'room_not_found',
-        durationMs: 1000,
-        accountId: 'account',
-        msg: 'slow request',
-      },
+      { ...slow, status: 200, durationMs: 250 },
+      { ...slow, status: 404, code: 'room_not_found', durationMs: 1000 },
     ]);
     const off = logWith(0);
     off.answer(200, { workedMs: 1e9 });
@@ -122,22 +85,19 @@ describe('AnswerLog', () => {
     expect(refused()).toHaveLength(2);
   });
 
-  const away = refuse('store_unavailable', { retryAfterMs: 1000 }, new Error('Redis is away'));
-  const unknown = refuse('store_unavailable', { retryAfterMs: 1000, outcome: 'unknown' }, new Error('Connection is closed.'));
-
   test('writes one line a second at most for failures of an outage, with their number since the last one', () => {
     const { lines, answer, answers } = logWith(250);
     for (let count = 0; count < 1000; count++) answer(503, { refusal: away, now: count * 2 });
     answers.sweep(3000);
-    const failure = { level: 40, requestId: 'r-1', ...name, status: 503, code: 'store_unavailable', accountId: 'account', durationMs: 1 };
-    expect(parsed(lines)).toEqual([
-      { ...failure, reason: 'Redis is away', msg: 'request failed' },
-      { ...failure, reason: 'Redis is away', failed: 500, msg: 'requests failed' },
-      { ...failure, reason: 'Redis is away', failed: 499, msg: 'requests failed' },
-    ]);
     // Long after the outage, a failure is logged with its usual line again.
     answer(503, { refusal: away, now: 60_000 });
-    expect(parsed(lines)[3]).toEqual({ ...failure, reason: 'Redis is away', msg: 'request failed' });
+    const failure = { ...line, level: 40, status: 503, code: 'store_unavailable', reason: 'Redis is away' };
+    expect(parsed(lines)).toEqual([
+      { ...failure, msg: 'request failed' },
+      { ...failure, failed: 500, msg: 'requests failed' },
+      { ...failure, failed: 499, msg: 'requests failed' },
+      { ...failure, msg: 'request failed' },
+    ]);
   });
 
   test('ten failures a second with an unknown outcome have lines of their own, and the others are counted', () => {
@@ -157,45 +117,19 @@ describe('AnswerLog', () => {
     expect(lines).toHaveLength(40);
   });
 
-  test('LOG_REQUESTS=refused writes a line for each answer of status 400 and above, and samples none', () => {
-    const { lines, answer } = logWith(250, 'refused');
-    for (const status of [0, 101, 200, 204, 304]) answer(status);
-    answer(404, { refusal: refuse('room_not_found'), workedMs: 1.26 });
-    for (let count = 0; count < 20; count++) answer(429, { refusal: refuse('rate_limited', { retryAfterMs: 1000 }) });
+  const failed = ['request refused', 'request refused', 'request failed', 'request failed'];
+  test.each([
+    ['refused', 'a line for each answer of status 400 and above', failed],
+    ['all', 'a line for each request', ['request', 'request', 'request', 'request', ...failed]],
+  ] as const)('LOG_REQUESTS=%s writes %s, and samples none', (requests, _, messages) => {
+    const { lines, answer } = logWith(250, requests);
+    for (const status of [0, 101, 200, 304]) answer(status);
+    answer(404, { refusal: refuse('room_not_found') });
+    answer(429, { refusal: refuse('rate_limited', { retryAfterMs: 1000 }) });
     for (let count = 0; count < 20; count++) answer(503, { refusal: away });
     answer(404, { refusal: refuse('room_not_found'), workedMs: 300 });
-    const written = parsed(lines);
-    expect(written[0]).toEqual({
-      level: 30,
-      requestId: 'r-1',
-      ...name,
-      status: 404,
-      code: 'room_not_found',
-      durationMs: 1.3,
-      accountId: 'account',
-      msg: 'request refused',
-    });
-    expect(written.map(({ msg }) => msg)).toEqual([
-      'request refused',
-      ...Array<string>(20).fill('request refused'),
-      ...Array<string>(20).fill('request failed'),
-      'slow request',
-    ]);
-  });
-
-  test('LOG_REQUESTS=all writes one line for each request', () => {
-    const { lines, answer } = logWith(250, 'all');
-    for (const status of [0, 101, 200, 304, 404, 429, 500, 503]) answer(status, { refusal: status === 503 ? away : undefined } as never);
-    expect(parsed(lines).map(({ status, msg }) => [status, msg])).toEqual([
-      [0, 'request'],
-      [101, 'request'],
-      [200, 'request'],
-      [304, 'request'],
-      [404, 'request refused'],
-      [429, 'request refused'],
-      [500, 'request failed'],
-      [503, 'request failed'],
-    ]);
+    const written = parsed(lines).map(({ msg }) => msg);
+    expect(written).toEqual([...messages, ...Array<string>(18).fill('request failed'), 'slow request']);
   });
 
   test('writes the refusals that are left when the process ends', () => {
@@ -226,31 +160,16 @@ const slowly = (milliseconds: number) => async () => {
 const serve = (...endpoints: Endpoint<object>[]) => startServer(endpoints, undefined, { slowRequestMs });
 
 describe('through the server', () => {
-  test('a slow request writes one line, with the template of its path and the request id of its answer', async () => {
-    await using server = await serve(own(slowly(450)));
-    const { headers } = await fetch(`${server.url}/own/secret?token=secret`, {
-      headers: { cookie: 'a=secret', authorization: 'Bearer secret' },
-    });
-    expect(parsed(server.logLines)).toEqual([
-      expect.objectContaining({
-        msg: 'slow request',
-        method: 'GET',
-        route: '/own/{code}',
-        status: 200,
-        requestId: headers.get('x-request-id'),
-        durationMs: expect.toSatisfy((ms: number) => ms >= 450),
-      }),
-    ]);
-    expect(server.logLines.join('')).not.toContain('secret');
-  });
-
-  test('so does one with Connection: close, and one whose client has gone', async () => {
+  test('a slow request, one with Connection: close, and one whose client has gone write a line each, with the template of the path', async () => {
     const begun = Promise.withResolvers<void>();
     const endless = () => {
       begun.resolve();
       return new Promise(() => {});
     };
     await using server = await serve(own(slowly(450)), own(endless, { path: '/endless' }));
+    const { headers } = await fetch(`${server.url}/own/secret?token=secret`, {
+      headers: { cookie: 'a=secret', authorization: 'Bearer secret' },
+    });
     const ask = (path: string, more: string) => {
       const socket = connect(server.port, '127.0.0.1').resume();
       socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n${more}\r\n`);
@@ -261,11 +180,14 @@ describe('through the server', () => {
     await begun.promise;
     clock += 500;
     leaving.destroy();
-    await eventually(() => server.logLines.length === 2);
+    await eventually(() => server.logLines.length === 3);
+    const slow = { msg: 'slow request', method: 'GET', route: '/own/{code}', durationMs: expect.toSatisfy((ms: number) => ms >= 450) };
     expect(parsed(server.logLines)).toMatchObject([
-      { msg: 'slow request', status: 200 },
-      { msg: 'slow request', status: 0 },
+      { ...slow, status: 200, requestId: headers.get('x-request-id') },
+      { ...slow, status: 200 },
+      { ...slow, status: 0, route: '/endless' },
     ]);
+    expect(server.logLines.join('')).not.toContain('secret');
   });
 
   test('the time in which a client sends its body or reads its answer does not count', async () => {
@@ -304,7 +226,7 @@ describe('through the server', () => {
     }
   });
 
-  test('the one line of an error has its stack, and not the command of Redis that it came with', async () => {
+  test('the line of an error has its stack and the request id, also after the answer, but not the command of Redis that it came with', async () => {
     for (const late of [false, true]) {
       const fail = async () => {
         if (late) await sleep(400);
@@ -312,43 +234,25 @@ describe('through the server', () => {
         throw Object.assign(new Error('WRONGTYPE', { cause: Object.assign(new Error('the cause'), { command }) }), { command });
       };
       await using server = await serve(own(fail, { deadlineMs: late ? 100 : 2000 }));
-      await fetch(`${server.url}/own/a`);
+      const { headers } = await fetch(`${server.url}/own/a`);
       await eventually(() => server.logLines.some((line) => line.includes('WRONGTYPE')));
-      expect(server.logLines).toHaveLength(late ? 2 : 1);
-      expect(parsed(server.logLines).at(-1)!['err']).toEqual({
-        type: 'Error',
-        message: expect.stringContaining('WRONGTYPE'),
-        stack: expect.stringContaining('the cause'),
-      });
+      const err = { type: 'Error', message: expect.stringContaining('WRONGTYPE'), stack: expect.stringContaining('the cause') };
+      const lines = parsed(server.logLines);
+      expect(lines.pop()).toMatchObject({ msg: 'request failed', requestId: headers.get('x-request-id'), err });
+      expect(lines.map(({ status, code, reason }) => [status, code, reason])).toEqual(
+        late ? [[503, 'store_unavailable', 'no answer in time']] : [],
+      );
       expect(server.logLines.join('')).not.toContain('secret-token');
     }
-  });
-
-  test('an error that comes after the answer is logged, with the request id', async () => {
-    const fail = async () => {
-      await sleep(400);
-      throw new Error('too late');
-    };
-    await using server = await serve(own(fail, { deadlineMs: 100 }));
-    const { status, headers } = await fetch(`${server.url}/own/a`);
-    expect(status).toBe(503);
-    await eventually(() => server.logLines.length === 2);
-    expect(parsed(server.logLines)).toMatchObject([
-      { msg: 'request failed', status: 503, code: 'store_unavailable', reason: 'no answer in time' },
-      { msg: 'request failed', err: { message: 'too late' }, requestId: headers.get('x-request-id') },
-    ]);
   });
 
   test('refusals by the rate limit write few lines, which count all of them', async () => {
     await using server = await startServer([own(() => ({}))], undefined, { slowRequestMs, perSecond: 5 });
     const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${server.url}/own/a`)).status));
     const refused = statuses.filter((status) => status === 429).length;
-    expect(refused).toBeGreaterThan(30);
-    const counted = () =>
-      parsed(server.logLines).reduce((sum, { refused: counts }) => sum + ((counts as { rate_limited: number }).rate_limited ?? 0), 0);
-    await eventually(() => counted() === refused);
-    expect(server.logLines.length).toBeLessThanOrEqual(3);
-    expect(parsed(server.logLines)[0]).toMatchObject({ msg: 'requests refused', route: '/own/{code}', status: 429, code: 'rate_limited' });
+    const counts = () => parsed(server.logLines).map((line) => (line['refused'] as { rate_limited: number }).rate_limited);
+    await eventually(() => counts().reduce((sum, count) => sum + count, 0) === refused);
+    expect(counts().length).toBeLessThan(refused / 3);
   });
 
   test('the request id and the trace of a refusal lead to its line with LOG_REQUESTS=refused', async () => {
@@ -365,38 +269,35 @@ describe('through the server', () => {
   });
 
   test('a write with an unknown outcome writes a line with the account, a refused upgrade too, and no line has a secret', async () => {
-    const redis = await startRedis();
+    await using redis = await startRedis();
     const logLines: string[] = [];
     await using service = await start({ redis: redis.location, logLines });
     const installId = freshId('secret');
     const { cookies, body } = await service.post('/v1/login', { installId });
+    const { accountId } = body;
     await service.service.redis.call('CLIENT', 'PAUSE', '2500', 'ALL');
-    const credit = { coins: 1, key: 'secret-key' };
     const upgrade = RawSocket.open(service.port, '/v1/rooms/BCDFG/live', {});
     const answers = await Promise.all([
-      service.post('/v1/coins/credit', credit, { cookies }),
-      service.post('/v1/coins/credit', { ...credit, installId }),
+      service.post('/v1/coins/credit', { coins: 1, key: 'secret-key' }, { cookies }),
+      service.post('/v1/coins/credit', { coins: 1, key: 'secret-key', installId }),
       service.get('/v1/balance?note=secret-query', { headers: { 'x-install-id': installId } }),
     ]);
-    expect(answers.map((answer) => [answer.status, answer.body.error.outcome])).toEqual([
+    const raw = await upgrade;
+    raw.destroy();
+    expect([...answers, raw].map(({ status, body: { error } }) => [status, error.outcome])).toEqual([
       [503, 'unknown'],
       [503, 'unknown'],
       [503, undefined],
+      [503, undefined],
     ]);
-    await eventually(() => logLines.filter((line) => line.includes('request failed')).length === 4);
-    const lines = parsed(logLines).filter(({ msg }) => msg === 'request failed');
-    for (const { headers } of answers)
-      expect(lines).toContainEqual(expect.objectContaining({ requestId: headers.get('x-request-id'), accountId: body.accountId }));
-    const raw = await upgrade;
-    raw.destroy();
-    expect([raw.status, lines.length]).toEqual([503, 4]);
-    expect(lines.map(({ method, route, status, code, outcome }) => [method, route, status, code, outcome]).sort()).toEqual([
-      ['GET', '/v1/balance', 503, 'store_unavailable', undefined],
-      ['GET', '/v1/rooms/{code}/live', 503, 'store_unavailable', undefined],
-      ['POST', '/v1/coins/credit', 503, 'store_unavailable', 'unknown'],
-      ['POST', '/v1/coins/credit', 503, 'store_unavailable', 'unknown'],
-    ]);
+    const failures = () => parsed(logLines).filter(({ msg }) => msg === 'request failed');
+    await eventually(() => failures().length === 4);
+    for (const [index, { headers }] of answers.entries()) {
+      const route = index < 2 ? '/v1/coins/credit' : '/v1/balance';
+      const line = { requestId: headers.get('x-request-id'), accountId, route, code: 'store_unavailable' };
+      expect(failures()).toContainEqual(expect.objectContaining(index < 2 ? { ...line, outcome: 'unknown' } : line));
+    }
+    expect(failures()).toContainEqual(expect.objectContaining({ route: '/v1/rooms/{code}/live', status: 503 }));
     for (const secret of ['secret', cookies[0]!.split('=')[1]!]) expect(logLines.join('')).not.toContain(secret);
-    await redis[Symbol.asyncDispose]();
   });
 });

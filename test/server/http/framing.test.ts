@@ -1,63 +1,46 @@
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { forFile, freshId, sleep, start } from '../../harness.ts';
-import { sendRaw, statusesIn } from '../../raw.ts';
+import { statusesIn } from '../../raw.ts';
 import { chunk, chunked, post } from './framing/case.ts';
 import { creditBody, run, wasExecuted, type Timing } from './framing/run.ts';
 
 const service = await forFile(start());
 
-const smuggled = 'GET /v1/catalogue HTTP/1.1\r\nhost: x\r\n\r\n';
-
-test('a GET with two different lengths is refused, and a request in its body does not run', async () => {
-  const doubted = `GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\ncontent-length: ${smuggled.length}\r\n\r\n`;
-  const together = await sendRaw(service.port, doubted + smuggled);
-  expect([together.closed, statusesIn(together.text)]).toEqual([true, []]);
-  const alone = await sendRaw(service.port, doubted);
-  expect([alone.closed, statusesIn(alone.text)]).toEqual([true, [400]]);
-  expect(alone.text).toContain('"field":"content-length"');
-  expect(alone.text).toMatch(/^connection: close/im);
-});
+type Case = [name: string, bytes: (body: string) => string];
 
 describe('a second request on the connection never runs', () => {
   const length = (body: string) => `Content-Length: ${body.length}`;
   // All credits have one length, so this is the length of the second one.
   const followerLength = post([length(creditBody(freshId('framing')))], creditBody(freshId('framing'))).length;
 
-  describe.each<[name: string, bytes: (body: string) => string]>([
+  describe.each<Case>([
     ['after a chunked request', (body) => post(['Transfer-Encoding: chunked'], chunked(body))],
     [
       'after a chunked request that ends in two bytes of a header name instead of the last CRLF',
       (body) => post(['Transfer-Encoding: chunked'], `${chunk(body)}0\r\nX:`),
     ],
-    ['after a chunked request whose last CRLF has not come', (body) => post(['Transfer-Encoding: chunked'], `${chunk(body)}0\r\n`)],
-    ['after a chunked request whose last chunk is an empty line', (body) => post(['Transfer-Encoding: chunked'], `${chunk(body)}\r\nX:`)],
-    [
-      'after a chunked request with the chunk size g',
-      (body) => post(['Transfer-Encoding: chunked'], `g\r\n${body.slice(0, 16)}\r\n${chunked(body.slice(16))}`),
-    ],
     ['after a chunked request that is too large', () => post(['Transfer-Encoding: chunked'], chunked(' '.repeat(17_000)))],
-    ['after a chunked request of another media type', (body) => post(['Transfer-Encoding: chunked', 'Content-Type: x/y'], chunked(body))],
-    ['after a chunked GET', () => 'GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['after a chunked HEAD', () => 'HEAD /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ...['GET', 'HEAD'].map((method): Case => [
+      `after a chunked ${method}`,
+      () => `${method} /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ]),
     ['after a request with two lengths', (body) => post([length(body), 'Content-Length: 0'], body)],
     [
       'after a request whose length stands behind a header without a name, where uWS hides it',
       () => post([': x', `Content-Length: ${followerLength}`], ''),
     ],
     ['after a request with Connection: close', (body) => post(['Connection: close', length(body)], body)],
-    ['after a request with Connection: keep-alive, close', (body) => post(['Connection: keep-alive, close', length(body)], body)],
-    ['after a GET with Connection: close', () => 'GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
-    ['after a HEAD with Connection: close', () => 'HEAD /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
-    ['after a preflight with Connection: close', () => 'OPTIONS /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
-    ['after a large document with Connection: close', () => 'GET /openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
-    ['after a request with two hosts', (body) => post(['Host: y', length(body)], body)],
+    // The last one is a large document.
+    ...['GET /health', 'HEAD /health', 'OPTIONS /health', 'GET /openapi.json'].map((line): Case => [
+      `after ${line} with Connection: close`,
+      () => `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    ]),
   ])('%s', (name, bytes) => {
     // On a machine that stalls for longer than the connection lingers the kernel sends a reset: hence the retry.
     test.each<[title: string, Timing]>([
       ['in the same bytes', 'together'],
       ['in the next segment', 0],
-      ['1 ms later', 1],
       ['5 ms later', 5],
       ['50 ms later', 50],
       ['after the answer', 'after the answer'],
@@ -123,32 +106,15 @@ describe('a chunked body', () => {
     socket.destroy();
   });
 
-  test('that never ends is refused once, and its connection is cut within seconds', async () => {
+  test('that never ends is refused once, and its connection is cut', async () => {
     const socket = connect(service.port, '127.0.0.1');
     let text = '';
     socket.on('error', () => {});
     socket.on('data', (bytes) => (text += bytes.toString()));
-    const startedAt = performance.now();
     socket.write(post(['Transfer-Encoding: chunked'], '').replace('application/json', 'text/plain'));
     const drip = setInterval(() => socket.write(chunk(' ')), 20);
     await new Promise((resolve) => socket.once('close', resolve));
     clearInterval(drip);
     expect(statusesIn(text)).toEqual([415]);
-    expect(performance.now() - startedAt).toBeLessThan(9000);
   });
-});
-
-test('a request that is refused before its body was read leaves the connection usable, and a request in its body does not run', async () => {
-  const body = smuggled;
-  const refused = [
-    'POST /v1/account/resolve HTTP/1.1',
-    'host: x',
-    'content-type: text/plain',
-    `content-length: ${body.length}`,
-    '',
-    body,
-  ].join('\r\n');
-  const { text } = await sendRaw(service.port, refused + 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
-  expect(statusesIn(text)).toEqual([415, 200]);
-  expect(text).not.toContain('"apps"');
 });

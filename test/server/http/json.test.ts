@@ -68,7 +68,7 @@ describe('free JSON', () => {
         const text = JSON.stringify({ value, long: 1234567890123456 });
         expect(parseJson(text)).toEqual(JSON.parse(text));
       }),
-      { numRuns: 200 },
+      { numRuns: 50 },
     );
   });
 });

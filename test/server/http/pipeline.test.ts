@@ -6,7 +6,7 @@ import { refuse } from '../../../src/errors.ts';
 import { endpoint, Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import { redisUnavailable } from '../../../src/server/http/refusals.ts';
 import type { Reservations } from '../../../src/server/reservations.ts';
-import { forFile, freshId, note, request, signIn, sleep, start } from '../../harness.ts';
+import { forFile, freshId, note, signIn, sleep, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { all, count, Lines, roomy } from '../connection-lines.ts';
@@ -14,82 +14,63 @@ import { startServer } from './own-server.ts';
 
 const service = await forFile(start());
 
-const resolve = (text: string | undefined, headers: Record<string, string> = {}) =>
-  request(service.url, '/v1/account/resolve', { method: 'POST', headers }, text);
+/** Posts these bytes, with these headers. */
+const resolve = async (sent: string | Buffer, headers: Record<string, string> = {}) => {
+  const response = await fetch(`${service.url}/v1/account/resolve`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: Buffer.from(sent),
+  });
+  const body = (await response.json()) as { error: { code: string; field?: string } };
+  if (response.status !== 200) note(undefined, body.error.code);
+  return { status: response.status, body };
+};
 
 describe('a JSON body', () => {
-  test.each([
-    ['an empty body', ''],
-    ['broken JSON', '{"installId":'],
-    ['a trailing comma', '{"installId":"install-0001",}'],
-    ['NaN', '{"installId":NaN}'],
-    ['a byte order mark', '\uFEFF{"installId":"install-0001"}'],
-  ])('%s is refused as invalid_json', async (_name, text) => {
+  test.each<[string, string | Buffer, code: string, field?: string]>([
+    ['an empty body', '', 'invalid_json'],
+    ['broken JSON', '{"installId":', 'invalid_json'],
+    ['a trailing comma', '{"installId":"install-0001",}', 'invalid_json'],
+    ['NaN', '{"installId":NaN}', 'invalid_json'],
+    ['a byte order mark', '\uFEFF{"installId":"install-0001"}', 'invalid_json'],
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), 'invalid_json'],
+    ...['[]', 'null', '1', '"text"', 'true'].map((text) => [text, text, 'invalid_request', 'body'] as [string, string, string, string]),
+    ['half a surrogate pair', '{"installId":"install-\\ud800"}', 'invalid_request', 'installId'],
+    // Sets nothing, neither on this body nor on any other object.
+    ['__proto__', '{"__proto__":{"installId":"polluted-1"}}', 'invalid_request', 'installId'],
+  ])('with %s is refused', async (_, text, code, field) => {
     const { status, body } = await resolve(text);
-    expect([status, body.error.code]).toEqual([400, 'invalid_json']);
+    expect([status, body.error.code, body.error.field]).toEqual([400, code, field]);
+    expect(({} as { installId?: string }).installId).toBeUndefined();
   });
 
-  test('invalid UTF-8 is refused as invalid_json', async () => {
-    const response = await fetch(`${service.url}/v1/account/resolve`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
-    });
-    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, 'invalid_json']);
-  });
-
-  test.each(['[]', 'null', '1', '"text"', 'true'])('%s is no object, and is refused as invalid_request', async (text) => {
-    const { status, body } = await resolve(text);
-    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'body']);
-  });
-
-  test('the refusal of a bad field names the field, and lists every issue', async () => {
+  test('with bad fields is refused, and the refusal names the first, and lists every issue', async () => {
     const { status, body } = await service.post('/v1/coins/credit', { installId: freshId(), coins: 0, key: '' });
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'coins']);
     expect(body.error.issues.map((issue: { path: string }) => issue.path)).toEqual(['coins', 'key']);
   });
 
-  test('unknown fields are ignored', async () => {
+  test('may have unknown fields, which are ignored', async () => {
     expect((await resolve(`{"constructor":1,"more":[],"installId":"${freshId()}"}`)).status).toBe(200);
   });
 
-  test('__proto__ sets nothing, neither on this body nor on any other object', async () => {
-    const inherited = await resolve('{"__proto__":{"installId":"polluted-1"}}');
-    expect([inherited.status, inherited.body.error.field]).toEqual([400, 'installId']);
-    expect(({} as { installId?: string }).installId).toBeUndefined();
+  test.each([
+    ...['', 'text/plain', 'application/jsonp', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'].map(
+      (value) => ['content-type', value, undefined] as const,
+    ),
+    ...['gzip', 'br', 'identity, gzip', 'GZIP', 'identityx'].map((value) => ['content-encoding', value, 'content-encoding'] as const),
+  ])('with %s "%s" is refused as unsupported_media_type', async (header, value, field) => {
+    const { status, body } = await resolve('{}', { [header]: value });
+    expect([status, body.error.code, body.error.field]).toEqual([415, 'unsupported_media_type', field]);
   });
 
-  test('the refusal of a lone surrogate names its field', async () => {
-    const { status, body } = await resolve('{"installId":"install-\\ud800"}');
-    expect([status, body.error.field]).toEqual([400, 'installId']);
+  test.each([
+    ['content-type', ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8']],
+    ['content-encoding', ['identity', 'Identity', ' identity , identity', '']],
+  ])('is taken with each usual %s', async (header, values) => {
+    for (const value of values)
+      expect([value, (await resolve(JSON.stringify({ installId: freshId() }), { [header]: value })).status]).toEqual([value, 200]);
   });
-
-  test.each([undefined, 'text/plain', 'application/jsonp', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'content-type %s is refused as unsupported_media_type',
-    async (contentType) => {
-      const headers: Record<string, string> = contentType === undefined ? {} : { 'content-type': contentType };
-      const response = await fetch(`${service.url}/v1/account/resolve`, { method: 'POST', headers, body: Buffer.from('{}') });
-      const body = (await response.json()) as { error: { code: string } };
-      expect([response.status, body.error.code]).toEqual([415, 'unsupported_media_type']);
-      note(undefined, body.error.code);
-    },
-  );
-
-  test.each(['gzip', 'br', 'identity, gzip', 'GZIP', 'identityx'])('a body with Content-Encoding %s is refused', async (encoding) => {
-    const { status, body } = await resolve('{}', { 'content-encoding': encoding });
-    expect([status, body.error.code, body.error.field]).toEqual([415, 'unsupported_media_type', 'content-encoding']);
-  });
-
-  test.each(['identity', 'Identity', ' identity , identity', ''])('a body with Content-Encoding "%s" is taken', async (encoding) => {
-    expect((await resolve(JSON.stringify({ installId: freshId() }), { 'content-encoding': encoding })).status).toBe(200);
-  });
-
-  test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'])(
-    'content-type %s is taken',
-    async (contentType) => {
-      expect((await resolve(JSON.stringify({ installId: freshId() }), { 'content-type': contentType })).status).toBe(200);
-    },
-  );
 });
 
 /** An endpoint whose handler does what the test says. */
@@ -111,60 +92,47 @@ const handledBy = (
 });
 
 describe('costly requests', () => {
+  /** A costly endpoint whose handler waits until the test opens it. */
+  function gated(then: () => object = () => ({})) {
+    const gate = { calls: 0, ...Promise.withResolvers<void>() };
+    const handle = () => (gate.calls++, gate.promise.then(then));
+    return Object.assign(gate, { endpoint: handledBy(handle, { costly: true }) });
+  }
+
   test('run one at a time, a few of an address wait, and further ones are 429', async () => {
-    let [running, most] = [0, 0];
-    await using server = await startServer([
-      handledBy(
-        async () => {
-          most = Math.max(most, ++running);
-          await sleep(5);
-          running--;
-          return {};
-        },
-        { costly: true },
-      ),
-    ]);
-    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(server)));
-    expect(most).toBe(1);
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThanOrEqual(30 - 17 - 5);
-    for (const { body } of refused)
-      expect(body.error).toMatchObject({ code: 'rate_limited', message: expect.stringContaining('one after the other') });
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(30 - refused.length);
+    const gate = gated();
+    await using server = await startServer([gate.endpoint]);
+    const early: Awaited<ReturnType<typeof ask>>[] = [];
+    const answers = all(30, async () => early[early.push(await ask(server)) - 1]!);
+    await eventually(() => early.length === 30 - 17);
+    for (const { status, body } of early)
+      expect([status, body.error]).toMatchObject([429, { code: 'rate_limited', message: expect.stringContaining('one after the other') }]);
+    expect(gate.calls).toBe(1);
+    gate.resolve();
+    expect(count(await answers, 200)).toBe(17);
   });
 
   test('that wait take no place among the requests in flight', async () => {
-    const open = Promise.withResolvers<void>();
-    let calls = 0;
-    const costly = handledBy(() => (calls++, open.promise.then(() => ({}))), { costly: true });
-    await using server = await startServer([costly, { ...handledBy(() => ({})), path: '/other' }], undefined, { maxInFlight: 4 });
-    const waiting = [ask(server)];
-    await eventually(() => calls === 1);
-    waiting.push(...Array.from({ length: 8 }, () => ask(server)));
+    const gate = gated();
+    const other = { ...handledBy(() => ({})), path: '/other' };
+    await using server = await startServer([gate.endpoint, other], undefined, { maxInFlight: 4 });
+    const waiting = all(9, () => ask(server));
+    await eventually(() => gate.calls === 1);
     // The server reads the connections in the order in which they came.
     await sleep(20);
-    const other = await fetch(`${server.url}/other`);
-    open.resolve();
-    expect([other.status, ...(await Promise.all(waiting)).map(({ status }) => status)]).toEqual(Array(10).fill(200));
+    const { status } = await fetch(`${server.url}/other`);
+    gate.resolve();
+    expect([status, ...(await waiting).map((answer) => answer.status)]).toEqual(Array(10).fill(200));
   });
 
   test('that fail, and those whose client has gone, leave their turn', async () => {
-    const open = Promise.withResolvers<void>();
-    let calls = 0;
-    await using server = await startServer([
-      handledBy(
-        async () => {
-          if (++calls === 1) await open.promise;
-          throw new Error('broken');
-        },
-        { costly: true },
-      ),
-    ]);
+    const gate = gated(() => thrown(new Error('broken')));
+    await using server = await startServer([gate.endpoint]);
     const first = ask(server);
-    await eventually(() => calls === 1);
+    await eventually(() => gate.calls === 1);
     const gone = new AbortController();
     const statuses: (number | 'gone')[] = [];
-    const left = Array.from({ length: 20 }, () =>
+    const left = all(20, () =>
       fetch(`${server.url}/own`, { signal: gone.signal }).then(
         ({ status }) => statuses.push(status),
         () => statuses.push('gone'),
@@ -172,12 +140,11 @@ describe('costly requests', () => {
     );
     await eventually(() => statuses.length === 4);
     gone.abort();
-    await Promise.all(left);
+    await left;
     expect(statuses).toEqual([...Array<number>(4).fill(429), ...Array<string>(16).fill('gone')]);
     const next = ask(server);
-    open.resolve();
-    expect([(await first).status, (await next).status]).toEqual([500, 500]);
-    expect(calls).toBe(2);
+    gate.resolve();
+    expect([(await first).status, (await next).status, gate.calls]).toEqual([500, 500, 2]);
   });
 });
 
@@ -196,48 +163,41 @@ describe("a handler's end", () => {
     throw error;
   };
 
-  test.each<[string, (outcome: () => unknown) => () => unknown]>([
+  describe.each<[string, (outcome: () => unknown) => () => unknown]>([
     ['at once', (outcome) => outcome],
     ['later', late],
-  ])('%s: a body, a reply and a refusal are answered alike', async (_, when) => {
-    for (const [outcome, status, body] of [
-      [() => ({ a: 1 }), 200, { ok: true, a: 1 }],
-      [() => new Reply({ a: 1 }, { status: 410 }), 410, { ok: true, a: 1 }],
-      [() => refuse('not_host'), 403, { ok: false, error: { code: 'not_host', message: 'Only the host of the room may do this.' } }],
-      [fail(refuse('not_host')), 403, { ok: false, error: { code: 'not_host', message: 'Only the host of the room may do this.' } }],
-    ] as const) {
+  ])('%s', (_, when) => {
+    const refusal = { ok: false, error: { code: 'not_host', message: 'Only the host of the room may do this.' } };
+    test.each<[string, () => unknown, number, object]>([
+      ['a body', () => ({ a: 1 }), 200, { ok: true, a: 1 }],
+      ['a reply', () => new Reply({ a: 1 }, { status: 410 }), 410, { ok: true, a: 1 }],
+      ['a refusal', () => refuse('not_host'), 403, refusal],
+      ['a thrown refusal', fail(refuse('not_host')), 403, refusal],
+    ])('%s is answered', async (_what, outcome, status, body) => {
       await using server = await startServer([handledBy(when(outcome))]);
-      const answer = await ask(server);
-      expect([answer.status, answer.body]).toMatchObject([status, body]);
-    }
+      expect(await ask(server)).toMatchObject({ status, body });
+    });
+
+    test('an error that no code foresees is answered 500 and logged, and its message stays inside', async () => {
+      await using server = await startServer([handledBy(when(fail(new Error('the secret of the house'))))]);
+      const { status, body, headers } = await ask(server);
+      expect([status, body.error]).toEqual([500, { code: 'internal', message: 'Something went wrong here.' }]);
+      const logged = server.logLines.map((line) => JSON.parse(line) as object);
+      const err = { message: expect.stringContaining('the secret of the house') };
+      expect(logged).toMatchObject([{ msg: 'request failed', route: '/own', requestId: headers.get('x-request-id'), err }]);
+    });
   });
 
-  test.each<[string, (outcome: () => unknown) => () => unknown]>([
-    ['at once', (outcome) => outcome],
-    ['later', late],
-  ])('%s: an error that no code foresees is answered 500 and logged, and its message stays inside', async (_, when) => {
-    await using server = await startServer([handledBy(when(fail(new Error('the secret of the house'))))]);
-    const { status, body, headers } = await ask(server);
-    expect([status, body.error]).toEqual([500, { code: 'internal', message: 'Something went wrong here.' }]);
-    const logged = server.logLines.map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(logged).toMatchObject([{ msg: 'request failed', route: '/own', requestId: headers.get('x-request-id') }]);
-    expect(server.logLines[0]).toContain('the secret of the house');
-  });
-
-  test.each<[title: string, message: string, method: 'GET' | 'POST', outcome: 'unknown' | undefined]>([
-    ['a write whose connection to Redis broke is answered 503 with outcome unknown', 'Connection is closed.', 'POST', 'unknown'],
-    ['a write that Redis refused before it ran is answered 503 without outcome', 'OOM command not allowed', 'POST', undefined],
-    ['a write that was never sent to Redis is answered 503 without outcome', "Stream isn't writeable", 'POST', undefined],
-    ['a read whose connection to Redis broke is answered 503 without outcome', 'Connection is closed.', 'GET', undefined],
-  ])('%s', async (_, message, method, outcome) => {
+  test.each([
+    ['a write whose connection to Redis broke', 'Connection is closed.', 'POST', 'unknown'],
+    ['a write that Redis refused before it ran', 'OOM command not allowed', 'POST', undefined],
+    ['a write that was never sent to Redis', "Stream isn't writeable", 'POST', undefined],
+    ['a read whose connection to Redis broke', 'Connection is closed.', 'GET', undefined],
+  ] as const)('%s is answered 503 (%s), and %s has the outcome %s', async (_, message, method, outcome) => {
     await using server = await startServer([handledBy(late(fail(new Error(message))), { method })]);
     const { status, body, headers } = await ask(server, method);
-    expect([status, body.error['code'], body.error['outcome'], headers.get('retry-after')]).toEqual([
-      503,
-      'store_unavailable',
-      outcome,
-      '1',
-    ]);
+    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    expect([body.error['code'], body.error['outcome']]).toEqual(['store_unavailable', outcome]);
   });
 
   test('a handler that takes longer than its deadline is answered for, and its later answer is dropped', async () => {
@@ -295,13 +255,17 @@ describe('a request whose reservation takes long', () => {
     return { server, reservations, handled: () => handled, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
   }
 
-  test.each(kinds)('is handled when its %s is reserved in time', async (_, declaration) => {
-    await using it = await slow({ ...declaration, deadlineMs: 10_000 });
+  test.each([
+    ['handled when it is reserved', 0, 200, undefined, 1],
+    ['refused with a waiting time if nothing is left', 2500, 429, 2500, 0],
+  ])('is %s', async (_, waitMs, status, retryAfterMs, handled) => {
+    await using it = await slow({ creates: true, deadlineMs: 10_000 });
     const answer = ask(it.server, 'POST');
     await eventually(() => it.reservations.openCount === 1);
     expect(it.handled()).toBe(0);
-    await it.reservations.answer(0);
-    expect([(await answer).status, it.handled()]).toEqual([200, 1]);
+    await it.reservations.answer(waitMs);
+    const reply = await answer;
+    expect([reply.status, reply.body.error?.['retryAfterMs'], it.handled()]).toEqual([status, retryAfterMs, handled]);
   });
 
   test.each(kinds)('is never handled when its %s is reserved after the answer 503', async (_, declaration, settledBy) => {
@@ -325,15 +289,6 @@ describe('a request whose reservation takes long', () => {
     await it.reservations.answer(0);
     expect([it.handled(), it.reservations.settled]).toEqual([0, settledBy]);
   });
-
-  test('is refused with a waiting time if nothing is left, and not handled', async () => {
-    await using it = await slow({ creates: true, deadlineMs: 10_000 });
-    const answer = ask(it.server, 'POST');
-    await eventually(() => it.reservations.openCount === 1);
-    await it.reservations.answer(2500);
-    const { status, body } = await answer;
-    expect([status, body.error['code'], body.error['retryAfterMs'], it.handled()]).toEqual([429, 'rate_limited', 2500, 0]);
-  });
 });
 
 describe('an endpoint that writes an entry to a ledger', () => {
@@ -350,7 +305,7 @@ describe('an endpoint that writes an entry to a ledger', () => {
   test.each<[string, number, () => unknown, string[]]>([
     ['keeps it where the entry was written', 200, () => ({ written: true }), ['took']],
     ['gives it back where none was', 200, () => ({ written: false }), ['took', 'gave back 1']],
-    ['gives it back where none was, and the answer has headers', 200, () => new Reply({ written: false }), ['took', 'gave back 1']],
+    ['gives it back where none was, in a reply', 200, () => new Reply({ written: false }), ['took', 'gave back 1']],
     ['gives it back where the call was refused', 403, () => refuse('not_host'), ['took', 'gave back 1']],
     ['gives it back where Redis is away and nothing was sent', 503, () => thrown(redisUnavailable(false)), ['took', 'gave back 1']],
     ['keeps it where Redis may have written the entry', 503, () => thrown(redisUnavailable(true)), ['took']],

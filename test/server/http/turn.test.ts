@@ -1,30 +1,15 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { MOST_A_TURN, Turn } from '../../../src/server/http/turn.ts';
+import { forFile } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { endpoint } from '../../../src/server/http/endpoint.ts';
-import { startServer, type OwnServer } from './own-server.ts';
+import { startServer } from './own-server.ts';
 
-let server: OwnServer;
-
-beforeAll(async () => {
-  server = await startServer([
-    endpoint({
-      method: 'GET',
-      path: '/at-once',
-      operationId: 'atOnce',
-      caller: 'none',
-      summary: 'x',
-      reply: z.object({}),
-      example: 'x',
-      handle: () => ({}),
-    }),
-  ]);
-});
-
-afterAll(() => server[Symbol.asyncDispose]());
+const declaration = { method: 'GET', path: '/at-once', caller: 'none', summary: 'x', reply: z.object({}), example: 'x' } as const;
+const server = await forFile(startServer([endpoint({ ...declaration, handle: () => ({}) })]));
 
 const from = (host: number) => ({ getRemoteAddress: () => Uint8Array.of(192, 0, 2, host).buffer });
 
@@ -74,12 +59,4 @@ test('in the turn in which a connection has sent too much, its address may send 
   expect(ofATurn()).toEqual([2 * MOST_A_TURN, 0, MOST_A_TURN, MOST_A_TURN]);
   await new Promise((resolve) => setImmediate(resolve));
   expect(ofATurn()).toEqual([2 * MOST_A_TURN, 0, MOST_A_TURN, MOST_A_TURN]);
-});
-
-test('a turn counts the requests of connections that have ended in it', () => {
-  const turn = new Turn();
-  const isTooMuch = () => turn.isTooMuch(1, from(1));
-  for (let request = 0; request < MOST_A_TURN; request++) isTooMuch();
-  turn.ended();
-  expect(isTooMuch()).toBe(false);
 });

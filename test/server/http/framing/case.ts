@@ -65,3 +65,20 @@ export function byteException(byte: number, place: string, otherwise: Outcome): 
   if (byte === 0x0d) return { why: 'unfinished', seen: 'waits' };
   return byte >= 0x80 && !place.startsWith('inside') ? { why: 'trimmed', seen: otherwise } : undefined;
 }
+
+/** The entries of a list in one text, with ` | ` between them. */
+export function listed(text: string): string[] {
+  return text.split(' | ');
+}
+
+export type ByOutcome<Case> = { readonly [Expected in Outcome]?: readonly Case[] };
+
+/** Makes cases from entries that stand below the outcome that they ought to have. */
+export function casesOf<Case>(
+  entries: ByOutcome<Case>,
+  make: (entry: Case) => Pick<FramingCase, 'name' | 'bytes' | 'exception'>,
+): FramingCase[] {
+  return Object.entries(entries).flatMap(([expected, each = []]) =>
+    each.map((entry) => ({ ...make(entry), expected: expected as Outcome })),
+  );
+}

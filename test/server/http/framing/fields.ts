@@ -1,191 +1,124 @@
-import { chunked, post, type Exception, type FramingCase, type Outcome } from './case.ts';
+import { casesOf, chunked, listed, post, type ByOutcome, type Exception, type FramingCase, type Outcome } from './case.ts';
 
 const NO_REQUEST_LINE: Exception = { why: 'no request line', seen: 'answered 505 last' };
+const UNFINISHED: Exception = { why: 'unfinished', seen: 'waits' };
+const HEAD_SIZE: Exception = { why: 'head size', seen: 'answered 431 last' };
 
 const posted = (lines: string[], body: string, requestLine?: string): string =>
   post([...lines, `Content-Length: ${body.length}`], body, requestLine);
 const hosted = (hosts: string[], body: string): string =>
   ['POST /v1/coins/credit HTTP/1.1', ...hosts, 'Content-Type: application/json', `Content-Length: ${body.length}`, '', body].join('\r\n');
 
-/** RFC 9112, section 3.2; RFC 9110, section 7.2. */
-const hosts: [lines: string[], expected: Outcome, exception?: Exception][] = [
-  [['Host: x'], 'served'],
-  [['Host: X.Example'], 'served'],
-  [['Host: x:8080'], 'served'],
-  [['Host: x:'], 'served'],
-  [['Host: 127.0.0.1:3000'], 'served'],
-  [['Host: [::1]:3000'], 'served'],
-  [['Host: xn--bcher-kva.example'], 'served'],
-  [['Host: under_score.example'], 'served'],
-  [['Host: a%20b'], 'served'],
-  [[], 'refused'],
-  [['Host:'], 'refused'],
-  [['Host: x', 'Host: x'], 'refused'],
-  [['Host: x', 'Host: y'], 'refused'],
-  [['Host:', 'Host: x'], 'refused'],
-  [['Host: x', 'Host:'], 'refused'],
-  [['Host: x, y'], 'refused'],
-  [['Host: x y'], 'refused'],
-  [['Host: x/path'], 'refused'],
-  [['Host: user@x'], 'refused'],
-  [['Host: user:password@x'], 'refused'],
-  [['Host: http://x'], 'refused'],
-  [['Host: x?q'], 'refused'],
-  [['Host: x#f'], 'refused'],
-  [['Host: x\\y'], 'refused'],
-  [['Host: x:80:80'], 'refused'],
-  [['Host: x:eighty'], 'refused'],
-  [['Host: x:123456'], 'refused'],
-  [['Host: [::1'], 'refused'],
-  [['Host: ::1'], 'refused'],
-  [['Host: <x>'], 'refused'],
-  [['Host: "x"'], 'refused'],
-  [['Host: a%2'], 'refused'],
-  [['Host: a\u0000'], 'refused'],
-  [['Host: a\u007fb'], 'refused'],
-  [['Host: a\u00ffb'], 'refused'],
-  [['Host: x\u00ff'], 'refused', { why: 'trimmed', seen: 'served' }],
-  [[`Host: ${'a'.repeat(260)}`], 'refused'],
-  [['Host : x'], 'refused'],
-  [[' Host: x'], 'refused'],
-  [['X: y', ' Host: x'], 'refused'],
-  [[': y', 'Host: x'], 'refused'],
-];
+/** Each entry of a list as the only header line of a case. */
+const each = (lines: string): string[][] => listed(lines).map((line) => [line]);
+const hostsOf = (hosts: string): string[][] => listed(hosts).map((host) => [`Host: ${host}`]);
+
+/** Header lines in place of Host. RFC 9112, section 3.2; RFC 9110, section 7.2. */
+const hosts: ByOutcome<string[]> = {
+  served: hostsOf('x | X.Example | x:8080 | x: | 127.0.0.1:3000 | [::1]:3000 | xn--bcher-kva.example | under_score.example | a%20b'),
+  refused: [
+    [],
+    ['Host:'],
+    ['Host: x', 'Host: x'],
+    ['Host: x', 'Host: y'],
+    ['Host:', 'Host: x'],
+    ['Host: x', 'Host:'],
+    ...hostsOf('x, y | x y | x/path | user@x | user:password@x | http://x | x?q | x#f | x\\y | x:80:80 | x:eighty | x:123456 | [::1 | ::1'),
+    ...hostsOf(`<x> | "x" | a%2 | a\u0000 | a\u007fb | a\u00ffb | ${'a'.repeat(260)}`),
+    ['Host : x'],
+    [' Host: x'],
+    ['X: y', ' Host: x'],
+    [': y', 'Host: x'],
+  ],
+};
 
 /** RFC 9110, sections 5.1 and 5.5; RFC 9112, section 5. */
-const fields: [lines: string[], expected: Outcome, exception?: Exception][] = [
-  [['X-Long: ' + 'a'.repeat(8000)], 'served'],
-  [['X: tab\tinside'], 'served'],
-  [['X:'], 'served'],
-  [['Connection: keep-alive'], 'served'],
-  [['Connection: close'], 'served last'],
-  [['Connection: Close'], 'served last'],
-  [['Connection: keep-alive, close'], 'served last'],
-  [['Connection: close, keep-alive'], 'served last'],
-  [['Connection: keep-alive', 'Connection: close'], 'served last'],
-  [['Connection: abcde'], 'served last'],
-  [['Upgrade: h2c', 'Connection: Upgrade'], 'served'],
-  [['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='], 'served'],
-  [['Expect: 100-continue'], 'served'],
-  [['Expect: something-else'], 'served'],
-  [['Range: bytes=0-0'], 'served'],
-  [['X_Y: underscore'], 'served'],
-  [["X!#$%&'*+.^`|~Y: token"], 'served'],
-  [['no colon'], 'refused'],
-  [['NoColon'], 'refused'],
-  [[': no name'], 'refused'],
-  [['X Y: blank in the name'], 'refused'],
-  [['X\u0001: control in the name'], 'refused'],
-  [['X\u00ffY: byte in the name'], 'refused'],
-  [['X(Y): no token'], 'refused'],
-  [['X: y\r\n folded'], 'refused'],
-  [['X: y\r\n\tfolded'], 'refused'],
-  [['X: a\u0000b'], 'refused'],
-  [['X: a\u0001b'], 'refused'],
-  [['X: a\u0008b'], 'refused'],
-  [['X: a\u000bb'], 'refused'],
-  [['X: a\u001bb'], 'refused'],
-  [['X: a\u007fb'], 'refused', { why: 'DEL', seen: 'served' }],
-  [['X: a\rb'], 'refused', { why: 'unfinished', seen: 'waits' }],
-  [['X: a\nb'], 'refused'],
-  [['X: a\nY: b'], 'refused'],
-  [['\r'], 'refused'],
-  [['Content-Type: application/json'], 'refused'],
-  [['Content-Type: text/plain'], 'refused'],
-  [['Origin: http://x', 'Origin: http://evil.example'], 'refused'],
-  [['Origin:', 'Origin: http://x'], 'refused'],
-  [['Authorization: Bearer a', 'Authorization: Bearer b'], 'refused'],
-  [['X-Install-Id: install-one', 'X-Install-Id: install-two'], 'refused'],
-  [['X-Device-Id: device-one', 'X-Device-Id: device-two'], 'refused'],
-  [Array.from({ length: 120 }, (_, index) => `X${index}: y`), 'answered 431 last'],
-  [['X: ' + 'a'.repeat(17_000)], 'answered 431 last'],
-];
+const fields: ByOutcome<string[]> = {
+  served: [
+    ['X-Long: ' + 'a'.repeat(8000)],
+    ...each('X: tab\tinside | X: | Connection: keep-alive | Expect: 100-continue | Expect: something-else | Range: bytes=0-0'),
+    ...each("X_Y: underscore | X!#$%&'*+.^`|~Y: token"),
+    ['Upgrade: h2c', 'Connection: Upgrade'],
+    ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='],
+  ],
+  'served last': [
+    ...each('Connection: close | Connection: Close | Connection: keep-alive, close | Connection: close, keep-alive | Connection: abcde'),
+    ['Connection: keep-alive', 'Connection: close'],
+  ],
+  refused: [
+    ...each('no colon | NoColon | : no name | X Y: blank in the name | X\u0001: control in the name | X\u00ffY: byte in the name'),
+    ...each('X(Y): no token | X: y\r\n folded | X: y\r\n\tfolded | X: a\u0000b | X: a\u0001b | X: a\u0008b | X: a\u000bb | X: a\u001bb'),
+    ...each('X: a\nb | X: a\nY: b | \r | Content-Type: application/json | Content-Type: text/plain'),
+    ['Origin: http://x', 'Origin: http://evil.example'],
+    ['Origin:', 'Origin: http://x'],
+    ['Authorization: Bearer a', 'Authorization: Bearer b'],
+    ['X-Install-Id: install-one', 'X-Install-Id: install-two'],
+    ['X-Device-Id: device-one', 'X-Device-Id: device-two'],
+  ],
+  'answered 431 last': [Array.from({ length: 120 }, (_, index) => `X${index}: y`), ['X: ' + 'a'.repeat(17_000)]],
+};
 
 /** RFC 9112, sections 2.2, 2.3 and 3. */
-const requestLines: [line: string, expected: Outcome, exception?: Exception][] = [
-  ['POST /v1/coins/credit?x=y HTTP/1.1', 'served'],
-  ['POST http://x/v1/coins/credit HTTP/1.1', 'served', { why: 'absolute form', seen: 'answered 505 last' }],
-  ['POST https://evil.example/v1/coins/credit HTTP/1.1', 'served', { why: 'absolute form', seen: 'answered 505 last' }],
-  ['\r\nPOST /v1/coins/credit HTTP/1.1', 'served', { why: 'unfinished', seen: 'waits' }],
-  ['post /v1/coins/credit HTTP/1.1', 'answered 405 last'],
-  ['PosT /v1/coins/credit HTTP/1.1', 'answered 405 last'],
-  ['PUT /v1/coins/credit HTTP/1.1', 'answered 405 last'],
-  ['TRACE /v1/coins/credit HTTP/1.1', 'answered 405 last'],
-  ['GET /v1/coins/credit HTTP/1.1', 'answered 405 last'],
-  ['HEAD /v1/coins/credit HTTP/1.1', 'answered 405 last'],
-  ['POST /v1/coins/credit#fragment HTTP/1.1', 'answered 404 last'],
-  ['POST /v1/coins/credit%00 HTTP/1.1', 'answered 404 last'],
-  ['POST /v1/coins/credit%0d%0aX:y HTTP/1.1', 'answered 404 last'],
-  ['POST //v1/coins/credit HTTP/1.1', 'answered 404 last'],
-  ['POST /v1/../v1/coins/credit HTTP/1.1', 'answered 404 last'],
-  ['POST /v1\\coins\\credit HTTP/1.1', 'answered 404 last'],
-  ['POST /v1/coins/credit\u00ff HTTP/1.1', 'answered 404 last'],
-  ['POST * HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST  /v1/coins/credit HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST\t/v1/coins/credit HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit  HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit\tHTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit HTTP/1.1 ', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/ credit HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit\u0000 HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit', 'refused', { why: 'unfinished', seen: 'waits' }],
-  ['POST HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST', 'refused', { why: 'unfinished', seen: 'waits' }],
-  [' POST /v1/coins/credit HTTP/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit HTTP/1.0', 'answered 505 last'],
-  ['POST /v1/coins/credit HTTP/1.2', 'answered 505 last'],
-  ['POST /v1/coins/credit HTTP/2.0', 'answered 505 last'],
-  ['POST /v1/coins/credit HTTP/9.9', 'answered 505 last'],
-  ['POST /v1/coins/credit HTTP/1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit HTTP/01.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit http/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit HTTP/ 1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit HTTPS/1.1', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit HTTP/1.1\nX: y', 'refused', NO_REQUEST_LINE],
-  ['POST /v1/coins/credit HTTP/1.1\rX: y', 'refused', NO_REQUEST_LINE],
-  ['\u0016\u0003\u0001 not TLS', 'refused', NO_REQUEST_LINE],
-  ['PRI * HTTP/2.0', 'refused', NO_REQUEST_LINE],
-  [`POST /${'a'.repeat(17_000)} HTTP/1.1`, 'answered 414 last', { why: 'head size', seen: 'answered 431 last' }],
-  [`${'P'.repeat(17_000)} / HTTP/1.1`, 'refused', { why: 'head size', seen: 'answered 431 last' }],
+const requestLines: ByOutcome<string> = {
+  served: ['POST /v1/coins/credit?x=y HTTP/1.1'],
+  'answered 405 last': ['post', 'PosT', 'PUT', 'TRACE', 'GET', 'HEAD'].map((method) => `${method} /v1/coins/credit HTTP/1.1`),
+  'answered 404 last': [
+    ...listed('/v1/coins/credit#fragment | /v1/coins/credit%00 | /v1/coins/credit%0d%0aX:y | //v1/coins/credit'),
+    ...listed('/v1/../v1/coins/credit | /v1\\coins\\credit | /v1/coins/credit\u00ff'),
+  ].map((target) => `POST ${target} HTTP/1.1`),
+  'answered 505 last': ['1.0', '1.2', '2.0', '9.9'].map((version) => `POST /v1/coins/credit HTTP/${version}`),
+};
+
+/** Lines that are no request line to uWS. */
+const noRequestLines = [
+  ...listed('POST * HTTP/1.1 | POST  /v1/coins/credit HTTP/1.1 | POST\t/v1/coins/credit HTTP/1.1 | POST /v1/coins/credit  HTTP/1.1'),
+  ...listed('POST /v1/coins/credit\tHTTP/1.1 | POST /v1/coins/ credit HTTP/1.1 | POST /v1/coins/credit\u0000 HTTP/1.1 | POST HTTP/1.1'),
+  ...['POST /v1/coins/credit HTTP/1.1 ', ' POST /v1/coins/credit HTTP/1.1'],
+  ...listed('HTTP/1 | HTTP/01.1 | http/1.1 | HTTP/ 1.1 | HTTPS/1.1 | HTTP/1.1\nX: y | HTTP/1.1\rX: y').map(
+    (version) => `POST /v1/coins/credit ${version}`,
+  ),
+  ...listed('\u0016\u0003\u0001 not TLS | PRI * HTTP/2.0'),
 ];
 
+/** Cases for which uWS has another outcome than the RFCs. */
+const exceptions: [name: string, bytes: (body: string) => string, expected: Outcome, exception: Exception][] = [
+  ['a host that ends in 0xff', (body) => hosted(['Host: x\u00ff'], body), 'refused', { why: 'trimmed', seen: 'served' }],
+  ['a DEL in a header', (body) => posted(['X: a\u007fb'], body), 'refused', { why: 'DEL', seen: 'served' }],
+  ['a bare CR in a header', (body) => posted(['X: a\rb'], body), 'refused', UNFINISHED],
+  ...['http://x', 'https://evil.example'].map((origin): (typeof exceptions)[number] => [
+    `a target that begins with ${origin}`,
+    (body) => posted([], body, `POST ${origin}/v1/coins/credit HTTP/1.1`),
+    'served',
+    { why: 'absolute form', seen: 'answered 505 last' },
+  ]),
+  ['an empty line first', (body) => posted([], body, '\r\nPOST /v1/coins/credit HTTP/1.1'), 'served', UNFINISHED],
+  ['no version', (body) => posted([], body, 'POST /v1/coins/credit'), 'refused', UNFINISHED],
+  ['a method alone', (body) => posted([], body, 'POST'), 'refused', UNFINISHED],
+  ['a long target', (body) => posted([], body, `POST /${'a'.repeat(17_000)} HTTP/1.1`), 'answered 414 last', HEAD_SIZE],
+  ['a long method', (body) => posted([], body, `${'P'.repeat(17_000)} / HTTP/1.1`), 'refused', HEAD_SIZE],
+  ...noRequestLines.map((line): (typeof exceptions)[number] => [
+    `request line: ${JSON.stringify(line)}`,
+    (body) => posted([], body, line),
+    'refused',
+    NO_REQUEST_LINE,
+  ]),
+  ['bare CRs for all line ends', (body) => posted([], body).replaceAll('\r\n', '\r'), 'refused', NO_REQUEST_LINE],
+  ['bare LFs for all line ends', (body) => posted([], body).replaceAll('\r\n', '\n'), 'refused', NO_REQUEST_LINE],
+  ['binary nonsense', () => '\u0000\u0001\u0002\u00ff'.repeat(50), 'refused', NO_REQUEST_LINE],
+];
+
+const nameOf = (lines: string | string[]): string => JSON.stringify(lines).slice(0, 60);
+
 export const headerFields: FramingCase[] = [
-  ...hosts.map(([lines, expected, exception]): FramingCase => ({
-    name: `host: ${JSON.stringify(lines).slice(0, 60)}`,
-    bytes: (body) => hosted(lines, body),
-    expected,
-    exception,
-  })),
-  ...fields.map(([lines, expected, exception]): FramingCase => ({
-    name: `field: ${JSON.stringify(lines).slice(0, 60)}`,
-    bytes: (body) => posted(lines, body),
-    expected,
-    exception,
-  })),
-  ...requestLines.map(([line, expected, exception]): FramingCase => ({
-    name: `request line: ${JSON.stringify(line).slice(0, 60)}`,
-    bytes: (body) => posted([], body, line),
-    expected,
-    exception,
-  })),
+  ...casesOf(hosts, (lines) => ({ name: `host: ${nameOf(lines)}`, bytes: (body) => hosted(lines, body) })),
+  ...casesOf(fields, (lines) => ({ name: `field: ${nameOf(lines)}`, bytes: (body) => posted(lines, body) })),
+  ...casesOf(requestLines, (line) => ({ name: `request line: ${nameOf(line)}`, bytes: (body) => posted([], body, line) })),
+  ...exceptions.map(([name, bytes, expected, exception]) => ({ name, bytes, expected, exception })),
   { name: 'no length and no coding', bytes: () => post(['X: y'], ''), expected: 'refused' },
   { name: 'a length of 0', bytes: () => post(['Content-Length: 0'], ''), expected: 'answered 400' },
   { name: 'a body that does not come', bytes: (body) => post([`Content-Length: ${body.length}`], ''), expected: 'waits' },
   { name: 'half a body', bytes: (body) => post([`Content-Length: ${body.length}`], body.slice(0, 9)), expected: 'waits' },
   { name: 'half a head', bytes: () => 'POST /v1/coins/credit HTTP/1.1\r\nHost: x\r\n', expected: 'waits' },
-  {
-    name: 'bare CRs for all line ends',
-    bytes: (body) => posted([], body).replaceAll('\r\n', '\r'),
-    expected: 'refused',
-    exception: NO_REQUEST_LINE,
-  },
-  {
-    name: 'bare LFs for all line ends',
-    bytes: (body) => posted([], body).replaceAll('\r\n', '\n'),
-    expected: 'refused',
-    exception: NO_REQUEST_LINE,
-  },
-  { name: 'binary nonsense', bytes: () => '\u0000\u0001\u0002\u00ff'.repeat(50), expected: 'refused', exception: NO_REQUEST_LINE },
   {
     name: 'a body larger than 16 KiB in chunks',
     bytes: () => post(['Transfer-Encoding: chunked'], chunked(' '.repeat(17_000))),
