@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cookieValue, setCookie } from '../../../src/server/identity/cookies.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { freshId, signIn, start } from '../../harness.ts';
+
+const DAY_MS = 86_400_000;
 
 describe('cookieValue', () => {
   test.each<[title: string, header: string, value: string | undefined]>([
@@ -23,22 +25,16 @@ describe('setCookie', () => {
   const lax = { sameSite: 'lax', secure: false, held: '' } as const;
   const none = { sameSite: 'none', secure: false, held: '' } as const;
 
-  test('a cookie is HttpOnly and SameSite=Lax, and valid for the whole site', () => {
-    expect(setCookie('name', 'value', { maxAgeSeconds: 60 }, lax)).toEqual(['name=value; Path=/; Max-Age=60; HttpOnly; SameSite=Lax']);
-  });
-
-  test('a cookie may be Secure, and bound to a path', () => {
-    expect(setCookie('name', 'value', { maxAgeSeconds: 0, path: '/v1/pair' }, { ...lax, secure: true })).toEqual([
-      'name=value; Path=/v1/pair; Max-Age=0; HttpOnly; SameSite=Lax; Secure',
+  test.each([
+    ['', 'lax', false, '', 'HttpOnly; SameSite=Lax'],
+    ['bound to a path', 'lax', true, '/v1/pair', 'HttpOnly; SameSite=Lax; Secure'],
+    ['for pages of other sites', 'none', true, '', 'HttpOnly; SameSite=None; Secure; Partitioned'],
+    ['for pages of other sites, over plain http too', 'none', false, '', 'HttpOnly; SameSite=None; Secure; Partitioned'],
+  ] as const)('writes a cookie %s (SameSite %s, secure: %s)', (_, sameSite, secure, path, attributes) => {
+    const options = { maxAgeSeconds: 60, ...(path === '' ? {} : { path }) };
+    expect(setCookie('name', 'value', options, { sameSite, secure, held: '' })).toEqual([
+      `name=value; Path=${path || '/'}; Max-Age=60; ${attributes}`,
     ]);
-  });
-
-  test('a cookie for pages of other sites is Secure and Partitioned, over plain http too', () => {
-    for (const secure of [true, false]) {
-      expect(setCookie('name', 'value', { maxAgeSeconds: 60 }, { ...none, secure })).toEqual([
-        'name=value; Path=/; Max-Age=60; HttpOnly; SameSite=None; Secure; Partitioned',
-      ]);
-    }
   });
 
   const DELETION = 'name=; Path=/v1; Max-Age=0; HttpOnly; SameSite=None; Secure';
@@ -65,18 +61,15 @@ describe('with COOKIE_SAME_SITE=none', () => {
     await using service = await start({ settings: { ...settings, COOKIE_SAME_SITE: 'none' } });
     const installId = freshId();
     const signedIn = await service.post('/v1/login', { installId });
-    expect(attributesOf(signedIn.setCookies)).toEqual([ATTRIBUTES]);
     const touched = await service.post('/v1/trial/touch', { deviceId: freshId('device') });
-    expect(attributesOf(touched.setCookies)).toEqual([ATTRIBUTES]);
     const opened = await service.post('/v1/pair/new');
-    expect(attributesOf(opened.setCookies)).toEqual([ATTRIBUTES]);
     await service.post('/v1/pair/claim', { token: opened.body.token, installId });
     const paired = await service.get(`/v1/pair/status?token=${opened.body.token}`, { cookies: opened.cookies });
-    expect(attributesOf(paired.setCookies)).toEqual([ATTRIBUTES]);
     expect(paired.setCookies[0]).toMatch(/^svc_session=/);
+    for (const { setCookies } of [signedIn, touched, opened, paired]) expect(attributesOf(setCookies)).toEqual([ATTRIBUTES]);
 
     const [cookies] = signedIn.cookies;
-    service.advance(16 * 86_400_000);
+    service.advance(16 * DAY_MS);
     const renewed = await service.get('/v1/session', { cookies: cookies! });
     expect(renewed.body.authenticated).toBe(true);
     const cleared = await service.post('/v1/logout', {}, { cookies: cookies! });
@@ -96,27 +89,25 @@ describe('with COOKIE_SAME_SITE=none', () => {
   });
 });
 
-describe('two session cookies in one request', () => {
-  let service: TestService;
-  beforeAll(async () => void (service = await start()));
-  afterAll(() => service[Symbol.asyncDispose]());
+test('two session cookies in one request are a session only if they are equal; a name that ends alike does not count', async () => {
+  await using service = await start();
+  const [one, other] = [await signIn(service, freshId()), await signIn(service, freshId())];
+  for (const [cookies, isSession] of [
+    [[one, other], false],
+    [[other, one], false],
+    [[one, one], true],
+    [[`x${other}`, one], true],
+    [[`x${one}`], false],
+  ] as const)
+    expect([cookies, (await service.get('/v1/session', { cookies: [...cookies] })).body.authenticated]).toEqual([cookies, isSession]);
+});
 
-  const authenticated = async (cookies: string[]): Promise<boolean> => (await service.get('/v1/session', { cookies })).body.authenticated;
-
-  test('are no session if they differ', async () => {
-    const [one, other] = [await signIn(service, freshId()), await signIn(service, freshId())];
-    expect(await authenticated([one, other])).toBe(false);
-    expect(await authenticated([other, one])).toBe(false);
-  });
-
-  test('are a session if they are equal', async () => {
-    const cookie = await signIn(service, freshId());
-    expect(await authenticated([cookie, cookie])).toBe(true);
-  });
-
-  test('are a session if one only has a name that ends in the same way', async () => {
-    const cookie = await signIn(service, freshId());
-    expect(await authenticated([`x${await signIn(service, freshId())}`, cookie])).toBe(true);
-    expect(await authenticated([`x${cookie}`])).toBe(false);
-  });
+test('a refusal renews no session, and the next success does', async () => {
+  await using service = await start();
+  const cookies = await signIn(service, freshId());
+  service.advance(16 * DAY_MS);
+  const refused = await service.post('/v1/coins/debit', { coins: 1, key: 'a' }, { cookies });
+  expect([refused.status, refused.body.error.code, refused.setCookies]).toEqual([409, 'insufficient_coins', []]);
+  const done = await service.post('/v1/coins/credit', { coins: 1, key: 'b' }, { cookies });
+  expect([done.status, done.setCookies]).toEqual([200, [expect.stringMatching(/^svc_session=/)]]);
 });

@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openConnections, type RedisConnections } from '../../../src/redis/redis-connections.ts';
-import type { RedisLocation } from '../../../src/redis/connect.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { BadKey, KeyRing } from '../../../src/server/identity/key-ring.ts';
-import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
+import { ServerKeyChanges, type NewKey } from '../../../src/server/identity/server-key-changes.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 
@@ -32,18 +31,21 @@ afterEach(async () => {
 
 const now = (): number => clock;
 
-async function ringOn(
-  location: RedisLocation = own.location,
-): Promise<{ ring: KeyRing; changes: ServerKeyChanges; connections: RedisConnections }> {
+function newRing() {
   const log = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
-  const connections = openConnections(location, 0, log);
+  const connections = openConnections(own.location, 0, log);
   open.push(connections);
   const scripts = new ScriptRunner(connections.scripts, { now });
   const ring = new KeyRing({ scripts, subscriber: connections.subscriber, log, now });
   rings.push(ring);
-  await connections.opened();
-  await eventually(() => ring.isKnown && connections.subscriber.hears(RECORDS));
   return { ring, changes: new ServerKeyChanges(scripts, now), connections };
+}
+
+async function ringOn() {
+  const made = newRing();
+  await made.connections.opened();
+  await eventually(() => made.ring.isKnown && made.connections.subscriber.hears(RECORDS));
+  return made;
 }
 
 const problemOf = (ring: KeyRing, token: string): string => {
@@ -51,46 +53,47 @@ const problemOf = (ring: KeyRing, token: string): string => {
   return found instanceof BadKey ? found.problem : 'valid';
 };
 
-test('a change reaches the rings of other processes by a message, long before their next look', async () => {
+/** The ring then reads the keys only after messages and subscriptions. */
+const withoutTimer = (ring: KeyRing): void => ring.close();
+
+/** A ring that knows a new key. */
+async function ringWithKey(key: Partial<NewKey> = {}) {
+  const made = await ringOn();
+  const { id, token } = await made.changes.create({ name: 'a', scopes: ['coins'], ...key });
+  await eventually(() => problemOf(made.ring, token) === 'valid');
+  return { ...made, id, token };
+}
+
+test('a change reaches the rings of other processes by a message, long before they read the keys again', async () => {
   const { changes } = await ringOn();
   const { ring: other } = await ringOn();
-  const asked = performance.now();
+  withoutTimer(other);
   const { id, token } = await changes.create({ name: 'a', scopes: ['coins'], game: 'tetris' });
   await eventually(() => problemOf(other, token) === 'valid');
   expect(other.find(token)).toEqual({ id, name: 'a', scopes: ['coins'], game: 'tetris' });
   await changes.revoke(id);
   await eventually(() => problemOf(other, token) === 'revoked');
-  expect(performance.now() - asked).toBeLessThan(1000);
 });
 
 test('a ring that lost its subscription and the message learns of a revocation when it subscribes again', async () => {
-  const { ring, changes } = await ringOn();
-  const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
-  await eventually(() => problemOf(ring, token) === 'valid');
+  const { ring, id, token } = await ringWithKey();
+  withoutTimer(ring);
   // The revocation comes between two subscriptions, so its message reaches no process.
-  const text = (await redis.hget(RECORDS, id))!;
-  const revoked = JSON.stringify({ ...JSON.parse(text), revokedAt: clock });
-  const asked = performance.now();
+  const revoked = JSON.stringify({ ...JSON.parse((await redis.hget(RECORDS, id))!), revokedAt: clock });
   await redis.multi().call('CLIENT', 'KILL', 'TYPE', 'pubsub').hset(RECORDS, id, revoked).exec();
   await eventually(() => problemOf(ring, token) === 'revoked');
-  expect(performance.now() - asked).toBeLessThan(2000);
 });
 
-test('a ring learns of a change without a message at its next look', async () => {
-  const { ring, changes } = await ringOn();
-  const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
-  await eventually(() => problemOf(ring, token) === 'valid');
+test('a ring learns of a change without a message after a while', async () => {
+  const { ring, id, token } = await ringWithKey();
   await redis.hdel(RECORDS, id);
-  await vi.waitFor(() => expect(problemOf(ring, token)).toBe('unknown'), 4000);
+  await eventually(() => problemOf(ring, token) === 'unknown');
 });
 
 describe('a key never comes back to life', () => {
   test('when Redis is emptied, and when an older state is restored after it: its revocation is written back', async () => {
-    const { ring, changes } = await ringOn();
-    const [{ id, token }, still] = [
-      await changes.create({ name: 'a', scopes: ['coins'] }),
-      await changes.create({ name: 'b', scopes: ['coins'] }),
-    ];
+    const { ring, changes, id, token } = await ringWithKey();
+    const still = await changes.create({ name: 'b', scopes: ['coins'] });
     const before = await redis.hgetall(RECORDS);
     await changes.revoke(id);
     await eventually(() => problemOf(ring, token) === 'revoked');
@@ -109,8 +112,7 @@ describe('a key never comes back to life', () => {
   });
 
   test('when a failover loses the end that a rotation gave it', async () => {
-    const { ring, changes } = await ringOn();
-    const old = await changes.create({ name: 'a', scopes: ['coins'], expiresAt: clock + 100_000 });
+    const { ring, changes, ...old } = await ringWithKey({ expiresAt: clock + 100_000 });
     const before = (await redis.hget(RECORDS, old.id))!;
     const made = await changes.rotate(old.id, clock + 1000, undefined);
     await eventually(() => problemOf(ring, made.token) === 'valid');
@@ -124,9 +126,7 @@ describe('a key never comes back to life', () => {
   });
 
   test('when its record is damaged: it is not valid then', async () => {
-    const { ring, changes } = await ringOn();
-    const { id, token } = await changes.create({ name: 'a', scopes: ['coins'], expiresAt: clock + 1000 });
-    await eventually(() => problemOf(ring, token) === 'valid');
+    const { ring, id, token } = await ringWithKey({ expiresAt: clock + 1000 });
     const text = (await redis.hget(RECORDS, id))!;
     for (const damaged of ['', '{', 'null', '[]', '{}', text.replace('"expiresAt":', '"expiresAt":"x","old":')]) {
       await redis.hset(RECORDS, id, damaged);
@@ -139,41 +139,30 @@ describe('a key never comes back to life', () => {
 });
 
 test('while Redis is away the last keys stay, and a ring that never read any knows none', async () => {
-  const { ring, changes } = await ringOn();
-  const { token } = await changes.create({ name: 'a', scopes: ['coins'] });
-  await eventually(() => problemOf(ring, token) === 'valid');
+  const { ring, token } = await ringWithKey();
   await own[Symbol.asyncDispose]();
   await ring.read();
   expect(problemOf(ring, token)).toBe('valid');
-  const connections = openConnections(own.location, 0, pino({ level: 'silent' }));
-  open.push(connections);
-  const scripts = new ScriptRunner(connections.scripts, { now });
-  const never = new KeyRing({ scripts, subscriber: connections.subscriber, log: pino({ level: 'silent' }), now });
-  rings.push(never);
+  const { ring: never } = newRing();
   await never.read();
   expect(never.isKnown).toBe(false);
 });
 
 test('the last use of a key is noted once a minute, by whichever process saw it last', async () => {
-  const { ring, changes } = await ringOn();
+  const { ring, changes, id, token } = await ringWithKey();
   const { ring: other } = await ringOn();
-  const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
-  await eventually(() => problemOf(ring, token) === 'valid' && problemOf(other, token) === 'valid');
-  const usedAt = async () => (await changes.find(id)).usedAt;
-  const first = clock;
-  await vi.waitFor(async () => expect(await usedAt()).toBe(first), 5000);
+  const isNoted = () => eventually(async () => (await changes.find(id)).usedAt === clock);
+  expect(problemOf(other, token)).toBe('valid');
+  await isNoted();
   clock += 59_000;
   expect(problemOf(ring, token)).toBe('valid');
   clock += 2000;
   expect(problemOf(other, token)).toBe('valid');
-  const second = clock;
-  await vi.waitFor(async () => expect(await usedAt()).toBe(second), 5000);
+  await isNoted();
 });
 
 test('checking any wrong key costs no more than checking a right one', async () => {
-  const { ring, changes } = await ringOn();
-  const { token } = await changes.create({ name: 'a', scopes: ['coins'] });
-  await eventually(() => problemOf(ring, token) === 'valid');
+  const { ring, token } = await ringWithKey();
   const wrong = [
     `coinop_sk_00000000_${token.slice(19)}`,
     `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,

@@ -1,31 +1,14 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ScriptLink } from '../../../src/redis/script-link.ts';
-import { ScriptRunner } from '../../../src/redis/script-runner.ts';
-import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
+import { expect, test } from 'vitest';
 import { audited } from '../../consistency/audited.ts';
-import { start, type TestService } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
-
-let own: OwnRedis;
-let redis: Redis;
-let link: ScriptLink;
-let service: TestService;
-beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-  ({ redis } = own);
-  link = new ScriptLink(redis);
-  await link.opened();
-});
-afterAll(async () => {
-  link.disconnect();
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+import { start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { keyChangesOf } from '../../server-keys.ts';
 
 test('an audit counts the server keys, and finds those that cannot be read and uses without a key', async () => {
-  const changes = new ServerKeyChanges(new ScriptRunner(link, { now: Date.now }), Date.now);
+  await using own = await startRedis();
+  await using service = await start({ redis: own.location });
+  const { redis } = own;
+  const changes = keyChangesOf(service);
   const { id } = await changes.create({ name: 'a', scopes: ['coins'] });
   await redis.hset('{server-keys}:used', id, Date.now());
   const clean = await audited(own.location);
