@@ -56,21 +56,6 @@ describe('a message', () => {
     expect(sent).toEqual(['message 7', 'message 8', missed(9, 10), 'message 11']);
   });
 
-  test('with any number may be the first of the topic: messages before it are not reported as missed', async () => {
-    watch();
-    topic.take('41');
-    await turn();
-    expect(sent).toEqual(['message 41']);
-  });
-
-  test('that was lost after the topic was opened is reported as missed, even if none came before', async () => {
-    topic.openedAfter(40);
-    watch();
-    for (const number of [43, 44]) topic.take(String(number));
-    await turn();
-    expect(sent).toEqual([missed(41, 42), 'message 43', 'message 44']);
-  });
-
   test('to a name that is given twice reaches its watcher once', async () => {
     watch('p2');
     topic.take('1 p2,p2');
@@ -119,20 +104,16 @@ describe('beyond the bytes a second', () => {
 });
 
 describe('the private part of a name', () => {
-  const change = (position: number, privateAt: number, privateOf?: string[]) => ({ ...stateAt(position), privateAt, privateOf });
-
-  test('is read again for the watchers that a change names, and for no others', async () => {
-    const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
-    topic.advance(change(2, 2, ['p2']));
-    topic.advance(change(3, 2, []));
-    expect([one, other, nobody].map(({ privateChanges }) => privateChanges)).toEqual([0, 1, 0]);
-  });
+  const change = (position: number, privateAt: number, privateOf: string[] | undefined) => ({ ...stateAt(position), privateAt, privateOf });
 
   // After a failover the state that was read may have another change at the same position as the one that was lost.
-  test('is read again for all names after a state was read from Redis', async () => {
-    const [one, other, nobody] = [watch('p1'), watch('p2'), watch()];
+  test.each([
+    ['for the watchers that a change names, and for no others', [], [0, 1, 0]],
+    ['for all names after a state was read from Redis', undefined, [1, 2, 0]],
+  ])('is read again %s', (_, nextNames, changes) => {
+    const watchers = [watch('p1'), watch('p2'), watch()];
     topic.advance(change(2, 2, ['p2']));
-    topic.advance(change(3, 2));
-    expect([one, other, nobody].map(({ privateChanges }) => privateChanges)).toEqual([1, 2, 0]);
+    topic.advance(change(3, 2, nextNames));
+    expect(watchers.map(({ privateChanges }) => privateChanges)).toEqual(changes);
   });
 });
