@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { figures } from '../../src/operator/page/figures.ts';
 import { CostlyWork, MOST_WAITING, type CostlyTurn } from '../../src/server/costly-work.ts';
 import { eventually } from '../realtime/watcher.ts';
 
@@ -24,28 +23,21 @@ function worker(work: CostlyWork) {
   return { begun, running, enter, end };
 }
 
-test('requests run one at a time, and the keys take turns', async () => {
+test.each([
+  ['the keys take turns', ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'], ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']],
+  [
+    'a key waits for the request of one address, however many addresses there are',
+    ['.1', '.2', '.3', '.4', 'k1', 'l1'],
+    ['.1', 'k1', '.2', 'l1', '.3', '.4'],
+  ],
+])('requests run one at a time, and %s', async (_, entered, order) => {
   const { begun, running, enter, end } = worker(new CostlyWork());
-  for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) enter(name[0]!, name);
-  const order = ['a1', 'a2', 'b1', 'c1', 'a3', 'b2'];
+  for (const name of entered) enter(name.startsWith('.') ? name : name[0]!, name, name.startsWith('.') ? 'address' : 'key');
   for (const [index, name] of order.entries()) {
     await eventually(() => running.has(name));
-    expect([...running.keys()]).toEqual([name]);
-    expect(begun).toEqual(order.slice(0, index + 1));
+    expect([[...running.keys()], begun]).toEqual([[name], order.slice(0, index + 1)]);
     await end(name);
   }
-});
-
-test('a key waits for the request of one address, however many addresses there are', async () => {
-  const { begun, running, enter, end } = worker(new CostlyWork());
-  for (const address of ['a1', 'a2', 'a3', 'a4']) enter(address, address, 'address');
-  for (const key of ['k1', 'k2']) enter(key);
-  const order = ['a1', 'k1', 'a2', 'k2', 'a3', 'a4'];
-  for (const name of order) {
-    await eventually(() => running.has(name));
-    await end(name);
-  }
-  expect(begun).toEqual(order);
 });
 
 test('sixteen requests of a key may wait, besides the one that runs; other keys may wait too', async () => {
@@ -57,21 +49,6 @@ test('sixteen requests of a key may wait, besides the one that runs; other keys 
   expect(enter('b')).toBeDefined();
   taken[3]!.gone();
   expect([enter('a') !== undefined, enter('a') !== undefined]).toEqual([true, false]);
-});
-
-test('a request whose client has gone gives its place up, and keeps its turn until its work has ended', async () => {
-  const { begun, running, enter, end } = worker(new CostlyWork());
-  const first = enter('a', 'first')!;
-  const second = enter('a', 'second')!;
-  enter('a', 'third');
-  await eventually(() => running.has('first'));
-  first.gone();
-  second.gone();
-  await pause(20);
-  expect(begun).toEqual(['first']);
-  await end('first');
-  await eventually(() => running.has('third'));
-  expect(begun).toEqual(['first', 'third']);
 });
 
 test('a request that only waits leaves its turn to others', async () => {
@@ -92,8 +69,4 @@ test('a request that only waits leaves its turn to others', async () => {
   enter('c');
   await eventually(() => running.has('c'));
   expect(begun).toEqual(['polling', 'b', 'c']);
-});
-
-test('the figures of the console take turns: each makes the text of all metrics', () => {
-  expect(figures.costly).toBe(true);
 });

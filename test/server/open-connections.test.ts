@@ -1,38 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openConnections } from '../../src/server/open-connections.ts';
 import { sleep, start } from '../harness.ts';
 import { startChild } from '../realtime/child.ts';
 import { eventually } from '../realtime/watcher.ts';
 import { all, Lines, roomy, type Line } from './connection-lines.ts';
-
-test("the kernel's list gives the open connections to a port by client address", async () => {
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  try {
-    using lines = new Lines({ port });
-    await all(3, () => lines.open('127.0.0.2'));
-    const closing = await lines.open('127.0.0.3');
-    await lines.open('127.0.0.3');
-    await eventually(() => sockets.length === 5);
-    expect((await openConnections(port)).counts).toEqual(
-      new Map([
-        ['127.0.0.2', 3],
-        ['127.0.0.3', 2],
-      ]),
-    );
-    closing.socket.destroy();
-    await eventually(async () => (await openConnections(port)).counts.get('127.0.0.3') === 1);
-  } finally {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  }
-});
 
 describe('CONNECTIONS_PER_ADDRESS', () => {
   const settings = { ...roomy, CONNECTIONS_PER_ADDRESS: '10' };
@@ -67,16 +40,6 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
     await eventually(() => another.isClosed);
   });
 
-  test('a client that opens and closes one connection after the other never comes to the bound', async () => {
-    await using service = await start({ settings: { ...roomy, CONNECTIONS_PER_ADDRESS: '100' } });
-    using lines = new Lines(service);
-    for (let index = 0; index < 150; index++) {
-      expect(await lines.ask('127.0.0.2')).toBe(200);
-      // The pace of the default limit, 50 requests a second.
-      await sleep(20);
-    }
-  });
-
   test('the connections of a trusted proxy are not counted', async () => {
     await using service = await start({ settings: { ...settings, TRUSTED_PROXIES: '127.0.0.2' } });
     using lines = new Lines(service);
@@ -87,7 +50,7 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
     expect(opened.filter(isClosed)).toEqual([]);
   });
 
-  test('two workers hold the bound together', async () => {
+  test('two workers hold the bound together', { timeout: 60_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'coinop-connections-'));
     const child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder, CONNECTIONS_PER_ADDRESS: '20' });
     try {
