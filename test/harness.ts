@@ -381,4 +381,7 @@ export async function tokenFor(service: TestService, installId: string): Promise
   return (await signIn(service, installId)).slice('svc_session='.length);
 }
 
+/** Status and error code of a reply, such as `409 nonce_used`, or `200`. */
+export const codeOf = ({ status, body }: TestReply): string => (status === 200 ? '200' : `${status} ${body.error.code}`);
+
 export const sleep = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -15,6 +15,19 @@ export function postAs(service: TestService, path: string, fields: object, who: 
   return 'cookies' in who ? service.post(path, fields, who) : service.post(path, { ...fields, ...who });
 }
 
+export async function balanceOf(service: TestService, who: Who): Promise<number> {
+  const options = 'cookies' in who ? who : { headers: { 'x-install-id': who.installId } };
+  return (await service.get('/v1/balance', options)).body.balanceCoins;
+}
+
+/** Deletes an account in two calls. Its owner proves itself by its installId or a token of the store. */
+export async function deleteAccount(service: TestService, proof: { installId: string } | { token: string }): Promise<TestReply['body']> {
+  const { confirm } = (await service.post('/v1/account/delete', proof)).body;
+  const { status, body } = await service.post('/v1/account/delete', { ...proof, confirm });
+  expect([status, body.error, body.deleted]).toEqual([200, undefined, true]);
+  return body;
+}
+
 /** Signs a store user in. `guest` names the guest that moves into the account, by installId or cookie. */
 export async function provision(
   service: TestService,

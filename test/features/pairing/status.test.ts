@@ -1,186 +1,168 @@
 import { describe, expect, test } from 'vitest';
-import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { forFile, freshId, start } from '../../harness.ts';
+import { codeOf, forFile, freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { expectCommands } from '../../round-trips.ts';
 
 const service = await forFile(start());
+const elsewhere = await forFile(start());
 
-const open = async (cookies: string[] = []): Promise<{ token: string; cookies: string[] }> => {
-  const reply = await service.post('/v1/pair/new', {}, { cookies });
-  return { token: reply.body.token, cookies: reply.cookies };
-};
+/** Opens a pairing whose client gets the secret in a cookie, or with the form token in the body. */
+async function open(session: 'cookie' | 'token' = 'cookie', held: string[] = []) {
+  const { body, cookies } = await service.post('/v1/pair/new', { session }, { cookies: held });
+  return { token: body.token as string, cookies, secret: (body.secret ?? cookies[0]!.slice('svc_pair='.length)) as string };
+}
 
 const claim = async (token: string, installId = freshId(), step?: string): Promise<void> => {
   expect((await service.post('/v1/pair/claim', { token, installId, step })).status).toBe(200);
 };
+const poll = (token: string, options: RequestOptions = {}, query = '', on = service) =>
+  on.get(`/v1/pair/status?token=${token}${query}`, options);
 
-const poll = (token: string, cookies: string[] = []) => service.get(`/v1/pair/status?token=${token}`, { cookies });
+const CLAIMED = { ok: true, status: 'claimed' };
+/** The status that the client of the pairing reads once it has its session. */
+const OWN = { ...CLAIMED, claimedBy: {} };
+const isHanded = ({ body, setCookies }: TestReply): boolean => body.sessionToken !== undefined || setCookies.length > 0;
 
 describe('GET /v1/pair/status', () => {
-  test('the status goes from pending to scanned to claimed', async () => {
-    const { token } = await open();
+  test.each([
+    ['the cookie svc_pair', 'cookie', 'cookie', ''],
+    ['the cookie svc_pair, and asks for a token,', 'cookie', 'cookie', '&session=token'],
+    ['the secret', 'token', 'header', ''],
+    ['the secret, and the cookie of another pairing,', 'token', 'both', ''],
+    ['the secret of the cookie as a header', 'cookie', 'header', ''],
+  ] as const)('the client that holds %s gets the session of the claimant once, on any process', async (_, form, sent, query) => {
+    const { token, cookies, secret } = await open(form);
+    const held: RequestOptions = {
+      ...(sent === 'header' ? {} : { cookies: sent === 'both' ? (await open()).cookies : cookies }),
+      ...(sent === 'cookie' ? {} : { headers: { 'x-pair-secret': secret } }),
+    };
+    expect((await poll(token, held, query)).body).toEqual({ ok: true, status: 'pending' });
     const installId = freshId();
-    expect((await poll(token)).body).toEqual({ ok: true, status: 'pending' });
-    await claim(token, installId, 'scan');
-    expect((await poll(token)).body).toEqual({ ok: true, status: 'scanned' });
-    await claim(token, installId, 'confirm');
-    expect((await poll(token)).body).toEqual({ ok: true, status: 'claimed' });
-  });
-
-  test('a denied pairing stays denied after its time', async () => {
-    const { token, cookies } = await open();
-    const installId = freshId();
-    for (const step of ['scan', 'deny']) await claim(token, installId, step);
-    const denied = await poll(token, cookies);
-    expect([denied.body, denied.setCookies]).toEqual([{ ok: true, status: 'denied' }, []]);
-    service.advance(180_000);
-    expect((await poll(token)).body.status).toBe('denied');
-  });
-
-  test('signs the asking browser in to the account that claimed', async () => {
-    const { token, cookies } = await open();
-    const installId = freshId();
-    await service.post('/v1/coins/credit', { installId, coins: 42, key: 'a' });
     await claim(token, installId);
-    const { body, setCookies, cookies: given } = await poll(token, cookies);
-    expect(body).toEqual({ ok: true, status: 'claimed', claimedBy: {} });
-    expect(setCookies).toEqual([expect.stringMatching(/^svc_session=[^;]+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)]);
+    // A HEAD does not use up the session.
+    for (const by of ['', '&session=token', '&wait=1&since=pending'])
+      expect(await poll(token, { ...held, method: 'HEAD' }, by)).toMatchObject({ status: 200, setCookies: [] });
+    const replies = await Promise.all([poll(token, held, query), poll(token, held, query, elsewhere)]);
+    expect(replies.filter(isHanded)).toHaveLength(1);
+    const { body, cookies: given, setCookies, headers } = replies.find(isHanded)!;
+    const isToken = form === 'token' || query !== '';
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(body).toEqual(isToken ? { ...OWN, sessionToken: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]{43}$/) } : OWN);
+    const cookie = expect.stringMatching(/^svc_session=[^;]+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/);
+    expect(setCookies).toEqual(isToken ? [] : [cookie]);
     const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
-    expect((await service.get('/v1/session', { cookies: given })).body).toMatchObject({ authenticated: true, accountId });
-    expect((await service.get('/v1/balance', { cookies: given })).body.balanceCoins).toBe(42);
-  });
-
-  test('gives the session cookie once', async () => {
-    const { token, cookies } = await open();
-    expect((await poll(token, cookies)).setCookies).toEqual([]);
-    await claim(token);
-    expect((await poll(token, cookies)).setCookies).toHaveLength(1);
-    const again = await poll(token, cookies);
-    expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed', claimedBy: {} }, []]);
-  });
-
-  test('gives no session to a browser without the secret, and still gives it to the asking browser', async () => {
-    const { token, cookies } = await open();
-    const other = await open();
-    await claim(token);
-    const strangers = [
-      [],
-      other.cookies,
-      [`${cookies[0]!.slice(0, -1)}!`],
-      [`svc_pair=${'A'.repeat(32)}`],
-      ['svc_pair='],
-      ['svc_pair=.'],
-      // Two svc_pair cookies, one planted by a sibling domain: the service cannot tell them apart and trusts neither.
-      [cookies[0]!, other.cookies[0]!],
-    ];
-    for (const held of strangers) {
-      const { body, setCookies } = await poll(token, held);
-      expect([body, setCookies]).toEqual([{ ok: true, status: 'claimed' }, []]);
+    const session = await service.get('/v1/session', isToken ? { bearer: body.sessionToken } : { cookies: given });
+    expect(session.body).toMatchObject({ authenticated: true, accountId });
+    // A lost session is not given again.
+    for (const by of ['', '&session=token', '&session=cookie']) {
+      const again = await poll(token, held, by);
+      expect([again.body, again.setCookies]).toEqual([OWN, []]);
     }
-    expect((await poll(token, cookies)).setCookies).toHaveLength(1);
   });
 
-  test('gives no session for the hash of the secret, which Redis holds', async () => {
-    const { token } = await open();
+  test.each(['cookie', 'token'] as const)('a client without the secret of the form %s reads the status only', async (form) => {
+    const [other, { token, secret, cookies }] = [await open(), await open(form)];
     await claim(token);
-    const kept = await service.service.redis.hget(`{pair:${token}}`, 'secretHash');
-    expect((await poll(token, [`svc_pair=${kept}`])).setCookies).toEqual([]);
+    const wrong = [
+      ...['', ' ', '.', token, other.secret, 'A'.repeat(32), `${secret.slice(0, -1)}!`, secret.slice(0, -1), `${secret}a`],
+      secret.toLowerCase() === secret ? secret.toUpperCase() : secret.toLowerCase(),
+      // The hash, which Redis holds.
+      (await service.service.redis.hget(`{pair:${token}}`, 'secretHash'))!,
+    ];
+    const strangers: RequestOptions[] = [
+      {},
+      ...wrong.flatMap((text) => [{ cookies: `svc_pair=${text}` }, { headers: { 'x-pair-secret': text } }]),
+      ...[`${secret}.${secret}`, 'x'.repeat(10_000)].map((text) => ({ headers: { 'x-pair-secret': text } })),
+      // A sibling domain may plant a second cookie. The service cannot tell the two apart and trusts neither.
+      { cookies: [`svc_pair=${secret}`, other.cookies[0]!] },
+    ];
+    for (const options of strangers) {
+      const { status, body, setCookies } = await poll(token, options, `&secret=${secret}&x-pair-secret=${secret}`);
+      expect([options, status, body, setCookies]).toEqual([options, 200, CLAIMED, []]);
+    }
+    const refused = await poll(token, { cookies }, '&session=both');
+    expect([codeOf(refused), refused.body.error.field]).toEqual(['400 invalid_request', 'session']);
+    expect(isHanded(await poll(token, { cookies, headers: { 'x-pair-secret': secret } }))).toBe(true);
+  });
+
+  test('a long-poll gets the session with the claim', async () => {
+    const { token, cookies } = await open();
+    const polled = poll(token, { cookies }, '&wait=20&since=pending&session=token');
+    await claim(token);
+    expect(isHanded(await polled)).toBe(true);
   });
 
   test('a browser can complete two pairings from two tabs', async () => {
     const first = await open();
-    const second = await open(first.cookies);
-    await claim(first.token);
-    await claim(second.token);
-    expect((await poll(first.token, second.cookies)).setCookies).toHaveLength(1);
-    expect((await poll(second.token, second.cookies)).setCookies).toHaveLength(1);
+    const { cookies, token } = await open('cookie', first.cookies);
+    for (const each of [first.token, token]) await claim(each);
+    for (const each of [first.token, token]) expect(isHanded(await poll(each, { cookies }))).toBe(true);
   });
 
-  test.each(['pending', 'scanned'])('a %s pairing expires after 180 s and is deleted ten minutes later', async (status) => {
-    const { token } = await open();
-    if (status === 'scanned') await claim(token, freshId(), 'scan');
-    service.advance(175_000);
-    expect((await poll(token)).body.status).toBe(status);
+  // A claimed pairing gives its session to a late poll too.
+  test.each([
+    [[], ['pending', 'expired', 'expired'], false],
+    [['scan'], ['scanned', 'expired', 'expired'], false],
+    [['scan', 'deny'], ['denied', 'denied', 'denied'], false],
+    [['confirm'], ['claimed', 'claimed', 'claimed'], true],
+  ])('after the steps %j the status is, after 175, 180 and 775 s, %j; then the pairing is deleted', async (steps, statuses, gives) => {
+    const [{ token, cookies }, installId] = [await open(), freshId()];
+    for (const step of steps) await claim(token, installId, step);
+    for (const [index, wait] of [175_000, 5_000, 595_000].entries()) {
+      service.advance(wait);
+      const reply = await poll(token, index === 2 ? { cookies } : {});
+      expect([reply.body.status, isHanded(reply)]).toEqual([statuses[index], index === 2 && gives]);
+    }
     service.advance(5_000);
-    expect((await poll(token)).body.status).toBe('expired');
-    service.advance(595_000);
-    expect((await poll(token)).body.status).toBe('expired');
-    service.advance(5_000);
-    const gone = await poll(token);
-    expect([gone.status, gone.body.error.code]).toEqual([404, 'pair_not_found']);
+    const gone = await poll(token, { cookies });
+    expect([codeOf(gone), gone.setCookies]).toEqual(['404 pair_not_found', []]);
+  });
+});
+
+describe.each<[string, (on: TestService, token: string, installId: string) => Promise<TestReply>]>([
+  ['GET /v1/pair/status', (on, token) => on.get(`/v1/pair/status?token=${encodeURIComponent(token)}`)],
+  ['GET /v1/pair/qr.svg', (on, token) => on.get(`/v1/pair/qr.svg?token=${encodeURIComponent(token)}`)],
+  ['POST /v1/pair/claim', (on, token, installId) => on.post('/v1/pair/claim', { token, installId })],
+])('the token of %s', (_, ask) => {
+  test.each(['A'.repeat(24), '}{pair:x', '"><script>'])('%s of no pairing is answered with pair_not_found', async (token) => {
+    expect(codeOf(await ask(service, token, freshId()))).toBe('404 pair_not_found');
   });
 
-  test('a claimed pairing gives its session to a late poll until it is deleted', async () => {
-    const [late, later] = [await open(), await open()];
-    await claim(late.token);
-    await claim(later.token);
-    service.advance(775_000);
-    const reply = await poll(late.token, late.cookies);
-    expect([reply.body.status, reply.setCookies.length]).toEqual(['claimed', 1]);
-    service.advance(5_000);
-    const gone = await poll(later.token, later.cookies);
-    expect([gone.status, gone.setCookies]).toEqual([404, []]);
+  test('must not be empty', async () => {
+    const reply = await ask(service, '', freshId());
+    expect([codeOf(reply), reply.body.error.field]).toEqual(['400 invalid_request', 'token']);
   });
 
-  test.each(['A'.repeat(24), '%7D%7Bpair:x', '%00'])('the unknown token %.30s is answered with pair_not_found', async (token) => {
-    const { status, body } = await poll(token);
-    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
-  });
-
-  test.each(['/v1/pair/status', '/v1/pair/status?token='])('%s is refused, and the error names the token', async (path) => {
-    const { status, body } = await service.get(path);
-    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'token']);
-  });
-
-  test('an address that guesses tokens is rate-limited, also for an existing token', async () => {
-    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '3' } });
-    const { token } = (await limited.post('/v1/pair/new')).body;
-    const codes = [];
-    for (let round = 0; round < 3; round++) codes.push((await limited.get(`/v1/pair/status?token=guess-${round}`)).body.error.code);
-    expect(codes).toEqual(['pair_not_found', 'pair_not_found', 'pair_not_found']);
-    const { status, body, headers } = await limited.get(`/v1/pair/status?token=${token}`);
-    expect([status, body.error.code]).toEqual([429, 'rate_limited']);
-    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
-  });
-
-  test('a claim has ended once its guest moved, also for the asking browser', async () => {
-    const installId = freshId();
-    const { token, cookies } = await open();
-    await claim(token, installId);
-    expect((await poll(token)).body.status).toBe('claimed');
-    await service.service.redis.set(standingKey(accountIdOf(installId)), '>some-account');
-    const ended = await poll(token, cookies);
-    expect([ended.body.status, ended.setCookies]).toEqual(['expired', []]);
-    await service.service.redis.del(standingKey(accountIdOf(installId)));
-    expect((await poll(token, cookies)).body.status).toBe('expired');
-  });
-
-  test('a session of the current generation is given although guests moved into the account', async () => {
-    const installId = freshId();
-    await service.service.redis.set(standingKey(accountIdOf(installId)), '#2\nsome-guest 3=\n');
-    const { token, cookies } = await open();
-    await claim(token, installId);
-    const { cookies: given } = await poll(token, cookies);
-    expect((await service.get('/v1/session', { cookies: given })).body).toMatchObject({ authenticated: true });
+  test('counts as a miss of the address if it is guessed, and not if it is right', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '3' }, stoppedClock: true });
+    const [{ token }, installId] = [(await limited.post('/v1/pair/new')).body, freshId()];
+    const codes = async (asked: string) => {
+      const replies = [];
+      for (let times = 0; times < 4; times++) replies.push(codeOf(await ask(limited, asked, installId)));
+      return replies;
+    };
+    expect(await codes(token)).toEqual(Array(4).fill('200'));
+    expect(await codes('A'.repeat(24))).toEqual([...Array(3).fill('404 pair_not_found'), '429 rate_limited']);
+    expect(codeOf(await ask(limited, token, installId))).toBe('429 rate_limited');
   });
 });
 
 test('a poll costs one round trip to Redis; where the claim has to be checked it costs three', async () => {
   await using redis = await startRedis();
   await using own = await start({ redis: redis.location });
-  const pair = async (warm: boolean) => {
+  const pair = async (isClaimed: boolean) => {
     const { body, cookies } = await own.post('/v1/pair/new');
-    if (warm) await own.post('/v1/pair/claim', { token: body.token, installId: freshId() });
-    return { cookies, ask: () => own.get(`/v1/pair/status?token=${body.token}`, { cookies }), token: body.token };
+    if (isClaimed) await own.post('/v1/pair/claim', { token: body.token, installId: freshId() });
+    return () => own.get(`/v1/pair/status?token=${body.token}`, { cookies });
   };
   // Redis knows all scripts from here on.
-  await (await pair(true)).ask();
+  await (
+    await pair(true)
+  )();
   const [pending, claimed] = [await pair(false), await pair(true)];
   await expectCommands(own, [
-    [pending.ask, ['evalsha']],
-    [claimed.ask, ['evalsha', 'evalsha', 'evalsha']],
-    [claimed.ask, ['evalsha']],
+    [pending, ['evalsha']],
+    [claimed, ['evalsha', 'evalsha', 'evalsha']],
+    [claimed, ['evalsha']],
   ]);
 });

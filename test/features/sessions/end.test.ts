@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
-import { isSignedIn, listOf, pair, phoneWithBrowsers } from './paired.ts';
+import { describe, expect, test } from 'vitest';
+import { codeOf, forFile, freshId, signIn, start } from '../../harness.ts';
+import { areSignedIn, isSignedIn, listOf, pair, phoneWithBrowsers } from './paired.ts';
 
-let here: TestService;
-let there: TestService;
-beforeAll(async () => void ([here, there] = await Promise.all([start(), start()])));
-afterAll(() => Promise.all([here, there].map((service) => service[Symbol.asyncDispose]())));
+const here = await forFile(start());
+const there = await forFile(start());
+const CLEARED = [expect.stringMatching(/^svc_session=; .*Max-Age=0/)];
 
 const end = (id: string, cookies: string, on = here) => on.post('/v1/sessions/end', { id }, { cookies });
 const idOf = async (userAgent: string, cookies: string): Promise<string> =>
@@ -20,9 +19,8 @@ describe('POST /v1/sessions/end', () => {
     const id = await idOf('First', phone);
     const reply = await end(id, phone);
     expect([reply.status, reply.body, reply.setCookies]).toEqual([200, { ok: true, current: false }, []]);
-    expect((await there.post('/v1/coins/debit', { coins: 5, key: 'b' }, { cookies: first })).body.error.code).toBe('identity_required');
-    expect((await there.get('/v1/session', { bearer: first.slice('svc_session='.length) })).body.error.code).toBe('session_required');
-    expect([await isSignedIn(there, phone), await isSignedIn(there, second)]).toEqual([true, true]);
+    expect(codeOf(await there.post('/v1/coins/debit', { coins: 5, key: 'b' }, { cookies: first }))).toBe('401 identity_required');
+    expect(await areSignedIn(there, [phone, first, second])).toEqual([true, false, true]);
     expect((await listOf(there, phone)).map(({ userAgent }) => userAgent)).not.toContain('First');
     // A repetition after a lost answer.
     expect([await end(id, phone), await end(id, phone, there)].map(({ status }) => status)).toEqual([200, 200]);
@@ -34,7 +32,7 @@ describe('POST /v1/sessions/end', () => {
     for (const cookies of [await signIn(here, freshId()), (await pair(here, { installId: freshId() })).cookies]) {
       const reply = await end(await ownId(cookies), cookies);
       expect([reply.status, reply.body]).toEqual([200, { ok: true, current: true }]);
-      expect(reply.setCookies).toEqual([expect.stringMatching(/^svc_session=; .*Max-Age=0/)]);
+      expect(reply.setCookies).toEqual(CLEARED);
       expect([await isSignedIn(here, cookies), await isSignedIn(there, cookies)]).toEqual([false, false]);
     }
     const bearer = (await signIn(here, freshId())).slice('svc_session='.length);
@@ -50,39 +48,32 @@ describe('POST /v1/sessions/end', () => {
     later.advance(16 * 86_400_000);
     const { id } = (await later.get('/v1/sessions', { cookies })).body.sessions[0];
     const { setCookies } = await later.post('/v1/sessions/end', { id }, { cookies });
-    expect(setCookies).toEqual([expect.stringMatching(/^svc_session=; .*Max-Age=0/)]);
+    expect(setCookies).toEqual(CLEARED);
   });
 
   test('an unknown id, and one of another account, is 404 session_not_found', async () => {
     const { phone, first } = await phoneWithBrowsers(here);
     const stranger = await signIn(here, freshId());
-    for (const id of [await idOf('First', phone), '0.AAAAAAAAAAAAAAAA', 'x', '', '}{a:', '0.'.repeat(4000), 'ü']) {
-      const { status, body } = await end(id, stranger);
-      expect([id, status, body.error.code]).toEqual([id, 404, 'session_not_found']);
-    }
+    for (const id of [await idOf('First', phone), '0.AAAAAAAAAAAAAAAA', 'x', '', '}{a:', '0.'.repeat(4000), 'ü'])
+      expect([id, codeOf(await end(id, stranger))]).toEqual([id, '404 session_not_found']);
     expect(await isSignedIn(there, first)).toBe(true);
     const none = await here.post('/v1/sessions/end', { installId: freshId() });
-    expect([none.status, none.body.error.field]).toEqual([400, 'id']);
-    expect((await here.post('/v1/sessions/end', { id: 'x' })).body.error.code).toBe('identity_required');
+    expect([codeOf(none), none.body.error.field]).toEqual(['400 invalid_request', 'id']);
   });
 
   test('a session from before a logout everywhere is 404', async () => {
     const { installId, phone } = await phoneWithBrowsers(here);
     const id = await idOf('First', phone);
     await here.post('/v1/logout', { everywhere: true }, { cookies: phone });
-    expect((await end(id, await signIn(here, installId))).body.error.code).toBe('session_not_found');
+    expect(codeOf(await end(id, await signIn(here, installId)))).toBe('404 session_not_found');
   });
 
   test('a session from a pairing lists the others, and ends only itself', async () => {
     const { phone, first, second } = await phoneWithBrowsers(here);
     const ids = [await idOf('Second', first), '0.AAAAAAAAAAAAAAAA'];
-    for (const id of ids) {
-      const { status, body } = await end(id, first);
-      expect([status, body.error.code]).toEqual([403, 'forbidden']);
-    }
-    expect(await isSignedIn(there, second)).toBe(true);
+    for (const id of ids) expect(codeOf(await end(id, first))).toBe('403 forbidden');
     expect((await end(await ownId(first), first)).status).toBe(200);
-    expect([await isSignedIn(there, first), await isSignedIn(there, phone)]).toEqual([false, true]);
-    expect((await end(ids[0]!, first)).body.error.code).toBe('identity_required');
+    expect(await areSignedIn(there, [phone, first, second])).toEqual([true, false, true]);
+    expect(codeOf(await end(ids[0]!, first))).toBe('401 identity_required');
   });
 });

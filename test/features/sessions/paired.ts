@@ -37,3 +37,7 @@ export const listOf = async (service: TestService, cookies: string): Promise<Tes
 
 export const isSignedIn = async (service: TestService, cookies: string): Promise<boolean> =>
   (await service.get('/v1/session', { cookies })).body.authenticated === true;
+
+/** For each session whether it is signed in. */
+export const areSignedIn = (service: TestService, sessions: readonly string[]): Promise<boolean[]> =>
+  Promise.all(sessions.map((cookies) => isSignedIn(service, cookies)));
