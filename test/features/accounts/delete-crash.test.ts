@@ -1,6 +1,5 @@
-import type { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountsOn } from '../../board-entries.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
@@ -10,28 +9,20 @@ import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { holdings } from '../../../src/holdings.ts';
-import { storeKeys } from '../../../src/features/store/model.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
-import { freshId, type TestService } from '../../harness.ts';
+import { forFile, freshId } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
-import { type Around, callerOf, type Movers, type Moving, openMoving } from '../store/mortal.ts';
+import { type Around, callerOf, openMoving } from '../store/mortal.ts';
 import { testConfig } from '../../environment.ts';
 
 /** A process dies at each single script of a deletion, before or after it. Then the queue finishes the deletion. */
 
-let moving: Moving;
-let service: TestService;
-let redis: Redis;
-let movers: Movers;
-beforeAll(async () => {
-  moving = await openMoving();
-  ({ service, redis, movers } = moving);
-});
-afterAll(() => moving[Symbol.asyncDispose]());
+const { own, service, redis, movers } = await forFile(openMoving());
+const freshGame = (): string => freshId('game').toLowerCase();
 
 /** The part of another process that deletes accounts. */
 function deleter(): { scripts: DyingScripts; deletions: Deletions } {
@@ -46,6 +37,10 @@ function deletionsBy(scripts: CallerScripts): Deletions {
   const parts = { scripts, config: testConfig(), log: pino({ level: 'silent' }), now, metrics: { accountDeleted: () => {} } };
   return new Deletions({ ...parts, holdings, catalogue: { orderOf: () => 'desc' } });
 }
+
+const submit = (game: string, installId: string) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+const begin = (around: Around | undefined, guestId: string, accountId: string) =>
+  movers.mover(around).moves.begin(callerOf(guestId), { accountId, store: 'sandbox' });
 
 /** Pauses before a call of a script. */
 function pausing(isIt: (script: string, call: number) => boolean) {
@@ -87,19 +82,18 @@ interface Stage {
  */
 async function filledAccount(): Promise<Stage> {
   const [subject, small, large, frozen] = [freshId('subject'), freshId(), freshId(), freshId()];
-  const game = freshId('game').toLowerCase();
+  const game = freshGame();
   const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
   await credit(small, 'small');
   await Promise.all(Array.from({ length: 110 }, (_, number) => credit(large, `${number}`)));
   await credit(frozen, 'frozen');
-  const submit = (installId: string) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
-  for (const installId of [small, frozen, large]) await submit(installId);
+  for (const installId of [small, frozen, large]) await submit(game, installId);
   // The state after an operator's reset and removal.
   await redis.rename(boardKeys.scores(game), operatedBoardKeys.archivedScores(game, 1));
   await redis.rename(boardKeys.players(game), operatedBoardKeys.archivedPlayers(game, 1));
   await redis.hset(operatedBoardKeys.archives(game), 1, JSON.stringify({ at: 1, by: 'ada', reason: 'season 2', entries: 3 }));
   await redis.sadd(operatedBoardKeys.removed(game), accountIdOf(large));
-  for (const installId of [small, frozen]) await submit(installId);
+  for (const installId of [small, frozen]) await submit(game, installId);
   const buy = async (more: object): Promise<string> => {
     const { purchaseToken } = await issue(service, { kind: 'subscription', ...more });
     await service.post('/v1/subscription/purchase', { installId: small, purchaseToken });
@@ -118,10 +112,7 @@ async function filledAccount(): Promise<Stage> {
     isDead = script === 'move/accept';
     return answer;
   };
-  await movers
-    .mover(around)
-    .moves.begin(callerOf(accountIdOf(frozen)), { accountId, store: 'sandbox' })
-    .catch(() => {});
+  await begin(around, accountIdOf(frozen), accountId).catch(() => {});
   expect(await redis.get(standingKey(accountIdOf(frozen)))).toMatch(/^~/);
   return { accountId, guests: [small, large, frozen].map(accountIdOf), frozen, game, code, purchaseTokens };
 }
@@ -134,12 +125,10 @@ async function expectErased({ accountId, guests, game, code, purchaseTokens }: S
     expect(await redis.get(standingKey(id)), what).toMatch(/^=\d{13}$/);
     expect(await redis.zscore(TOMBSTONES, id), what).not.toBe(null);
   }
-  expect(await accountsOn(redis, game), what).toEqual([]);
-  expect(await redis.zcard(boardKeys.scores(game)), what).toBe(0);
+  const { archivedPlayers, archivedScores, removed } = operatedBoardKeys;
+  const boards = [boardKeys.scores(game), boardKeys.players(game), archivedPlayers(game, 1), archivedScores(game, 1), removed(game)];
+  expect(await redis.exists(...boards), what).toBe(0);
   expect((await service.get(`/v1/rooms/${code}`)).body.room.players, what).toEqual([]);
-  expect(await redis.hkeys(operatedBoardKeys.archivedPlayers(game, 1)), what).toEqual([]);
-  expect(await redis.zcard(operatedBoardKeys.archivedScores(game, 1)), what).toBe(0);
-  expect(await redis.exists(operatedBoardKeys.removed(game)), what).toBe(0);
   const [replaced, last] = purchaseTokens.map(purchaseHash) as [string, string];
   expect(await redis.hgetall(subscriptionKeys.purchase(replaced)), what).toEqual({ owner: '-', retiredBy: last });
   expect(await redis.exists(subscriptionKeys.purchase(last)), what).toBe(0);
@@ -173,25 +162,20 @@ test('a process dies at each script of a deletion, and the queue finishes what w
     while (await crashAt(number, losesAnswer)) number++;
     expect(number).toBeGreaterThan(30);
   }
-  for (const key of await redis.keys('*:move:*')) if ((await redis.get(key))?.startsWith('open ')) await redis.del(key);
-  await movers.work();
-  expect(await redis.zcard(storeKeys.unfinishedMoves)).toBe(0);
-  await expect.poll(async () => (await audited(moving.own.location)).findings).toEqual([]);
+  await movers.drained();
+  await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
 });
 
 /** A move that pauses before one of its scripts, until the account is deleted. @returns false: the move ended before */
 async function deletedAt(number: number): Promise<boolean> {
   const [subject, installId] = [freshId('subject'), freshId()];
   const guestId = accountIdOf(installId);
-  const game = freshId('game').toLowerCase();
+  const game = freshGame();
   for (const key of ['a', 'b', 'c']) await service.post('/v1/coins/credit', { installId, coins: 1, key });
-  await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+  await submit(game, installId);
   const { accountId } = (await signInToStore(service, subject)).body;
   const { around, paused, resume } = pausing((_, call) => call === number);
-  const moving = movers
-    .mover(around)
-    .moves.begin(callerOf(guestId), { accountId, store: 'sandbox' })
-    .catch((error: unknown) => error);
+  const moving = begin(around, guestId, accountId).catch((error: unknown) => error);
   const script = await Promise.race([paused, moving.then(() => undefined)]);
   await deleter().deletions.delete(accountId, 'owner');
   resume();
@@ -199,10 +183,8 @@ async function deletedAt(number: number): Promise<boolean> {
   await movers.work();
   const what = `before call ${number}, ${script}`;
   expect(await redis.get(standingKey(accountId)), what).toMatch(/^=\d{13}$/);
-  expect(
-    (await redis.keys(`{${accountId}}:*`)).filter((key) => !/:move:[^:]+$/.test(key)),
-    what,
-  ).toEqual([standingKey(accountId)]);
+  const kept = (await redis.keys(`{${accountId}}:*`)).filter((key) => !/:move:[^:]+$/.test(key));
+  expect(kept, what).toEqual([standingKey(accountId)]);
   const isGone = (await redis.get(standingKey(guestId)))?.startsWith('=') === true;
   expect(await accountsOn(redis, game), what).toEqual(isGone ? [] : [guestId]);
   expect(await redis.zcard(boardKeys.scores(game)), what).toBe(isGone ? 0 : 1);
@@ -216,20 +198,19 @@ test('an account is deleted before each script of a move into it', { timeout: 12
   let number = 1;
   while (await deletedAt(number)) number++;
   expect(number).toBeGreaterThan(12);
-  for (const key of await redis.keys('*:move:*')) if ((await redis.get(key))?.startsWith('open ')) await redis.del(key);
-  await movers.work();
-  expect((await audited(moving.own.location)).findings).toEqual([]);
+  await movers.drained();
+  expect((await audited(own.location)).findings).toEqual([]);
 });
 
 test('a score that moves from a guest to the account before any script of the deletion is removed', { timeout: 120_000 }, async () => {
   let isPaused = true;
   for (let number = 1; isPaused; number++) {
     const [subject, installId] = [freshId('subject'), freshId()];
-    const game = freshId('game').toLowerCase();
-    await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+    const game = freshGame();
+    await submit(game, installId);
     const { accountId } = (await signInToStore(service, subject)).body;
     const move = pausing((script) => script === 'highscores/move-entry');
-    const moving = movers.mover(move.around).moves.begin(callerOf(accountIdOf(installId)), { accountId, store: 'sandbox' });
+    const moving = begin(move.around, accountIdOf(installId), accountId);
     await move.paused;
     const deletion = pausing((_, call) => call === number);
     const deleting = deletionsBy(movers.mover(deletion.around).scripts).delete(accountId, 'owner');
@@ -260,7 +241,7 @@ describe('applyTombstones', () => {
     expect(await redis.get(standingKey(banned))).toBe(`=${at}`);
     expect(await redis.zscore(TOMBSTONES, stage.accountId)).toBe(String(at));
     await movers.work();
-    await expect.poll(async () => (await audited(moving.own.location)).findings).toEqual([]);
+    await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
   });
 
   test('stops anywhere and goes on', async () => {

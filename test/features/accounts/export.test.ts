@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { forFile, freshId, type RequestOptions, signIn, start, type TestReply } from '../../harness.ts';
@@ -52,27 +52,19 @@ describe('GET /v1/account/export', () => {
     const room = await open(service, { game: 'pebble-drop' });
     await room.act('join', installId, { name: 'Ada' });
     const { body } = await service.get('/v1/account/export', by(installId));
+    const text = expect.any(String);
     expect(body).toEqual({
       ok: true,
       accountId: accountIdOf(installId),
       coinPurchases: [],
-      account: { kind: 'guest', createdAt: expect.any(String), firstRunAt: expect.any(String), guests: [], signOutsEverywhere: 0 },
-      trial: { startedAt: expect.any(String), device: expect.any(String) },
-      subscriptionReport: { subscribed: true, at: expect.any(String) },
+      account: { kind: 'guest', createdAt: text, firstRunAt: text, guests: [], signOutsEverywhere: 0 },
+      trial: { startedAt: text, device: text },
+      subscriptionReport: { subscribed: true, at: text },
       balanceCoins: 1,
-      scores: [{ game: 'pebble-drop', playerId: expect.any(String), name: 'Ada', score: 7, at: expect.any(String) }],
-      seats: [{ code: room.code, game: 'pebble-drop', phase: 'lobby', playerId: 'p2', name: 'Ada', joinedAt: expect.any(String) }],
-      purchases: [
-        {
-          productId: expect.any(String),
-          packageName: expect.any(String),
-          state: 'active',
-          expiresAt: expect.any(String),
-          willRenew: true,
-          checkedAt: expect.any(String),
-        },
-      ],
-      entries: [{ id: '1', type: 'credit', coins: 1, balanceAfterCoins: 1, key: 'a', at: expect.any(String) }],
+      scores: [{ game: 'pebble-drop', playerId: text, name: 'Ada', score: 7, at: text }],
+      seats: [{ code: room.code, game: 'pebble-drop', phase: 'lobby', playerId: 'p2', name: 'Ada', joinedAt: text }],
+      purchases: [{ productId: text, packageName: text, state: 'active', expiresAt: text, willRenew: true, checkedAt: text }],
+      entries: [{ id: '1', type: 'credit', coins: 1, balanceAfterCoins: 1, key: 'a', at: text }],
     });
     for (const secret of [installId, deviceId, purchaseToken]) expect(JSON.stringify(body)).not.toContain(secret);
     expect((await service.get('/v1/account/export', { cookies })).body).toEqual(body);
@@ -97,7 +89,7 @@ describe('GET /v1/account/export', () => {
   test('has the entries of guests that moved in, as the history shows them', async () => {
     const [subject, small, large] = [freshId('subject'), freshId(), freshId()];
     await credit(small, 'small');
-    await Promise.all(Array.from({ length: 700 }, (_, number) => credit(large, `large-${number}`)));
+    await Promise.all(Array.from({ length: 510 }, (_, number) => credit(large, `large-${number}`)));
     await signInToStore(service, subject, { installId: small });
     const { cookies } = await signInToStore(service, subject, { installId: large });
     const { pages, entries } = await exported({ cookies });
@@ -114,13 +106,8 @@ describe('GET /v1/account/export', () => {
     await credit(installId, 'first');
     const { redis } = service.service;
     const at = service.now().toString(36);
-    for (let seq = 2; seq <= length; seq += 1000) {
-      const texts = Array.from(
-        { length: Math.min(1000, length + 1 - seq) },
-        (_, index) => `${seq + index}:${seq + index} c1 ${at} key-${seq + index}`,
-      );
-      await redis.rpush(coinKeys.ledger(accountId), ...texts);
-    }
+    const texts = Array.from({ length: length - 1 }, (_, index) => `${index + 2}:${index + 2} c1 ${at} key-${index + 2}`);
+    for (let from = 0; from < texts.length; from += 1000) await redis.rpush(coinKeys.ledger(accountId), ...texts.slice(from, from + 1000));
     const { pages, entries } = await exported(by(installId));
     expect(pages.length).toBe(length / 500);
     expect(Math.max(...pages.map((page) => JSON.stringify(page).length))).toBeLessThan(100_000);
@@ -134,8 +121,7 @@ describe('GET /v1/account/export', () => {
     await Promise.all(games.map((game) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' })));
     const { pages, scores, entries } = await exported(by(installId));
     expect(pages.length).toBeGreaterThan(1);
-    expect(Math.max(...pages.map(({ scores: some = [] }) => some.length))).toBeLessThan(350);
-    expect([...new Set(scores.map(({ game }) => game))].toSorted()).toEqual(games.toSorted());
+    expect(scores.map(({ game }) => game).toSorted()).toEqual(games.toSorted());
     expect(entries).toEqual([]);
   });
 
@@ -164,21 +150,25 @@ describe('GET /v1/account/export', () => {
     const [subject, ...guests] = [freshId('subject'), ...Array.from({ length: 7 }, () => freshId())];
     const rooms = await Promise.all(guests.map(() => open(service)));
     for (const [index, { act }] of rooms.entries()) await act('join', guests[index]!);
-    const [left, gone, handed, ...others] = rooms as [(typeof rooms)[0], (typeof rooms)[0], (typeof rooms)[0], ...typeof rooms];
-    await left.act('leave', guests[0]!);
-    await service.service.redis.del(roomKeys.room(gone.code));
+    const codes = rooms.map(({ code }) => code);
+    await rooms[0]!.act('leave', guests[0]!);
+    await service.service.redis.del(roomKeys.room(codes[1]!));
     let cookies = '';
     for (const installId of guests) {
       await credit(installId, installId);
       ({ cookies } = await signInToStore(service, subject, { installId }));
     }
     // From here on the seat names the account. Only the guest's set names the room.
-    const { status } = await service.post(`/v1/rooms/${handed.code}/ready`, { ready: true }, { cookies });
+    const { status } = await service.post(`/v1/rooms/${codes[2]}/ready`, { ready: true }, { cookies });
     expect(status).toBe(200);
     const { pages, seats } = await exported({ cookies });
     expect(pages.length).toBeLessThanOrEqual(2);
-    expect(seats.map(({ code, playerId }) => `${code} ${playerId}`).toSorted()).toEqual(
-      [handed, ...others].map(({ code }) => `${code} p2`).toSorted(),
+    const shown = seats.map(({ code, playerId }) => `${code} ${playerId}`);
+    expect(shown.toSorted()).toEqual(
+      codes
+        .slice(2)
+        .map((code) => `${code} p2`)
+        .toSorted(),
     );
   });
 
@@ -194,9 +184,6 @@ describe('GET /v1/account/export', () => {
     const { cookies } = await signInToStore(service, subject, { installId: large });
     const { purchases } = await exported({ cookies });
     expect(purchases.length).toBe(13);
-    const { token: bearer } = await makeServerKey(service, ['admin']);
-    const shown = await service.get(`/v1/admin/accounts/${storeAccountIdOf('sandbox', subject)}`, { bearer });
-    expect(new Set(shown.body.purchases.map(({ purchase }: { purchase: string }) => purchase)).size).toBe(13);
   });
 
   test('seats behind many rooms that are gone come on a later page', async () => {
@@ -204,11 +191,11 @@ describe('GET /v1/account/export', () => {
     const room = await open(service);
     await room.act('join', installId);
     const seats = roomKeys.seats(accountIdOf(installId), service.now());
-    const codes = Array.from({ length: 2000 }, (_, number) => `${number}`);
+    const codes = Array.from({ length: 300 }, (_, number) => `${number}`);
     await service.service.redis.sadd(seats, ...codes);
     const { pages, seats: found } = await exported(by(installId));
     expect(pages.length).toBeGreaterThan(2);
-    expect([...new Set(found.map(({ code }) => code))]).toEqual([room.code]);
+    expect(found.map(({ code }) => code)).toEqual([room.code]);
   });
 
   test('seats in more rooms than a page looks at come once each, also when a week ends between two pages', async () => {
@@ -289,30 +276,17 @@ describe('GET /v1/account/export', () => {
     expect(cut / 5 - whole).toBeLessThan(whole / 2);
   });
 
-  test.each([`s${2n ** 64n - 1n}`, `r0.${2n ** 64n - 1n}`, 'p99999.0', 'e999999999999999', 's0~tetris', 'p0.0~x'])(
-    'the cursor %s, which no page has given, shows no more than there is',
-    async (cursor) => {
-      const { status, body } = await service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
-      expect([status, body.scores ?? [], body.seats ?? [], body.entries ?? []]).toEqual([200, [], [], []]);
-    },
-  );
-
-  test.each([
-    `s${'9'.repeat(20)}`,
-    `r0.${2n ** 64n}`,
-    'x',
-    'r',
-    'r1.x',
-    'e0',
-    's1.5',
-    's0~a~b',
-    's0~A%20B',
-    `r0.0~${'a'.repeat(65)}`,
-    's-1',
-    `e${'1.'.repeat(2000)}1`,
-  ])('the cursor %j is refused', async (cursor) => {
-    const { status } = await service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
-    expect(status).toBe(400);
+  test('a cursor that no page has given shows no more than there is, or is refused', async () => {
+    const ask = (cursor: string) => service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
+    for (const cursor of [`s${2n ** 64n - 1n}`, `r0.${2n ** 64n - 1n}`, 'p99999.0', 'e999999999999999', 's0~tetris', 'p0.0~x']) {
+      const { status, body } = await ask(cursor);
+      expect([cursor, status, body.scores ?? [], body.seats ?? [], body.entries ?? []]).toEqual([cursor, 200, [], [], []]);
+    }
+    for (const cursor of [
+      ...[`s${'9'.repeat(20)}`, `r0.${2n ** 64n}`, 'x', 'r', 'r1.x', 'e0', 's1.5', 's0~a~b', 's0~A%20B', 's-1'],
+      ...[`r0.0~${'a'.repeat(65)}`, `e${'1.'.repeat(2000)}1`],
+    ])
+      expect([cursor, (await ask(cursor)).status]).toEqual([cursor, 400]);
   });
 
   test('a cursor of another account shows the own account only', async () => {

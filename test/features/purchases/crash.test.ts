@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys, MAX_BALANCE } from '../../../src/features/coins/model.ts';
@@ -12,8 +12,8 @@ import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.t
 import { Metrics } from '../../../src/server/metrics.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import type { TakenBack } from '../../../src/stores/store.ts';
-import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId } from '../../harness.ts';
+import { deleteAccount } from '../../store.ts';
 import { seeded } from '../../seeded.ts';
 import { openBooks, PACKAGE, type BookedStore } from './books.ts';
 
@@ -78,45 +78,30 @@ const scenarios: Record<string, Scenario> = {
   'a cancellation': { sold: { quantity: 2 }, isShown: true, changes: { state: 'canceled' }, coins: [200, -200] },
 };
 
-describe.each(Object.entries(scenarios))('%s', (_, { sold, isShown = false, changes = {}, coins }) => {
-  test('is booked once, whichever call its process dies before', async () => {
-    for (const losesAnswer of [false, true]) {
-      for (let call = 1; ; call++) {
-        const installId = freshId();
-        const token = books.sell(sold);
-        if (isShown) await show(process().purchases, token, installId);
-        Object.assign(books.sold.get(token)!, changes);
-        const dying = process();
-        dying.scripts.dieBefore(call, losesAnswer);
-        await show(dying.purchases, token, installId);
-        const isOver = dying.scripts.calls.length < call;
-        await survive(token);
-        // The client got no answer, so it sends the purchase again.
-        const again = await show(process().purchases, token, installId);
-        expect([call, losesAnswer, again]).toMatchObject([call, losesAnswer, { word: 'recorded' }]);
-        expect([call, losesAnswer, await coinsOf(installId)]).toEqual([call, losesAnswer, coins]);
-        expect(books.sold.get(token)!.isFinished).toBe(true);
-        if (isOver) break;
-      }
-    }
-  });
-
-  test('is booked without the client, once the decision was made', async () => {
+test.each(Object.entries(scenarios))('%s is booked once, whichever call its process dies before', async (_, scenario) => {
+  const { sold, isShown = false, changes = {}, coins } = scenario;
+  for (const losesAnswer of [false, true]) {
     for (let call = 1; ; call++) {
       const installId = freshId();
       const token = books.sell(sold);
       if (isShown) await show(process().purchases, token, installId);
       Object.assign(books.sold.get(token)!, changes);
-      const dying = process();
-      dying.scripts.dieBefore(call);
-      await show(dying.purchases, token, installId);
-      const isOver = dying.scripts.calls.length < call;
-      const isRecorded = dying.scripts.calls.slice(0, call - 1).includes('purchases/record');
+      const { purchases, scripts } = process();
+      scripts.dieBefore(call, losesAnswer);
+      await show(purchases, token, installId);
+      const isOver = scripts.calls.length < call;
+      // Once the decision was made, the client is not needed.
+      const isRecorded = scripts.calls.slice(0, call - 1).includes('purchases/record');
       await survive(token);
-      if (isRecorded) expect([call, await coinsOf(installId)]).toEqual([call, coins]);
+      if (isRecorded) expect([call, losesAnswer, await coinsOf(installId)]).toEqual([call, losesAnswer, coins]);
+      // The client got no answer, so it sends the purchase again.
+      const again = await show(process().purchases, token, installId);
+      expect([call, losesAnswer, again]).toMatchObject([call, losesAnswer, { word: 'recorded' }]);
+      expect([call, losesAnswer, await coinsOf(installId)]).toEqual([call, losesAnswer, coins]);
+      expect(books.sold.get(token)!.isFinished).toBe(true);
       if (isOver) break;
     }
-  });
+  }
 });
 
 test('answers of the store that come late, twice and in any order end in the latest one', async () => {
@@ -172,8 +157,7 @@ test('the record of a purchase of a deleted account keeps the token until the st
   const token = books.sell({ buyer: accountIdOf(installId) });
   books.takesFinish = false;
   await show(process().purchases, token, installId);
-  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
-  await service.post('/v1/account/delete', { installId, confirm });
+  await deleteAccount(service, { installId });
   const purchaseId = purchaseIdOf('google', token);
   const fields = async () => own.redis.hgetall(purchaseKeys.purchase(purchaseId));
   await expect.poll(async () => (await fields())['owner']).toBe('-');
@@ -202,25 +186,17 @@ test('failed checks are forgotten once the store answers', async () => {
   expect(await faults()).toBeNull();
 });
 
-test('the list of the store decides a refund of all units if its answers about the purchase count none', async () => {
+// Google leaves out fields that are 0: `refundableQuantity` of a purchase without a unit left.
+test.each([
+  ['its answers count no units', undefined],
+  ['its later answers leave the count of 0 out', 0],
+])('the list of the store decides a refund of all units if %s', async (_, refunded) => {
   const installId = freshId();
-  const token = books.sell({ quantity: 2, refunded: undefined });
-  const { purchases } = process();
-  await show(purchases, token, installId);
+  const token = books.sell({ quantity: 2, refunded });
   const purchaseId = purchaseIdOf('google', token);
-  await purchases.takeBackAll(purchaseId);
-  await purchases.look(purchaseId);
-  expect(await coinsOf(installId)).toEqual([200, -200]);
-});
-
-test('a refund of the last unit is taken back by the list if answers leave the count of 0 out', async () => {
-  const installId = freshId();
-  const token = books.sell({ quantity: 2, refunded: 0 });
   const { purchases } = process();
   await show(purchases, token, installId);
-  // Google leaves out fields that are 0: `refundableQuantity` of a purchase without a unit left.
   books.sold.get(token)!.refunded = undefined;
-  const purchaseId = purchaseIdOf('google', token);
   await purchases.look(purchaseId);
   expect(await coinsOf(installId)).toEqual([200]);
   await purchases.takeBackAll(purchaseId);
@@ -288,8 +264,7 @@ test('a guest that moves while the store is asked gets its purchase booked for t
     const claimed = await show(process().purchases, token, installId);
     expect([isReplay, claimed]).toMatchObject([isReplay, { word: 'recorded', isGranting: !isReplay, document: { owner: account } }]);
   }
-  const other = await show(process().purchases, token, freshId());
-  expect(other).toEqual({ word: 'purchase_owned' });
+  expect(await show(process().purchases, token, freshId())).toEqual({ word: 'purchase_owned' });
   await own.redis.del(standingKey(guest));
 });
 
@@ -335,27 +310,4 @@ test('a purchase that was canceled before the store was told keeps no token of a
     const record = await own.redis.hgetall(purchaseKeys.purchase(purchaseId));
     expect([isCanceledFirst, record['owner'], record['id']]).toEqual([isCanceledFirst, '-', undefined]);
   }
-});
-
-test('the audit finds nothing wrong, and then finds each of three kinds of damage', async () => {
-  const installId = freshId();
-  const token = books.sell();
-  await show(process().purchases, token, installId);
-  const purchaseId = purchaseIdOf('google', token);
-  for (const entry of await own.redis.zrange(purchaseKeys.due, '0', '-1')) {
-    const nextAt = await process().purchases.look(memberOf(entry));
-    if (nextAt === undefined) await own.redis.zrem(purchaseKeys.due, entry);
-  }
-  const findings = async () => (await audited(own.location)).findings.map(({ kind, subject }) => `${kind}: ${subject}`);
-  expect(await findings()).toEqual([]);
-  await own.redis.zrem(purchaseKeys.listed(accountIdOf(installId)), purchaseId);
-  await own.redis.zadd(purchaseKeys.due, 9e15, 'A'.repeat(22));
-  const stuck = books.sell({ state: 'pending' });
-  await show(process().purchases, stuck, installId);
-  await own.redis.zrem(purchaseKeys.due, purchaseIdOf('google', stuck));
-  expect((await findings()).toSorted()).toEqual([
-    `document_without_queue: coin-purchase ${purchaseIdOf('google', stuck)}`,
-    `lost_purchase: coin-purchase ${'A'.repeat(22)}`,
-    `purchase_not_listed: account ${accountIdOf(installId)}`,
-  ]);
 });

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
+import { expect } from 'vitest';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
@@ -104,6 +105,15 @@ export class Movers implements Disposable {
       const nextAt = await moves.work(memberOf(entry));
       if (nextAt === undefined) await this.#redis.zrem(storeKeys.unfinishedMoves, entry);
     }
+  }
+
+  /** Finishes all moves. An open one may still begin, so the queue keeps it until it expires. */
+  async drained(mover?: Mover): Promise<void> {
+    await this.work(mover);
+    for (const key of await this.#redis.keys('*:move:*'))
+      if ((await this.#redis.get(key).catch(() => ''))?.startsWith('open ') === true) await this.#redis.del(key);
+    await this.work(mover);
+    expect([await this.#redis.keys('*:move:*:*'), await this.#redis.zcard(storeKeys.unfinishedMoves)]).toEqual([[], 0]);
   }
 
   /**

@@ -4,7 +4,6 @@ import { accountsOn } from '../../board-entries.ts';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { redisFailure } from '../../../src/redis/script-runner.ts';
 import { audited } from '../../consistency/audited.ts';

@@ -3,7 +3,7 @@ import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { forFile, freshId, start } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { startRedis } from '../../own-redis.ts';
 import { signInToStore } from '../../store.ts';
 
 // The lines here have no purchases. The audit of the other files' data would report that.
