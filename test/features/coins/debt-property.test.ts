@@ -93,16 +93,24 @@ function shown(balance: number): { balanceCoins: number; debtCoins?: number } {
 }
 
 type Step =
-  | { do: 'credit' | 'debit' | 'adjust'; who: number; coins: number; key: string }
+  | { do: 'credit' | 'purchase' | 'debit' | 'adjust'; who: number; coins: number; key: string }
   | { do: 'topup' | 'refund'; who: number; coins: number; key: string }
   | { do: 'move'; who: number; user: number }
   | { do: 'wait'; days: number };
 
 const who = fc.nat(GUESTS + USERS - 1);
 const coins = fc.integer({ min: 1, max: 20 });
-const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
+const key = fc.constantFrom('a', 'b', 'c d', ' ', '__proto__', 'constructor', 'A', 'a ', '12 34 c5', '{x}');
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('credit' as const, 'debit' as const, 'adjust' as const), who, coins, key }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constantFrom('credit' as const, 'purchase' as const, 'debit' as const, 'adjust' as const),
+      who,
+      coins,
+      key,
+    }),
+  },
   { weight: 5, arbitrary: fc.record({ do: fc.constantFrom('topup' as const, 'refund' as const, 'refund' as const), who, coins, key }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), who: fc.nat(GUESTS - 1), user: fc.nat(USERS - 1) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), days: fc.constantFrom(1, 20, 31) }) },

@@ -1,7 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { textReport } from '../../../src/consistency/report.ts';
-import { adviceOf } from '../../../src/commands/audit/advice.ts';
 import type { BookingOutcome } from '../../../src/features/coins/bookings.ts';
 import { audited } from '../../consistency/audited.ts';
 import { forFile, freshId, signIn, start } from '../../harness.ts';
@@ -30,39 +28,27 @@ async function inDebt(): Promise<string> {
   return installId;
 }
 
-test('a refund of coins that are spent leaves a debt, which coins that come in pay first', async () => {
+test('a refund of coins that are spent leaves a debt, which coins that come in pay first, and no debit takes', async () => {
   const installId = await inDebt();
   expect(await balanceOf(installId)).toEqual({ ok: true, balanceCoins: 0, debtCoins: 30 });
+  const refused = await debit(installId, 1, 'cap');
+  expect(refused.error).toMatchObject({ code: 'insufficient_coins', field: 'coins', balanceCoins: 0, debtCoins: 30 });
+  expect(await debit(installId, 30, 'hat')).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 0, debtCoins: 30 });
   expect(await credit(installId, 10, 'one')).toEqual({ ok: true, balanceAfterCoins: 0, debtCoins: 20 });
   expect(await book(installId, 'topup', 15, 'b')).toMatchObject({ word: 'done', balanceAfter: -5 });
   expect(await credit(installId, 5, 'two')).toEqual({ ok: true, balanceAfterCoins: 0 });
   expect(await credit(installId, 7, 'three')).toEqual({ ok: true, balanceAfterCoins: 7 });
-  expect(await balanceOf(installId)).toEqual({ ok: true, balanceCoins: 7 });
-});
-
-test('a debit is refused for as long as there is a debt, and its key stays unused', async () => {
-  const installId = await inDebt();
-  const refused = await debit(installId, 1, 'cap');
-  expect(refused.error).toMatchObject({ code: 'insufficient_coins', field: 'coins', balanceCoins: 0, debtCoins: 30 });
-  await credit(installId, 31, 'one');
-  expect(await debit(installId, 1, 'cap')).toEqual({ ok: true, balanceAfterCoins: 0 });
-});
-
-test('a replay answers the balance after the operation and the present debt', async () => {
-  const installId = await inDebt();
-  expect(await debit(installId, 30, 'hat')).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 0, debtCoins: 30 });
-  await credit(installId, 10, 'one');
-  await credit(installId, 25, 'two');
-  expect(await credit(installId, 10, 'one')).toEqual({ ok: true, balanceAfterCoins: 0, replayed: true, balanceCoins: 5 });
-  expect(await book(installId, 'refund', -50, 'a')).toMatchObject({ word: 'replayed', coins: -50, balanceAfter: -30, balance: 5 });
+  expect(await credit(installId, 10, 'one')).toEqual({ ok: true, balanceAfterCoins: 0, replayed: true, balanceCoins: 7 });
+  expect(await book(installId, 'refund', -50, 'a')).toMatchObject({ word: 'replayed', coins: -50, balanceAfter: -30, balance: 7 });
+  // The refused debit has not used its key up.
+  expect(await debit(installId, 1, 'cap')).toEqual({ ok: true, balanceAfterCoins: 6 });
 });
 
 test('the history, the export and the offer of a deletion show the debt', async () => {
   const installId = await inDebt();
   const cookies = await signIn(service, installId);
-  const [newest, ...others] = await historyOf(service, cookies, 1);
+  const [newest] = await historyOf(service, cookies);
   expect(newest).toMatchObject({ type: 'refund', coins: -50, balanceAfterCoins: -30, key: 'refund·google·a' });
-  expect([newest!, ...others].reduce((sum, { coins }) => sum + coins, 0)).toBe(-30);
   const exported = await service.get('/v1/account/export', { cookies });
   expect(exported.body).toMatchObject({ balanceCoins: 0, debtCoins: 30, entries: [{ balanceAfterCoins: -30 }, {}, {}] });
   const offered = await service.post('/v1/account/delete', { installId });
@@ -82,41 +68,29 @@ test('with REFUNDS=floor a refund takes the coins that are left, and uses its ke
   expect(await book(installId, 'refund', -5, 'e', floor)).toMatchObject({ word: 'done', coins: 0, balanceAfter: -10 });
 });
 
-describe('a debt at a move', () => {
-  test.each([
-    ['small', 0],
-    ['large', 120],
-  ])('goes along as a negative merge, and the account pays it with what it has: a %s ledger', async (_, more) => {
-    const installId = await inDebt();
-    for (let index = 0; index < more; index++) await origin.byKey('credit', { installId }, 1, `more-${index}`);
-    for (let index = 0; index < more; index++) await book(installId, 'refund', -1, `more-${index}`);
-    const subject = freshId('subject');
-    const { body: account } = await signInToStore(service, subject);
-    await origin.byKey('credit', { accountId: account.accountId }, 20, 'welcome');
-    const { body, cookies } = await signInToStore(service, subject, { installId });
-    expect(body).toMatchObject({ moved: true, movedCoins: 0, movedDebtCoins: 30 });
-    expect((await service.get('/v1/balance', { cookies })).body).toEqual({ ok: true, balanceCoins: 0, debtCoins: 10 });
-    const merges = (await historyOf(service, cookies)).filter(({ type }) => type === 'merge');
-    expect(merges.map(({ coins, balanceAfterCoins }) => [coins, balanceAfterCoins])).toEqual([
-      [-30, -10],
-      [30, 0],
-    ]);
-    expect(await book(installId, 'refund', -50, 'a')).toMatchObject({ word: 'replayed', coins: -50, balanceAfter: -30, balance: -10 });
-    const spent = await service.post('/v1/coins/debit', { coins: 30, key: 'hat' }, { cookies });
-    expect(spent.body).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 0, debtCoins: 10 });
-  });
-
-  test('of the account is paid by the coins of a guest', async () => {
-    const installId = await inDebt();
-    const subject = freshId('subject');
-    await signInToStore(service, subject, { installId });
-    const guest = freshId();
-    await credit(guest, 12, 'a');
-    const { body, cookies } = await signInToStore(service, subject, { installId: guest });
-    expect(body).toMatchObject({ moved: true, movedCoins: 12 });
-    expect(body.movedDebtCoins).toBeUndefined();
-    expect((await service.get('/v1/balance', { cookies })).body).toMatchObject({ balanceCoins: 0, debtCoins: 18 });
-  });
+test.each([
+  ['small', 0],
+  ['large', 120],
+])('the debt of a guest with a %s ledger goes along as a negative merge, and coins of one side pay debts of the other', async (_, more) => {
+  const [indebted, rich, subject] = [await inDebt(), freshId(), freshId('subject')];
+  for (let index = 0; index < more; index++) await book(indebted, 'refund', index % 2 === 0 ? -1 : 1, `more-${index}`);
+  const { accountId } = (await signInToStore(service, subject)).body;
+  await origin.byKey('credit', { accountId }, 20, 'welcome');
+  const first = await signInToStore(service, subject, { installId: indebted });
+  expect(first.body).toMatchObject({ moved: true, movedCoins: 0, movedDebtCoins: 30 });
+  const { cookies } = first;
+  expect((await service.get('/v1/balance', { cookies })).body).toEqual({ ok: true, balanceCoins: 0, debtCoins: 10 });
+  const merges = (await historyOf(service, cookies)).filter(({ type }) => type === 'merge');
+  expect(merges.map(({ coins, balanceAfterCoins }) => [coins, balanceAfterCoins])).toEqual([
+    [-30, -10],
+    [30, 0],
+  ]);
+  expect(await book(indebted, 'refund', -50, 'a')).toMatchObject({ word: 'replayed', coins: -50, balanceAfter: -30, balance: -10 });
+  await credit(rich, 4, 'a');
+  const second = await signInToStore(service, subject, { installId: rich });
+  expect(second.body).toMatchObject({ moved: true, movedCoins: 4 });
+  expect(second.body.movedDebtCoins).toBeUndefined();
+  expect((await service.get('/v1/balance', { cookies })).body).toMatchObject({ balanceCoins: 0, debtCoins: 6 });
 });
 
 test('an operator can forgive a debt by an adjustment, but cannot make one', async () => {
@@ -133,7 +107,4 @@ test('the audit finds nothing wrong with debts, and reports their sum', async ()
   const { findings, counts } = await audited(own.location);
   expect(ofLedgers(findings)).toEqual([]);
   expect(counts.checked['coins owed']).toBeGreaterThanOrEqual(30);
-  const lines: string[] = [];
-  textReport((line) => void lines.push(line), 10, adviceOf).end(counts, 1, undefined);
-  expect(lines.join('')).toMatch(/ \d+ coins owed,/);
 });

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { addressGrowthKey } from '../../../src/features/coins/address-growth.ts';
 import { dayOf } from '../../../src/features/coins/model.ts';
-import { forFile, freshId, sharedClient, signIn, start, type TestReply } from '../../harness.ts';
+import { forFile, freshId, start, type TestReply } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { all, count } from '../../server/connection-lines.ts';
 
@@ -19,116 +19,80 @@ const settings = {
 
 const service = await forFile(start({ settings, stoppedClock: true }));
 
-describe('LEDGER_ENTRIES_PER_DAY', () => {
-  let address = 0;
-  /** A player with its own address. */
-  const player = (from = `203.0.113.${++address}`) => {
-    const installId = freshId();
-    const operate = (operation: string, coins: number, key: string, bearer?: string): Promise<TestReply> =>
-      service.post(
-        `/v1/coins/${operation}`,
-        { installId, coins, key },
-        { headers: { 'x-forwarded-for': from }, ...(bearer === undefined ? {} : { bearer }) },
-      );
-    const entries = async () => {
-      const cookies = await signIn(service, installId);
-      return (await service.get('/v1/coins/history', { cookies })).body.entries.length as number;
-    };
-    return { installId, from, operate, entries };
+/** A player with an address of its own, or with this one. */
+const player = (from = `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`, at = service) => {
+  const installId = freshId();
+  const post = (path: string, body: object, more: object = {}): Promise<TestReply> =>
+    at.post(path, { installId, ...body }, { headers: { 'x-forwarded-for': from }, ...more });
+  const operate = (operation: string, coins: number, key: string, more?: object) => post(`/v1/coins/${operation}`, { coins, key }, more);
+  /** Number of credits that succeed until one is refused. */
+  const left = async (): Promise<number> => {
+    for (let done = 0; ; done++) if ((await operate('credit', 1, `left ${done}`)).status === 429) return done;
   };
+  return { from, post, operate, left };
+};
 
-  test('credits, purchases and debits of an address count together, for all its accounts', async () => {
-    const { from, operate, entries } = player();
-    expect((await operate('credit', 10, 'a')).status).toBe(200);
-    expect((await operate('purchase', 10, 'b')).status).toBe(200);
-    expect((await operate('debit', 10, 'c')).status).toBe(200);
-    const other = player(from);
-    expect((await other.operate('credit', 1, 'a')).status).toBe(200);
-    expect((await other.operate('credit', 1, 'b')).status).toBe(200);
-    for (const operation of ['credit', 'purchase', 'debit']) {
-      const { status, body, headers } = await operate(operation, 1, `late ${operation}`);
-      expect([status, body.error.code]).toEqual([429, 'rate_limited']);
-      expect(body.error.retryAfterMs).toBe(DAY_MS / BUDGET);
-      expect(headers.get('retry-after')).toBe(String(DAY_MS / BUDGET / 1000));
-    }
-    expect([await entries(), await other.entries()]).toEqual([3, 2]);
-    expect((await player().operate('credit', 1, 'a')).status).toBe(200);
-  });
+test('credits, purchases, debits and personal bests of an address count together, for all its accounts', async () => {
+  const { from, post, operate, left } = player();
+  for (const operation of ['credit', 'purchase', 'debit']) expect((await operate(operation, 10, operation)).status).toBe(200);
+  const path = `/v1/highscores/${freshId('game').toLowerCase()}`;
+  const submit = async (score: number) => (await post(path, { score, name: 'Ada' })).body;
+  const bests = [await submit(1), await submit(1), await submit(0)];
+  expect(bests.map(({ personalBest }) => personalBest)).toEqual([true, false, false]);
+  expect(await player(from).left()).toBe(1);
+  expect([await left(), (await submit(2)).error.code]).toEqual([0, 'rate_limited']);
+  for (const operation of ['credit', 'purchase', 'debit']) {
+    const { status, body, headers } = await operate(operation, 1, `late ${operation}`);
+    expect([status, body.error]).toMatchObject([429, { code: 'rate_limited', retryAfterMs: DAY_MS / BUDGET }]);
+    expect(headers.get('retry-after')).toBe(String(DAY_MS / BUDGET / 1000));
+  }
+  expect(await player().left()).toBe(BUDGET);
+});
 
-  test('a personal best counts as an entry, and any other score does not', async () => {
-    const { installId, from, operate } = player();
-    const submit = (score: number) =>
-      service.post(
-        `/v1/highscores/budget-${from.replaceAll('.', '-')}`,
-        { installId, score, name: 'Ada' },
-        { headers: { 'x-forwarded-for': from } },
-      );
-    const replies = [];
-    for (const score of [1, 2, 2, 1, 0, 3]) replies.push(await submit(score));
-    expect(replies.map(({ body }) => body.personalBest)).toEqual([true, true, false, false, false, true]);
-    expect([(await operate('credit', 1, 'a')).status, (await operate('credit', 1, 'b')).status]).toEqual([200, 200]);
-    expect([(await operate('credit', 1, 'c')).status, (await submit(4)).status]).toEqual([429, 429]);
-  });
+test('a refused operation uses nothing up, and passes after the time that the refusal names', async () => {
+  const { operate, left } = player();
+  const replies = await all(2 * BUDGET, (index) => operate('credit', 1, `k${index}`));
+  expect([count(replies, 200), count(replies, 429)]).toEqual([BUDGET, BUDGET]);
+  const refused = replies.findIndex(({ status }) => status === 429);
+  service.advance(replies[refused]!.body.error.retryAfterMs - 1);
+  expect((await operate('credit', 1, `k${refused}`)).status).toBe(429);
+  service.advance(1);
+  expect((await operate('credit', 1, `k${refused}`)).body).toEqual({ ok: true, balanceAfterCoins: BUDGET + 1 });
+  expect(await left()).toBe(0);
+});
 
-  test('a refused operation uses nothing up, and passes after the time that the refusal names', async () => {
-    const { operate } = player();
-    const replies = await all(2 * BUDGET, (index) => operate('credit', 1, `k${index}`));
-    expect([count(replies, 200), count(replies, 429)]).toEqual([BUDGET, BUDGET]);
-    const refused = replies.findIndex(({ status }) => status === 429);
-    service.advance(replies[refused]!.body.error.retryAfterMs - 1);
-    expect((await operate('credit', 1, `k${refused}`)).status).toBe(429);
-    service.advance(1);
-    expect((await operate('credit', 1, `k${refused}`)).body).toEqual({ ok: true, balanceAfterCoins: BUDGET + 1 });
-    expect((await operate('credit', 1, 'one more')).status).toBe(429);
-  });
+test('replays, refusals and entries of a server key use nothing up', async () => {
+  const { token: bearer } = await makeServerKey(service, ['coins']);
+  const { operate, left } = player();
+  expect((await operate('credit', 1, 'a')).status).toBe(200);
+  for (let times = 0; times < BUDGET; times++) {
+    expect((await operate('credit', 1, 'a')).body.replayed).toBe(true);
+    for (const [operation, coins, key, code] of [
+      ['credit', 2, 'a', 'key_reused'],
+      ['debit', 100, 'b', 'insufficient_coins'],
+      ['credit', 0, 'c', 'invalid_request'],
+    ] as const)
+      expect((await operate(operation, coins, key)).body.error.code).toBe(code);
+    expect((await operate('credit', 1, `key ${times}`, { bearer })).status).toBe(200);
+  }
+  expect(await left()).toBe(BUDGET - 1);
+});
 
-  test('replays and refusals use nothing up, but need an unused entry while they run', async () => {
-    const { operate } = player();
-    expect((await operate('credit', 1, 'a')).status).toBe(200);
-    for (let times = 0; times < BUDGET; times++) {
-      expect((await operate('credit', 1, 'a')).body.replayed).toBe(true);
-      expect((await operate('credit', 2, 'a')).body.error.code).toBe('key_reused');
-      expect((await operate('debit', 100, 'b')).body.error.code).toBe('insufficient_coins');
-      expect((await operate('credit', 0, 'c')).body.error.code).toBe('invalid_request');
-    }
-    for (let left = BUDGET - 1; left > 0; left--) expect((await operate('credit', 1, `k${left}`)).status).toBe(200);
-    expect((await operate('credit', 1, 'late')).status).toBe(429);
-  });
+test('the number of entries of an address is in Redis once the service has drained', async () => {
+  let from: string;
+  let day: string;
+  {
+    await using other = await start({ settings });
+    day = dayOf(other.now());
+    const { operate, ...one } = player(undefined, other);
+    from = one.from;
+    for (let index = 0; index < 3; index++) expect((await operate('credit', 1, `k${index}`)).status).toBe(200);
+  }
+  expect(await service.service.redis.zscore(addressGrowthKey(day), from)).toBe('3');
+});
 
-  test('entries of a server key do not count', async () => {
-    const { token } = await makeServerKey(service, ['coins']);
-    const { operate } = player();
-    for (let index = 0; index < 2 * BUDGET; index++) expect((await operate('credit', 1, `key ${index}`, token)).status).toBe(200);
-    for (let index = 0; index < BUDGET; index++) expect((await operate('credit', 1, `own ${index}`)).status).toBe(200);
-    expect((await operate('credit', 1, 'late')).status).toBe(429);
-  });
-
-  test('the number of entries of an address is in Redis once the service has drained', async () => {
-    const from = `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
-    let day: string;
-    {
-      await using other = await start({ settings });
-      day = dayOf(other.now());
-      for (let index = 0; index < 3; index++) {
-        const body = { installId: freshId(), coins: 1, key: 'a' };
-        expect((await other.post('/v1/coins/credit', body, { headers: { 'x-forwarded-for': from } })).status).toBe(200);
-      }
-    }
-    const redis = sharedClient();
-    try {
-      expect(await redis.zscore(addressGrowthKey(day), from)).toBe('3');
-    } finally {
-      redis.disconnect();
-    }
-  });
-
-  test.each([
-    ['LEDGER_ENTRIES_PER_DAY=0', { LEDGER_ENTRIES_PER_DAY: '0' }],
-    ['RATE_LIMIT=off', { RATE_LIMIT: 'off' }],
-  ])('with %s there is no budget', async (_, more) => {
-    await using other = await start({ settings: { ...settings, ...more } });
-    const installId = freshId();
-    for (let index = 0; index < 3 * BUDGET; index++)
-      expect((await other.post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` })).status).toBe(200);
-  });
+test.each([{ LEDGER_ENTRIES_PER_DAY: '0' }, { RATE_LIMIT: 'off' }])('with %j there is no budget', async (more) => {
+  await using other = await start({ settings: { ...settings, ...more } });
+  const { operate } = player(undefined, other);
+  for (let index = 0; index < 3 * BUDGET; index++) expect((await operate('credit', 1, `k${index}`)).status).toBe(200);
 });

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
 
-const secret = Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]);
+const hash = halfSipHash(Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]));
 
 test('matches the hsiphash vectors of the Linux kernel (lib/siphash_kunit.c, 32 bit) for lengths 0 to 9', () => {
   const expected = [0x5814c896, 0xe7e864ca, 0xbc4b0e30, 0x01539939, 0x7e059ea6, 0x88e3d89b, 0xa0080b65, 0x9d38d9d6, 0x577999b1, 0xc839caed];
-  const hash = halfSipHash(secret);
   const text = String.fromCharCode(...Array.from({ length: expected.length }, (_, index) => index));
   expect(expected.map((_, length) => hash(text.slice(0, length)) >>> 0)).toEqual(expected);
 });
@@ -16,27 +15,9 @@ test.each([
   ['a·', 0xf370501f],
   ['ab·', 0xef12f69e],
   ['abc·', 0x17ab8631],
-  ['prize·pebble-drop·2026-W48', 0xe967fc98],
-  [`${'a'.repeat(140)}·`, 0xa6f6265d],
   // A length of 128 and more sets the highest bit of the last word, as a middle dot does.
+  [`${'a'.repeat(140)}·`, 0xa6f6265d],
   ['a'.repeat(200), 0xdca6a504],
 ])('hashes the UTF-8 bytes of %s', (text, expected) => {
-  expect(halfSipHash(secret)(text) >>> 0).toBe(expected);
-});
-
-test('pairs that collide in sums or polynomial hashes collide under fewer than 2 of 64 secrets', () => {
-  // Thue–Morse texts of 128 characters: every polynomial hash modulo 2^16 gives the same value for both.
-  const thueMorse = (first: string, second: string): string =>
-    Array.from({ length: 128 }, (_, index) => (index.toString(2).replaceAll('0', '').length % 2 === 0 ? first : second)).join('');
-  const pairs = [
-    ['Aa', 'BB'],
-    [thueMorse('a', 'b'), thueMorse('b', 'a')],
-  ] as const;
-  for (const [one, other] of pairs) {
-    const collisions = Array.from({ length: 64 }, (_, index) => {
-      const hash = halfSipHash(Buffer.from([index, 1, 2, 3, 4, 5, 6, index]));
-      return (hash(one) & 0xffff) === (hash(other) & 0xffff);
-    }).filter(Boolean);
-    expect(collisions.length).toBeLessThan(2);
-  }
+  expect(hash(text) >>> 0).toBe(expected);
 });
