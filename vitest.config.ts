@@ -92,7 +92,7 @@ const SIZED = [
   'test/consistency/background.test.ts',
   'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
-  'test/features/highscores/{random-board,submit,top-ten}.test.ts',
+  'test/features/highscores/{random-board,top-ten}.test.ts',
   'test/features/rooms/feed.test.ts',
   'test/features/events/examples.test.ts',
   'test/client/{game-server,room-faults}.test.ts',

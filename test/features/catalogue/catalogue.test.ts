@@ -1,14 +1,10 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
-import { SettingError } from '../../../src/config.ts';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { Catalogue } from '../../../src/features/catalogue/file.ts';
 import { forFile, freshId, sleep, start } from '../../harness.ts';
 import { sendRaw } from '../../raw.ts';
-
-const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+import { catalogueFile } from '../highscores/catalogue-of.ts';
 
 const entry = {
   id: 'tetra',
@@ -22,13 +18,20 @@ const entry = {
   updatedAt: '2026-01-02T03:04:05Z',
 };
 
+const season = { period: 'daily', prizes: [{ upTo: 1, coins: 500 }] };
+
 const pouch = { productId: 'pouch', coins: 500, name: 'A pouch', stores: { google: 'coins_500', apple: 'coins.500' } };
+
+const folder = dirname(catalogueFile('[]'));
 
 function write(content: unknown): string {
   const file = join(folder, `${freshId('catalogue')}.json`);
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
   return file;
 }
+
+const problemsOf = (file: string, COIN_AUTHORITY: 'client' | 'server' = 'client'): string[] =>
+  Catalogue.problemsOf({ CATALOGUE_FILE: file, COIN_AUTHORITY }).map((line) => line.slice(`CATALOGUE_FILE ${file}: `.length));
 
 const service = await forFile(start());
 
@@ -46,34 +49,24 @@ describe('the bundled sample catalogue', () => {
     ]);
   });
 
-  test('has a strong ETag and is cacheable for a minute', async () => {
+  test('is cacheable for a minute, and answers 304 without a body when If-None-Match holds its ETag', async () => {
     const { headers } = await service.get('/v1/catalogue');
-    expect(headers.get('etag')).toMatch(/^"[\w-]{22}"$/);
-    expect(headers.get('cache-control')).toBe('public, max-age=60');
-  });
-
-  test('answers 304 without a body when If-None-Match holds its ETag', async () => {
-    const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
+    const etag = headers.get('etag')!;
+    expect([etag, headers.get('cache-control')]).toEqual([expect.stringMatching(/^"[\w-]{22}"$/), 'public, max-age=60']);
     for (const known of [etag, `W/${etag}`, `"older", ${etag}`, `"older",W/${etag} , "x"`, '*']) {
       for (const method of ['GET', 'HEAD']) {
         const reply = await service.get('/v1/apps', { method, headers: { 'if-none-match': known } });
         expect([known, reply.status, reply.body]).toEqual([known, 304, '']);
-        expect([reply.headers.get('etag'), reply.headers.get('cache-control')]).toEqual([etag, 'public, max-age=60']);
-        expect(reply.headers.get('content-length')).toBeNull();
+        expect(['etag', 'cache-control', 'content-length'].map((name) => reply.headers.get(name))).toEqual([
+          etag,
+          'public, max-age=60',
+          null,
+        ]);
       }
     }
-  });
-
-  test('answers 304 when one of several If-None-Match headers holds its ETag', async () => {
-    const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
-    for (const known of [
-      [etag, '"older"'],
-      ['"older"', etag],
-      ['"older"', '*'],
-    ]) {
-      const fields = known.map((tag) => `if-none-match: ${tag}\r\n`).join('');
-      const { text } = await sendRaw(service.port, `GET /v1/catalogue HTTP/1.1\r\nhost: x\r\n${fields}\r\n`);
-      expect([known, text.slice(0, 12)]).toEqual([known, 'HTTP/1.1 304']);
+    for (const [one, other] of [[etag, '"older"'] as const, ['"older"', etag] as const, ['"older"', '*'] as const]) {
+      const request = `GET /v1/catalogue HTTP/1.1\r\nhost: x\r\nif-none-match: ${one}\r\nif-none-match: ${other}\r\n\r\n`;
+      expect((await sendRaw(service.port, request)).text).toMatch(/^HTTP\/1.1 304/);
     }
   });
 
@@ -95,9 +88,11 @@ describe('CATALOGUE_FILE', () => {
     expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps, count: 2 });
   });
 
-  test('may hold no apps and begin with a byte order mark', async () => {
-    await using service = await start({ settings: { CATALOGUE_FILE: write('\ufeff{"apps":[]}') } });
-    expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps: [], count: 0 });
+  test('may be the bare list of apps, with paths as links and without products, or begin with a byte order mark', async () => {
+    const apps = [{ ...entry, icon: '/icons/tetra.png' }];
+    await using service = await start({ settings: { CATALOGUE_FILE: write(`\ufeff${JSON.stringify(apps)}`) } });
+    expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps, count: 1 });
+    expect((await service.get('/v1/products')).body).toEqual({ ok: true, products: [], count: 0 });
   });
 
   test('lists its products, with an ETag of their own that an edit changes', async () => {
@@ -123,12 +118,6 @@ describe('CATALOGUE_FILE', () => {
     expect((await service.get('/v1/products', { headers: { 'if-none-match': etag } })).status).toBe(200);
   });
 
-  test('may be the bare list of apps, with paths as links and without products', async () => {
-    await using service = await start({ settings: { CATALOGUE_FILE: write([{ ...entry, icon: '/icons/tetra.png' }]) } });
-    expect((await service.get('/v1/catalogue')).body).toMatchObject({ count: 1, apps: [{ icon: '/icons/tetra.png' }] });
-    expect((await service.get('/v1/products')).body).toEqual({ ok: true, products: [], count: 0 });
-  });
-
   test.each([
     ['apps.0.order', { apps: [{ ...entry, order: 'up' }] }],
     ['apps.0.scores', { apps: [{ ...entry, kind: 'app', scores: 'client' }] }],
@@ -143,43 +132,56 @@ describe('CATALOGUE_FILE', () => {
     ['expected object', 7],
     ['apps.0.id', [{ ...entry, id: 'Tetra' }]],
     ['JSON', '{"apps":['],
-  ])('a mistake stops the start, and the message names it: %s', async (place, content) => {
-    const file = write(content);
-    const failure = await start({ settings: { CATALOGUE_FILE: file } }).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-    expect(failure).toBeInstanceOf(SettingError);
-    expect((failure as Error).message).toContain(`CATALOGUE_FILE ${file}: `);
-    expect((failure as Error).message).toContain(place);
+    ['apps.0.season: Only a game has seasons', [{ ...entry, kind: 'app', season }]],
+    ['apps.0.season.period: ', [{ ...entry, season: { ...season, period: 'hourly' } }]],
+    ['apps.0.season: ', [{ ...entry, season: { ...season, prices: [] } }]],
+    ['apps.0.season.payAfterSeconds: Must be a whole number of seconds', [{ ...entry, season: { ...season, payAfterSeconds: -1 } }]],
+    ['apps.0.season.prizes.0.upTo: Must be a rank from 1', [{ ...entry, season: { ...season, prizes: [{ upTo: 0, coins: 1 }] } }]],
+    [
+      'prizes.1.upTo: Must be above the upTo before it',
+      [{ ...entry, season: { ...season, prizes: [...season.prizes, ...season.prizes] } }],
+    ],
+  ])('a mistake is named: %s', (place, content) => {
+    expect(problemsOf(write(content))).toEqual([expect.stringContaining(place)]);
+  });
+
+  test.each([
+    ['holds a mistake', write('{"apps":['), 'JSON'],
+    ['is missing', '/nowhere/catalogue.json', 'ENOENT'],
+  ])('that %s stops the start', async (_, file, message) => {
+    await expect(start({ settings: { CATALOGUE_FILE: file } })).rejects.toThrow(new RegExp(`^CATALOGUE_FILE ${file}: .*${message}`));
+  });
+
+  test('may not have prizes for scores of clients with COIN_AUTHORITY=server, and warns of them with client', async () => {
+    const file = write([{ ...entry, season }]);
+    expect(problemsOf(file, 'server')).toEqual([
+      'apps.0.season.prizes: With COIN_AUTHORITY=server a game with prizes needs "scores": "server" (in "tetra")',
+    ]);
+    expect(problemsOf(write([{ ...entry, season, scores: 'server' }]), 'server')).toEqual([]);
+    expect(problemsOf(write([{ ...entry, season: { ...season, prizes: [] } }]), 'server')).toEqual([]);
+    const logLines: string[] = [];
+    await using _ = await start({ settings: { CATALOGUE_FILE: file }, logLines });
+    expect(logLines.join('')).toContain('pay prizes for scores that any client can submit');
   });
 
   test('all mistakes are named at once, each with the id of its entry', async () => {
     const apps = [{ ...entry, kind: 'app', order: 'asc' }, { ...entry, status: 'gone', icon: 'x' }, 7];
-    const file = write({ apps, products: [pouch, { ...pouch, coins: 0 }] });
-    expect(Catalogue.problemsOf({ CATALOGUE_FILE: file, COIN_AUTHORITY: 'client' })).toEqual(
-      [
-        'apps.0.order: Only a game has an order (in "tetra")',
-        'apps.1.icon: Must be a URL, or a path that starts with / (in "tetra")',
-        'apps.1.status: Invalid option: expected one of "live"|"beta"|"soon" (in "tetra")',
-        'apps.2: Invalid input: expected object, received number',
-        'products.1.coins: Must be a whole number from 1 to 1,000,000 (in "pouch")',
-        'apps.1.id: Another entry has the id tetra (in "tetra")',
-        'products.1.productId: Another product has the productId pouch (in "pouch")',
-        'products.1.stores.google: Another product is sold as coins_500 in this store (in "pouch")',
-        'products.1.stores.apple: Another product is sold as coins.500 in this store (in "pouch")',
-      ].map((line) => `CATALOGUE_FILE ${file}: ${line}`),
-    );
+    expect(problemsOf(write({ apps, products: [pouch, { ...pouch, coins: 0 }] }))).toEqual([
+      'apps.0.order: Only a game has an order (in "tetra")',
+      'apps.1.icon: Must be a URL, or a path that starts with / (in "tetra")',
+      'apps.1.status: Invalid option: expected one of "live"|"beta"|"soon" (in "tetra")',
+      'apps.2: Invalid input: expected object, received number',
+      'products.1.coins: Must be a whole number from 1 to 1,000,000 (in "pouch")',
+      'apps.1.id: Another entry has the id tetra (in "tetra")',
+      'products.1.productId: Another product has the productId pouch (in "pouch")',
+      'products.1.stores.google: Another product is sold as coins_500 in this store (in "pouch")',
+      'products.1.stores.apple: Another product is sold as coins.500 in this store (in "pouch")',
+    ]);
   });
 
   test('of many mistakes the first twenty are named', () => {
-    const problems = Catalogue.problemsOf({ CATALOGUE_FILE: write(Array.from({ length: 25 }, () => 7)), COIN_AUTHORITY: 'client' });
-    expect([problems.length, problems.at(-1)!.split(': ').at(-1)]).toEqual([21, 'and 5 more problems']);
-  });
-
-  test('a missing file stops the start', async () => {
-    const file = join(folder, 'missing.json');
-    await expect(start({ settings: { CATALOGUE_FILE: file } })).rejects.toThrow(`CATALOGUE_FILE ${file}: ENOENT`);
+    const problems = problemsOf(write(Array.from({ length: 25 }, () => 7)));
+    expect([problems.length, problems.at(-1)]).toEqual([21, 'and 5 more problems']);
   });
 
   test('is read again when it is edited or replaced, and the ETag changes', async () => {

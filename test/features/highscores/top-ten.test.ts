@@ -1,15 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
-import { addEntry } from '../../board-entries.ts';
-import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { afterAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { moveScores } from '../../../src/features/highscores/account-scores.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { submitScript } from '../../../src/features/highscores/submit.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
-import { callerFrom } from '../../../src/server/identity/caller.ts';
-import { channelHere, forFile, freshId, isOnCluster, sharedClient, start } from '../../harness.ts';
+import { forFile, freshId, sharedClient, start } from '../../harness.ts';
 import { BoardModel } from './board-model.ts';
 import { appOf, catalogueFile, catalogueOf } from './catalogue-of.ts';
 import { sized } from '../../sized.ts';
@@ -88,40 +84,22 @@ class Board {
   }
 }
 
-describe('the top ten in the answer to a submission is right after', () => {
-  test('moves that merge two entries', async () => {
-    const board = new Board();
-    await board.fill();
-    // The guest is better; the account is better; the account has no entry; both are outside the ten.
-    for (const [guest, player] of [
-      [1, 2],
-      [9, 3],
-      [4, 20],
-      [11, 12],
-    ] as const) {
-      await board.move(guest, player, 'desc');
-      await board.submit(0, 30, 0);
-      await board.submit(1, 30, 0);
-    }
-  });
-
-  test('a change of the order in the catalogue', async () => {
-    const game = freshGame();
-    const file = catalogueFile(JSON.stringify({ apps: [appOf(game, { order: 'desc' })] }));
-    await using service = await start({ settings: { CATALOGUE_FILE: file } });
-    const submit = async (player: number, score: number): Promise<string[]> =>
-      lines((await service.post(`/v1/highscores/${game}`, { installId: installIds[player], score, name: `p${player}` })).body.top);
-    const installIds = Array.from({ length: 12 }, () => freshId());
-    for (let player = 0; player < 12; player++) await submit(player, player);
-    const descending = Array.from({ length: 10 }, (_, index) => `${index + 1} p${11 - index} ${11 - index}`);
-    const rising = Array.from({ length: 10 }, (_, index) => `${index + 1} p${index} ${index}`);
-    expect(await submit(5, 5)).toEqual(descending);
-    writeFileSync(file, catalogueOf([game]));
-    const seen: string[][] = [];
-    // The service looks at the file twice a second. Submissions in between keep its cached list fresh.
-    await expect.poll(async () => seen[seen.push(await submit(5, 5)) - 1], { interval: 5, timeout: 5000 }).toEqual(rising);
-    expect(seen.slice(0, -1)).toEqual(seen.slice(1).map(() => descending));
-  });
+test('the top ten in the answer to a submission is right after a change of the order in the catalogue', async () => {
+  const game = freshGame();
+  const file = catalogueFile(JSON.stringify({ apps: [appOf(game, { order: 'desc' })] }));
+  await using service = await start({ settings: { CATALOGUE_FILE: file } });
+  const installIds = Array.from({ length: 12 }, () => freshId());
+  const submit = async (player: number): Promise<string[]> =>
+    lines((await service.post(`/v1/highscores/${game}`, { installId: installIds[player], score: player, name: `p${player}` })).body.top);
+  for (let player = 0; player < 12; player++) await submit(player);
+  const descending = Array.from({ length: 10 }, (_, index) => `${index + 1} p${11 - index} ${11 - index}`);
+  const rising = Array.from({ length: 10 }, (_, index) => `${index + 1} p${index} ${index}`);
+  expect(await submit(5)).toEqual(descending);
+  writeFileSync(file, catalogueOf([game]));
+  const seen: string[][] = [];
+  // The service looks at the file twice a second. Submissions in between keep its cached list fresh.
+  await expect.poll(async () => seen[seen.push(await submit(5)) - 1], { interval: 5 }).toEqual(rising);
+  expect(seen.slice(0, -1)).toEqual(seen.slice(1).map(() => descending));
 });
 
 const action = fc.oneof(
@@ -176,108 +154,35 @@ test('each of many players sees the own score in the answer, and then on both se
   expect((await first.get(board.path)).body.top.map(({ score }: Shown) => score)).toEqual(scores);
 });
 
-describe('the version of a top ten', () => {
-  test('changes exactly with the ten', async () => {
-    const board = new Board();
-    for (let player = 1; player <= 12; player++) await board.submit(0, player, 13 - player);
-    // The eleventh and the twelfth score were not listed.
-    expect(await board.version()).toBe('10');
-    const unlisted = [
-      () => board.submit(0, 12, 1.5),
-      () => board.submit(1, 12, 1.5, 'renamed'),
-      () => board.submit(0, 13, 0),
-      () => board.submit(1, 1, 3),
-      () => board.submit(0, 1, 12),
-    ];
-    for (const change of unlisted) await change();
-    expect(await board.version()).toBe('10');
-    await board.submit(1, 1, 3, 'renamed');
-    expect(await board.version()).toBe('11');
-    await board.submit(0, 13, 50);
-    expect(await board.version()).toBe('12');
-    await board.move(12, 13, 'desc');
-    expect(await board.version()).toBe('13');
-  });
-
-  // Uses a single Redis directly. test/realtime/cluster.test.ts tests the channels of a cluster.
-  test.skipIf(isOnCluster())('and nothing else is published', async () => {
-    const board = new Board();
-    const listener = redis.duplicate();
-    const heard: string[] = [];
-    listener.on('message', (_channel, message: string) => void heard.push(message));
-    await listener.subscribe(channelHere(boardKeys.channel(board.game)));
-    await board.fill();
-    await board.submit(0, 12, 0.5);
-    await board.submit(1, 1, 3);
-    await board.move(12, 1, 'desc');
-    await expect.poll(() => heard.at(-1)).toBe('-');
-    expect(heard).toHaveLength(11);
-    listener.disconnect();
-  });
-
-  // Uses a single Redis directly. test/realtime/cluster.test.ts tests the channels of a cluster.
-  test.skipIf(isOnCluster())('a player of the ten waits for the other processes, even if the submission changes nothing', async () => {
-    const board = new Board();
-    await board.fill();
-    const scripts = new CallerScripts(redis, { now: Date.now });
-    /** The number of subscribed processes in the script's answer. */
-    const listeners = async (player: number, score: number): Promise<number> => {
-      const accountId = accountIdOf(board.installId(player));
-      const caller = callerFrom({ address: '127.0.0.1' }, accountId, undefined, undefined);
-      const { game } = board;
-      const keys = {
-        scores: boardKeys.scores(game),
-        players: boardKeys.players(game),
-        arrivals: boardKeys.arrivals(game),
-        version: boardKeys.version(game),
-        secret: boardKeys.secret(game),
-        accountBoards: boardKeys.ofAccount(accountId),
-      };
-      const given = { game, publisher: 'test', seed: 'test', order: 'desc', size: 10, known: '', accountId };
-      const args = { ...given, name: `p${player}`, score, proofWanted: 0, newBoardBarred: 0, opened: '', period: '', rules: '' };
-      return Number((await scripts.runAs(caller, submitScript, keys, args))[1]);
-    };
-    const channel = channelHere(boardKeys.channel(board.game));
-    await expect
-      .poll(async () => {
-        for (const service of services) await service.get(board.path);
-        return (await redis.pubsub('NUMSUB', channel))[1];
-      })
-      .toBe(2);
-    expect(await listeners(1, 20)).toBe(2);
-    expect(await listeners(1, 20)).toBe(2);
-    expect(await listeners(12, 0)).toBe(0);
-    expect(await listeners(12, 1.5)).toBe(0);
-  });
+test('the version of a top ten changes exactly with the ten', async () => {
+  const board = new Board();
+  for (let player = 1; player <= 12; player++) await board.submit(0, player, 13 - player);
+  // The eleventh and the twelfth score were not listed.
+  expect(await board.version()).toBe('10');
+  await board.submit(0, 12, 1.5);
+  await board.submit(1, 12, 1.5, 'renamed');
+  await board.submit(0, 13, 0);
+  await board.submit(1, 1, 3);
+  await board.submit(0, 1, 12);
+  expect(await board.version()).toBe('10');
+  await board.submit(1, 1, 3, 'renamed');
+  expect(await board.version()).toBe('11');
+  await board.submit(0, 13, 50);
+  expect(await board.version()).toBe('12');
+  await board.move(12, 13, 'desc');
+  expect(await board.version()).toBe('13');
 });
 
-describe('a change without a version shows in answers', () => {
-  /** Submits a score that changes nothing, so that a service that knows a list sends its version. */
-  const listed = async (board: Board): Promise<string[]> =>
+test('an entry that an operator removed leaves the answers within 100 ms, even under constant submissions', async () => {
+  const board = new Board();
+  await board.fill();
+  // Submits a score that changes nothing, so that a service that knows a list sends its version.
+  const listed = async (): Promise<string[]> =>
     lines((await services[0].post(board.path, { installId: board.installId(12), score: 0, name: 'p12' })).body.top);
-
-  test('at the latest after 100 ms if an operator removed an entry, even under constant submissions', async () => {
-    const board = new Board();
-    await board.fill();
-    await listed(board);
-    const [best] = await redis.zrange(boardKeys.scores(board.game), '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1);
-    await redis.zrem(boardKeys.scores(board.game), best!);
-    const removedAt = performance.now();
-    while (performance.now() < removedAt + 100) await listed(board);
-    expect((await listed(board))[0]).toBe('1 p2 11');
-  });
-
-  // Uses a single Redis directly. test/realtime/cluster.test.ts tests the channels of a cluster.
-  test.skipIf(isOnCluster())('once its message has arrived if it comes with one', async () => {
-    const board = new Board();
-    await board.fill();
-    await listed(board);
-    // The effects of the script of that release.
-    await addEntry(redis, board.game, 'a'.repeat(22), 99, 'old');
-    await redis.publish(channelHere(boardKeys.channel(board.game)), 'another-process');
-    // Redis has sent the message. A read waits until received messages are handled.
-    await redis.ping();
-    await services[0].get(board.path);
-    expect((await listed(board))[0]).toBe('1 old 99');
-  });
+  await listed();
+  const [best] = await redis.zrange(boardKeys.scores(board.game), '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1);
+  await redis.zrem(boardKeys.scores(board.game), best!);
+  const removedAt = performance.now();
+  while (performance.now() < removedAt + 100) await listed();
+  expect((await listed())[0]).toBe('1 p2 11');
 });
