@@ -4,34 +4,18 @@ import { NameWords } from '../../../src/features/names/name-words.ts';
 const list = new NameWords('# a remark\r\n\nass\nbadword\n*slur*\nплохо\n');
 
 describe('a word of the list', () => {
-  test.each([
-    ['ass'],
-    ['the ass 1'],
-    ['4ss'],
-    ['àss'],
-    ['a.s.s'],
-    ['a s s'],
-    ['a\u200bss'],
-    ['\u0430ss'],
-    ['the aSs'],
-    ['the bAdWoRd 2'],
-    ['ａｓｓ'],
-    ['b4dw0rd'],
-    ['baaadword!'],
-    ['xXslurXx'],
-    ['ПЛОХО 2'],
-    ['\ufdfa\ufdfa\ufdfa\ufdfa ass'],
-    ['ａ\u0301ss'],
-  ])('is refused as %s', (name) => {
-    expect([name, list.refuses(name)]).toEqual([name, true]);
+  test('is refused in every disguise', () => {
+    const names = [
+      ...['ass', 'the ass 1', '4ss', 'àss', 'a.s.s', 'a s s', 'a\u200bss', '\u0430ss', 'the aSs', 'the bAdWoRd 2', 'ａｓｓ', 'b4dw0rd'],
+      ...['baaadword!', 'xXslurXx', 'ПЛОХО 2', '\ufdfa\ufdfa\ufdfa\ufdfa ass', 'ａ\u0301ss'],
+    ];
+    expect(names.filter((name) => !list.refuses(name))).toEqual([]);
   });
 
-  test.each([['Classy'], ['the cLaSsY'], ['Assassin'], ['Ada'], ['sur'], ['名前'], ['плохой'], ['😀😀'], ['...']])(
-    'is not seen in %s',
-    (name) => {
-      expect([name, list.refuses(name)]).toEqual([name, false]);
-    },
-  );
+  test('is not seen in other words', () => {
+    const names = ['Classy', 'the cLaSsY', 'Assassin', 'Ada', 'sur', '名前', 'плохой', '😀😀', '...'];
+    expect(names.filter((name) => list.refuses(name))).toEqual([]);
+  });
 
   test('keeps the vowel signs of scripts that have them, which are no accents', () => {
     const hindi = new NameWords('कमल');
@@ -43,7 +27,6 @@ test.each([
   ['a\nb c\nx', 'line 1: must be a word of two letters or more, or one between asterisks'],
   ['good\n**', 'line 2: must be a word of two letters or more, or one between asterisks'],
   ['good\nb*d', 'line 2: must be a word of two letters or more, or one between asterisks'],
-  ['good\n...', 'line 2: must be a word of two letters or more, or one between asterisks'],
   [`${'x'.repeat(49)}`, 'line 1: a word has at most 48 characters'],
   ['xx\n'.repeat(20_001), 'line 20001: a list has at most 20000 words'],
 ])('a bad list is refused by its line', (text, message) => {
