@@ -2,35 +2,24 @@ import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
-import { watchRoom } from '../../realtime/watcher.ts';
-import { open } from './room.ts';
+import { open, seated } from './room.ts';
 
 /** All keys of rooms in Redis, as one text. */
 async function keptOfRooms({ service: { redis } }: TestService): Promise<string> {
   const texts: string[] = [];
   for (const key of await redis.keys('{room:*')) {
-    const type = await redis.type(key);
-    if (type === 'hash') texts.push(JSON.stringify(await redis.hgetall(key)));
-    else if (type === 'zset') texts.push(JSON.stringify(await redis.zrange(key, '0', '-1')));
-    else texts.push(`${type} ${await redis.get(key)}`);
-    texts.push(key);
+    const read = { hash: () => redis.hgetall(key), zset: () => redis.zrange(key, '0', '-1'), string: () => redis.get(key) };
+    texts.push(key, JSON.stringify(await read[(await redis.type(key)) as keyof typeof read]()));
   }
   return texts.join('\n');
-}
-
-/** A user of a store proves with a token of the store that the account is theirs. */
-async function deleteAccount(service: TestService, subject: string): Promise<void> {
-  const { token } = await issue(service, { kind: 'id_token', subject });
-  const { confirm } = (await service.post('/v1/account/delete', { token })).body;
-  const { body } = await service.post('/v1/account/delete', { token, confirm });
-  expect(body).toMatchObject({ ok: true, deleted: true });
 }
 
 test('a deleted account, and a guest that moved into it, leave no id in the rooms that they were in', async () => {
   await using service = await start();
   const [other, gone] = [freshId(), freshId()];
   const guest = accountIdOf(gone);
-  const [seatedIn, kickedFrom, leftRoom, asHost] = [await open(service), await open(service), await open(service), await open(service)];
+  const four = [open(service), open(service), open(service), open(service)] as const;
+  const [seatedIn, kickedFrom, leftRoom, asHost] = await Promise.all(four);
   for (const room of [seatedIn, kickedFrom, leftRoom, asHost]) {
     await room.act('join', gone);
     await room.act('join', other);
@@ -41,9 +30,7 @@ test('a deleted account, and a guest that moved into it, leave no id in the room
   await kickedFrom.act('kick', kickedFrom.host, { playerId: 'p3' });
   await leftRoom.act('leave', gone);
   await asHost.act('transfer', asHost.host, { playerId: 'p2' });
-  const watcher = await watchRoom(service, seatedIn.code);
-  watcher.send({ type: 'hello', installId: gone });
-  await watcher.until(({ type }) => type === 'welcome');
+  const watcher = await seated(service, seatedIn, gone);
   expect((await service.post(`/v1/rooms/${seatedIn.code}/ticket`, { installId: gone })).status).toBe(200);
   const subject = freshId('subject');
   const { body, cookies } = await signInToStore(service, subject, { installId: gone });
@@ -55,7 +42,9 @@ test('a deleted account, and a guest that moved into it, leave no id in the room
   expect(await keptOfRooms(service)).toContain(guest);
   expect(await keptOfRooms(service)).toContain(body.accountId);
 
-  await deleteAccount(service, subject);
+  const { token } = await issue(service, { kind: 'id_token', subject });
+  const { confirm } = (await service.post('/v1/account/delete', { token })).body;
+  expect((await service.post('/v1/account/delete', { token, confirm })).body.deleted).toBe(true);
   await expect
     .poll(async () => {
       const kept = await keptOfRooms(service);

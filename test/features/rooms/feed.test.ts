@@ -99,47 +99,25 @@ class Redis {
 const record = (name: string): string =>
   `"ready":false,"connected":false,"joinedAt":"2026-11-22T12:00:00.000Z","name":${JSON.stringify(name)}`;
 
-/** A client that accepts patches. Its socket lags at times, and then misses pushes until it has drained. */
+/** A client that accepts patches. test/server/live/patched-lag.test.ts tests a socket that lags. */
 class PatchedPlayer {
   watcher!: FakeWatcher;
-  #isFull = false;
-  #missedPush: number | undefined;
-  #topic: Topic | undefined;
-  readonly #random: () => number;
   seq = 0;
   room: unknown;
 
-  constructor(random: () => number) {
-    this.#random = random;
-  }
-
   watch(topic: Topic): void {
-    this.#topic = topic;
-    const watcher = new FakeWatcher(topic, true);
-    watcher.sendState = (message) => this.take(message);
+    this.watcher = new FakeWatcher(topic, true);
+    this.watcher.sendState = (message) => this.take(message);
     topic.hold();
-    topic.add(watcher);
-    this.watcher = watcher;
+    topic.add(this.watcher);
   }
 
   take(text: string): void {
-    if (this.#isFull) return void (this.#missedPush = this.#topic!.pushCount);
     const { type, seq, room, from, ops } = JSON.parse(text) as PatchMessage;
     if (type === 'patch') expect(from).toBe(this.seq);
     expect(seq).toBeGreaterThan(this.seq);
     this.room = type === 'patch' ? applyPatch(this.room, ops) : room;
     this.seq = seq;
-    if (this.#random() < 0.1) this.#lag();
-  }
-
-  #lag(): void {
-    this.#isFull = true;
-    setTimeout(() => {
-      this.#isFull = false;
-      const missedPush = this.#missedPush;
-      this.#missedPush = undefined;
-      if (missedPush !== undefined && this.watcher.ended === undefined) this.#topic!.catchUp(this.watcher, missedPush);
-    }, this.#random() * 100);
   }
 }
 
@@ -168,7 +146,7 @@ async function watched(random: () => number) {
     },
   } as unknown as ScriptRunner;
   const pushed: string[] = [];
-  const player = new PatchedPlayer(random);
+  const player = new PatchedPlayer();
   hub = new Hub({
     publish(name, message) {
       if (!name.endsWith('#patches')) pushed.push(message);

@@ -3,10 +3,11 @@ import { Presence } from '../../../src/features/rooms/presence.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { watchRoom, type Message, type Watcher } from '../../realtime/watcher.ts';
 import { makeServerKey, keyChangesOf } from '../../server-keys.ts';
-import { open, seated } from './room.ts';
+import { open, refusal, seated } from './room.ts';
 
 const service = await forFile(start());
 
+/** The answer to the act of this order. */
 const acted = (watcher: Watcher, order: number): Promise<Message> =>
   watcher.until((message) => message.type === 'acted' && message.order === order);
 
@@ -33,44 +34,39 @@ describe('an act over the channel', () => {
     const first = await seated(service, room, room.host, 'a');
     await act(first, 7, 'state', { state: 'seven' });
     await first.close();
-    const second = await watchRoom(service, room.code);
-    second.send({ type: 'hello', installId: room.host, tab: 'a' });
-    expect(await second.until(({ type }) => type === 'welcome')).toEqual({
-      type: 'welcome',
-      you: { playerId: 'p1', host: true, order: 7 },
-      order: 7,
-    });
+    const second = await seated(service, room, room.host, 'a');
+    const welcome = second.messages.find(({ type }) => type === 'welcome');
+    expect(welcome).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true, order: 7 }, order: 7 });
     expect(await act(second, 7, 'state', { state: 'again' })).toMatchObject({ replayed: true });
     expect((await room.read()).state).toBe('seven');
     await second.close();
   });
 
-  test.each([
-    ['start', {}, 'not_host'],
-    ['dance', {}, 'unknown_action'],
-    ['join', {}, 'unknown_action'],
-    ['state', { state: 1 }, 'not_host'],
-    ['data', {}, 'invalid_request'],
-    ['data', { data: 'x'.repeat(1100) }, 'invalid_request'],
-    ['kick', { playerId: 7 }, 'invalid_request'],
-    ['private', { seats: { p1: 1 } }, 'not_host'],
-    ['message', { data: 1, to: ['p9'] }, 'invalid_request'],
-  ])('%s %j of a guest is acted with the error %s', async (action, more, code) => {
+  test('that is refused is acted with its error, and leaves the order unused', async () => {
     const room = await open(service);
     const watcher = await seated(service, room, await room.join());
-    const { error } = await act(watcher, 1, action, more);
-    expect(error.code).toBe(code);
-    expect(error.message).not.toBe('');
+    for (const [action, more, code] of [
+      ['start', {}, 'not_host'],
+      ['dance', {}, 'unknown_action'],
+      ['join', {}, 'unknown_action'],
+      ['state', { state: 1 }, 'not_host'],
+      ['data', {}, 'invalid_request'],
+      ['data', { data: 'x'.repeat(1100) }, 'invalid_request'],
+      ['kick', { playerId: 7 }, 'invalid_request'],
+      ['private', { seats: { p1: 1 } }, 'not_host'],
+      ['message', { data: 1, to: ['p9'] }, 'invalid_request'],
+    ] as const)
+      expect([action, (await act(watcher, 1, action, more)).error]).toEqual([
+        action,
+        expect.objectContaining({ code, message: expect.stringMatching(/./) }),
+      ]);
     expect(await act(watcher, 1, 'data', { data: 1 })).toMatchObject({ order: 1, seq: expect.any(Number) });
-    await watcher.close();
-  });
-
-  test('on a stale state gets the current state', async () => {
-    const room = await open(service);
-    const watcher = await seated(service, room, room.host);
-    const { error } = await act(watcher, 1, 'state', { state: 1, ifStateSeq: 9 });
+    const ofHost = await seated(service, room, room.host);
+    const { error } = await act(ofHost, 1, 'state', { state: 1, ifStateSeq: 9 });
     expect(error).toMatchObject({ code: 'stale_state', stateSeq: 1, state: {} });
-    await watcher.close();
+    await room.act('kick', room.host, { playerId: 'p2' });
+    expect((await act(watcher, 2, 'data', { data: 1 })).error.code).toBe('not_in_room');
+    await Promise.all([watcher.close(), ofHost.close()]);
   });
 
   test('before the welcome is not_in_room, and without a tab invalid', async () => {
@@ -89,8 +85,7 @@ describe('an act over the channel', () => {
     for (let order = 1; order <= 50; order++) watcher.send({ type: 'act', order, action: 'state', state: order });
     await acted(watcher, 50);
     const answers = watcher.messages.filter(({ type }) => type === 'acted');
-    expect(answers.map(({ order }) => order)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
-    expect(answers.filter(({ error, replayed }) => error !== undefined || replayed === true)).toEqual([]);
+    expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => ({ type: 'acted', order: index + 1, seq: expect.any(Number) })));
     expect((await room.read()).state).toBe(50);
     await watcher.close();
   });
@@ -108,40 +103,36 @@ describe('an act over the channel', () => {
     await Promise.all([one.close(), other.close()]);
   });
 
-  test.each([
-    '{"type": "act", "order": 1, "action": "data", "data": {"type": "act"}}',
-    ' { "type" : "act" , "action":"data","data":1,"order":1}',
-    '{"action":"data","data":{"order":9},"order":1,"type":"act"}',
-    '{"order":1,"type":"act","action":"data","data":[]}',
-  ])('may come in any form of JSON: %s', async (text) => {
+  test('may come in any form of JSON', async () => {
     const room = await open(service);
     const watcher = await seated(service, room, room.host);
-    watcher.send(text);
-    expect(await acted(watcher, 1)).toEqual({ type: 'acted', order: 1, seq: expect.any(Number) });
+    for (const [index, text] of [
+      '{"type": "act", "order": 1, "action": "data", "data": {"type": "act"}}',
+      ' { "type" : "act" , "action":"data","data":1,"order":2}',
+      '{"action":"data","data":{"order":9},"order":3,"type":"act"}',
+      '{"order":4,"type":"act","action":"data","data":[]}',
+    ].entries()) {
+      watcher.send(text);
+      expect(await acted(watcher, index + 1)).toEqual({ type: 'acted', order: index + 1, seq: expect.any(Number) });
+    }
     await watcher.close();
   });
 
-  test.each([
-    '{"type":"act","action":"message","data":{"order":3},"order":7}',
-    '{"type": "act", "tab":"t", "action":"data", "order" : 7, "data":{"order":3}}',
-    '{"data":{"order":3},"action":"data","order":7,"type":"act"}',
-  ])('that the address has no budget for is answered with its own order, or with none: %s', async (text) => {
+  test('that the address has no budget for is answered with its own order, or with none', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_ACTS_PER_SECOND: '1' } });
-    const room = await open(limited);
-    const watcher = await seated(limited, room, room.host, 'tab');
-    for (let times = 0; times < 10; times++) watcher.send(text);
-    const told = await watcher.until(({ error }) => error?.code === 'rate_limited');
-    expect([7, undefined]).toContain(told.order);
-    expect(watcher.messages.filter(({ order }) => order === 3)).toEqual([]);
-    await watcher.close();
-  });
-
-  test('of a kicked player is not_in_room', async () => {
-    const room = await open(service);
-    const watcher = await seated(service, room, await room.join());
-    await room.act('kick', room.host, { playerId: 'p2' });
-    expect((await act(watcher, 1, 'data', { data: 1 })).error.code).toBe('not_in_room');
-    await watcher.close();
+    for (const text of [
+      '{"type":"act","action":"message","data":{"order":3},"order":7}',
+      '{"type": "act", "tab":"t", "action":"data", "order" : 7, "data":{"order":3}}',
+      '{"data":{"order":3},"action":"data","order":7,"type":"act"}',
+    ]) {
+      const room = await open(limited);
+      const watcher = await seated(limited, room, room.host);
+      for (let times = 0; times < 10; times++) watcher.send(text);
+      const { order } = await watcher.until(({ error }) => error?.code === 'rate_limited');
+      expect([7, undefined]).toContain(order);
+      expect(watcher.messages.filter((message) => message.order === 3)).toEqual([]);
+      await watcher.close();
+    }
   });
 });
 
@@ -182,13 +173,11 @@ describe('a message', () => {
         return watcher.messages.filter(({ type }) => type === 'message');
       }),
     );
-    expect(heard[0]).toHaveLength(20);
-    expect(heard[0]!.map(({ n }) => n)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
-    expect(heard[1]).toEqual(heard[0]);
-    expect(heard[2]).toEqual(heard[0]);
-    expect(heard[0]!.filter(({ from }) => from === 'p2').map(({ data }) => data)).toEqual(
-      Array.from({ length: 10 }, (_, index) => `guest ${index + 1}`),
-    );
+    const [first] = heard as [Message[]];
+    expect(first.map(({ n }) => n)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    expect(heard).toEqual([first, first, first]);
+    const ofGuestAlone = first.filter(({ from }) => from === 'p2').map(({ data }) => data);
+    expect(ofGuestAlone).toEqual(Array.from({ length: 10 }, (_, index) => `guest ${index + 1}`));
     expect((await room.read()).seq).toBe(4);
     for (const watcher of [ofHost, ofGuest, far]) await watcher.close();
   });
@@ -196,11 +185,8 @@ describe('a message', () => {
   test('to one player reaches the channels of that player alone', async () => {
     const room = await open(service);
     const [bob, cleo] = [await room.join(), await room.join()];
-    const [ofHost, ofBob, ofCleo] = [
-      await seated(service, room, room.host),
-      await seated(service, room, bob),
-      await seated(service, room, cleo),
-    ];
+    const seats = [room.host, bob, cleo].map((installId) => seated(service, room, installId));
+    const [ofHost, ofBob, ofCleo] = (await Promise.all(seats)) as [Watcher, Watcher, Watcher];
     await act(ofHost, 1, 'message', { data: 'for bob', to: ['p2'] });
     await act(ofHost, 2, 'message', { data: 'for all' });
     expect((await ofBob.until(({ type }) => type === 'message')).data).toBe('for bob');
@@ -223,54 +209,48 @@ describe('a message', () => {
   test('counts as a change for the life of the room, and not for its seq', async () => {
     const room = await open(service);
     const before = await room.read();
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    service.advance(5000);
     await room.act('message', room.host, { data: 1 });
     const after = await room.read();
     expect([after.seq, Date.parse(after.expiresAt) > Date.parse(before.expiresAt)]).toEqual([before.seq, true]);
   });
 });
 
+const { token } = await makeServerKey(service, ['rooms']);
+
 describe("a server's room", () => {
-  const seatless = async (token: string, more: object = {}) =>
-    service.post('/v1/rooms', { seatless: true, game: 'chess', ...more }, { bearer: token });
+  const seatless = (more: object = {}) => service.post('/v1/rooms', { seatless: true, game: 'chess', ...more }, { bearer: token });
+  /** A room of the server with one player. */
+  const withPlayer = async (more?: object) => {
+    const { code } = (await seatless(more)).body.room;
+    const [player, watcher] = [freshId(), await watchRoom(service, code)];
+    await service.post(`/v1/rooms/${code}/join`, { installId: player });
+    return { code, player, watcher };
+  };
 
-  test('has no host, and stays when its players leave', async () => {
-    const { token } = await makeServerKey(service, ['rooms']);
-    const { status, body } = await seatless(token);
+  test('is refused to a player, has no host, and stays when its players leave', async () => {
+    const refused = await service.post('/v1/rooms', { installId: freshId(), seatless: true });
+    expect(refusal(refused)).toEqual([403, 'server_only']);
+    const { status, body } = await seatless();
     expect([status, body.room.hostId, body.room.players, body.you]).toEqual([200, null, [], { playerId: 'server', host: true }]);
-    const { code } = body.room;
-    const player = freshId();
-    expect((await service.post(`/v1/rooms/${code}/join`, { installId: player })).body.you).toEqual({ playerId: 'p1', host: false });
-    expect((await service.post(`/v1/rooms/${code}/start`, { installId: player })).body.error.code).toBe('not_host');
-    const transfer = await service.post(`/v1/rooms/${code}/transfer`, { playerId: 'p1' }, { bearer: token });
+    const [path, installId] = [`/v1/rooms/${body.room.code}`, freshId()];
+    expect((await service.post(`${path}/join`, { installId })).body.you).toEqual({ playerId: 'p1', host: false });
+    expect(refusal(await service.post(`${path}/start`, { installId }))).toEqual([403, 'not_host']);
+    const transfer = await service.post(`${path}/transfer`, { playerId: 'p1' }, { bearer: token });
     expect([transfer.status, transfer.body.error.field]).toEqual([400, 'playerId']);
-    await service.post(`/v1/rooms/${code}/leave`, { installId: player });
-    const { room } = (await service.get(`/v1/rooms/${code}`)).body;
-    expect([room.phase, room.hostId, room.players]).toEqual(['lobby', null, []]);
-    const ended = await service.post(`/v1/rooms/${code}/end`, {}, { bearer: token });
-    expect([ended.status, ended.body.room?.phase, ended.body.you]).toEqual([200, 'ended', { playerId: 'server', host: true }]);
-  });
-
-  test('is refused to a player as server_only', async () => {
-    const { status, body } = await service.post('/v1/rooms', { installId: freshId(), seatless: true });
-    expect([status, body.error.code]).toEqual([403, 'server_only']);
+    await service.post(`${path}/leave`, { installId });
+    expect((await service.get(path)).body.room).toMatchObject({ phase: 'lobby', hostId: null, players: [] });
+    const ended = await service.post(`${path}/end`, {}, { bearer: token });
+    expect(ended.body).toMatchObject({ room: { phase: 'ended' }, you: { playerId: 'server', host: true } });
   });
 
   test('has a server that acts over its channel, and alone hears messages to the server', async () => {
-    const { token } = await makeServerKey(service, ['rooms'], { game: 'chess' });
-    const { code } = (await seatless(token, { writers: 'server' })).body.room;
-    const player = freshId();
-    await service.post(`/v1/rooms/${code}/join`, { installId: player });
+    const { token: serverKey } = await makeServerKey(service, ['rooms'], { game: 'chess' });
+    const { code, player, watcher } = await withPlayer({ writers: 'server' });
     const server = await watchRoom(service, code);
-    server.send({ type: 'hello', serverKey: token, tab: 's' });
-    expect(await server.until(({ type }) => type === 'welcome')).toEqual({
-      type: 'welcome',
-      you: { playerId: 'server', host: true, order: 0 },
-      order: 0,
-    });
-    const watcher = await watchRoom(service, code);
-    watcher.send({ type: 'hello', installId: player, tab: 't' });
-    await watcher.until(({ type }) => type === 'welcome');
+    const you = { playerId: 'server', host: true, order: 0 };
+    expect(await server.hello({ serverKey }, 's')).toEqual({ type: 'welcome', you, order: 0 });
+    await watcher.hello(player, 't');
     await act(watcher, 1, 'message', { data: 'move', to: ['server'] });
     expect(await server.until(({ type }) => type === 'message')).toMatchObject({ from: 'p1', data: 'move' });
     await act(server, 1, 'private', { seats: { p1: 'hand' }, state: { turn: 1 } });
@@ -283,48 +263,31 @@ describe("a server's room", () => {
   });
 
   test('lets one connection be the server, and then a player again', async () => {
-    const { token } = await makeServerKey(service, ['rooms']);
-    const { code } = (await seatless(token)).body.room;
-    const player = freshId();
-    await service.post(`/v1/rooms/${code}/join`, { installId: player });
-    const watcher = await watchRoom(service, code);
-    const hello = async (credentials: object): Promise<Message> => {
-      const before = watcher.messages.length;
-      watcher.send({ type: 'hello', tab: 't', ...credentials });
-      return watcher.until((message) => watcher.messages.indexOf(message) >= before && message.type === 'welcome');
-    };
-    expect((await hello({ installId: player })).you.playerId).toBe('p1');
-    expect((await hello({ serverKey: token })).you.playerId).toBe('server');
+    const { player, watcher } = await withPlayer();
+    expect((await watcher.hello(player, 't')).you.playerId).toBe('p1');
+    expect((await watcher.hello({ serverKey: token }, 't')).you.playerId).toBe('server');
     await watcher.until(({ type, room }) => type === 'room' && room.seq > 2 && !room.players[0].connected);
-    expect((await hello({ installId: player })).you.playerId).toBe('p1');
+    expect((await watcher.hello(player, 't')).you.playerId).toBe('p1');
     expect((await act(watcher, 1, 'start')).error.code).toBe('not_host');
     await watcher.close();
   });
 
   test('refuses a key of another game, a wrong one, and one that was revoked', async () => {
-    const { token } = await makeServerKey(service, ['rooms']);
-    const other = await makeServerKey(service, ['rooms'], { game: 'go' });
-    const unscoped = await makeServerKey(service, ['coins']);
-    const { code } = (await seatless(token)).body.room;
-    const watcher = await watchRoom(service, code);
-    const hello = async (serverKey: string): Promise<string> => {
-      const before = watcher.messages.length;
-      watcher.send({ type: 'hello', serverKey, tab: 's' });
-      const answer = await watcher.until((message) => watcher.messages.indexOf(message) >= before && message.type !== 'room');
-      return answer.error?.code ?? answer.type;
-    };
-    expect(await hello(other.token)).toBe('forbidden');
-    expect(await hello(unscoped.token)).toBe('forbidden');
-    expect(await hello('coinop_sk_nothing')).toBe('bad_key');
-    expect(await hello(token)).toBe('welcome');
-    await watcher.close();
+    const [other, unscoped] = [await makeServerKey(service, ['rooms'], { game: 'go' }), await makeServerKey(service, ['coins'])];
     const fleeting = await makeServerKey(service, ['rooms']);
-    const revoked = await watchRoom(service, code);
-    revoked.send({ type: 'hello', serverKey: fleeting.token, tab: 's' });
-    await revoked.until(({ type }) => type === 'welcome');
+    const { watcher } = await withPlayer();
+    for (const [serverKey, answer] of [
+      [other.token, 'forbidden'],
+      [unscoped.token, 'forbidden'],
+      ['coinop_sk_nothing', 'bad_key'],
+      [fleeting.token, undefined],
+    ])
+      expect((await watcher.hello({ serverKey }, 's')).error?.code).toBe(answer);
+    const before = watcher.messages.length;
     await keyChangesOf(service).revoke(fleeting.id);
-    expect((await revoked.until(({ type }) => type === 'error')).error.code).toBe('bad_key');
-    expect((await act(revoked, 1, 'start')).error.code).toMatch(/bad_key|not_in_room/);
-    await revoked.close();
+    const { error } = await watcher.until((message) => message.type === 'error' && watcher.messages.indexOf(message) >= before);
+    expect(error.code).toBe('bad_key');
+    expect((await act(watcher, 1, 'start')).error.code).toMatch(/bad_key|not_in_room/);
+    await watcher.close();
   });
 });

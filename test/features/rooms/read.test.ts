@@ -8,13 +8,7 @@ describe('GET /v1/rooms/{code}', () => {
   test('shows anybody the same room that players see', async () => {
     const room = await open(service, { name: 'Ann', state: [1] });
     const joined = await room.act('join', freshId(), { name: 'Bob' });
-    const { status, body } = await service.get(`/v1/rooms/${room.code}`);
-    expect(status).toBe(200);
-    expect(body).toEqual({ ok: true, room: joined.body.room });
-    expect(body.room.players.map(({ id, name, host }: { id: string; name: string; host: boolean }) => [id, name, host])).toEqual([
-      ['p1', 'Ann', true],
-      ['p2', 'Bob', false],
-    ]);
+    expect((await service.get(`/v1/rooms/${room.code}`)).body).toEqual({ ok: true, room: joined.body.room });
   });
 
   test('accepts a code in lower case, with spaces and dashes, and percent-encoded', async () => {
@@ -32,33 +26,30 @@ describe('GET /v1/rooms/{code}', () => {
     }
   });
 
-  test.each(['BCDF', 'BCDFGH', 'AEIOU', 'BCDF1', '-', '%00', 'B%2fDFG', 'x'.repeat(2000), '🦊'])(
-    'answers room_not_found for the code %j',
-    async (code) => {
-      expect(refusal(await service.get(`/v1/rooms/${code}`))).toEqual([404, 'room_not_found']);
-    },
-  );
+  test('answers room_not_found for a code that no room has or can have', async () => {
+    for (const code of ['BCDF', 'BCDFGH', 'AEIOU', 'BCDF1', '-', '%00', 'B%2fDFG', 'x'.repeat(2000), '🦊'])
+      expect([code, ...refusal(await service.get(`/v1/rooms/${code}`))]).toEqual([code, 404, 'room_not_found']);
+  });
 
-  test('a room disappears ROOM_TTL_SECONDS after its last change', async () => {
+  test('a room disappears, and is deleted by Redis, ROOM_TTL_SECONDS after its last change', async () => {
     const room = await open(service);
     service.advance(60_000);
-    await room.act('lock', room.host);
+    const before = await room.read();
+    const { createdAt, updatedAt, expiresAt } = (await room.act('lock', room.host)).body.room;
+    expect([createdAt, Date.parse(expiresAt) - Date.parse(updatedAt)]).toEqual([before.createdAt, 100_000]);
+    expect(Date.parse(updatedAt)).toBeGreaterThanOrEqual(Date.parse(before.updatedAt) + 60_000);
+    const leftMs = await service.service.redis.pttl(`{room:${room.code}}`);
+    expect([leftMs > 95_000, leftMs <= 100_000]).toEqual([true, true]);
     service.advance(60_000);
     // The room is locked already: no change, so its life is not extended.
     await room.act('lock', room.host);
-    const { expiresAt, updatedAt } = await room.read();
-    expect(Date.parse(expiresAt) - Date.parse(updatedAt)).toBe(100_000);
     service.advance(40_000);
-    expect(refusal(await service.get(`/v1/rooms/${room.code}`))).toEqual([404, 'room_not_found']);
-    expect(refusal(await room.act('unlock', room.host))).toEqual([404, 'room_not_found']);
-    expect(refusal(await room.act('join', freshId()))).toEqual([404, 'room_not_found']);
-  });
-
-  test('Redis deletes a room after ROOM_TTL_SECONDS', async () => {
-    const room = await open(service);
-    const leftMs = await service.service.redis.pttl(`{room:${room.code}}`);
-    expect(leftMs).toBeGreaterThan(95_000);
-    expect(leftMs).toBeLessThanOrEqual(100_000);
+    for (const reply of [
+      await service.get(`/v1/rooms/${room.code}`),
+      await room.act('unlock', room.host),
+      await room.act('join', freshId()),
+    ])
+      expect(refusal(reply)).toEqual([404, 'room_not_found']);
   });
 
   test('an address that sends too many wrong codes is rate-limited', async () => {

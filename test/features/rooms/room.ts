@@ -36,8 +36,7 @@ export async function open(service: TestService, settings: object = {}): Promise
 /** A welcomed channel of a player. */
 export async function seated(at: TestService, room: TestRoom, installId: string, tab = 'tab'): Promise<Watcher> {
   const watcher = await watchRoom(at, room.code);
-  watcher.send({ type: 'hello', installId, tab });
-  await watcher.until(({ type }) => type === 'welcome');
+  expect((await watcher.hello(installId, tab)).type).toBe('welcome');
   return watcher;
 }
 

@@ -1,61 +1,44 @@
 import { describe, expect, test } from 'vitest';
 import { signedOutKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { forFile, freshId, signIn, start, type TestService } from '../../harness.ts';
+import { forFile, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
-import { open, refusal, type TestRoom } from './room.ts';
+import { open, refusal, seated } from './room.ts';
 
 const service = await forFile(start());
 
-const dataOf = (room: { players: { id: string; data: unknown }[] }, id: string) => room.players.find((player) => player.id === id)!.data;
 const ofSize = (bytes: number): string => 'x'.repeat(bytes - 2);
-const statusAndField = ({ status, body }: Awaited<ReturnType<TestRoom['act']>>) => [status, body.error?.code, body.error?.field];
+
+/** Expects that the reply refuses this field. */
+const expectInvalid = ({ status, body }: TestReply, field: string): void =>
+  expect([status, body.error]).toMatchObject([400, { code: 'invalid_request', field }]);
 
 describe('data', () => {
-  test('is null at first, set by its own player, and shown to all', async () => {
+  test('is null at first, set by its own player, and shown to all; a merge is deep, null removes, and a list is replaced whole', async () => {
     const room = await open(service);
     const guest = await room.join('Bob');
-    expect((await room.read()).players.map((player: { data: unknown }) => player.data)).toEqual([null, null]);
-    const { status, body } = await room.act('data', guest, { data: { x: 1, list: [], big: 1e21 } });
-    expect([status, body.you]).toEqual([200, { playerId: 'p2', host: false }]);
-    expect(dataOf(await room.read(), 'p2')).toEqual({ x: 1, list: [], big: 1e21 });
-    expect((await room.read()).seq).toBe(3);
-    expect((await room.read()).stateSeq).toBe(1);
-  });
-
-  test('merges deeply, null removes, and a list is replaced whole', async () => {
-    const room = await open(service);
-    await room.act('data', room.host, { data: { a: { b: 1, c: 2 }, list: [1, 2] } });
-    await room.act('data', room.host, { merge: { a: { c: null, d: [] }, list: [3] } });
-    expect(dataOf(await room.read(), 'p1')).toEqual({ a: { b: 1, d: [] }, list: [3] });
+    expect((await room.read()).players).toMatchObject([{ data: null }, { data: null }]);
+    // `ifStateSeq` is of the state.
+    const { body } = await room.act('data', guest, { data: { a: { b: 1, c: 2 }, list: [1, 2], big: 1e21 }, ifStateSeq: 99 });
+    expect(body.you).toEqual({ playerId: 'p2', host: false });
+    await room.act('data', guest, { merge: { a: { c: null, d: [] }, list: [3] } });
+    const after = await room.read();
+    expect(after.players.map(({ data }: { data: unknown }) => data)).toEqual([null, { a: { b: 1, d: [] }, list: [3], big: 1e21 }]);
+    expect([after.seq, after.stateSeq]).toEqual([4, 1]);
   });
 
   test.each([
-    [8, 1024],
     [16, 1024],
     [64, 256],
-  ])('in a room of %i seats may have %i bytes, and not one more', async (maxPlayers, limit) => {
+  ])('in a room of %i seats may have %i bytes, and not one more, also by a merge', async (maxPlayers, limit) => {
     const room = await open(service, { maxPlayers });
-    expect((await room.act('data', room.host, { data: ofSize(limit) })).status).toBe(200);
-    expect(statusAndField(await room.act('data', room.host, { data: ofSize(limit + 1) }))).toEqual([400, 'invalid_request', 'data']);
-    expect(dataOf(await room.read(), 'p1')).toBe(ofSize(limit));
-  });
-
-  test('that grows beyond the limit by a merge is refused, and nothing changes', async () => {
-    const room = await open(service);
-    await room.act('data', room.host, { data: { a: ofSize(600) } });
-    expect(statusAndField(await room.act('data', room.host, { merge: { b: ofSize(600) } }))).toEqual([400, 'invalid_request', 'merge']);
-    expect(dataOf(await room.read(), 'p1')).toEqual({ a: ofSize(600) });
-  });
-
-  test.each([{}, { data: 1, merge: {} }])('with %j is refused', async (more) => {
-    const room = await open(service);
-    expect(refusal(await room.act('data', room.host, more))).toEqual([400, 'invalid_request']);
-  });
-
-  test('ignores ifStateSeq, which is of the state', async () => {
-    const room = await open(service);
-    expect((await room.act('data', room.host, { data: 1, ifStateSeq: 99 })).status).toBe(200);
+    const fits = { a: ofSize(limit - '{"a":}'.length) };
+    expect((await room.act('data', room.host, { data: fits })).status).toBe(200);
+    expectInvalid(await room.act('data', room.host, { data: ofSize(limit + 1) }), 'data');
+    expectInvalid(await room.act('data', room.host, { merge: { b: 1 } }), 'merge');
+    for (const more of [{}, { data: 1, merge: {} }])
+      expect(refusal(await room.act('data', room.host, more))).toEqual([400, 'invalid_request']);
+    expect((await room.read()).players[0].data).toEqual(fits);
   });
 
   test('stays while the game plays, and goes with its player', async () => {
@@ -71,29 +54,25 @@ describe('data', () => {
 });
 
 describe('state', () => {
-  test('of a room of players is written by every player', async () => {
-    const room = await open(service, { writers: 'players' });
-    const guest = await room.join();
-    expect((await room.act('state', guest, { state: { by: 'guest' } })).status).toBe(200);
-    expect((await room.act('state', guest, { merge: { also: [] } })).body.room).toMatchObject({
-      state: { by: 'guest', also: [] },
-      writers: 'players',
-    });
-  });
-
-  test('of a server room is written by no player, not even by the host', async () => {
-    const room = await open(service, { writers: 'server' });
-    const guest = await room.join();
-    expect(refusal(await room.act('state', room.host, { state: 1 }))).toEqual([403, 'not_writer']);
-    expect(refusal(await room.act('state', guest, { merge: {} }))).toEqual([403, 'not_writer']);
-    expect(refusal(await room.act('private', room.host, { seats: {}, state: 1 }))).toEqual([403, 'not_writer']);
-    expect((await room.read()).state).toEqual({});
+  test('of a room of players is written by every player, of a host by the host, and of a server by no player', async () => {
+    const [ofPlayers, ofHost, ofServer] = await Promise.all(['players', 'host', 'server'].map((writers) => open(service, { writers })));
+    const guest = await ofPlayers!.join();
+    expect((await ofPlayers!.act('state', guest, { state: { by: 'guest' } })).status).toBe(200);
+    expect((await ofPlayers!.act('state', guest, { merge: { also: [] } })).body.room.state).toEqual({ by: 'guest', also: [] });
+    // It is not merged for a caller who may not write it.
+    expect(refusal(await ofHost!.act('state', await ofHost!.join(), { merge: { a: ofSize(9000) } }))).toEqual([403, 'not_host']);
+    for (const [action, more] of [
+      ['state', { state: 1 }],
+      ['state', { merge: {} }],
+      ['private', { seats: {}, state: 1 }],
+    ] as const)
+      expect(refusal(await ofServer!.act(action, ofServer!.host, more))).toEqual([403, 'not_writer']);
+    expect((await ofServer!.read()).state).toEqual({});
   });
 
   test('with an outdated ifStateSeq is stale_state, with the current state', async () => {
     const room = await open(service);
-    const first = await room.act('state', room.host, { state: { n: 1 }, ifStateSeq: 1 });
-    expect([first.status, first.body.room.stateSeq]).toEqual([200, 2]);
+    expect((await room.act('state', room.host, { state: { n: 1 }, ifStateSeq: 1 })).body.room.stateSeq).toBe(2);
     const second = await room.act('state', room.host, { state: { n: 2 }, ifStateSeq: 1 });
     expect([second.status, second.body.error]).toMatchObject([409, { code: 'stale_state', stateSeq: 2, state: { n: 1 } }]);
     expect((await room.act('state', room.host, { merge: { m: 1 }, ifStateSeq: 2 })).body.room.state).toEqual({ n: 1, m: 1 });
@@ -109,12 +88,6 @@ describe('state', () => {
     const all = Array.from({ length: 20 }, (_, index) => [merge(service, `a${index}`), merge(other, `b${index}`)]).flat();
     expect((await Promise.all(all)).filter(({ status }) => status !== 200).map(({ body }) => body)).toEqual([]);
     expect(Object.keys((await room.read()).state)).toHaveLength(40);
-  });
-
-  test('is not merged for a caller who may not write it', async () => {
-    const room = await open(service);
-    const guest = await room.join();
-    expect(refusal(await room.act('state', guest, { merge: { a: ofSize(9000) } }))).toEqual([403, 'not_host']);
   });
 
   test('that was replaced after a merge is the base of the next merge, also after a longer state', async () => {
@@ -137,16 +110,17 @@ describe('state', () => {
   test('that grows above 8 KiB by a merge is refused, and nothing changes', async () => {
     const room = await open(service);
     await room.act('state', room.host, { state: { a: ofSize(5000) } });
-    expect(statusAndField(await room.act('state', room.host, { merge: { b: ofSize(5000) } }))).toEqual([400, 'invalid_request', 'merge']);
+    expectInvalid(await room.act('state', room.host, { merge: { b: ofSize(5000) } }), 'merge');
     expect((await room.read()).seq).toBe(2);
   });
 });
 
 describe('private', () => {
-  test('reaches its player alone: in answers, in the welcome and on the channel', async () => {
+  test('reaches its player alone: in answers, in the welcome and on the channel of another process', async () => {
     const room = await open(service);
     const [bob, cleo] = [await room.join('Bob'), await room.join('Cleo')];
-    const ofBob = await watchRoom(service, room.code);
+    await using other = await start();
+    const ofBob = await watchRoom(other, room.code);
     const ofCleo = await watchRoom(service, room.code);
     const nobody = await watchRoom(service, room.code);
     await ofBob.hello(bob);
@@ -163,17 +137,6 @@ describe('private', () => {
     expect((await again.hello(bob)).you.private).toEqual(['ace-of-bob']);
     expect(JSON.stringify([nobody.messages, ofCleo.messages, await room.read()])).not.toContain('ace-of-bob');
     for (const watcher of [ofBob, ofCleo, nobody, again]) await watcher.close();
-  });
-
-  test('reaches its player on another process', async () => {
-    await using other = await start();
-    const room = await open(service);
-    const bob = await room.join();
-    const watcher = await watchRoom(other, room.code);
-    await watcher.hello(bob);
-    for (let hand = 1; hand <= 3; hand++) await room.act('private', room.host, { seats: { p2: { hand } } });
-    await watcher.until(({ type, private: own }) => type === 'you' && own.hand === 3);
-    await watcher.close();
   });
 
   // The notice that a session has ended reaches a process by Pub/Sub, which may lose it.
@@ -195,33 +158,22 @@ describe('private', () => {
     const room = await open(service);
     const guest = await room.join();
     expect(refusal(await room.act('private', guest, { seats: { p2: 1 } }))).toEqual([403, 'not_host']);
-    expect(statusAndField(await room.act('private', room.host, { seats: { p1: 1, p9: 1 } }))).toEqual([400, 'invalid_request', 'seats.p9']);
-    expect(statusAndField(await room.act('private', room.host, { seats: { p2: ofSize(1025) } }))).toEqual([
-      400,
-      'invalid_request',
-      'seats.p2',
-    ]);
-    expect(statusAndField(await room.act('private', room.host, {}))).toEqual([400, 'invalid_request', 'seats']);
+    expectInvalid(await room.act('private', room.host, { seats: { p1: 1, p9: 1 } }), 'seats.p9');
+    expectInvalid(await room.act('private', room.host, { seats: { p2: ofSize(1025) } }), 'seats.p2');
+    expectInvalid(await room.act('private', room.host, {}), 'seats');
     expect((await room.read()).seq).toBe(2);
   });
 });
 
 // Scripts get player ids on lines and between blanks.
-describe('a text that is no player id', () => {
-  test.each(['p1\n"forged"\np2', 'p1 p2', '', 'server'])('as the seat %j of private is refused', async (id) => {
-    const room = await open(service);
-    const guest = await room.join();
-    const reply = await room.act('private', room.host, { seats: { [id]: 'x' } });
-    expect(statusAndField(reply)).toEqual([400, 'invalid_request', `seats.${id}`]);
-    expect((await room.act('ready', guest)).body.you).toEqual({ playerId: 'p2', host: false });
-  });
-
-  test.each(['', 'p1 p2', 'p1\n', 'Server'])('as the receiver %j of a message is refused', async (id) => {
-    const room = await open(service);
-    await room.join();
-    const reply = await room.act('message', room.host, { data: 1, to: [id] });
-    expect(statusAndField(reply)).toEqual([400, 'invalid_request', 'to.0']);
-  });
+test('a text that is no player id is refused as a seat of private and as a receiver of a message', async () => {
+  const room = await open(service);
+  const guest = await room.join();
+  for (const id of ['p1\n"forged"\np2', 'p1 p2', '', 'server']) {
+    expectInvalid(await room.act('private', room.host, { seats: { [id]: 'x' } }), `seats.${id}`);
+    if (id !== 'server') expectInvalid(await room.act('message', room.host, { data: 1, to: [id] }), 'to.0');
+  }
+  expect((await room.act('ready', guest)).body.you).toEqual({ playerId: 'p2', host: false });
 });
 
 describe('settings', () => {
@@ -231,28 +183,25 @@ describe('settings', () => {
     expect(body.room).toMatchObject({ minPlayers: 1, maxPlayers: 3, public: true, writers: 'players', tags: { mode: 'duel' } });
   });
 
-  test.each([
-    [{ minPlayers: 9 }, 'minPlayers'],
-    [{ maxPlayers: 1 }, 'maxPlayers'],
-    [{}, 'public'],
-    [{ tags: { Bad: 1 } }, 'tags.Bad'],
-    [{ tags: { a: 'x'.repeat(65) } }, 'tags.a'],
-    [{ writers: 'me' }, 'writers'],
-  ])('%j is refused', async (settings, field) => {
+  test('are refused by the field', async () => {
     const room = await open(service);
     await room.join();
-    expect(statusAndField(await room.act('settings', room.host, settings))).toEqual([400, 'invalid_request', field]);
+    for (const [settings, field] of [
+      [{ minPlayers: 9 }, 'minPlayers'],
+      [{ maxPlayers: 1 }, 'maxPlayers'],
+      [{}, 'public'],
+      [{ tags: { Bad: 1 } }, 'tags.Bad'],
+      [{ tags: { a: 'x'.repeat(65) } }, 'tags.a'],
+      [{ writers: 'me' }, 'writers'],
+    ] as const)
+      expectInvalid(await room.act('settings', room.host, settings), field);
     expect((await room.read()).seq).toBe(2);
   });
 
-  test('do not leave a player less data than it has', async () => {
+  test('do not leave a player less data than it has, and change only in the lobby', async () => {
     const room = await open(service);
     await room.act('data', room.host, { data: ofSize(1000) });
-    expect(statusAndField(await room.act('settings', room.host, { maxPlayers: 64 }))).toEqual([400, 'invalid_request', 'maxPlayers']);
-  });
-
-  test('can be changed only in the lobby', async () => {
-    const room = await open(service);
+    expectInvalid(await room.act('settings', room.host, { maxPlayers: 64 }), 'maxPlayers');
     await room.act('start', room.host);
     expect(refusal(await room.act('settings', room.host, { public: true }))).toEqual([409, 'room_started']);
   });
@@ -290,9 +239,9 @@ describe('order', () => {
     expect((await room.act('data', room.host, { data: 'forgotten', order: 5, tab: 't0' })).body.replayed).toBeUndefined();
   });
 
-  test.each([0, 1.5, -1, '1', 2 ** 53])('%j is refused', async (order) => {
+  test('is a whole number from 1', async () => {
     const room = await open(service);
-    expect(statusAndField(await room.act('ready', room.host, { order, tab: 't' }))).toEqual([400, 'invalid_request', 'order']);
+    for (const order of [0, 1.5, -1, '1', 2 ** 53]) expectInvalid(await room.act('ready', room.host, { order, tab: 't' }), 'order');
   });
 });
 
@@ -313,19 +262,12 @@ describe('free JSON that cannot be kept', () => {
     const url = `${service.url}/v1/rooms/${room.code}/${action}`;
     const headers = { 'content-type': 'application/json' };
     const reply = await fetch(url, { method: 'POST', headers, body: `{"installId":"${room.host}",${fields}}` });
-    const { error } = (await reply.json()) as { error: { code: string; field: string; issues: { path: string }[] } };
-    expect([reply.status, error.code, error.field, error.issues.map((issue) => issue.path)]).toEqual([
-      400,
-      'invalid_request',
-      path,
-      [path],
-    ]);
-    const channel = await watchRoom(service, room.code);
-    await channel.hello(room.host);
-    await channel.until(({ type }) => type === 'welcome');
+    const { error } = (await reply.json()) as { error: object };
+    expect([reply.status, error]).toMatchObject([400, { code: 'invalid_request', field: path, issues: [{ path }] }]);
+    const channel = await seated(service, room, room.host);
     channel.send(`{"type":"act","order":1,"tab":"a","action":"${action}",${fields}}`);
     const acted = await channel.until(({ type }) => type === 'acted');
-    expect([acted['error'].code, acted['error'].field]).toEqual(['invalid_request', path]);
+    expect(acted.error).toMatchObject({ code: 'invalid_request', field: path });
     const { state, tags, players } = await room.read();
     expect([state, tags, players[0].data]).toEqual([{}, {}, null]);
     await channel.close();

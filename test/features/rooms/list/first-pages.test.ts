@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { listKeys } from '../../../../src/features/rooms/list/list-model.ts';
-import { all } from '../../../server/connection-lines.ts';
 import { forFile, freshId, start } from '../../../harness.ts';
 import { open } from '../room.ts';
 
@@ -36,14 +35,6 @@ test('a list whose version has not changed is not read again, and one that has c
   expect(await tagsOf(game, '&tag.n=1')).toEqual([]);
   expect(await tagsOf(game, '&cursor=9999999999999ZZZZZ')).toEqual([2]);
   await change('second');
-  expect(await tagsOf(game)).toEqual([2]);
-});
-
-test('a process drops the pages that were asked for least recently', async () => {
-  const { game, write } = await listOfOne();
-  expect(await tagsOf(game)).toEqual([1]);
-  await write(2);
-  await all(200, (index) => here.get(`/v1/rooms?game=${game}&tag.other=${index}`));
   expect(await tagsOf(game)).toEqual([2]);
 });
 

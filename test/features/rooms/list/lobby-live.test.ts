@@ -50,25 +50,10 @@ test.concurrent('each query gets its rooms, and another spelling of a query is t
   await duel.act('settings', duel.host, { tags: { mode: 'none' } });
   await none!.until(shows(duel.code));
   await duels!.until(shows());
-  // A list that did not change for a query is not sent again.
+  // A list that did not change for a query is not sent again, though polls go on.
+  await sleep(1100);
   expect(teams!.messages.filter(shows(team.code))).toHaveLength(1);
   await Promise.all(watchers.map((watcher) => watcher.close()));
-});
-
-test.concurrent('changes come at most twice a second, and the last one comes', async () => {
-  const game = freshGame();
-  const watcher = await watch(`game=${game}`);
-  const room = await openPublic(game, { maxPlayers: 64 });
-  const from = performance.now();
-  let players = 1;
-  for (; players < 60 && performance.now() - from < 1100; players++) {
-    await room.join();
-    await sleep(15);
-  }
-  await watcher.until(({ rooms }) => rooms[0]?.players === players);
-  expect(watcher.messages.length).toBeGreaterThan(2);
-  expect(watcher.messages.length).toBeLessThanOrEqual(2 + Math.ceil((performance.now() - from) / 500));
-  await watcher.close();
 });
 
 test.concurrent('a room that nobody renews leaves, without any change in the list', async () => {
@@ -79,29 +64,6 @@ test.concurrent('a room that nobody renews leaves, without any change in the lis
   await watcher.until(({ rooms }) => rooms.length === 1);
   own.advance(15_100);
   await watcher.until((message) => message === watcher.messages.at(-1) && shows()(message));
-  await watcher.close();
-});
-
-test.concurrent('an unchanged list is not sent again', async () => {
-  const game = freshGame();
-  const room = await openPublic(game);
-  const watcher = await watch(`game=${game}`);
-  await watcher.until(shows(room.code));
-  // The second poll begins after the first one has ended.
-  await sleep(1100);
-  expect(watcher.messages).toHaveLength(1);
-  await watcher.close();
-});
-
-test.concurrent('shows the newest fifty rooms', async () => {
-  const game = freshGame();
-  const opened: string[] = [];
-  for (let count = 0; count < 51; count++) {
-    service.advance(1);
-    opened.unshift((await openPublic(game)).code);
-  }
-  const watcher = await watch(`game=${game}`);
-  await watcher.until(shows(...opened.slice(0, 50)));
   await watcher.close();
 });
 

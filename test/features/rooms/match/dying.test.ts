@@ -45,41 +45,34 @@ const reservedIn = async (game: string) => {
   return [await service.service.redis.zcard(reserved), await service.service.redis.hgetall(taken)];
 };
 
-test.each([false, true])(
-  'a process that dies at any step of a match seats nobody twice (its last answer lost: %s)',
-  async (losesAnswer) => {
-    let calls = 1;
-    for (; ; calls++) {
-      const game = freshId('game').toLowerCase();
-      const installId = freshId();
-      if (!(await matchAndDie(game, installId, calls, losesAnswer))) break;
-      // The player asks again, at the same time as three others.
-      const replies = await Promise.all([ask(game, installId), ask(game), ask(game), ask(game)]);
+test.each([
+  ['asks again', false],
+  ['asks again, and the last answer is lost', true],
+  ['never comes back', false],
+  ['never comes back, and the last answer is lost', true],
+])(
+  'a process that dies at any step of a match seats nobody twice, and keeps no seat reserved: its player %s',
+  async (what, losesAnswer) => {
+    let call = 1;
+    for (; ; call++) {
+      const [game, installId] = [freshId('game').toLowerCase(), freshId()];
+      if (!(await matchAndDie(game, installId, call, losesAnswer))) break;
+      const others = [ask(game), ask(game), ask(game)];
+      if (what.startsWith('never')) {
+        await Promise.all(others);
+        service.advance(5100);
+      }
+      // Either the dead process had seated its player, or the fourth player has that seat.
+      const fourth = ask(game, what.startsWith('never') ? undefined : installId);
+      const replies = await Promise.all([...others, fourth]);
       expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-      expect(seatsOf(replies).size, `step ${calls}`).toBe(4);
-      expect(new Set(replies.map(({ body }) => body.room.code)).size, `step ${calls}`).toBe(1);
-      await expect.poll(() => reservedIn(game), { message: `step ${calls}` }).toEqual([0, {}]);
+      expect(seatsOf(replies).size, `step ${call}`).toBe(4);
+      const { room } = (await service.get(`/v1/rooms/${replies[0]!.body.room.code}`)).body;
+      expect([room.players.length, room.phase], `step ${call}`).toEqual([4, 'playing']);
+      await expect.poll(() => reservedIn(game), { message: `step ${call}` }).toEqual([0, {}]);
     }
     // The calls check the caller, reserve, take the seat, and write both lists.
-    expect(calls - 1).toBe(losesAnswer ? 6 : 5);
+    expect(call - 1).toBe(losesAnswer ? 6 : 5);
+    expect((await audited(own.location)).findings).toEqual([]);
   },
 );
-
-test.each([false, true])('no seat stays reserved for a player who never comes back (its last answer lost: %s)', async (losesAnswer) => {
-  for (let call = 1; ; call++) {
-    const game = freshId('game').toLowerCase();
-    const installId = freshId();
-    if (!(await matchAndDie(game, installId, call, losesAnswer))) break;
-    const three = await Promise.all([ask(game), ask(game), ask(game)]);
-    service.advance(5100);
-    const fourth = await ask(game);
-    const replies = [...three, fourth];
-    expect(seatsOf(replies).size).toBe(4);
-    // Either the dead process had seated its player, or the fourth player has that seat.
-    const first = (await service.get(`/v1/rooms/${three[0]!.body.room.code}`)).body.room;
-    expect(first.players, `step ${call}`).toHaveLength(4);
-    expect(first.phase).toBe('playing');
-    await expect.poll(() => reservedIn(game), { message: `step ${call}` }).toEqual([0, {}]);
-  }
-  expect((await audited(own.location)).findings).toEqual([]);
-});

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../../../src/accounts/ids.ts';
 import { askedKey, listKeys, writtenKeys } from '../../../../src/features/rooms/list/list-model.ts';
@@ -6,6 +7,7 @@ import { open, refusal, type TestRoom } from '../room.ts';
 
 const service = await forFile(start());
 const other = await forFile(start());
+const { redis } = service.service;
 
 const freshGame = (): string => freshId('game').toLowerCase();
 const ask = (game: string, more: object = {}, at = service): Promise<TestReply> =>
@@ -25,8 +27,19 @@ const isListed = (game: string, ...codes: string[]): Promise<void> =>
 const nothingReserved = (game: string): Promise<void> =>
   vi.waitFor(async () => {
     const { reserved, taken } = writtenKeys(game);
-    expect([await service.service.redis.zcard(reserved), await service.service.redis.hgetall(taken)]).toEqual([0, {}]);
+    expect([await redis.zcard(reserved), await redis.hgetall(taken)]).toEqual([0, {}]);
   });
+
+/** Reserves a seat of two for an account in a room that does not exist yet, as a process that died did. @returns the entry in the list */
+async function reserve(game: string, code: string, accountId: string, tags = '{}', { now } = service): Promise<string> {
+  const { reserved, rooms, untils, taken } = writtenKeys(game);
+  const entry = `${now()}${code}`;
+  await redis.hset(rooms, entry, `0 0 2 ${game} ${tags}`);
+  await redis.zadd(untils, now() + 10_000, entry);
+  await redis.zadd(reserved, now() + 5000, `${entry} ${accountId}`);
+  await redis.hset(taken, entry, 1);
+  return entry;
+}
 
 describe('POST /v1/rooms/match', () => {
   test('opens a public room if none fits, and seats the next callers in it', async () => {
@@ -87,56 +100,32 @@ describe('POST /v1/rooms/match', () => {
     await nothingReserved(game);
   });
 
-  test('seats a caller who has left a room in another one', async () => {
-    const game = freshGame();
-    const installId = freshId();
-    const first = await codeOf(ask(game, { installId }));
-    const guest = await codeOf(ask(game));
-    expect(guest).toBe(first);
-    await service.post(`/v1/rooms/${first}/leave`, { installId });
-    const next = await codeOf(ask(game, { installId }));
-    expect(next).not.toBe(first);
-    await nothingReserved(game);
-  });
-
-  test.each([
-    [
-      'was kicked by the host',
-      async (room: TestRoom, installId: string) => void (await room.act('kick', room.host, { playerId: 'p2' })),
-      [],
-    ],
-    [
-      'left a room that has started',
-      async (room: TestRoom, installId: string) => {
-        await room.act('leave', installId);
-        await room.act('start', room.host);
-      },
-      [],
-    ],
+  test.each<[string, (room: TestRoom, installId: string) => Promise<unknown>]>([
+    ['has left it', (room, installId) => room.act('leave', installId)],
+    ['was kicked by the host', (room) => room.act('kick', room.host, { playerId: 'p2' })],
+    ['left it before it started', async (room, installId) => [await room.act('leave', installId), await room.act('start', room.host)]],
   ])('seats a caller who %s in another room', async (_, happens) => {
-    const game = freshGame();
+    const [game, installId] = [freshGame(), freshId()];
     const room = await openPublic(game);
     await isListed(game, room.code);
-    const installId = freshId();
     expect(await codeOf(ask(game, { installId }))).toBe(room.code);
     await happens(room, installId);
     expect(await codeOf(ask(game, { installId }))).not.toBe(room.code);
     await nothingReserved(game);
   });
 
-  test.each([
-    ['has started', (room: TestRoom) => room.act('start', room.host)],
-    ['is locked', (room: TestRoom) => room.act('lock', room.host)],
-    ['has ended', (room: TestRoom) => room.act('end', room.host)],
-    ['is private', (room: TestRoom) => room.act('settings', room.host, { public: false })],
-    ['is full', (room: TestRoom) => Promise.all([room.join(), room.join(), room.join()])],
-    ['does not exist', (room: TestRoom) => service.service.redis.del(`{room:${room.code}}`)],
-    ['is another one', (room: TestRoom) => service.service.redis.hset(`{room:${room.code}}`, 'createdAt', '1')],
+  test.each<[string, (room: TestRoom) => Promise<unknown>]>([
+    ['has started', (room) => room.act('start', room.host)],
+    ['is locked', (room) => room.act('lock', room.host)],
+    ['has ended', (room) => room.act('end', room.host)],
+    ['is private', (room) => room.act('settings', room.host, { public: false })],
+    ['is full', (room) => Promise.all([room.join(), room.join(), room.join()])],
+    ['does not exist', (room) => redis.del(`{room:${room.code}}`)],
+    ['is another one', (room) => redis.hset(`{room:${room.code}}`, 'createdAt', '1')],
   ])('does not trust a list that still has a room that %s', async (_, change) => {
     const game = freshGame();
     const room = await openPublic(game);
     await isListed(game, room.code);
-    const { redis } = service.service;
     const { rooms, order, untils, free } = writtenKeys(game);
     const [entry] = await redis.zrange(order, '0', '0');
     const [summary, members] = [await redis.hget(rooms, entry!), await redis.zrange(free, '0', '-1')];
@@ -166,8 +155,7 @@ describe('POST /v1/rooms/match', () => {
 
   test('a rematch starts when its last seat is taken too, if the match did', async () => {
     for (const startWhenFull of [true, false]) {
-      const game = freshGame();
-      const [host, guest] = [freshId(), freshId()];
+      const [game, host, guest] = [freshGame(), freshId(), freshId()];
       const { code } = (await ask(game, { installId: host, maxPlayers: 2, startWhenFull })).body.room;
       await ask(game, { installId: guest });
       const { nextCode } = (await service.post(`/v1/rooms/${code}/rematch`, { installId: host })).body.room;
@@ -179,15 +167,11 @@ describe('POST /v1/rooms/match', () => {
   test('a reservation of a process that died ends by itself, and the room that it did not create is created by the next', async () => {
     await using own = await start();
     const game = freshGame();
-    const { redis } = own.service;
-    const { free, reserved, taken, rooms, untils } = writtenKeys(game);
-    const entry = `${own.now()}BCDFG`;
-    await redis.hset(rooms, entry, `0 0 2 ${game} {}`);
-    await redis.zadd(untils, own.now() + 10_000, entry);
-    await redis.zadd(reserved, own.now() + 5000, `${entry} ${accountIdOf('dead-install')}`);
-    await redis.hset(taken, entry, 1);
-    const hash = (text: string): Promise<unknown> => redis.eval('return string.sub(redis.sha1hex(ARGV[1]), 1, 16)', 0, text);
-    for (const of of ['{}', '2{}']) await redis.zadd(free, 0, `${String(await hash(of))}${entry}`);
+    const entry = await reserve(game, 'BCDFG', accountIdOf('dead-install'), '{}', own);
+    for (const of of ['{}', '2{}']) {
+      const hash = createHash('sha1').update(of).digest('hex').slice(0, 16);
+      await redis.zadd(writtenKeys(game).free, 0, `${hash}${entry}`);
+    }
     const first = await ask(game, {}, own);
     expect(first.body).toMatchObject({ created: true, room: { code: 'BCDFG', maxPlayers: 2 } });
     // The seat of the dead process is not given to another player until its reservation ends.
@@ -199,15 +183,8 @@ describe('POST /v1/rooms/match', () => {
   });
 
   test('a caller who asks for other tags before the first call has created the room creates it with the tags for which others wait', async () => {
-    const game = freshGame();
-    const { redis } = service.service;
-    const [installId, code] = [freshId(), 'ZZXWV'];
-    const { reserved, rooms, untils, taken } = writtenKeys(game);
-    const entry = `${service.now()}${code}`;
-    await redis.hset(rooms, entry, `0 0 2 ${game} {"mode":"duel"}`);
-    await redis.zadd(untils, service.now() + 10_000, entry);
-    await redis.zadd(reserved, service.now() + 5000, `${entry} ${accountIdOf(installId)}`);
-    await redis.hset(taken, entry, 1);
+    const [game, installId, code] = [freshGame(), freshId(), 'ZZXWV'];
+    const entry = await reserve(game, code, accountIdOf(installId), '{"mode":"duel"}');
     await redis.set(askedKey(game, accountIdOf(installId)), entry, 'PX', 10_000);
     const { body } = await ask(game, { installId, tags: { mode: 'team' } });
     expect(body).toMatchObject({ created: true, room: { code, tags: { mode: 'duel' }, maxPlayers: 2 } });
@@ -229,7 +206,7 @@ describe('POST /v1/rooms/match', () => {
     expect(seats.size).toBeLessThanOrEqual(17);
     expect(replies.filter(({ body }) => body.created)).toHaveLength(seats.size);
     await nothingReserved(game);
-    await expect.poll(() => service.service.redis.zcard(listKeys(game).order)).toBe(seats.size - 15);
+    await expect.poll(() => redis.zcard(listKeys(game).order)).toBe(seats.size - 15);
   });
 
   test.each([
