@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** A process and its children that run the same program: the primary and the workers of a service, without its Redis. */
 export function familyOf(pid: number): number[] {
@@ -34,14 +35,20 @@ export function holders(pids: readonly number[], port: number): Map<number, numb
 /** The kernel's number for it (include/net/tcp_states.h). */
 const ESTABLISHED = '01';
 
-/** The inodes of the sockets of a process. */
+/** The inodes of the sockets of a process. None of one that has ended, or that belongs to another user. */
 function socketsOf(pid: number): string[] {
-  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-    try {
-      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
-    } catch {
-      // The process has closed it meanwhile.
-      return [];
-    }
+  const folder = `/proc/${pid}/fd`;
+  return readable(() => readdirSync(folder), []).flatMap((fd) => {
+    // The process may close it meanwhile.
+    const target = readable(() => readlinkSync(join(folder, fd)), '');
+    return /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? [];
   });
+}
+
+function readable<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
 }
