@@ -83,7 +83,7 @@ const LONG = [
   'test/server/identity/key-ring-cluster.test.ts',
   'test/realtime/cluster.test.ts',
   'test/dev.test.ts',
-  'test/bench/{run,apart,cluster,colyseus,events,micro,room-acts}.test.ts',
+  'test/bench/{run,cluster}.test.ts',
   'test/bench/compare/compare.test.ts',
 ];
 

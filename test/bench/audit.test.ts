@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { auditLedgers, type LoadRecord } from '../../bench/audit.ts';
 import { newKeyPrefix, operation } from '../../bench/load/order.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
@@ -7,97 +7,73 @@ import { forFile, freshId, start } from '../harness.ts';
 
 const service = await forFile(start());
 
-/** Sends six credits to two accounts, as the load generator would. */
-async function load(): Promise<LoadRecord & { acknowledged: number[] }> {
-  const keyPrefix = newKeyPrefix();
-  const callers = [{ installId: freshId() }, { installId: freshId() }];
-  for (let number = 0; number < 6; number++) {
-    await service.post('/v1/coins/credit', { installId: callers[number % 2]!.installId, ...operation(number, keyPrefix) });
-  }
-  return { callers, keyPrefix, acknowledged: [0, 1, 2, 3, 4, 5], unanswered: [] };
+interface Loaded extends LoadRecord {
+  readonly acknowledged: number[];
+  readonly keys: string[];
 }
 
-const ledgerOf = ({ callers }: LoadRecord, account: number): string => coinKeys.ledger(accountIdOf(callers[account]!.installId));
+/** Sends credits in turn to two accounts, as the load generator would. */
+async function load(count: number, callers = [{ installId: freshId() }, { installId: freshId() }]): Promise<Loaded> {
+  const keyPrefix = newKeyPrefix();
+  const numbers = Array.from({ length: count }, (_, number) => number);
+  for (const number of numbers)
+    await service.post('/v1/coins/credit', { installId: callers[number % 2]!.installId, ...operation(number, keyPrefix) });
+  // With the key of the next one, which was not sent.
+  const keys = [...numbers, count].map((number) => operation(number, keyPrefix).key);
+  return { callers, keyPrefix, acknowledged: numbers, unanswered: [], keys };
+}
 
-test('an audit finds no error when each acknowledged operation is in the ledger once', async () => {
-  expect(await auditLedgers(service.url, await load())).toEqual([]);
-});
-
-test('an audit finds an acknowledged operation that is not in the ledger', async () => {
-  const record = await load();
-  record.acknowledged.push(6);
-  expect(await auditLedgers(service.url, record)).toEqual([
-    `an acknowledged operation is not in the ledger: ${operation(6, record.keyPrefix).key}`,
-  ]);
-});
-
-test('an unanswered operation may be in the ledger or not', async () => {
-  const record = { ...(await load()), acknowledged: [0, 1, 2, 3, 4], unanswered: [5, 6] };
-  expect(await auditLedgers(service.url, record)).toEqual([]);
-});
-
-test('an audit finds an entry that the load did not send', async () => {
-  const record = { ...(await load()), acknowledged: [0, 1, 2, 3, 4] };
-  expect(await auditLedgers(service.url, record)).toEqual([
-    `an entry that was not sent, or a duplicate: ${operation(5, record.keyPrefix).key}`,
-  ]);
-});
-
-test('an audit finds a duplicate entry and the balance that disagrees with it', async () => {
-  const record = await load();
+/** Replaces the last entry of an account, or adds one. */
+async function damage({ callers }: Loaded, account: number, change: (last: string) => string, isAdded = false): Promise<void> {
+  const ledger = coinKeys.ledger(accountIdOf(callers[account]!.installId));
   const { redis } = service.service;
-  const last = (await redis.lindex(ledgerOf(record, 0), -1))!;
-  await redis.rpush(ledgerOf(record, 0), last.replace(/^3/, '4'));
-  const findings = await auditLedgers(service.url, record);
-  expect(findings[0]).toContain('a duplicate');
-  expect(findings[1]).toMatch(/^the balance is 9, but the sum of the entries is 14$/);
+  const last = change((await redis.lindex(ledger, -1))!);
+  await (isAdded ? redis.rpush(ledger, last) : redis.lset(ledger, -1, last));
+}
+
+/** How a load of six credits is recorded, or its ledgers are damaged, and the findings. */
+const cases: [title: string, change: (loaded: Loaded) => Partial<Loaded> | Promise<void>, found: (loaded: Loaded) => unknown[]][] = [
+  ['each acknowledged operation once', () => ({}), () => []],
+  ['unanswered operations that are in the ledger or not', () => ({ acknowledged: [0, 1, 2, 3, 4], unanswered: [5, 6] }), () => []],
+  [
+    'an acknowledged operation that is missing',
+    () => ({ acknowledged: [0, 1, 2, 3, 4, 5, 6] }),
+    ({ keys }) => [`an acknowledged operation is not in the ledger: ${keys[6]}`],
+  ],
+  [
+    'an entry that was not sent',
+    () => ({ acknowledged: [0, 1, 2, 3, 4] }),
+    ({ keys }) => [`an entry that was not sent, or a duplicate: ${keys[5]}`],
+  ],
+  [
+    'a duplicate, and a balance that disagrees with it',
+    (loaded) => damage(loaded, 0, (last) => last.replace(/^3/, '4'), true),
+    ({ keys }) => [`an entry that was not sent, or a duplicate: ${keys[4]}`, 'the balance is 9, but the sum of the entries is 14'],
+  ],
+  [
+    'wrong coins, and a balance that was changed',
+    (loaded) => damage(loaded, 1, (last) => last.replace(/^(\d+):\d+ c\d+/, '$1:999 c7')),
+    ({ keys }) => [`an entry of 7 coins instead of 6: ${keys[5]}`, 'the balance is 999, but the sum of the entries is 13'],
+  ],
+  [
+    'entries in the wrong account',
+    ({ callers }) => ({ callers: callers.toReversed() }),
+    ({ keys }) => [...[5, 3, 1, 4, 2].map((number) => `an entry in the wrong account: ${keys[number]}`), '… and 1 more'],
+  ],
+];
+
+test.each(cases)('an audit finds %s', async (_, change, found) => {
+  const loaded = await load(6);
+  expect(await auditLedgers(service.url, { ...loaded, ...(await change(loaded)) })).toEqual(found(loaded));
 });
 
-test('an audit finds an entry with the wrong coins and a balance that was changed', async () => {
-  const record = await load();
-  const { redis } = service.service;
-  const last = (await redis.lindex(ledgerOf(record, 1), -1))!;
-  await redis.lset(ledgerOf(record, 1), -1, last.replace(/^(\d+):\d+ c\d+/, '$1:999 c7'));
-  const findings = await auditLedgers(service.url, record);
-  expect(findings).toContain(`an entry of 7 coins instead of 6: ${operation(5, record.keyPrefix).key}`);
-  expect(findings.some((finding) => finding.startsWith('the balance is 999, but the sum of the entries is'))).toBe(true);
-});
-
-test('an audit finds an entry in the wrong account', async () => {
-  const record = await load();
-  expect(await auditLedgers(service.url, { ...record, callers: record.callers.toReversed() })).toContainEqual(
-    expect.stringContaining('in the wrong account'),
-  );
-});
-
-describe('the audit of a counted load', () => {
-  /** Sends four more credits to the same accounts, with another key prefix. */
-  async function counted(bounds: { numbers: number; least: number; most: number }): Promise<LoadRecord> {
-    const record = await load();
-    const keyPrefix = newKeyPrefix();
-    for (let number = 0; number < 4; number++) {
-      await service.post('/v1/coins/credit', { installId: record.callers[number % 2]!.installId, ...operation(number, keyPrefix) });
-    }
-    return { ...record, counted: { keyPrefix, ...bounds } };
-  }
-
-  test('accepts at least as many entries as were answered and at most as many as were sent', async () => {
-    expect(await auditLedgers(service.url, await counted({ numbers: 6, least: 4, most: 6 }))).toEqual([]);
-    expect(await auditLedgers(service.url, await counted({ numbers: 4, least: 1, most: 4 }))).toEqual([]);
-  });
-
-  test('finds that answered operations are missing', async () => {
-    expect(await auditLedgers(service.url, await counted({ numbers: 6, least: 5, most: 6 }))).toEqual([
-      'the ledgers have 4 entries of the counted load instead of 5 to 6',
-    ]);
-  });
-
-  test('finds an entry that was not sent and an entry in the wrong account', async () => {
-    const record = await counted({ numbers: 3, least: 3, most: 3 });
-    expect(await auditLedgers(service.url, record)).toEqual([
-      `an entry that was not sent, or a duplicate: ${operation(3, record.counted!.keyPrefix).key}`,
-    ]);
-    const swapped = await auditLedgers(service.url, { ...record, acknowledged: [], callers: record.callers.toReversed() });
-    expect(swapped).toContainEqual(`an entry in the wrong account: ${operation(1, record.counted!.keyPrefix).key}`);
-  });
+test.each<[numbers: number, least: number, most: number, found: (keys: string[]) => string[]]>([
+  [6, 4, 6, () => []],
+  [4, 1, 4, () => []],
+  [6, 5, 6, () => ['the ledgers have 4 entries of the counted load instead of 5 to 6']],
+  [3, 3, 3, (keys) => [`an entry that was not sent, or a duplicate: ${keys[3]}`]],
+])('of four operations of a counted load, of %d numbers, there may be %d to %d', async (numbers, least, most, found) => {
+  const loaded = await load(6);
+  const { keyPrefix, keys } = await load(4, [...loaded.callers] as { installId: string }[]);
+  expect(await auditLedgers(service.url, { ...loaded, counted: { keyPrefix, numbers, least, most } })).toEqual(found(keys));
 });

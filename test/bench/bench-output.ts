@@ -8,19 +8,13 @@ import { childEnvironment } from '../environment.ts';
 
 const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 interface BenchOutput {
   /** The folder for the results and the temporary files. */
   readonly out: string;
   /** Runs the bench. @param interruptAt sends SIGINT when this text appears on standard error */
-  bench(args: string[], interruptAt?: string): Promise<Ended>;
+  bench(args: string[], interruptAt?: string): Promise<{ code: number | null; stdout: string; stderr: string }>;
   /** The results of the last run. */
-  latest(): RunResult;
+  resultsOf(file?: string): RunResult;
   close(): void;
 }
 
@@ -35,8 +29,7 @@ export function benchOutput(): BenchOutput {
           env: childEnvironment({ TMPDIR: out }),
           stdio: ['ignore', 'pipe', 'pipe'],
         });
-        let stdout = '';
-        let stderr = '';
+        let [stdout, stderr] = ['', ''];
         child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
         child.stderr.on('data', (text: Buffer) => {
           stderr += text.toString();
@@ -44,7 +37,7 @@ export function benchOutput(): BenchOutput {
         });
         child.once('close', (code) => resolve({ code, stdout, stderr }));
       }),
-    latest: () => JSON.parse(readFileSync(join(out, 'latest.json'), 'utf8')) as RunResult,
+    resultsOf: (file = 'latest.json') => JSON.parse(readFileSync(join(out, file), 'utf8')) as RunResult,
     close: () => rmSync(out, { recursive: true, force: true }),
   };
 }

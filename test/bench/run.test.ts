@@ -8,7 +8,7 @@ import { start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { benchOutput } from './bench-output.ts';
 
-const { out, bench, latest, close } = benchOutput();
+const { out, bench, resultsOf, close } = benchOutput();
 afterAll(close);
 
 test('--url loads a running service, audits its ledgers and writes the results', async () => {
@@ -17,29 +17,21 @@ test('--url loads a running service, audits its ledgers and writes the results',
   expect(code).toBe(0);
   // One line a second for the saturated load and for the half load.
   expect(stderr).toMatch(/^bench: credit-session\n( {2}\d s: [\d,]+ requests, [\d,]+\/s; status 200: [\d,]+; no errors\n){2,}$/);
-  expect(stdout).toContain('Credit by session');
   expect(stdout).toMatch(/^ {2}status 200: [\d,]+; no errors$/m);
-  const { scenarios, partial } = latest();
-  expect(partial).toBe(false);
-  expect(scenarios.map(({ name, findings, error }) => ({ name, findings, error }))).toEqual([
-    { name: 'credit-session', findings: [], error: undefined },
-  ]);
-  const [coinop, ...others] = scenarios[0]!.sides;
-  expect(others).toEqual([]);
-  expect(coinop!.figures.perSecond!.median).toBeGreaterThan(10);
-  expect(coinop!.figures.serverCpu!.median).toBeGreaterThan(1);
-  expect(coinop!.figures.p50!.median).toBeLessThanOrEqual(coinop!.figures.p999!.median);
-  expect(coinop!.answers!['status 200']).toBeGreaterThan(10);
+  const { scenarios, partial } = resultsOf();
+  expect([partial, scenarios.length, scenarios[0]!.sides.length]).toEqual([false, 1, 1]);
+  expect(scenarios[0]).toMatchObject({ name: 'credit-session', findings: [] });
+  const { figures, answers } = scenarios[0]!.sides[0]!;
+  for (const figure of [answers!['status 200'], figures.perSecond!.median, figures.serverCpu!.median]) expect(figure).toBeGreaterThan(1);
   expect(readdirSync(out)).toEqual(expect.arrayContaining(['latency.svg', 'latest.json', 'results.md']));
 }, 60_000);
 
 test('a service that sometimes fails is loaded to the end, and its errors are counted', async () => {
   let count = 0;
   const failing = createServer((request, response) => {
-    if (request.url === '/metrics') return void request.socket.destroy();
     if (request.url === '/health') count++;
     // The first response identifies the service. Then one request in four gets a 503, and one in fifty a closed connection.
-    if (count % 50 === 49) return void request.socket.destroy();
+    if (request.url === '/metrics' || count % 50 === 49) return void request.socket.destroy();
     response.writeHead(count % 4 === 2 ? 503 : 200, { 'content-type': 'application/json' }).end('{"ok":true,"service":"coinop"}');
   });
   await new Promise<void>((resolve) => failing.listen(0, '127.0.0.1', resolve));
@@ -48,14 +40,7 @@ test('a service that sometimes fails is loaded to the end, and its errors are co
   failing.close();
   expect(stdout).toMatch(/^ {2}status 200: [\d,]+, status 503: [\d,]+; errors: connection lost: [\d,]+$/m);
   expect(stdout).not.toContain('! failed');
-  expect(latest().scenarios[0]!.sides[0]!.answers).toMatchObject({ 'status 503': expect.any(Number) });
   expect(code).toBe(1);
-});
-
-test('--publish refuses anything but a full run before it starts a process', async () => {
-  const { code, stderr } = await bench(['health', '--publish']);
-  expect(stderr).toMatch(/^bench: --publish replaces the results that the README shows, so it needs a full run: /);
-  expect(code).toBe(2);
 });
 
 test('a run fails when its audit finds an error', async () => {
@@ -75,12 +60,10 @@ test('a run fails when its audit finds an error', async () => {
 test('a run fails when the audit of all data at its end finds drift', { timeout: 60_000 }, async () => {
   const running = bench(['health', '--quick', '--seconds', '1', '--connections', '4']);
   const sockets = (): string[] =>
-    (readdirSync(out, { recursive: true }) as string[])
-      .filter((file) => /^coinop-bench-.*redis\.sock$/.test(file))
-      .map((file) => join(out, file));
+    (readdirSync(out, { recursive: true }) as string[]).filter((file) => /^coinop-bench-.*redis\.sock$/.test(file));
   await expect.poll(sockets, { timeout: 20_000 }).not.toEqual([]);
-  for (const path of sockets()) {
-    const redis = new Redis({ path });
+  for (const socket of sockets()) {
+    const redis = new Redis({ path: join(out, socket) });
     await redis.hset('{nobody}:index:0', '1', 1);
     redis.disconnect();
   }
@@ -89,26 +72,22 @@ test('a run fails when the audit of all data at its end finds drift', { timeout:
   expect(code).toBe(1);
 });
 
-test('--url refuses a service with rate limits and says how to turn them off', async () => {
+test('a usage error, a service with rate limits and an address that does not respond end the bench with one line', async () => {
   await using service = await start({ settings: { RATE_LIMIT: 'on' } });
-  const { code, stderr } = await bench(['health', '--url', service.url]);
-  expect(stderr).toContain('start it with RATE_LIMIT=off');
-  expect(code).toBe(2);
-});
-
-test('--url reports an address that does not respond', async () => {
-  const { code, stderr } = await bench(['--url', 'http://127.0.0.1:1']);
-  expect(stderr).toBe(
-    'bench: http://127.0.0.1:1 does not respond (ECONNREFUSED). Check that the service runs and that the address is right\n',
-  );
-  expect(code).toBe(2);
+  const refusals: [words: string, message: RegExp][] = [
+    ['health --publish', /^bench: --publish replaces the results that the README shows, so it needs a full run: .*\n$/],
+    [`health --url ${service.url}`, /^bench: .*start it with RATE_LIMIT=off/],
+    ['--url http://127.0.0.1:1', /^bench: http:\/\/127\.0\.0\.1:1 does not respond \(ECONNREFUSED\)\. Check .*\n$/],
+  ];
+  for (const [words, message] of refusals)
+    expect(await bench(words.split(' '))).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
 });
 
 test('Ctrl-C ends all processes and marks the results as partial', async () => {
   const { code, stdout } = await bench(['health'], 'bench: health');
   expect(code).toBe(130);
   expect(stdout).toContain('these results are partial');
-  expect(latest().partial).toBe(true);
+  expect(resultsOf().partial).toBe(true);
   // The run removes its temporary folder after its services have ended.
   expect(readdirSync(out).filter((name) => name.startsWith('coinop-bench-'))).toEqual([]);
 });

@@ -1,16 +1,9 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { save } from '../../bench/report/save.ts';
 import type { RunResult } from '../../bench/result.ts';
-
-let folders: { published: string; other: string };
-beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), 'coinop-results-'));
-  folders = { published: join(folder, 'published'), other: join(folder, 'other') };
-});
-afterEach(() => rmSync(join(folders.other, '..'), { recursive: true, force: true }));
 
 const run: RunResult = {
   startedAt: '2026-01-01T00:00:00.000Z',
@@ -20,24 +13,19 @@ const run: RunResult = {
   partial: false,
   scenarios: [],
 };
-const ofCluster: RunResult = { ...run, settings: { ...run.settings, cluster: true } };
 
-test('--publish writes the page to the published folder, and the JSON elsewhere', () => {
-  save(run, { publish: true, out: undefined, folders });
-  save(ofCluster, { publish: true, out: undefined, folders });
-  expect(readdirSync(folders.published).toSorted()).toEqual(['cluster.md', 'results.md']);
-  expect(readdirSync(folders.other).toSorted()).toEqual(['cluster.json', 'latest.json']);
-});
+test('--publish writes the page to the published folder, and the JSON elsewhere, but publishes nothing of a run that was stopped', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-results-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const options = { publish: true, out: undefined, folders: { published: join(folder, 'published'), other: join(folder, 'other') } };
+  const filesOf = (path: string): string[] => readdirSync(join(folder, path)).toSorted();
 
-test('a run that was stopped early keeps its results, and publishes none of them', () => {
-  const said = save({ ...run, partial: true }, { publish: true, out: undefined, folders });
-  expect(said).toMatch(/^Not published: the run was stopped early\.\nWritten to /);
-  expect(existsSync(folders.published)).toBe(false);
-  expect(readdirSync(folders.other).toSorted()).toEqual(['latest.json', 'results.md']);
-});
+  expect(save({ ...run, partial: true }, options)).toMatch(/^Not published: the run was stopped early\.\nWritten to /);
+  expect(existsSync(join(folder, 'published'))).toBe(false);
+  expect(filesOf('other')).toEqual(['latest.json', 'results.md']);
 
-test('the published folder of the tree holds pages and pictures only', () => {
-  const files = readdirSync(new URL('../../bench/results', import.meta.url)).filter((name) => name !== 'other');
-  expect(files).toContain('results.md');
-  expect(files.filter((name) => !/\.(md|svg)$/.test(name))).toEqual([]);
+  save(run, options);
+  save({ ...run, settings: { ...run.settings, cluster: true } }, options);
+  expect(filesOf('published')).toEqual(['cluster.md', 'results.md']);
+  expect(filesOf('other')).toEqual(['cluster.json', 'latest.json', 'results.md']);
 });
