@@ -1,82 +1,77 @@
-import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { describe, expect, test } from 'vitest';
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
+import { expect, test } from 'vitest';
 import { parseSessionKeys } from '../../../src/config.ts';
-import { forFile, freshId, start, type TestService } from '../../harness.ts';
-
-const service = await forFile(start());
+import { firstScalar } from '../../../src/features/entitlement/proof-keys.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
 
 const PATH = '/.well-known/jwks.json';
 
-describe('GET /.well-known/jwks.json', () => {
-  test('answers with the public keys only, as a bare JWK set', async () => {
-    const { status, headers, body } = await service.get(PATH);
-    expect(status).toBe(200);
-    expect(headers.get('content-type')).toBe('application/jwk-set+json');
-    expect(headers.get('cache-control')).toBe('public, max-age=300');
-    // The public key that belongs to `testKeys`. proof-keys.test.ts says how these numbers were computed.
-    expect(body).toEqual({
-      keys: [
-        {
-          kty: 'EC',
-          crv: 'P-256',
-          x: 'wQ6irXYkbZO-AxdZ6j1lx00xZVYZXfOAL5k9YtHILfI',
-          y: 'ZsPSLIzQiR3ycQmlet3PZzYALSw1HLfqFxUV3RcSrQA',
-          kid: 'test',
-          alg: 'ES256',
-          use: 'sig',
-        },
-      ],
-    });
-  });
+const sevens = Buffer.alloc(32, 7).toString('base64url');
+/** 0, 1, … 47. */
+const counting = Buffer.from([...Array(48).keys()]).toString('base64url');
 
-  test('OpenAPI describes it with its own media type', async () => {
-    const { paths, components } = (await service.get('/openapi.json')).body;
-    const { content } = paths[PATH].get.responses[200];
-    expect(Object.keys(content)).toEqual(['application/jwk-set+json']);
-    expect(content['application/jwk-set+json'].schema).toEqual({ $ref: '#/components/schemas/GetProofKeysReply' });
-    expect(components.schemas.GetProofKeysReply).toMatchObject({ type: 'object', required: ['keys'] });
-    expect(components.schemas.GetProofKeysReply.properties).not.toHaveProperty('ok');
+test('GET /.well-known/jwks.json answers with the public keys of the session keys only, as a bare JWK set', async () => {
+  await using service = await start({ sessionKeys: parseSessionKeys(`a:${sevens},b:${counting}`) });
+  const { status, headers, body } = await service.get(PATH);
+  expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+    200,
+    'application/jwk-set+json',
+    'public, max-age=300',
+  ]);
+  const key = { kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' };
+  // Computed independently of this code, by HMAC and point addition. A change of the derivation breaks every issued proof.
+  expect(body).toEqual({
+    keys: [
+      {
+        ...key,
+        kid: 'a',
+        x: 'wQ6irXYkbZO-AxdZ6j1lx00xZVYZXfOAL5k9YtHILfI',
+        y: 'ZsPSLIzQiR3ycQmlet3PZzYALSw1HLfqFxUV3RcSrQA',
+      },
+      {
+        ...key,
+        kid: 'b',
+        x: 'dZ5kFMl_5tPm06Y7j1Uf_UrKGt2uQb5HKraa9wVQGb8',
+        y: 'zyv_bIw1aoYgtJfk03efMiRi7y6n385hQh7Y8kxFSFM',
+      },
+    ],
   });
 });
 
-describe('rotation of the proof keys', () => {
+test('a new key is published before it signs, and proofs of the old key verify until it is removed', async () => {
   const key = (kid: string, fill: number) => `${kid}:${Buffer.alloc(32, fill).toString('base64url')}`;
   const startWith = (...keys: string[]) => start({ sessionKeys: parseSessionKeys(keys.join()) });
-  const old = key('old', 1);
-  const fresh = key('new', 2);
-
+  const [old, fresh] = [key('old', 1), key('new', 2)];
   const proofFrom = async (from: TestService): Promise<string> =>
     (await from.get('/v1/entitlement?proof=1', { headers: { 'x-install-id': freshId() } })).body.proof;
-  const setOf = async (from: TestService): Promise<JSONWebKeySet> => (await from.get(PATH)).body;
-  const kidOf = (proof: string) => decodeProtectedHeader(proof).kid;
-  const verifies = (proof: string, keys: JWTVerifyGetKey): Promise<boolean> =>
-    jwtVerify(proof, keys).then(
+  const keysOf = async (from: TestService): Promise<JSONWebKeySet> => (await from.get(PATH)).body;
+  const verifies = (proof: string, keys: JSONWebKeySet): Promise<boolean> =>
+    jwtVerify(proof, createLocalJWKSet(keys)).then(
       () => true,
       () => false,
     );
 
-  test('a new key is published before it signs, and the old key still verifies afterwards', async () => {
-    await using before = await startWith(old);
-    const oldProof = await proofFrom(before);
-    await using published = await startWith(old, fresh);
-    const bothKeys = createLocalJWKSet(await setOf(published));
-    expect(kidOf(await proofFrom(published))).toBe('old');
+  await using before = await startWith(old);
+  await using published = await startWith(old, fresh);
+  await using after = await startWith(fresh, old);
+  await using removed = await startWith(fresh);
+  const proofs = await Promise.all([before, published, after].map(proofFrom));
+  expect(proofs.map((proof) => decodeProtectedHeader(proof).kid)).toEqual(['old', 'old', 'new']);
+  // An app that fetched the set before the first signature by the new key already has the new key.
+  for (const set of [await keysOf(published), await keysOf(after)])
+    expect(await Promise.all(proofs.map((proof) => verifies(proof, set)))).toEqual([true, true, true]);
+  const last = await keysOf(removed);
+  expect(await Promise.all(proofs.map((proof) => verifies(proof, last)))).toEqual([false, false, true]);
+});
 
-    await using after = await startWith(fresh, old);
-    const newProof = await proofFrom(after);
-    expect([kidOf(oldProof), kidOf(newProof)]).toEqual(['old', 'new']);
-    expect((await setOf(after)).keys.map(({ kid }) => kid)).toEqual(['new', 'old']);
-    // An app that fetched the set before the first signature by the new key already has the new key.
-    expect([await verifies(oldProof, bothKeys), await verifies(newProof, bothKeys)]).toEqual([true, true]);
-    const fetched = createRemoteJWKSet(new URL(PATH, after.url));
-    expect([await verifies(oldProof, fetched), await verifies(newProof, fetched)]).toEqual([true, true]);
-  });
+const one = '1'.padStart(64, '0');
+const orderLessOne = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632550';
+const order = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551';
 
-  test('proofs of a removed key no longer verify', async () => {
-    await using before = await startWith(old);
-    const oldProof = await proofFrom(before);
-    await using after = await startWith(fresh);
-    const keys = createRemoteJWKSet(new URL(PATH, after.url));
-    expect([await verifies(oldProof, keys), await verifies(await proofFrom(after), keys)]).toEqual([false, true]);
-  });
+test.each([
+  ['one', [one, orderLessOne], one],
+  ['the order of P-256 less one', [orderLessOne, one], orderLessOne],
+  ['and not zero, the order, or more', ['0'.repeat(64), order, 'f'.repeat(64), one, orderLessOne], one],
+])('a private key is the first candidate that is in the range: %s', (_, candidates, expected) => {
+  expect(firstScalar((counter) => Buffer.from(candidates[counter]!, 'hex')).toString('hex')).toBe(expected);
 });

@@ -55,30 +55,16 @@ describe('the proof of GET /v1/entitlement?proof=1', () => {
     expect((await service.get(`/v1/entitlement?installId=${installId}`)).body).toEqual(rest);
   });
 
-  test('ignores unverified subscription reports', async () => {
-    const installId = freshId();
-    await service.post('/v1/subscription/report', { installId, subscribed: true });
-    const { body } = await proven(installId);
-    expect([body.state, body.access]).toEqual(['subscribed', true]);
-    expect(await verify(body.proof, keysOf(service))).toMatchObject({ state: 'none', access: false });
-  });
-
-  test('says none for an unknown install and creates no account', async () => {
-    const installId = freshId();
-    const { body } = await proven(installId);
-    expect(await verify(body.proof, keysOf(service))).toMatchObject({ sub: accountIdOf(installId), state: 'none', access: false });
-    expect(decodeJwt(body.proof)).not.toHaveProperty('expiresAt');
-    expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
-  });
-
-  test('does not verify with changed claims, with the claims of another proof or without a signature', async () => {
-    const [head, claims, signature] = ((await proven(freshId())).body.proof as string).split('.') as [string, string, string];
-    const mine = JSON.parse(Buffer.from(claims, 'base64url').toString());
-    const better = Buffer.from(JSON.stringify({ ...mine, state: 'subscribed', access: true })).toString('base64url');
-    const another = ((await proven(await onTrialFor(5 * DAY_MS))).body.proof as string).split('.')[1]!;
-    const unsigned = Buffer.from(JSON.stringify({ alg: 'none', kid: 'test', typ: 'entitlement+jwt' })).toString('base64url');
-    for (const forged of [`${head}.${better}.${signature}`, `${head}.${another}.${signature}`, `${unsigned}.${better}.`])
-      await expect(verify(forged, keysOf(service))).rejects.toThrow();
+  test('ignores unverified subscription reports, and says none for an unknown install', async () => {
+    const [reported, unknown] = [freshId(), freshId()];
+    await service.post('/v1/subscription/report', { installId: reported, subscribed: true });
+    for (const installId of [reported, unknown]) {
+      const { body } = await proven(installId);
+      expect(body).toMatchObject(installId === reported ? { state: 'subscribed', access: true } : { state: 'none', access: false });
+      const claims = await verify(body.proof, keysOf(service));
+      expect(claims).toMatchObject({ sub: accountIdOf(installId), state: 'none', access: false });
+      expect(claims).not.toHaveProperty('expiresAt');
+    }
   });
 
   test('is not accepted as a session, and a session is not accepted as a proof', async () => {
@@ -91,17 +77,13 @@ describe('the proof of GET /v1/entitlement?proof=1', () => {
   });
 });
 
-describe('the request GET /v1/entitlement?proof=1', () => {
-  test('answers without a proof when it names no caller', async () => {
-    const { status, body } = await service.get('/v1/entitlement?proof=1');
-    expect([status, body]).toEqual([200, { ok: true, state: 'none', access: false }]);
-  });
-
-  test.each(['', '0', 'true'])('proof=%j is refused', async (value) => {
-    const { status, body } = await service.get(`/v1/entitlement?installId=${freshId()}&proof=${encodeURIComponent(value)}`);
-    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'proof']);
-    expect(body.error.issues).toEqual([{ path: 'proof', message: 'Must be 1, or left out' }]);
-  });
+test('proof=true is refused', async () => {
+  const { status, body } = await service.get(`/v1/entitlement?installId=${freshId()}&proof=true`);
+  expect([status, body.error.code, body.error.issues]).toEqual([
+    400,
+    'invalid_request',
+    [{ path: 'proof', message: 'Must be 1, or left out' }],
+  ]);
 });
 
 describe('the life of a proof', () => {
@@ -112,22 +94,12 @@ describe('the life of a proof', () => {
     ['subscribed for 24 hours and a bit', 'subscribed', true, '2026-03-02T12:00:00.999Z', '2026-03-02T12:00:00Z'],
     ['subscribed for a second less', 'subscribed', true, '2026-03-02T11:59:59.999Z', '2026-03-02T11:59:59Z'],
     ['subscribed until this very second', 'subscribed', true, '2026-03-01T12:00:00.900Z', '2026-03-01T12:00:00Z'],
-    ['in grace for an hour', 'grace', true, '2026-03-01T13:00:00.000Z', '2026-03-01T13:00:00Z'],
     ['on trial for five minutes', 'trial', true, '2026-03-01T12:05:00.000Z', '2026-03-01T12:05:00Z'],
     ['expired a week ago', 'expired', false, '2026-02-22T12:00:00.000Z', '2026-03-02T12:00:00Z'],
-    ['expired at an unknown time', 'expired', false, undefined, '2026-03-02T12:00:00Z'],
     ['none', 'none', false, undefined, '2026-03-02T12:00:00Z'],
   ] as const)('ends after 24 hours or with the access, whichever is sooner: %s', (_name, state, access, expiresAt, end) => {
     const claims = decodeJwt(new Proofs(new ProofKeys(testKeys)).of('an-account', { state, access, expiresAt }, at));
-    expect(claims).toEqual({
-      iss: 'coinop',
-      sub: 'an-account',
-      state,
-      access,
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      iat: issued,
-      exp: Date.parse(end) / 1000,
-    });
+    expect([claims.iat, claims.exp]).toEqual([issued, Date.parse(end) / 1000]);
   });
 
   test('ends with the trial, to the second', async () => {
@@ -135,15 +107,6 @@ describe('the life of a proof', () => {
     const end = Math.floor(Date.parse(body.expiresAt) / 1000) * 1000;
     expect(await verify(body.proof, keysOf(service), end - 1000)).toMatchObject({ state: 'trial', exp: end / 1000 });
     await expect(verify(body.proof, keysOf(service), end)).rejects.toThrow('"exp" claim timestamp check failed');
-  });
-
-  test("follows the service's clock", async () => {
-    await using moved = await start();
-    moved.advance(30 * DAY_MS);
-    const { proof } = (await proven(freshId(), moved)).body;
-    const { iat, exp } = await verify(proof, keysOf(moved), moved.now());
-    expect(Math.abs(iat! * 1000 - moved.now())).toBeLessThan(5000);
-    expect(exp! - iat!).toBe(86_400);
   });
 });
 

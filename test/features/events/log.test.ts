@@ -52,9 +52,10 @@ test('a relay that died before it removed logged events from the outbox appends 
 test('many events are read by pages without a gap, across the chunks of the log', async () => {
   const installId = freshId();
   const before = events.cursor;
-  // The chunk is nearly full.
+  // The chunk is nearly full. Its events are new: the upkeep of the log would drop a chunk that ends with an old one.
   const next = Number(await own.redis.hget(eventKeys.state, 'next'));
-  const filling = Array.from({ length: 970 - next }, (_, index) => `n 0-0-${index.toString(36)} filling 1`);
+  const now = (Date.now() * 1000).toString(36);
+  const filling = Array.from({ length: 970 - next }, (_, index) => `n ${now}-0-${index.toString(36)} filling 1`);
   await own.redis.rpush(eventKeys.chunk(0), ...filling);
   await own.redis.hset(eventKeys.state, { next: 970, readable: 970 });
   await Promise.all(Array.from({ length: 60 }, (_, key) => credit(installId, `key-${key}`)));
