@@ -65,16 +65,20 @@ async function addHook(receiver: Pick<Receiver, 'url'>, cursor = 0, types?: Even
 }
 
 /** A receiver, a log, a hook that begins at its start, and a process that delivers. */
-async function delivering(answer?: Receiver['answer']) {
+async function delivering(answer?: Receiver['answer'], types?: EventType[]) {
   const receiver = await startReceiver();
   onTestFinished(() => receiver[Symbol.asyncDispose]());
   if (answer !== undefined) receiver.answer = answer;
   const log = new FakeLog();
-  const hook = await addHook(receiver);
+  const hook = await addHook(receiver, 0, types);
   return { receiver, log, hook, ...startProcess(log) };
 }
 
 const stateOf = async ({ id }: Added) => (await hooks.find(id))!;
+/** Waits until the hook stands at this position of the log. */
+const passed = (hook: Added, cursor: number) => eventually(async () => (await stateOf(hook)).cursor === cursor);
+/** Waits until the events of so many accounts wait. */
+const waits = (hook: Added, accounts: number) => eventually(async () => (await stateOf(hook)).waitingAccounts === accounts);
 /** Waits until the endpoint has received so many requests in all. */
 const received = (receiver: Receiver, count: number): Promise<void> => eventually(() => receiver.received.length === count);
 
@@ -112,7 +116,7 @@ describe('events', () => {
       expect(new Webhook(hook.secret).verify(body, headers)).toMatchObject({ id: headers['webhook-id'] });
     const [page] = (await log.read(1, 1)).events;
     expect(JSON.parse(receiver.received.find((each) => idOf(each) === ids[0])!.body)).toEqual(page);
-    await eventually(async () => (await stateOf(hook)).cursor === 31);
+    await passed(hook, 31);
     expect(await outcomesOf(hook, ids[7]!)).toEqual([{ outcome: 'delivered', attempt: 1, status: 204 }]);
   });
 
@@ -143,14 +147,11 @@ describe('events', () => {
   });
 
   test('of other types than those of the hook do not arrive, and its position passes them', async () => {
-    await using receiver = await startReceiver();
-    const log = new FakeLog();
-    const hook = await addHook(receiver, 0, ['account.banned', 'account.deleted']);
+    const { receiver, log, hook } = await delivering(undefined, ['account.banned', 'account.deleted']);
     log.add('ada');
     const banned = log.add('ada', 'account.banned');
     log.add('ada');
-    startProcess(log);
-    await eventually(async () => (await stateOf(hook)).cursor === 3);
+    await passed(hook, 3);
     expect(idsOf(receiver)).toEqual([banned]);
   });
 
@@ -162,13 +163,9 @@ describe('events', () => {
   });
 
   test('of one account are sent one after the other, those of several at once', async () => {
-    await using receiver = await startReceiver();
     const open: [Received, ServerResponse][] = [];
-    receiver.answer = (request, response) => void open.push([request, response]);
-    const log = new FakeLog();
-    await addHook(receiver);
+    const { receiver, log } = await delivering((request, response) => void open.push([request, response]));
     for (let index = 0; index < 6; index++) log.add(index % 2 === 0 ? 'ada' : 'ben');
-    startProcess(log);
     for (let round = 0; round < 3; round++) {
       await eventually(() => open.length === 2);
       expect(open.map(([request]) => accountOf(request)).toSorted()).toEqual(['ada', 'ben']);
@@ -203,7 +200,7 @@ describe('an event that fails', () => {
     await received(receiver, 1);
     const others = [log.add('ben'), log.add('cleo')];
     await received(receiver, 3);
-    await eventually(async () => (await stateOf(hook)).cursor === 4);
+    await passed(hook, 4);
     expect(await stateOf(hook)).toMatchObject({ waitingAccounts: 1, isHeld: true });
     const failedAt = (await hooks.attempts(hook.id)).find(({ event }) => event === first)!.at;
     const waits = [5000, 5 * MINUTE_MS, 30 * MINUTE_MS, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS)];
@@ -230,20 +227,6 @@ describe('an event that fails', () => {
     expect(lines.filter((line) => line.includes('is given up'))).toHaveLength(1);
     expect(lines.join('')).not.toContain(hook.secret.slice(6));
   }, 30_000);
-
-  test('arrives with those of its account that came after it, in order, once the endpoint takes it', async () => {
-    const { receiver, log, hook } = await delivering(failing('ada'));
-    const ids = [log.add('ada'), log.add('ada')];
-    await eventually(async () => (await stateOf(hook)).waitingAccounts === 1);
-    ids.push(log.add('ada'), log.add('ada'));
-    await eventually(async () => (await stateOf(hook)).cursor === 4);
-    receiver.answer = (_, response) => void response.writeHead(204).end();
-    aheadMs += 5000;
-    await received(receiver, 5);
-    expect(idsOf(receiver)).toEqual([ids[0], ...ids]);
-    await eventually(async () => (await stateOf(hook)).waitingAccounts === 0);
-    expect(await service.service.redis.exists(hookKeys.waiting(hook.id))).toBe(0);
-  });
 
   test('waits as long as Retry-After says, in place of the next wait, a day at most', async () => {
     const { receiver, log, hook } = await delivering(
@@ -274,10 +257,10 @@ describe('an event that fails', () => {
   test('and that the log drops meanwhile is given up', async () => {
     const { receiver, log, hook } = await delivering(failing('ada'));
     log.add('ada');
-    await eventually(async () => (await stateOf(hook)).waitingAccounts === 1);
+    await waits(hook, 1);
     log.drop(1);
     aheadMs += 5000;
-    await eventually(async () => (await stateOf(hook)).waitingAccounts === 0);
+    await waits(hook, 0);
     expect((await hooks.attempts(hook.id))[0]).toMatchObject({ outcome: 'given_up', error: 'expired', position: 0 });
   });
 });
@@ -308,18 +291,14 @@ describe('an endpoint', () => {
   });
 
   test('that often fails gets every event, in order by account', async () => {
-    await using receiver = await startReceiver();
     const taken: string[] = [];
     // The first attempts at three events of four fail: one, two or three.
-    receiver.answer = (request, response) => {
+    const { receiver, log, hook } = await delivering((request, response) => {
       const isTaken = idsOf(receiver).filter((id) => id === idOf(request)).length > Number(idOf(request).slice(1)) % 4;
       if (isTaken) taken.push(idOf(request));
       response.writeHead(isTaken ? 200 : 500).end();
-    };
-    const log = new FakeLog();
-    const hook = await addHook(receiver);
+    });
     for (let index = 0; index < 100; index++) log.add(`account${index % 25}`);
-    startProcess(log);
     await eventually(async () => {
       aheadMs += MINUTE_MS;
       return (await stateOf(hook)).cursor === 100 && (await stateOf(hook)).waitingAccounts === 0;
@@ -348,15 +327,12 @@ describe('an endpoint', () => {
 
 describe('a process', () => {
   test('that ends gives its hooks to another, which repeats nothing', async () => {
-    await using receiver = await startReceiver();
-    const log = new FakeLog();
-    const hook = await addHook(receiver);
-    const first = startProcess(log);
+    const { receiver, log, hook, webhooks: first } = await delivering();
     await eventually(async () => (await stateOf(hook)).isHeld);
     startProcess(log);
     for (let index = 0; index < 10; index++) log.add('ada');
     await received(receiver, 10);
-    await first.webhooks.close();
+    await first.close();
     log.add('ada');
     await received(receiver, 11);
     expect(idsOf(receiver)).toEqual(Array.from({ length: 11 }, (_, index) => `e${index}`));
@@ -389,22 +365,19 @@ describe('a process', () => {
   test('begins again from the state in Redis when a failover brings an older one back', async () => {
     const { receiver, log, hook } = await delivering();
     for (let index = 0; index < 5; index++) log.add('ada');
-    await eventually(async () => (await stateOf(hook)).cursor === 5);
+    await passed(hook, 5);
     await service.service.redis.hset(hookKeys.state(hook.id), { cursor: 3, turn: 0 });
     log.add('ada');
     // The process may send one more event before it learns of the failover.
     await eventually(() => idsOf(receiver).slice(5).includes('e3') && idsOf(receiver).at(-1) === 'e5');
     expect(idsOf(receiver).slice(-3)).toEqual(['e3', 'e4', 'e5']);
-    await eventually(async () => (await stateOf(hook)).cursor === 6);
+    await passed(hook, 6);
   });
 
   test('goes on when the log can be read again', async () => {
-    await using receiver = await startReceiver();
-    const log = new FakeLog();
-    await addHook(receiver);
+    const { receiver, log, lines } = await delivering();
     log.problem = new Error('redis is away');
     log.add('ada');
-    const { lines } = startProcess(log);
     await eventually(() => lines.some((line) => line.includes('could not be read')));
     log.problem = undefined;
     await received(receiver, 1);
@@ -412,7 +385,7 @@ describe('a process', () => {
 });
 
 describe('an operator', () => {
-  test('has an event delivered again, outside the order of its account', async () => {
+  test('has an event delivered again, outside the order of its account, and removes a hook with all its keys', async () => {
     const { receiver, log, hook } = await delivering();
     for (let index = 0; index < 3; index++) log.add('ada');
     await received(receiver, 3);
@@ -420,7 +393,9 @@ describe('an operator', () => {
     await received(receiver, 4);
     expect(idsOf(receiver)).toEqual(['e0', 'e1', 'e2', 'e1']);
     await eventually(async () => (await service.service.redis.exists(hookKeys.asked(hook.id), hookKeys.waiting(hook.id))) === 0);
-    expect(await hooks.askAgain('nosuch00', { event: 'e1', position: 1 })).toBe('none');
+    await hooks.remove(hook.id);
+    expect(await hooks.askAgain(hook.id, { event: 'e1', position: 1 })).toBe('none');
+    expect(await service.service.redis.keys('{webhooks}*')).toEqual([]);
   });
 
   test('has all events delivered again from a position on, while some wait', async () => {
@@ -438,10 +413,7 @@ describe('an operator', () => {
   });
 
   test('rotates the secret: both sign until the old one ends', async () => {
-    await using receiver = await startReceiver();
-    const log = new FakeLog();
-    const old = await addHook(receiver);
-    startProcess(log);
+    const { receiver, log, hook: old } = await delivering();
     const { secret } = (await hooks.rotate(old.id, now() + HOUR_MS))!;
     await eventually(async () => {
       log.add('ada');
@@ -457,41 +429,18 @@ describe('an operator', () => {
 
   test('ends all older secrets with the overlap of a rotation, and postpones no earlier end', async () => {
     await using receiver = await startReceiver();
-    const first = await addHook(receiver);
-    const [time, minute] = [now(), 60_000];
-    const second = (await hooks.rotate(first.id, time + 60 * minute))!;
-    const third = (await hooks.rotate(first.id, time + 10 * minute))!;
-    expect(third.record.secrets).toEqual([
-      { secret: third.secret },
-      { secret: second.secret, until: time + 10 * minute },
-      { secret: first.secret, until: time + 10 * minute },
+    const { id } = await addHook(receiver);
+    const time = now();
+    const untilAfter = async (minutes: number) => {
+      const { record, secret } = (await hooks.rotate(id, time + minutes * MINUTE_MS))!;
+      expect(record.secrets[0]).toEqual({ secret });
+      return record.secrets.slice(1).map(({ until }) => (until! - time) / MINUTE_MS);
+    };
+    expect([await untilAfter(60), await untilAfter(10), await untilAfter(30), await untilAfter(0)]).toEqual([
+      [60],
+      [10, 10],
+      [30, 10, 10],
+      [],
     ]);
-    const fourth = (await hooks.rotate(first.id, time + 30 * minute))!;
-    expect(fourth.record.secrets.map(({ until }) => until)).toEqual([
-      undefined,
-      time + 30 * minute,
-      time + 10 * minute,
-      time + 10 * minute,
-    ]);
-    const fifth = (await hooks.rotate(first.id, time))!;
-    expect(fifth.record.secrets).toEqual([{ secret: fifth.secret }]);
-  });
-
-  test('disables, enables and removes a hook within a second or two', async () => {
-    const { receiver, log, hook } = await delivering();
-    log.add('ada');
-    await received(receiver, 1);
-    await hooks.disable(hook.id);
-    await eventually(async () => {
-      const before = receiver.received.length;
-      log.add('ada');
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      return receiver.received.length === before;
-    });
-    await hooks.enable(hook.id);
-    await eventually(async () => idsOf(receiver).at(-1) === `e${(await log.end()) - 1}`);
-    expect(new Set(idsOf(receiver)).size).toBe(await log.end());
-    await hooks.remove(hook.id);
-    expect(await service.service.redis.keys('{webhooks}*')).toEqual([]);
   });
 });

@@ -67,19 +67,6 @@ test('at most four requests begin in one turn of the event loop', async () => {
   }
 });
 
-test('49 hooks whose endpoints hang hold a place each, and a hook whose endpoint answers sends on', async () => {
-  const all = new RequestPlaces();
-  const hanging = busyHooks(all, 49);
-  await turns();
-  expect(hanging.map(({ open }) => open.length)).toEqual(Array(49).fill(1));
-  const healthy = busy(all);
-  await answer([healthy], 100);
-  await turns();
-  // It takes the places that the others leave free.
-  expect(healthy.open).toHaveLength(MOST_REQUESTS - 49);
-  expect(healthy.begun).toBeGreaterThan(300);
-});
-
 test('a hook that waits for its first event finds a place, whatever the other hooks took before', async () => {
   const all = new RequestPlaces();
   const quick = busyHooks(all, 3);
@@ -115,16 +102,4 @@ test('requests of a hook that was removed keep their places until they end', asy
   await answer(gone, 1);
   await turns();
   expect([underWay(gone), next.open.length]).toEqual([0, MOST_OF_A_HOOK]);
-});
-
-test('a hook that has nothing to send is asked again only once it wants to', async () => {
-  const all = new RequestPlaces();
-  let asked = 0;
-  const hook = all.join(() => void asked++);
-  hook.want();
-  await turns(5);
-  expect(asked).toBe(1);
-  hook.want();
-  await turns(5);
-  expect(asked).toBe(2);
 });

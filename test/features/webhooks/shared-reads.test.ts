@@ -24,25 +24,6 @@ async function readFrom(after: number, types?: EventType[]): Promise<string[]> {
 
 const idsFrom = (first: number, end: number): string[] => Array.from({ length: end - first }, (_, index) => `e${first + index}`);
 
-test('fifty hooks at the end of the log read it once, each its types', async () => {
-  for (let index = 0; index < 3; index++) log.add('ada', index === 1 ? 'account.banned' : 'coins.changed');
-  const read = vi.spyOn(log, 'read');
-  const found = await Promise.all(
-    Array.from({ length: 50 }, (_, index) => reads.read(0, index % 2 === 0 ? undefined : ['account.banned'])),
-  );
-  expect(read).toHaveBeenCalledTimes(1);
-  for (const [index, page] of found.entries()) {
-    expect(page.events.map(({ id }) => id)).toEqual(index % 2 === 0 ? ['e0', 'e1', 'e2'] : ['e1']);
-    expect(page).toMatchObject({ next: 3, isEnd: true });
-  }
-  log.add('ben');
-  expect((await Promise.all([reads.read(3, undefined), reads.read(3, undefined)])).map(({ positions }) => positions)).toEqual([[3], [3]]);
-  expect(read).toHaveBeenCalledTimes(2);
-  // A hook that is a little behind needs no read, except the one that finds the end.
-  expect((await reads.read(1, undefined)).positions).toEqual([1, 2, 3]);
-  expect(read).toHaveBeenCalledTimes(2);
-});
-
 test('every hook gets every event from its position on, however far it is behind', async () => {
   const end = 3 * MOST_KEPT;
   for (let index = 0; index < end; index++) log.add(undefined);
@@ -50,33 +31,6 @@ test('every hook gets every event from its position on, however far it is behind
   log.add('ada', 'account.banned');
   expect(await readFrom(0, ['account.banned'])).toEqual([`e${end}`]);
   expect(await readFrom(end)).toEqual([`e${end}`]);
-});
-
-test('hooks that are far behind read one at a time', async () => {
-  for (let index = 0; index < 3000; index++) log.add(undefined);
-  await reads.read(3000, undefined);
-  let [underWay, most] = [0, 0];
-  const read = log.read.bind(log);
-  vi.spyOn(log, 'read').mockImplementation(async (...words) => {
-    most = Math.max(most, ++underWay);
-    return read(...words).finally(() => void underWay--);
-  });
-  const pages = await Promise.all([0, 200, 400].map((after) => reads.read(after, undefined)));
-  expect(pages.map(({ events, next }) => [events[0]!.id, next])).toEqual([
-    ['e0', 200],
-    ['e200', 400],
-    ['e400', 600],
-  ]);
-  expect(most).toBe(1);
-});
-
-test('a failed read fails for the hooks that share it, and is repeated', async () => {
-  log.add('ada');
-  log.problem = new Error('Redis is away');
-  const found = await Promise.allSettled([reads.read(0, undefined), reads.read(0, undefined)]);
-  expect(found.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  log.problem = undefined;
-  expect((await reads.read(0, undefined)).positions).toEqual([0]);
 });
 
 test('an event of a newer version does not hold up a hook with other types', async () => {

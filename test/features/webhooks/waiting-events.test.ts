@@ -11,13 +11,6 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-test('events that lie next to each other are read at once', async () => {
-  const read = vi.spyOn(log, 'read');
-  const found = await Promise.all([0, 3, 49, 50, 119].map((position) => waiting.at(position)));
-  expect(found.map((event) => event?.id)).toEqual(['e0', 'e3', 'e49', 'e50', 'e119']);
-  expect(read).toHaveBeenCalledTimes(3);
-});
-
 test('an event that was read some seconds ago is read again', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   expect((await waiting.at(8))?.data).toEqual({ coins: 1 });
@@ -36,13 +29,4 @@ test('an event that came after its page was read is found, by one more read for 
   expect(found.map((event) => event?.id)).toEqual([one, other, 'e119']);
   expect(await waiting.at(122)).toBeUndefined();
   expect(read).toHaveBeenCalledTimes(2);
-});
-
-test('events that the log has dropped are missing, and a failed read is repeated', async () => {
-  log.drop(10);
-  log.problem = new Error('Redis is away');
-  await expect(waiting.at(10)).rejects.toThrow('Redis is away');
-  log.problem = undefined;
-  expect(await waiting.at(9)).toBeUndefined();
-  expect((await waiting.at(10))?.id).toBe('e10');
 });
