@@ -98,6 +98,14 @@ export class FakeGoogle implements AsyncDisposable {
     this.#purchases.set(token, { acknowledgementState: ACKNOWLEDGED, ...purchase, packageName });
   }
 
+  /** Replaces the next response of the API. */
+  misbehaveOnce(misbehaviour: Misbehaviour): void {
+    this.misbehaviour = (request, response) => {
+      this.misbehaviour = undefined;
+      misbehaviour(request, response);
+    };
+  }
+
   forget(token: string): void {
     this.#purchases.delete(token);
   }
@@ -218,28 +226,24 @@ export const passingFaults: Record<string, Misbehaviour> = {
   'a redirect': (_, response) => void response.writeHead(302, { location: '/certs' }).end(),
 };
 
+/** What Google says of an active subscription. */
+export const activeUntil = (expiryTime: string, lineItem: object = {}) => ({
+  subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE',
+  lineItems: [{ productId: 'gold', expiryTime, ...lineItem }],
+});
+
+const good = activeUntil('2099-01-01T00:00:00Z');
+
 /** Bodies of 200 responses that the service must not trust. */
 export const nonsense: Record<string, unknown> = {
-  'an unknown state': {
-    subscriptionState: 'SUBSCRIPTION_STATE_ASCENDED',
-    lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
-  },
-  'the state UNSPECIFIED': {
-    subscriptionState: 'SUBSCRIPTION_STATE_UNSPECIFIED',
-    lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
-  },
-  'a state named like an object property': {
-    subscriptionState: 'constructor',
-    lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
-  },
-  'no state': { lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }] },
-  'active without an end': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold' }] },
-  'an end that is no time': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: 'soon' }] },
-  'no product': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [] },
-  'a product id with a line break': {
-    subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE',
-    lineItems: [{ productId: 'a\nb', expiryTime: '2099-01-01T00:00:00Z' }],
-  },
+  'an unknown state': { ...good, subscriptionState: 'SUBSCRIPTION_STATE_ASCENDED' },
+  'the state UNSPECIFIED': { ...good, subscriptionState: 'SUBSCRIPTION_STATE_UNSPECIFIED' },
+  'a state named like an object property': { ...good, subscriptionState: 'constructor' },
+  'no state': { ...good, subscriptionState: undefined },
+  'active without an end': { ...good, lineItems: [{ productId: 'gold' }] },
+  'an end that is no time': activeUntil('soon'),
+  'no product': { ...good, lineItems: [] },
+  'a product id with a line break': activeUntil('2099-01-01T00:00:00Z', { productId: 'a\nb' }),
   'an array': [],
   null: null,
 };

@@ -1,18 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
 import { checkSoon } from '../../../src/features/subscription/notices.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
-import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { freshId, sleep } from '../../harness.ts';
-import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
+import { activeUntil, answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
-import { childEnvironment } from '../../environment.ts';
-import { isFullSize } from '../../sized.ts';
 
 const MINUTE = 60_000;
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
@@ -92,14 +85,6 @@ describe('the queue of due purchases', () => {
     await expect.poll(() => shop.dueIn(buyers[0]!.token)).toBeUndefined();
   });
 
-  test('finds a revoked or refunded purchase within twelve hours', async () => {
-    const { token, checked, access } = await buyer(shop, 'ACTIVE', 30 * DAY);
-    shop.sold('EXPIRED', shop.service.now(), {}, token);
-    shop.service.advance(12 * HOUR);
-    await checked();
-    expect(await access()).toBe(false);
-  });
-
   test('finds that a pending purchase was paid, acknowledges it and retires the one it replaces', async () => {
     const old = await buyer(shop, 'ACTIVE', 30 * DAY);
     const token = shop.sold('PENDING', undefined, { linkedPurchaseToken: old.token });
@@ -114,42 +99,18 @@ describe('the queue of due purchases', () => {
     expect(shop.google.acknowledgements).toContain(token);
   });
 
-  test('updates the store account that the buyer moved into', async () => {
-    const { installId, token, expiresAt, checked } = await buyer(shop);
-    const store = accountIdOf(freshId());
-    const [line] = await shop.lines(installId);
-    await shop.redis.hset(`{${store}}:account`, { createdAt: 1, store: 'google', purchases: line! });
-    await shop.redis.del(`{${accountIdOf(installId)}}:account`);
-    await shop.redis.set(standingKey(accountIdOf(installId)), `>${store}`);
-    shop.sold('ON_HOLD', expiresAt, {}, token);
-    shop.service.advance(HOUR + 20_000);
-    await checked();
-    expect(await shop.redis.hget(`{${store}}:account`, 'purchases')).toMatch(new RegExp(`^${purchaseHash(token)} on_hold `));
-    expect(await shop.redis.exists(`{${accountIdOf(installId)}}:account`)).toBe(0);
-  });
-
-  test('checks a purchase soon after checkSoon, which ignores unknown purchases', async () => {
-    const { token, checked, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
-    shop.sold('CANCELED', shop.service.now() + 30 * DAY, {}, token);
-    expect(await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now })).toBe(true);
-    await checked();
-    expect(await state()).toBe('canceled');
-    await expect.poll(() => shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
-    expect(await checkSoon('of-nobody', { scripts: scriptsOf(shop), now: shop.service.now })).toBe(false);
-    await expect.poll(() => shop.dueIn('of-nobody')).toBeUndefined();
-  });
+  /** A notification: the purchase is checked soon. */
+  const hint = (token: string) =>
+    checkSoon(token, { scripts: new CallerScripts(shop.redis, { now: shop.service.now }), now: shop.service.now });
 
   test('checks again when checkSoon is called during a check', async () => {
     const { token, expiresAt, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
-    const hint = () => checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
     // Google answers with the old state after the purchase changed and checkSoon was called.
-    shop.google.misbehaviour = (_, response) => {
-      shop.google.misbehaviour = undefined;
+    shop.google.misbehaveOnce((request, response) => {
       shop.sold('CANCELED', expiresAt, {}, token);
-      const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
-      void hint().then(() => response.writeHead(200).end(JSON.stringify(said)));
-    };
-    await hint();
+      void hint(token).then(() => answering(activeUntil(iso(expiresAt)))(request, response));
+    });
+    await hint(token);
     await until(async () => (await state()) === 'canceled');
   });
 
@@ -157,20 +118,19 @@ describe('the queue of due purchases', () => {
     const { installId, token, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
     const upgrade = shop.sold('ACTIVE', expiresAt + DAY, { linkedPurchaseToken: token });
     let isAnswered = false;
-    shop.google.misbehaviour = (_, response) => {
-      shop.google.misbehaviour = undefined;
-      const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
-      void shop.buy(installId, upgrade).then(() => response.writeHead(200).end(JSON.stringify(said), () => (isAnswered = true)));
-    };
-    await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
+    shop.google.misbehaveOnce((request, response) => {
+      response.once('finish', () => (isAnswered = true));
+      void shop.buy(installId, upgrade).then(() => answering(activeUntil(iso(expiresAt)))(request, response));
+    });
+    await hint(token);
     await until(() => isAnswered);
     // The late answer must have no effect: nothing happens while the service handles it.
     await sleep(300);
-    expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(upgrade)]);
+    expect(await shop.held(installId)).toEqual([purchaseHash(upgrade)]);
     await expect.poll(() => shop.dueIn(token)).toBeUndefined();
     // checkSoon ignores it, and even a due entry causes no request to Google.
     const { asked } = shop.google;
-    expect(await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now })).toBe(false);
+    expect(await hint(token)).toBe(false);
     await shop.redis.zadd('purchases:due', 1, purchaseHash(token));
     await until(async () => (await shop.dueIn(token)) === undefined);
     expect(shop.google.asked).toBe(asked);
@@ -179,12 +139,10 @@ describe('the queue of due purchases', () => {
   test('a late answer does not overwrite a newer one', async () => {
     const { installId, token, expiresAt, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
     let answerLate: (() => void) | undefined;
-    shop.google.misbehaviour = (_, response) => {
-      shop.google.misbehaviour = undefined;
-      const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
-      answerLate = () => void response.writeHead(200).end(JSON.stringify(said));
-    };
-    await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
+    shop.google.misbehaveOnce((request, response) => {
+      answerLate = () => answering(activeUntil(iso(expiresAt)))(request, response);
+    });
+    await hint(token);
     await until(() => answerLate !== undefined);
     shop.sold('CANCELED', expiresAt, {}, token);
     expect((await shop.buy(installId, token)).body.state).toBe('canceled');
@@ -195,10 +153,6 @@ describe('the queue of due purchases', () => {
     await expect.poll(() => shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
   });
 });
-
-function scriptsOf({ redis, service }: Shop): CallerScripts {
-  return new CallerScripts(redis, { now: service.now });
-}
 
 describe('while Google misbehaves a subscription past its end', () => {
   let shop: Shop;
@@ -256,45 +210,15 @@ describe('while Google misbehaves a subscription past its end', () => {
   });
 });
 
-describe('several processes on one Redis', () => {
-  test('check each due purchase once', async () => {
-    await using shop = await openShop();
-    await using branch = await shop.branch();
-    const buyers = await Promise.all(Array.from({ length: 20 }, () => buyer(shop, 'ACTIVE', 30 * DAY)));
-    for (const { token, expiresAt } of buyers) shop.sold('ON_HOLD', expiresAt, {}, token);
-    const { asked } = shop.google;
-    for (const each of [shop.service, branch]) each.advance(12 * HOUR);
-    await until(async () => (await Promise.all(buyers.map(({ state }) => state()))).every((state) => state === 'on_hold'));
-    // No purchase may be checked twice: nothing follows within two looks at the queue.
-    await sleep(1200);
-    expect(shop.google.asked).toBe(asked + 20);
-  });
-
-  // The death at each step of a check, in this process, is a test of the saga.
-  test.runIf(isFullSize)('take over a check from a killed process once its lease has expired', async () => {
-    await using shop = await openShop();
-    const { token, installId, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
-    shop.sold('ON_HOLD', expiresAt, {}, token);
-    await shop.service.service.drain();
-    let isAsked = false;
-    shop.google.misbehaviour = () => void (isAsked = true);
-    const { path: socketPath } = shop.redis.options as { path: string };
-    const BRANCH = JSON.stringify({ socketPath, store: shop.google.settings, account: await shop.google.settings.serviceAccount!() });
-    const file = fileURLToPath(new URL('branch-process.ts', import.meta.url));
-    const child = spawn(process.execPath, [file], { env: childEnvironment({ BRANCH }), stdio: ['ignore', 'pipe', 'inherit'] });
-    await once(child.stdout, 'data');
-    await checkSoon(token, { scripts: scriptsOf(shop), now: Date.now });
-    await until(() => isAsked);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    shop.google.misbehaviour = undefined;
-
-    await using other = await shop.branch();
-    // The lease of the killed process still holds: nothing happens within two looks at the queue.
-    await sleep(1200);
-    expect((await shop.record(token)).state).toBe('active');
-    other.advance(30_000);
-    await until(async () => (await shop.record(token)).state === 'on_hold' && (await shop.record(token)).todo === undefined);
-    expect((await other.get(`/v1/subscription?installId=${installId}`)).body.state).toBe('on_hold');
-  });
+test('several processes on one Redis check each due purchase once', async () => {
+  await using shop = await openShop();
+  await using branch = await shop.branch();
+  const buyers = await Promise.all(Array.from({ length: 20 }, () => buyer(shop, 'ACTIVE', 30 * DAY)));
+  for (const { token, expiresAt } of buyers) shop.sold('ON_HOLD', expiresAt, {}, token);
+  const { asked } = shop.google;
+  for (const each of [shop.service, branch]) each.advance(12 * HOUR);
+  await until(async () => (await Promise.all(buyers.map(({ state }) => state()))).every((state) => state === 'on_hold'));
+  // No purchase may be checked twice: nothing follows within two looks at the queue.
+  await sleep(1200);
+  expect(shop.google.asked).toBe(asked + 20);
 });

@@ -3,38 +3,38 @@ import { purchaseHash } from '../../../src/features/subscription/purchase-token.
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { forFile, freshId, start, type TestReply } from '../../harness.ts';
-import { answering, googleError, nonsense, OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
+import { activeUntil, answering, googleError, nonsense, OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until } from './shop.ts';
 
 const shop = await forFile(openShop());
 
 const refusal = ({ status, body }: TestReply) => [status, body.error.code, body.error.field];
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
+const OWNED = [409, 'purchase_owned', 'purchaseToken'];
+const BAD = [401, 'bad_token', 'purchaseToken'];
 const NOBODY = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
 
-describe('POST /v1/subscription/purchase', () => {
-  test('gives the trace of the request on to the store, and none that is malformed or not there', async () => {
-    const { google, service, sold } = shop;
-    const given = async (headers: Record<string, string>) => {
-      const purchaseToken = sold('ACTIVE', service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED });
-      google.traceparents = [];
-      expect((await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken }, { headers })).status).toBe(200);
-      return google.traceparents;
-    };
-    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    // The check and the acknowledgement.
-    expect(await given({ traceparent })).toEqual([traceparent, traceparent]);
-    expect(await given({ traceparent: 'nonsense' })).toEqual([undefined, undefined]);
-    expect(await given({})).toEqual([undefined, undefined]);
-  });
+/** An account that owns an active purchase. */
+async function owner({ isStore = false } = {}) {
+  const installId = freshId();
+  if (isStore) await shop.makeStoreAccount(installId);
+  const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+  await shop.buy(installId, token);
+  return { installId, token };
+}
 
-  test('subscribes the account, acknowledges the purchase and stores it', async () => {
-    const { google, service, sold, buy } = shop;
+describe('POST /v1/subscription/purchase', () => {
+  test('subscribes the account, acknowledges the purchase with the trace of the request, and stores it', async () => {
+    const { google, service, sold } = shop;
     const installId = freshId();
     const expiresAt = service.now() + 30 * DAY;
     const token = sold('ACTIVE', expiresAt, { acknowledgementState: UNACKNOWLEDGED });
-    const { status, body } = await buy(installId, token);
-    expect(status).toBe(200);
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const order = { installId, purchaseToken: token };
+    google.traceparents = [];
+    const { status, body } = await service.post('/v1/subscription/purchase', order, { headers: { traceparent } });
+    // The check and the acknowledgement.
+    expect([status, google.traceparents]).toEqual([200, [traceparent, traceparent]]);
     expect(body).toEqual({
       ok: true,
       subscribed: true,
@@ -121,44 +121,35 @@ describe('POST /v1/subscription/purchase', () => {
     const over = [3, 1, 2].map((days) => shop.sold('EXPIRED', now - days * DAY));
     const good = [7, 6, 5, 4, 3, 2, 1, 8].map((days) => shop.sold('ACTIVE', now + days * DAY));
     for (const token of [...over, ...good]) await shop.buy(installId, token);
-    const kept = async () => (await shop.lines(installId)).map((line) => line.split(' ')[0]);
-    const hashes = (tokens: string[]) => tokens.map(purchaseHash);
-    expect(new Set(await kept())).toEqual(new Set(hashes([over[1]!, over[2]!, ...good])));
+    const hashes = (tokens: string[]) => tokens.map(purchaseHash).toSorted();
+    expect((await shop.held(installId)).toSorted()).toEqual(hashes([over[1]!, over[2]!, ...good]));
     const more = [9, 10, 11].map((days) => shop.sold('ACTIVE', now + days * DAY));
     for (const token of more) await shop.buy(installId, token);
-    expect(new Set(await kept())).toEqual(new Set(hashes([...good.filter((_, index) => index !== 6), ...more])));
+    expect((await shop.held(installId)).toSorted()).toEqual(hashes([...good.filter((_, index) => index !== 6), ...more]));
     expect((await shop.subscription(installId)).expiresAt).toBe(iso(now + 11 * DAY));
   });
 });
 
 describe('the owner of a purchase', () => {
-  test('changes from a guest to the next sender of its token, and the log says so', async () => {
-    const [one, other] = [freshId(), freshId()];
-    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(one, token);
-    expect((await shop.buy(other, token)).body.subscribed).toBe(true);
-    expect(await shop.subscription(one)).toEqual(NOBODY);
-    expect(await shop.lines(one)).toEqual([]);
-    const lines = shop.logLines.filter((line) => line.includes('a purchase moved'));
-    expect(lines).toHaveLength(1);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 30, purchase: purchaseHash(token).slice(0, 6) });
+  test('changes from a guest to the next sender of its token', async () => {
+    const { installId, token } = await owner();
+    expect((await shop.buy(freshId(), token)).body.subscribed).toBe(true);
+    expect([await shop.subscription(installId), await shop.lines(installId)]).toEqual([NOBODY, []]);
   });
 
   test('stays the same once it is a store account', async () => {
-    const [owner, guest, otherStore] = [freshId(), freshId(), freshId()];
-    await shop.makeStoreAccount(owner);
-    await shop.makeStoreAccount(otherStore);
-    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+    const { installId: guest, token } = await owner();
+    const [store, otherStore] = [freshId(), freshId()];
+    for (const each of [store, otherStore]) await shop.makeStoreAccount(each);
     // The purchase moves from the guest to the store account and stays there.
-    await shop.buy(guest, token);
-    expect((await shop.buy(owner, token)).status).toBe(200);
+    expect((await shop.buy(store, token)).status).toBe(200);
     const { asked } = shop.google;
     for (const another of [guest, otherStore]) {
-      expect(refusal(await shop.buy(another, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+      expect(refusal(await shop.buy(another, token))).toEqual(OWNED);
       expect(await shop.subscription(another)).toEqual(NOBODY);
     }
     expect(shop.google.asked).toBe(asked);
-    expect((await shop.buy(owner, token)).body.subscribed).toBe(true);
+    expect((await shop.buy(store, token)).body.subscribed).toBe(true);
   });
 
   test('is one store account when guests and store accounts claim it concurrently', async () => {
@@ -166,30 +157,27 @@ describe('the owner of a purchase', () => {
     for (const [index, claimant] of claimants.entries()) if (index % 2 === 0) await shop.makeStoreAccount(claimant);
     const token = shop.sold('ACTIVE', shop.service.now() + DAY);
     const replies = await Promise.all(claimants.map((claimant) => shop.buy(claimant, token)));
-    const owners = [];
-    for (const claimant of claimants) if ((await shop.lines(claimant)).length > 0) owners.push(claimant);
-    expect(owners).toHaveLength(1);
-    expect(claimants.indexOf(owners[0]!) % 2).toBe(0);
+    const held = await Promise.all(claimants.map((claimant) => shop.held(claimant)));
+    const owners = claimants.filter((_, index) => held[index]!.length > 0);
+    expect(owners.map((each) => claimants.indexOf(each) % 2)).toEqual([0]);
     expect((await shop.record(token)).owner).toBe(accountIdOf(owners[0]!));
     const storeReplies = replies.filter((_, index) => index % 2 === 0).map(({ status }) => status);
     expect(storeReplies.toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
   });
 
   test('is the store account that its guest moved into', async () => {
-    const [guest, store, stranger] = [freshId(), freshId(), freshId()];
+    const { installId: guest, token } = await owner();
+    const [store, stranger] = [freshId(), freshId()];
     await shop.makeStoreAccount(store);
-    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(guest, token);
     // The state after a move: the store account holds the line, the purchase record still names the guest.
     const [line] = await shop.lines(guest);
     await shop.redis.hset(`{${accountIdOf(store)}}:account`, 'purchases', line!);
     await shop.redis.del(`{${accountIdOf(guest)}}:account`);
     await shop.redis.set(standingKey(accountIdOf(guest)), `>${accountIdOf(store)}`);
-    expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    expect(refusal(await shop.buy(stranger, token))).toEqual(OWNED);
     expect(refusal(await shop.buy(guest, token)).slice(0, 2)).toEqual([401, 'sign_in_required']);
     expect((await shop.buy(store, token)).body.subscribed).toBe(true);
-    expect(await shop.lines(store)).toHaveLength(1);
-    expect(await shop.redis.exists(`{${accountIdOf(guest)}}:account`)).toBe(0);
+    expect([await shop.held(store), await shop.held(guest)]).toEqual([[purchaseHash(token)], []]);
   });
 });
 
@@ -198,23 +186,19 @@ describe('a purchase that replaces another (linkedPurchaseToken)', () => {
     shop.sold(state, state.startsWith('PENDING') ? undefined : expiresAt, { linkedPurchaseToken });
 
   test('retires the old one', async () => {
-    const installId = freshId();
-    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(installId, old);
+    const { installId, token: old } = await owner();
     const expiresAt = shop.service.now() + 2 * DAY;
     const token = upgrade(old, 'ACTIVE', expiresAt);
     const { body } = await shop.buy(installId, token);
     expect(body.expiresAt).toBe(iso(expiresAt));
-    expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(token)]);
+    expect(await shop.held(installId)).toEqual([purchaseHash(token)]);
     expect((await shop.record(old)).retiredBy).toBe(purchaseHash(token));
     expect(await shop.dueIn(old)).toBeUndefined();
 
     // The old token now answers with the current subscription, and purchase_owned to others, without a request to Google.
     const { asked } = shop.google;
     expect((await shop.buy(installId, old)).body).toEqual(body);
-    const stranger = freshId();
-    expect(refusal(await shop.buy(stranger, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
-    expect(await shop.subscription(stranger)).toEqual(NOBODY);
+    expect(refusal(await shop.buy(freshId(), old))).toEqual(OWNED);
     expect(shop.google.asked).toBe(asked);
   });
 
@@ -223,64 +207,49 @@ describe('a purchase that replaces another (linkedPurchaseToken)', () => {
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
     const token = upgrade(old);
     const { body } = await shop.buy(installId, token);
-    expect(refusal(await shop.buy(stranger, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    expect(refusal(await shop.buy(stranger, old))).toEqual(OWNED);
     expect((await shop.buy(installId, old)).body).toEqual(body);
     expect(await shop.lines(installId)).toHaveLength(1);
   });
 
   test('moves the subscription away from the guest that owned the old one', async () => {
-    const [guest, other] = [freshId(), freshId()];
-    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(guest, old);
-    const token = upgrade(old);
-    expect((await shop.buy(other, token)).body.subscribed).toBe(true);
+    const { installId: guest, token: old } = await owner();
+    expect((await shop.buy(freshId(), upgrade(old))).body.subscribed).toBe(true);
     expect(await shop.subscription(guest)).toEqual(NOBODY);
-    expect(refusal(await shop.buy(guest, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    expect(refusal(await shop.buy(guest, old))).toEqual(OWNED);
   });
 
   // A pending purchase counts too: otherwise it would replace the old one later, in a background check.
   test.each(['ACTIVE', 'PENDING'])('belongs to the store account that owns the old one, when it is %s', async (state) => {
-    const [owner, stranger] = [freshId(), freshId()];
-    await shop.makeStoreAccount(owner);
-    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(owner, old);
+    const { installId, token: old } = await owner({ isStore: true });
     const token = upgrade(old, state);
-    expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    expect(refusal(await shop.buy(freshId(), token))).toEqual(OWNED);
     expect(await shop.record(token)).toEqual({});
-    expect((await shop.buy(owner, token)).status).toBe(200);
+    expect((await shop.buy(installId, token)).status).toBe(200);
   });
 
   test('belongs to its sender when the old one has expired, even one of a store account', async () => {
-    const [owner, other] = [freshId(), freshId()];
-    await shop.makeStoreAccount(owner);
-    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(owner, old);
+    const { token: old } = await owner({ isStore: true });
     await shop.redis.hset(`{purchase:${purchaseHash(old)}}`, { state: 'expired', expiresAt: shop.service.now() - 1 });
-    expect((await shop.buy(other, upgrade(old))).body).toMatchObject({ subscribed: true, source: 'store' });
+    expect((await shop.buy(freshId(), upgrade(old))).body).toMatchObject({ subscribed: true, source: 'store' });
   });
 
   test('retires the old one even while that is being sent again', async () => {
-    const installId = freshId();
-    const expiresAt = shop.service.now() + DAY;
-    const old = shop.sold('ACTIVE', expiresAt);
-    await shop.buy(installId, old);
+    const { installId, token: old } = await owner();
     const token = upgrade(old);
+    const said = activeUntil(iso(shop.service.now() + DAY));
     // Google delays its answer about the old one until the service has recorded the new one.
-    shop.google.misbehaviour = (request, response) => {
-      shop.google.misbehaviour = undefined;
-      const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
+    shop.google.misbehaveOnce((request, response) => {
       void shop.buy(installId, token).then(() => answering(said)(request, response));
-    };
+    });
     const { body } = await shop.buy(installId, old);
-    expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(token)]);
+    expect(await shop.held(installId)).toEqual([purchaseHash(token)]);
     expect(body).toEqual(await shop.subscription(installId));
     expect(await shop.dueIn(old)).toBeUndefined();
   });
 
   test.each(['PENDING', 'PENDING_PURCHASE_CANCELED'])('keeps the old one while it is %s', async (state) => {
-    const installId = freshId();
-    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(installId, old);
+    const { installId, token: old } = await owner();
     expect((await shop.buy(installId, upgrade(old, state))).body).toMatchObject({ subscribed: true, state: 'active' });
     expect((await shop.record(old)).retiredBy).toBeUndefined();
   });
@@ -298,7 +267,7 @@ describe('a purchase token', () => {
   test.each([400, 404, 410])('is refused with bad_token and stores nothing when Google answers %i', async (status) => {
     const [installId, forged] = [freshId(), freshId('forged')];
     shop.google.misbehaviour = googleError(status);
-    expect(refusal(await shop.buy(installId, forged))).toEqual([401, 'bad_token', 'purchaseToken']);
+    expect(refusal(await shop.buy(installId, forged))).toEqual(BAD);
     shop.google.misbehaviour = undefined;
     expect(await shop.record(forged)).toEqual({});
     expect((await shop.service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
@@ -315,19 +284,15 @@ describe('a purchase token', () => {
   });
 
   test('that Google has forgotten does not move to another account', async () => {
-    const [owner, other] = [freshId(), freshId()];
-    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(owner, token);
+    const { installId, token } = await owner();
     shop.google.forget(token);
-    expect(refusal(await shop.buy(other, token))).toEqual([401, 'bad_token', 'purchaseToken']);
+    expect(refusal(await shop.buy(freshId(), token))).toEqual(BAD);
     // The owner keeps the subscription.
-    expect((await shop.buy(owner, token)).body.subscribed).toBe(true);
+    expect((await shop.buy(installId, token)).body.subscribed).toBe(true);
   });
 
   test('counts as expired when its owner sends it again and Google answers 410', async () => {
-    const installId = freshId();
-    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
-    await shop.buy(installId, token);
+    const { installId, token } = await owner();
     shop.google.misbehaviour = googleError(410);
     expect((await shop.buy(installId, token)).body).toMatchObject({ subscribed: false, state: 'expired', willRenew: false });
     shop.google.misbehaviour = undefined;
@@ -338,9 +303,9 @@ describe('a purchase token', () => {
     await using two = await openShop([PACKAGE, OTHER_PACKAGE]);
     const installId = freshId();
     const expiresAt = two.service.now() + DAY;
-    const purchase = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
+    const purchase = activeUntil(iso(expiresAt));
     two.google.sell('of-the-other', { ...purchase, acknowledgementState: UNACKNOWLEDGED }, OTHER_PACKAGE);
-    expect(refusal(await two.buy(installId, 'of-the-other', { packageName: PACKAGE }))).toEqual([401, 'bad_token', 'purchaseToken']);
+    expect(refusal(await two.buy(installId, 'of-the-other', { packageName: PACKAGE }))).toEqual(BAD);
     expect((await two.buy(installId, 'of-the-other', { packageName: OTHER_PACKAGE })).status).toBe(200);
     expect((await two.buy(freshId(), 'of-the-other')).body.subscribed).toBe(true);
     expect(two.google.acknowledgements).toEqual(['of-the-other']);
@@ -351,7 +316,7 @@ describe('a purchase token', () => {
     two.google.sell('of-a-third', purchase, 'dev.coinop.third');
     const reply = await two.buy(installId, 'of-a-third', { packageName: 'dev.coinop.third' });
     expect(refusal(reply)).toEqual([400, 'invalid_request', 'packageName']);
-    expect(refusal(await two.buy(installId, 'of-a-third'))).toEqual([401, 'bad_token', 'purchaseToken']);
+    expect(refusal(await two.buy(installId, 'of-a-third'))).toEqual(BAD);
     // The purchase may be of the app whose answer is missing.
     two.google.misbehaviour = (request, response) => googleError(request.url!.includes(PACKAGE) ? 500 : 404)(request, response);
     expect((await two.buy(freshId(), 'token')).body.error.code).toBe('app_store_unavailable');
@@ -406,7 +371,6 @@ describe('while Google misbehaves', () => {
   test.each([
     ['a 500', passingFaults['a 500']!],
     ['a 400', googleError(400)],
-    ['a 410 in HTML', passingFaults['a 410 in HTML']!],
   ])('a purchase whose acknowledgement fails counts and is acknowledged later: %s', async (_, misbehaviour) => {
     const { google, service } = shop;
     const installId = freshId();
@@ -424,23 +388,6 @@ describe('while Google misbehaves', () => {
     service.advance(61_000);
     await until(async () => (await shop.record(token)).acknowledged === '1');
     await until(async () => (await shop.dueIn(token))! > 11 * HOUR);
-  });
-
-  test('another service acknowledges a purchase whose service died before', async () => {
-    await using faulty = await openShop();
-    const installId = freshId();
-    const token = faulty.sold('ACTIVE', faulty.service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED });
-    // The purchase is recorded, and Google never answers the acknowledgement.
-    faulty.google.acknowledgeMisbehaviour = () => {};
-    void faulty.buy(installId, token);
-    await until(() => faulty.google.acknowledgements.length > 0);
-    expect(await faulty.record(token)).toMatchObject({ state: 'active', acknowledged: '0' });
-    expect((await faulty.subscription(installId)).subscribed).toBe(true);
-    expect(await faulty.dueIn(token)).toBeLessThanOrEqual(60_000);
-    faulty.google.acknowledgeMisbehaviour = undefined;
-    await using other = await faulty.branch();
-    other.advance(61_000);
-    await until(async () => (await faulty.record(token)).acknowledged === '1');
   });
 });
 

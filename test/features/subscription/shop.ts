@@ -26,6 +26,8 @@ export interface Shop extends AsyncDisposable {
   entitlement(installId: string): Promise<{ state: string; access: boolean; expiresAt?: string }>;
   record(token: string): Promise<Record<string, string>>;
   lines(installId: string): Promise<string[]>;
+  /** The purchases of an account, by `purchaseHash`. */
+  held(installId: string): Promise<string[]>;
   /** Milliseconds until the next check of a purchase, undefined when none is due. */
   dueIn(token: string): Promise<number | undefined>;
   makeStoreAccount(installId: string): Promise<void>;
@@ -39,6 +41,10 @@ export async function openShop(packageNames: readonly string[] = [PACKAGE], sett
   const service = await branch({ logLines });
   google.now = service.now;
   const { redis } = own;
+  const lines = async (installId: string): Promise<string[]> => {
+    const field = await redis.hget(accountKey(accountIdOf(installId)), 'purchases');
+    return field === null ? [] : field.split('\n');
+  };
   return {
     google,
     redis,
@@ -58,10 +64,8 @@ export async function openShop(packageNames: readonly string[] = [PACKAGE], sett
     subscription: async (installId) => (await service.get(`/v1/subscription?installId=${installId}`)).body,
     entitlement: async (installId) => (await service.get(`/v1/entitlement?installId=${installId}`)).body,
     record: (token) => redis.hgetall(`{purchase:${purchaseHash(token)}}`),
-    async lines(installId) {
-      const field = await redis.hget(accountKey(accountIdOf(installId)), 'purchases');
-      return field === null ? [] : field.split('\n');
-    },
+    lines,
+    held: async (installId) => (await lines(installId)).map((line) => line.split(' ')[0]!),
     async dueIn(token) {
       const entries = await redis.zrange('purchases:due', '0', '-1', 'WITHSCORES');
       const place = entries.findIndex((entry, index) => index % 2 === 0 && memberOf(entry) === purchaseHash(token));

@@ -1,14 +1,12 @@
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import { purchasesOf, subscriptionOf } from '../../../src/features/subscription/model.ts';
+import { describe, expect, test } from 'vitest';
+import { subscriptionOf } from '../../../src/features/subscription/model.ts';
 import type { StoreState, StoreSubscription } from '../../../src/stores/store.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { forFile, freshId, sharedClient, start } from '../../harness.ts';
+import { forFile, freshId, start } from '../../harness.ts';
 
 const service = await forFile(start());
-const redis = sharedClient();
-afterEach(() => vi.restoreAllMocks());
-afterAll(() => redis.quit());
+const { redis } = service.service;
 
 const NO_FACTS = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
 
@@ -21,19 +19,6 @@ describe('GET /v1/subscription', () => {
     const installId = freshId();
     expect((await subscription(installId)).body).toEqual(NO_FACTS);
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
-  });
-
-  test("a report counts for exactly 72 hours on the server's clock", async () => {
-    const installId = freshId();
-    const reportedAt = Date.parse('2031-05-01T12:00:00.000Z');
-    const clock = vi.spyOn(Date, 'now').mockReturnValue(reportedAt);
-    await report(installId, true);
-    const standing = { ...NO_FACTS, subscribed: true, state: 'active', source: 'report', expiresAt: '2031-05-04T12:00:00.000Z' };
-    expect((await subscription(installId)).body).toEqual(standing);
-    clock.mockReturnValue(reportedAt + 259_199_999);
-    expect((await subscription(installId)).body).toEqual(standing);
-    clock.mockReturnValue(reportedAt + 259_200_000);
-    expect((await subscription(installId)).body).toEqual(NO_FACTS);
   });
 
   test('a purchase outranks a report, whichever of the two subscribes', async () => {
@@ -57,14 +42,6 @@ describe('GET /v1/subscription', () => {
     await report(installId, false);
     await redis.hset(account, { purchases: `AAAAAAAAAAAAAAAAAAAAAA active ${expiresAt} 1 ${service.now()} gold` });
     expect((await subscription(installId)).body).toEqual({ ...held, subscribed: true, state: 'active' });
-  });
-
-  test('a pending purchase is shown without expiresAt and willRenew', async () => {
-    const installId = freshId();
-    const purchases = `AAAAAAAAAAAAAAAAAAAAAA pending - - ${service.now()} gold`;
-    await redis.hset(accountKey(accountIdOf(installId)), { createdAt: 1, purchases });
-    const pending = { ...NO_FACTS, state: 'pending', source: 'store', verified: true, productId: 'gold' };
-    expect((await subscription(installId)).body).toEqual(pending);
   });
 });
 
@@ -130,42 +107,29 @@ test('a purchase shows its own end, or the end of the day that its renewal has, 
   expect(shown(1, { willRenew: false })[1]).toBe(false);
 });
 
-describe('subscriptionOf with several purchases', () => {
-  const shown = (...purchases: StoreSubscription[]) => {
-    const forth = say(...purchases).productId;
-    expect(say(...purchases.toReversed()).productId).toBe(forth);
-    return forth;
-  };
+describe('of several purchases the account shows', () => {
   const named = (productId: string, state: StoreState, expiresAt?: number) => bought(state, expiresAt, { productId });
-
-  test('shows one that gives access', () => {
-    for (const state of ['on_hold', 'paused', 'pending', 'expired'] as const) {
-      expect(shown(named('good', 'grace', NOW + 1), named('bad', state, NOW + DAY))).toBe('good');
-    }
-    expect(shown(named('over', 'active', NOW), named('good', 'canceled', NOW + 1))).toBe('good');
+  test.each<[what: string, ...inOrder: StoreSubscription[]]>([
+    ...(['on_hold', 'paused', 'pending', 'expired'] as const).map((state): [string, ...StoreSubscription[]] => [
+      `one in grace before one that is ${state}`,
+      named('good', 'grace', NOW + 1),
+      named('bad', state, NOW + DAY),
+    ]),
+    ['the one that has not ended', named('good', 'canceled', NOW + 1), named('over', 'active', NOW)],
+    ['the one that lasts longest', named('long', 'canceled', NOW + 2), named('short', 'active', NOW + 1)],
+    ['the one that lasts longest in grace', named('long', 'grace', NOW + 2), named('short', 'grace', NOW + 1)],
+    ['a shorter one before one in grace', named('paid', 'canceled', NOW + 1), named('failed', 'grace', NOW + DAY)],
+    [
+      'without access those that the user can act on first',
+      named('a', 'on_hold', NOW - 2),
+      named('b', 'paused', NOW - 1),
+      named('c', 'pending'),
+      named('d', 'expired', NOW - 1),
+    ],
+    ['without access the one that ended last', named('last', 'canceled', NOW - 1), named('first', 'expired', NOW - DAY)],
+  ])('%s', (_, ...inOrder) => {
+    for (const [place, first] of inOrder.entries())
+      for (const second of inOrder.slice(place + 1))
+        expect([say(first, second).productId, say(second, first).productId]).toEqual([first.productId, first.productId]);
   });
-
-  test('shows the one that lasts longest, and one in grace only when no other gives access', () => {
-    expect(shown(named('short', 'active', NOW + 1), named('long', 'canceled', NOW + 2))).toBe('long');
-    expect(shown(named('short', 'grace', NOW + 1), named('long', 'grace', NOW + 2))).toBe('long');
-    expect(shown(named('paid', 'canceled', NOW + 1), named('failed', 'grace', NOW + DAY))).toBe('paid');
-  });
-
-  test('shows, without access, the one that the user can act on, then the one that ended last', () => {
-    const inOrder = [named('a', 'on_hold', NOW - 2), named('b', 'paused', NOW - 1), named('c', 'pending'), named('d', 'expired', NOW - 1)];
-    for (const [place, first] of inOrder.entries()) {
-      for (const second of inOrder.slice(place + 1)) expect(shown(first, second)).toBe(first.productId);
-    }
-    expect(shown(named('first', 'expired', NOW - DAY), named('last', 'canceled', NOW - 1))).toBe('last');
-  });
-});
-
-test('purchasesOf reads one purchase from each line', () => {
-  const lines =
-    'AAAAAAAAAAAAAAAAAAAAAA active 1935500400000 1 1935400000000 gold\nBBBBBBBBBBBBBBBBBBBBBB pending - - 1935400000001 gold.v2';
-  expect(purchasesOf(lines)).toEqual([
-    { state: 'active', expiresAt: 1935500400000, willRenew: true, checkedAt: 1935400000000, productId: 'gold' },
-    { state: 'pending', expiresAt: undefined, willRenew: undefined, checkedAt: 1935400000001, productId: 'gold.v2' },
-  ]);
-  expect(purchasesOf('')).toEqual([]);
 });
