@@ -64,16 +64,13 @@ test('a watcher that missed a patch gets the whole state, and the patches after 
   expect(published.slice(2)).toEqual(['3→4', '4→5']);
 });
 
-test('a watcher that missed its first state gets the current state', async () => {
+test.each([
+  ['missed its first state gets the current state', () => 0],
+  ['missed a patch gets the latest state if no push is due', () => topic.pushCount],
+])('a watcher that %s', async (_, missedPush) => {
   change();
-  topic.catchUp(watcher, 0);
+  await pass(100);
+  topic.catchUp(watcher, missedPush());
   await pass(100);
   expect([watcher.sent, watcher.isSubscribed]).toEqual([['the whole state 1', 'the whole state 2'], true]);
-});
-
-test('a watcher that missed a patch gets the latest state if no push is due', async () => {
-  change();
-  await pass(100);
-  topic.catchUp(watcher, topic.pushCount);
-  expect(watcher.sent).toEqual(['the whole state 1', 'the whole state 2']);
 });

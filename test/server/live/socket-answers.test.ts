@@ -1,29 +1,32 @@
 import { beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { ChannelSocket } from '../../../src/server/live/channel.ts';
 import type { LiveSocket } from '../../../src/server/live/socket.ts';
 import { openSocket, type SlowSocket } from './fake-socket.ts';
 
 const act = z.object({ type: z.literal('act'), order: z.number() });
+
+/** A socket whose acts are answered so. */
+const openActing = (received: (socket: ChannelSocket, order: number) => Promise<void>) =>
+  openSocket({
+    receives: { act },
+    acts: { type: 'act', lacks: () => undefined, framesPerSecond: 1e6, refused: () => ({ type: 'refused' }) },
+    received: (socket, { order }) => received(socket, order as number),
+  });
 
 let slow: SlowSocket;
 let live: LiveSocket<object>;
 
 /** Each act is answered with 8 KB. */
 beforeEach(() => {
-  ({ live, socket: slow } = openSocket({
-    receives: { act },
-    acts: { type: 'act', lacks: () => undefined, framesPerSecond: 1e6, refused: () => ({ type: 'refused' }) },
-    async received(socket, { order }) {
-      socket.send({ type: 'acted', order, state: 'x'.repeat(8000) });
-    },
-  }));
+  ({ live, socket: slow } = openActing(async (socket, order) => socket.send({ type: 'acted', order, state: 'x'.repeat(8000) })));
 });
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-async function acts(count: number): Promise<void> {
+async function acts(count: number, on = live): Promise<void> {
   for (let order = 1; order <= count; order++) {
-    live.received(Uint8Array.from(Buffer.from(`{"type":"act","order":${order}}`)).buffer, false);
+    on.received(Uint8Array.from(Buffer.from(`{"type":"act","order":${order}}`)).buffer, false);
     await turn();
   }
 }
@@ -62,17 +65,12 @@ test('the bound on waiting answers holds for a socket that reads a little all th
 
 test('an act under way is answered before the close that follows a final state', async () => {
   let answer = (): void => {};
-  const { live: acting, socket } = openSocket({
-    receives: { act },
-    acts: { type: 'act', lacks: () => undefined, framesPerSecond: 1e6, refused: () => ({ type: 'refused' }) },
-    async received(asking, { order }) {
-      await new Promise<void>((resolve) => (answer = resolve));
-      asking.sendWithPush(JSON.stringify({ type: 'acted', order }));
-    },
+  const { live: acting, socket } = openActing(async (asking, order) => {
+    await new Promise<void>((resolve) => (answer = resolve));
+    asking.sendWithPush(JSON.stringify({ type: 'acted', order }));
   });
   socket.buffered = 0;
-  acting.received(Uint8Array.from(Buffer.from('{"type":"act","order":1}')).buffer, false);
-  await turn();
+  await acts(1, acting);
   acting.end(4501, 'finished');
   await turn();
   expect([socket.sent, socket.ended]).toEqual([[], undefined]);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { TestService } from '../../harness.ts';
-import { open, type TestRoom } from '../../features/rooms/room.ts';
+import { forFile } from '../../harness.ts';
+import { open } from '../../features/rooms/room.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { frame, opcodes, RawSocket } from '../../realtime/raw-socket.ts';
 import { eventually } from '../../realtime/watcher.ts';
@@ -22,18 +22,20 @@ function expectRising(raw: RawSocket): void {
   expect(seen).toEqual([...new Set(seen)].sort((one, other) => one - other));
 }
 
-let redis: Awaited<ReturnType<typeof ownRedis>>;
-let service: TestService;
-let room: TestRoom;
-let players: string[];
+const redis = await forFile(ownRedis());
+// With the usual bound on a room's bytes, filling the buffers would take minutes.
+const service = await forFile(redis.start({ settings: { ROOM_BYTES_PER_SECOND: '1000000000' } }));
+const room = await open(service, { maxPlayers: 64 });
+const watch = (count: number): Promise<RawSocket[]> =>
+  Promise.all(Array.from({ length: count }, () => RawSocket.open(service.port, `/v1/rooms/${room.code}/live`)));
+const players = await Promise.all(
+  Array.from({ length: 63 }, (_, index) => room.join(`${'a player of a long name '.slice(0, 21)}${index + 1}`)),
+);
 /** Watchers that read. */
-let healthy: RawSocket[];
+const healthy = await watch(10);
 /** Watchers that read nothing, until a test lets them: their buffers are full. */
-let stalled: RawSocket[];
-let asking: RawSocket;
-let flooding: RawSocket;
-let ending: RawSocket;
-let neverReading: RawSocket;
+const stalled = await watch(10);
+const [asking, ending, flooding, neverReading] = (await watch(4)) as [RawSocket, RawSocket, RawSocket, RawSocket];
 
 /** Changes the room. Waits for a watcher after each change, so that no two changes share a push. */
 async function change(times: number): Promise<number> {
@@ -71,27 +73,13 @@ async function fill(sockets: RawSocket[]): Promise<void> {
 
 // Filling the buffers takes seconds. So the tests share them, in this order.
 beforeAll(async () => {
-  redis = await ownRedis();
-  // With the usual bound on a room's bytes, filling the buffers would take minutes.
-  service = await redis.start({ settings: { ROOM_BYTES_PER_SECOND: '1000000000' } });
-  room = await open(service, { maxPlayers: 64 });
-  players = await Promise.all(
-    Array.from({ length: 63 }, (_, index) => room.join(`${'a player of a long name '.slice(0, 21)}${index + 1}`)),
-  );
-  const watch = (count: number): Promise<RawSocket[]> =>
-    Promise.all(Array.from({ length: count }, () => RawSocket.open(service.port, `/v1/rooms/${room.code}/live`)));
-  [stalled, healthy] = await Promise.all([watch(10), watch(10)]);
-  [asking, ending, flooding, neverReading] = (await watch(4)) as [RawSocket, RawSocket, RawSocket, RawSocket];
   const full = [...stalled, asking, ending, flooding, neverReading];
   await eventually(() => [...full, ...healthy].every((raw) => raw.frames.length === 1));
   for (const raw of full) raw.pause();
   await fill(full);
 }, 60_000);
 
-afterAll(async () => {
-  neverReading.destroy();
-  await redis[Symbol.asyncDispose]();
-});
+afterAll(() => neverReading.destroy());
 
 describe('a watcher whose buffers are full', () => {
   test('delays no other watcher', async () => {
@@ -149,7 +137,7 @@ describe('a watcher whose buffers are full', () => {
   });
 
   test('does not keep a drain waiting', async () => {
-    await service[Symbol.asyncDispose]();
+    await service.service.drain();
     await eventually(() => neverReading.frames.at(-1) !== undefined);
   });
 });
