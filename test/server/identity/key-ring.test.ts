@@ -160,24 +160,3 @@ test('the last use of a key is noted once a minute, by whichever process saw it 
   expect(problemOf(other, token)).toBe('valid');
   await isNoted();
 });
-
-test('checking any wrong key costs no more than checking a right one', async () => {
-  const { ring, token } = await ringWithKey();
-  const wrong = [
-    `coinop_sk_00000000_${token.slice(19)}`,
-    `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
-    token.slice(0, -1),
-    'coinop_sk_' + 'a'.repeat(10_000),
-    'coinop_sk_' + '_'.repeat(41),
-  ];
-  const cpuOf = (text: string): number => {
-    const before = process.cpuUsage();
-    for (let round = 0; round < 20_000; round++) ring.find(text);
-    const { user, system } = process.cpuUsage(before);
-    return user + system;
-  };
-  cpuOf(token);
-  const right = cpuOf(token);
-  // 3 µs each at most on a slow machine: a thousand a second are a hundredth of a core.
-  for (const text of wrong) expect([text.slice(0, 30), cpuOf(text) < 2 * right + 20_000]).toEqual([text.slice(0, 30), true]);
-});

@@ -144,6 +144,8 @@ export function bearerCases(): Case[] {
     ['a long token', `${encoded('{"alg":"HS256"}')}.${fill('a', HEADER_BYTES)}.${signature}`],
     ['a token of lists', `${encoded('{"alg":"HS256"}')}.${encoded(fill('[', 600))}.${signature}`],
     ['a header of lists', `${encoded(`{"alg":"HS256","x":${fill('[', 500)}`)}.e30.${signature}`],
+    ['a long server key', `coinop_sk_${fill('a', HEADER_BYTES)}`],
+    ['a server key of separators', `coinop_sk_${'_'.repeat(41)}`],
   ];
   return tokens.map(([what, token]) => ({
     name: `a bearer: ${what}`,
