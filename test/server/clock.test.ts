@@ -30,18 +30,19 @@ describe.each([
       for (let index = 0; index < count; index++) waits.push(waitOf(await call()));
       return waits;
     };
+    const others = [[create, '203.0.113.2'] as const, [guess, '203.0.113.3'] as const];
     // One address has used up its requests, one its creations, one its misses, and one half of each.
     expect(await times(11, () => ask('203.0.113.1'))).toEqual([...Array(10).fill(0), 1000]);
-    expect(await times(3, () => create('203.0.113.2'))).toEqual([0, 0, 30_000]);
-    expect(await times(3, () => guess('203.0.113.3'))).toEqual([0, 0, 30_000]);
-    expect(await times(1, () => create('203.0.113.4'))).toEqual([0]);
-    expect(await times(1, () => guess('203.0.113.4'))).toEqual([0]);
+    for (const [call, address] of others) {
+      expect(await times(3, () => call(address))).toEqual([0, 0, 30_000]);
+      expect(await times(1, () => call('203.0.113.4'))).toEqual([0]);
+    }
     service.setClock(set);
     expect(await times(2, () => ask('203.0.113.1'))).toEqual([1000, 1000]);
-    expect(await times(2, () => create('203.0.113.2'))).toEqual([30_000, 30_000]);
-    expect(await times(2, () => guess('203.0.113.3'))).toEqual([30_000, 30_000]);
-    expect(await times(2, () => create('203.0.113.4'))).toEqual([0, 30_000]);
-    expect(await times(2, () => guess('203.0.113.4'))).toEqual([0, 30_000]);
+    for (const [call, address] of others) {
+      expect(await times(2, () => call(address))).toEqual([30_000, 30_000]);
+      expect(await times(2, () => call('203.0.113.4'))).toEqual([0, 30_000]);
+    }
     expect(waitOf(await ask('203.0.113.5'))).toBe(0);
     service.advance(1000);
     expect(await times(2, () => ask('203.0.113.1'))).toEqual([0, 1000]);

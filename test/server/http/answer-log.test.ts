@@ -68,23 +68,6 @@ describe('AnswerLog', () => {
     expect(off.lines).toEqual([]);
   });
 
-  test('writes one line a second at most for refusals by limits, with their number since the last one', () => {
-    const { lines, answer, answers } = logWith(250);
-    const limited = refuse('rate_limited', { retryAfterMs: 1000 });
-    const overloaded = refuse('overloaded');
-    for (let count = 0; count < 1000; count++) answer(429, { refusal: limited, now: count / 2 });
-    for (let count = 0; count < 500; count++) answer(503, { refusal: overloaded, now: 500 + count / 2, workedMs: 900 });
-    const refused = () => parsed(lines).map((line) => line['refused']);
-    expect(refused()).toEqual([{ rate_limited: 1 }]);
-    answers.sweep(999);
-    expect(refused()).toHaveLength(1);
-    answers.sweep(1000);
-    expect(refused()).toEqual([{ rate_limited: 1 }, { rate_limited: 999, overloaded: 500 }]);
-    expect(parsed(lines)[1]).toMatchObject({ level: 40, ...name, status: 503, code: 'overloaded', msg: 'requests refused' });
-    for (let now = 1100; now < 10_000; now += 100) answers.sweep(now);
-    expect(refused()).toHaveLength(2);
-  });
-
   test('writes one line a second at most for failures of an outage, with their number since the last one', () => {
     const { lines, answer, answers } = logWith(250);
     for (let count = 0; count < 1000; count++) answer(503, { refusal: away, now: count * 2 });

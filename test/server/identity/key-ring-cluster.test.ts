@@ -1,33 +1,16 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openConnections, type RedisConnections } from '../../../src/redis/redis-connections.ts';
-import { ScriptRunner } from '../../../src/redis/script-runner.ts';
+import { expect, test } from 'vitest';
 import { slotOf } from '../../../src/redis/slots.ts';
-import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
 import { runAdmin } from '../../operator/console/command.ts';
-import { startCluster, type TestCluster } from '../../cluster-nodes.ts';
-import { start, type TestService } from '../../harness.ts';
+import { startCluster } from '../../cluster-nodes.ts';
+import { forFile, start } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
-import { statusWith } from '../../server-keys.ts';
+import { keyChangesOf, statusWith } from '../../server-keys.ts';
 
 /** Two services on a Redis Cluster whose nodes die and whose slots move. */
 
-let cluster: TestCluster;
-let services: TestService[];
-let connections: RedisConnections;
-let changes: ServerKeyChanges;
-beforeAll(async () => {
-  cluster = await startCluster({ replicas: 1, settings: ['--cluster-node-timeout', '500'] });
-  services = [await start({ redis: { url: cluster.url } }), await start({ redis: { url: cluster.url } })];
-  connections = openConnections({ url: cluster.url }, 0, pino({ level: 'silent' }));
-  await connections.opened();
-  changes = new ServerKeyChanges(new ScriptRunner(connections.scripts, { now: Date.now }), Date.now);
-});
-afterAll(async () => {
-  connections.disconnect();
-  for (const service of services) await service[Symbol.asyncDispose]();
-  await cluster[Symbol.asyncDispose]();
-});
+const cluster = await forFile(startCluster({ replicas: 1, settings: ['--cluster-node-timeout', '500'] }));
+const services = [await forFile(start({ redis: { url: cluster.url } })), await forFile(start({ redis: { url: cluster.url } }))];
+const changes = keyChangesOf(services[0]!);
 
 const statuses = (token: string) => Promise.all(services.map(({ url }) => statusWith(url, token)));
 const become = (token: string, status: number) => eventually(async () => (await statuses(token)).every((found) => found === status));
