@@ -62,7 +62,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
  */
 const LONG = [
   'test/commands/cluster.test.ts',
-  'test/consistency/{cluster,command,damages,live,wrong-types}.test.ts',
+  'test/consistency/{cluster,command,live}.test.ts',
   'test/operator/console/{accounts,cluster,coins,incidents,server-keys}.test.ts',
   'test/commands/backup/{backup,deleted-accounts,known-deletions,page,restore,room}.test.ts',
   'test/commands/doctor/{cluster,doctor,fastest}.test.ts',
@@ -73,7 +73,7 @@ const LONG = [
   'test/features/rooms/resharding.test.ts',
   'test/features/store/{crash,move-crash}.test.ts',
   'test/operator/crash.test.ts',
-  'test/redis/cluster-{away,failover,guard,nodes,proxy,subscriber}.test.ts',
+  'test/redis/cluster-{away,failover,subscriber}.test.ts',
   'test/redis/resharding.test.ts',
   'test/redis/lost-data-{cluster,command}.test.ts',
   'test/{starts-and-stops,upgrades}.test.ts',
@@ -87,7 +87,7 @@ const LONG = [
 
 /** Files of which `npm test` runs a part, or a search at a small size, and `npm run test:long` the whole (test/sized.ts). */
 const SIZED = [
-  'test/consistency/background.test.ts',
+  'test/consistency/{background,damages,wrong-types}.test.ts',
   'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
   'test/features/highscores/{random-board,top-ten}.test.ts',

@@ -1,18 +1,15 @@
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, type AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createServer } from 'node:tls';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pino } from 'pino';
 import { auditInChild } from '../../src/commands/audit-child.ts';
 import { BACKGROUND_AUDIT_KEY, BackgroundAudit, type AuditResult, type LastAudit } from '../../src/consistency/background.ts';
+import { startCluster } from '../cluster-nodes.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
-import { selfSignedCertificate } from '../self-signed.ts';
 import { startTcpRedis } from '../realtime/child.ts';
 import { addAuditMetrics } from '../../src/server/audit-metrics.ts';
 import { Metrics } from '../../src/server/metrics.ts';
@@ -85,29 +82,25 @@ describe('the audit in the background', () => {
     expect(begun).toHaveLength(1);
   });
 
-  atFullSize('runs again after its interval', async () => {
-    const audit = inProcess('one', 4 * LOOK_MS);
-    for (let count = 1; count <= 3; count++) {
-      await expect.poll(() => [begun.length, running.length]).toEqual([count, 1]);
-      running[0]!.end({ seconds: 1, findings: 3 - count });
-      await expect.poll(() => audit.last?.findings).toBe(3 - count);
-    }
-    expect(audit.failures).toBe(0);
-  });
-
-  atFullSize('that fails keeps the result of the audit before, is counted, and is tried again later', async () => {
-    const audit = inProcess('one', LOOK_MS);
-    await expect.poll(() => running.length).toBe(1);
-    running[0]!.end({ seconds: 1, findings: 0 });
-    await expect.poll(() => begun.length).toBe(2);
-    running[0]!.fail(new Error('no Redis'));
-    await expect.poll(() => audit.failures).toBe(1);
-    expect(audit.last).toMatchObject({ findings: 0 });
-    expect(logLines.some((line) => line.includes('not complete') && line.includes('no Redis'))).toBe(true);
-    await pause(5 * LOOK_MS);
-    expect(begun).toHaveLength(2);
-    await expect.poll(() => begun.length).toBe(3);
-  });
+  atFullSize(
+    'runs again after its interval, and one that fails keeps the result before, is counted, and is tried again later',
+    async () => {
+      const audit = inProcess('one', LOOK_MS);
+      for (let count = 1; count <= 3; count++) {
+        await expect.poll(() => [begun.length, running.length]).toEqual([count, 1]);
+        running[0]!.end({ seconds: 1, findings: 3 - count });
+        await expect.poll(() => audit.last?.findings).toBe(3 - count);
+      }
+      await expect.poll(() => begun.length).toBe(4);
+      running[0]!.fail(new Error('no Redis'));
+      await expect.poll(() => audit.failures).toBe(1);
+      expect(audit.last).toMatchObject({ findings: 0 });
+      expect(logLines.some((line) => line.includes('not complete') && line.includes('no Redis'))).toBe(true);
+      await pause(5 * LOOK_MS);
+      expect(begun).toHaveLength(4);
+      await expect.poll(() => begun.length).toBe(5);
+    },
+  );
 
   test('of a process that dies is taken over by another', async () => {
     await service.service.redis.hset(BACKGROUND_AUDIT_KEY, { leasedBy: 'dead', leaseEnd: Date.now() + 8 * LOOK_MS });
@@ -192,23 +185,12 @@ describe('the audit in a child process', () => {
   });
 
   atFullSize('trusts the certificate authority of NODE_EXTRA_CA_CERTS, as the service does', async () => {
-    const { cert, key } = selfSignedCertificate();
-    const certFile = join(folder, 'ca.pem');
-    writeFileSync(certFile, cert);
-    const { hostname, port } = new URL(tcp.url);
-    const tls = createServer({ cert, key }, (secure) => {
-      const plain = connect(Number(port), hostname);
-      for (const socket of [secure, plain]) socket.on('error', () => {});
-      secure.pipe(plain).pipe(secure);
-    });
-    tls.listen(0, '127.0.0.1');
-    await once(tls, 'listening');
-    vi.stubEnv('NODE_EXTRA_CA_CERTS', certFile);
+    await using cluster = await startCluster({ tls: true });
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', cluster.caFile);
     try {
-      expect(await run(`rediss://127.0.0.1:${(tls.address() as AddressInfo).port}`)).toMatchObject({ findings: 0 });
+      expect(await run(cluster.url)).toMatchObject({ findings: 0 });
     } finally {
       vi.unstubAllEnvs();
-      tls.close();
     }
   });
 

@@ -1,5 +1,5 @@
 import { Cluster as ClusterClient } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { entryOn } from '../board-entries.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey } from '../../src/accounts/account-keys.ts';
@@ -10,36 +10,27 @@ import { boardKeys } from '../../src/features/highscores/model.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { queueKeyOf, queueKeys } from '../../src/redis/queue.ts';
 import { slotOf, tagOf } from '../../src/redis/slots.ts';
-import { startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
-import { freshId, start, type TestService } from '../harness.ts';
+import { startCluster, type TestNode } from '../cluster-nodes.ts';
+import { forFile, freshId, start } from '../harness.ts';
 import { Watcher } from '../realtime/watcher.ts';
 import { audited } from './audited.ts';
 import { runAuditCommand } from './command.ts';
+import { nameOf } from './damages/mend.ts';
 
 const DAY_MS = 86_400_000;
 
 /** Hashes and sorted sets that are read page by page with few members already. */
 const SETTINGS = ['--cluster-node-timeout', '1000', '--hash-max-listpack-entries', '8', '--zset-max-listpack-entries', '8'];
 
-let cluster: TestCluster;
-let service: TestService;
-let redis: ClusterClient;
-let location: { url: string };
+const cluster = await forFile(startCluster({ replicas: 1, settings: SETTINGS }));
+const location = { url: cluster.url };
+const service = await forFile(start({ redis: location }));
+const redis = new ClusterClient(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })));
+afterAll(() => redis.disconnect());
 const undo: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  cluster = await startCluster({ replicas: 1, settings: SETTINGS });
-  location = { url: cluster.url };
-  service = await start({ redis: location });
-  redis = new ClusterClient(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })));
-});
 afterEach(async () => {
   for (const each of undo.splice(0)) await each();
-});
-afterAll(async () => {
-  redis.disconnect();
-  await service[Symbol.asyncDispose]();
-  await cluster[Symbol.asyncDispose]();
 });
 
 async function credits(count: number, installId = freshId()): Promise<string> {
@@ -120,25 +111,11 @@ test('data that only the service has written has no drift, and all of it is read
   });
 });
 
-test('damages of all kinds are found on any primary', { timeout: 60_000 }, async () => {
-  const expected: [subject: string, kind: string][] = [];
-  const wrong = (subject: string, ...kinds: string[]): void => kinds.forEach((kind) => expected.push([subject, kind]));
-  const [gone, off, bucketless, homeless, endless] = await Promise.all(Array.from({ length: 5 }, () => credits(3)));
-  const { ledger } = coinKeys;
-  for (const id of [gone!, off!, bucketless!, homeless!, endless!]) {
-    const keys = [ledger(id), accountKey(id), ledgerKeys.bucket(id, 0), coinKeys.credited(id, Date.now())];
-    undo.push(() => redis.del(...keys));
-  }
-  await redis.lrem(ledger(gone!), 1, (await redis.lindex(ledger(gone!), 1))!);
-  wrong(`account ${gone}`, 'broken_chain');
-  await redis.lset(ledger(off!), 2, (await redis.lindex(ledger(off!), 2))!.replace(/^3:15 /, '3:16 '));
-  wrong(`account ${off}`, 'wrong_sum');
-  await redis.del(ledgerKeys.bucket(bucketless!, 0));
-  wrong(`account ${bucketless}`, 'entry_without_key');
-  await redis.del(accountKey(homeless!));
-  wrong(`account ${homeless}`, 'lost_account');
-  await redis.set(coinKeys.credited(endless!, Date.now()), 5);
-  wrong(`account ${endless}`, 'wrong_counter');
+test('damages are found on any primary, and an entry of a queue in another sorted set is none', { timeout: 60_000 }, async () => {
+  const [gone, homeless] = await Promise.all([credits(3), credits(3)]);
+  for (const id of [gone, homeless]) undo.push(() => redis.del(coinKeys.ledger(id), accountKey(id), ledgerKeys.bucket(id, 0)));
+  await redis.lrem(coinKeys.ledger(gone), 1, (await redis.lindex(coinKeys.ledger(gone), 1))!);
+  await redis.del(accountKey(homeless));
   const [scoreless, named, unnamed] = [await player('scoreless'), await player('played'), await player('unnamed')];
   undo.push(
     () => redis.del(boardKeys.ofAccount(scoreless)),
@@ -146,24 +123,17 @@ test('damages of all kinds are found on any primary', { timeout: 60_000 }, async
   );
   for (const game of ['scoreless', 'unnamed']) undo.push(() => redis.del(boardKeys.scores(game), boardKeys.players(game)));
   await redis.zrem(boardKeys.scores('scoreless'), (await entryOn(redis, 'scoreless', scoreless))!.member);
-  wrong('board scoreless', 'player_without_score');
   await redis.sadd(boardKeys.ofAccount(named), 'never-played');
-  wrong('board never-played', 'lost_board');
   await redis.del(boardKeys.ofAccount(unnamed));
-  wrong(`account ${unnamed}`, 'player_without_board');
-  for (const [name, member] of [
-    ['rooms:due', 'BBBBB'],
-    ['purchases:due', 'no-purchase'],
-  ] as const) {
-    const key = queueKeyOf(name, member, 64);
-    await redis.zadd(key, Date.now() + DAY_MS, member);
-    undo.push(() => redis.zrem(key, member));
-    if (name === 'purchases:due') wrong('purchase no-purchase', 'lost_purchase');
-    else wrong(`queue ${key}`, 'queue_without_document');
-  }
+  const [ofRooms, ofPurchases] = [queueKeyOf('rooms:due', 'BBBBB', 64), queueKeyOf('purchases:due', 'no-purchase', 64)];
+  await redis.zadd(ofRooms, Date.now() + DAY_MS, 'BBBBB');
+  await redis.zadd(ofPurchases, Date.now() + DAY_MS, 'no-purchase');
+  undo.push(
+    () => redis.zrem(ofRooms, 'BBBBB'),
+    () => redis.zrem(ofPurchases, 'no-purchase'),
+  );
   const waiting = await room();
   await redis.del(queueKeyOf('rooms:due', waiting, 64));
-  wrong('queue rooms:due', 'lost_queue');
   // This is no drift: the entry went to another sorted set, because the primary of its own set was down.
   const elsewhere = await room();
   const own = queueKeyOf('rooms:due', elsewhere, 64);
@@ -175,20 +145,29 @@ test('damages of all kinds are found on any primary', { timeout: 60_000 }, async
     await redis.zrem(own, due[index]!);
   }
   const [secret, version] = [`${tagOf(77)}${KEY_SECRET}`, `${tagOf(9999)}${DATA_VERSION_KEY}`];
-  for (const mark of [secret, version]) {
-    const text = (await redis.get(mark))!;
+  for (const [mark, damaged] of [
+    [secret, 'f'.repeat(16)],
+    [version, '1'],
+  ] as const) {
+    const text = (await redis.getset(mark, damaged))!;
     undo.push(() => redis.set(mark, text));
   }
-  await redis.set(secret, 'f'.repeat(16));
-  wrong('slot 77', 'other_secret');
-  await redis.set(version, '1');
-  wrong('slot 9999', 'wrong_version');
 
   const { findings } = await audited(location, { marks: true });
-  expect(new Set(findings.map(({ subject, kind }) => `${subject}: ${kind}`))).toEqual(
-    new Set(expected.map(([subject, kind]) => `${subject}: ${kind}`)),
+  expect(new Set(findings.map(nameOf))).toEqual(
+    new Set([
+      `broken_chain account ${gone}`,
+      `lost_account account ${homeless}`,
+      'player_without_score board scoreless',
+      'lost_board board never-played',
+      `player_without_board account ${unnamed}`,
+      'lost_purchase purchase no-purchase',
+      `queue_without_document queue ${ofRooms}`,
+      'lost_queue queue rooms:due',
+      'other_secret slot 77',
+      'wrong_version slot 9999',
+    ]),
   );
-  for (const { text } of findings) expect(text).toMatch(/^[A-Z].*\.$/);
 });
 
 test('a secret of the ledgers that was changed is one finding', { timeout: 60_000 }, async () => {
@@ -197,7 +176,7 @@ test('a secret of the ledgers that was changed is one finding', { timeout: 60_00
   undo.push(() => redis.set(KEY_SECRET, secret));
   await redis.set(KEY_SECRET, 'f'.repeat(secret.length));
   const { findings } = await audited(location, { marks: true });
-  expect(findings.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([`changed_key_secret key ${KEY_SECRET}`]);
+  expect(findings.map(nameOf)).toEqual([`changed_key_secret key ${KEY_SECRET}`]);
 });
 
 test('while slots move back and forth, an audit reports the drift in them and no false drift', { timeout: 60_000 }, async () => {
@@ -263,7 +242,7 @@ test('an unfinished move of a slot is no drift, but keys that a move left behind
   await from.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ledger, bucket);
   const halfway = await audited(location);
   // Drift in keys that have moved already is found.
-  expect(new Set(halfway.findings.map(({ kind, subject }) => `${subject}: ${kind}`))).toEqual(new Set([`account ${id}: wrong_sum`]));
+  expect(new Set(halfway.findings.map(nameOf))).toEqual(new Set([`wrong_sum account ${id}`]));
   const note = `Slot ${slot} is moving from ${here} to ${there}: requests for its keys wait until its move has ended.`;
   expect([halfway.counts.notes, halfway.counts.unsettled]).toEqual([[note], 0]);
 
@@ -288,7 +267,7 @@ test('an audit continues with the replica that takes over from a primary', { tim
     if (++reads === 100) await cluster.kill(owner);
   };
   const { findings, counts } = await audited(location, { before: dies });
-  expect(new Set(findings.map(({ kind, subject }) => `${subject}: ${kind}`))).toEqual(new Set([`account ${id}: entry_without_key`]));
+  expect(new Set(findings.map(nameOf))).toEqual(new Set([`entry_without_key account ${id}`]));
   expect((await nodesOf(bucket))[0]).not.toBe(owner);
   expect(counts).toMatchObject({
     primaries: 3,

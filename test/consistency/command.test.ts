@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,11 +6,11 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freshId, request } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
+import { runCommand } from '../run-command.ts';
 import { runAuditCommand as run } from './command.ts';
 import { fillAccounts } from './fill.ts';
 
@@ -25,8 +25,8 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-async function launch(settings: Record<string, string>): Promise<Child> {
-  const service = await startChild(settings);
+async function launch(): Promise<Child> {
+  const service = await startChild({ DATA_DIR: dataDir });
   services.push(service);
   return service;
 }
@@ -36,9 +36,9 @@ async function credit(service: Child, installId: string): Promise<void> {
   expect((await request(service.url, '/v1/coins/credit', { method: 'POST' }, body)).status).toBe(200);
 }
 
-describe('on the data of a private Redis', () => {
-  test('the audit works while the service runs and after it has stopped', { timeout: 60_000 }, async () => {
-    const service = await launch({ DATA_DIR: dataDir });
+describe('on the data of a private Redis', { timeout: 60_000 }, () => {
+  test('the audit works while the service runs, and after it has stopped, without the settings that production requires', async () => {
+    const service = await launch();
     await credit(service, freshId());
     const live = await run([], { DATA_DIR: dataDir });
     expect([live.code, live.error]).toEqual([0, '']);
@@ -46,18 +46,16 @@ describe('on the data of a private Redis', () => {
     await credit(service, freshId());
     expect(await service.stop()).toBe(0);
 
-    const stopped = await run(['--json'], { DATA_DIR: dataDir });
+    const stopped = await run(['--json'], { DATA_DIR: dataDir, NODE_ENV: 'production' });
     expect([stopped.code, stopped.error]).toEqual([0, '']);
     expect(JSON.parse(stopped.out)).toMatchObject({ findings: [], drift: 0, isComplete: true, checked: { accounts: 2, entries: 2 } });
     // The Redis that the audit started has ended, and the service starts on the data as before.
     expect(readdirSync(dataDir)).not.toContain('redis.sock');
-    const again = await launch({ DATA_DIR: dataDir });
-    await credit(again, freshId());
-    expect(await again.stop()).toBe(0);
+    await credit(await launch(), freshId());
   });
 
-  test('drift gives exit code 1, a sentence for each finding and all of them in JSON', { timeout: 60_000 }, async () => {
-    const service = await launch({ DATA_DIR: dataDir });
+  test('drift gives exit code 1, a sentence for each finding and all of them in JSON', async () => {
+    const service = await launch();
     const installs = Array.from({ length: 4 }, () => freshId());
     const redis = new Redis({ path: join(dataDir, 'redis.sock') });
     for (const installId of installs) {
@@ -67,75 +65,20 @@ describe('on the data of a private Redis', () => {
     redis.disconnect();
     await service.stop();
     const listed = await run(['--list', '3'], { DATA_DIR: dataDir });
+    const finding = [
+      expect.stringMatching(/^account \S{22}: The index does not lead from the key "k1" to its entry 1\. \(entry_without_key\)$/),
+      expect.stringMatching(/^ {4}Right: The entries of the ledger are right\..*\.$/),
+      expect.stringMatching(/^ {4}Mend: redis-cli HSET '\{\S{22}\}:index:0' -?\d+ 1\. .*\.$/),
+    ];
+    const end = ['… and 1 more: --json lists all.', expect.stringMatching(/^Audited /), 'Drift: 4 findings.', ''];
     expect([listed.code, listed.error]).toEqual([1, '']);
-    const lines = listed.out.trim().split('\n');
-    for (const place of [0, 3, 6])
-      expect(lines.slice(place, place + 3)).toEqual([
-        expect.stringMatching(/^account \S{22}: The index does not lead from the key "k1" to its entry 1\. \(entry_without_key\)$/),
-        expect.stringMatching(/^ {4}Right: The entries of the ledger are right\..*\.$/),
-        expect.stringMatching(/^ {4}Mend: redis-cli HSET '\{\S{22}\}:index:0' -?\d+ 1\. .*\.$/),
-      ]);
-    expect(lines.slice(9)).toEqual(['… and 1 more: --json lists all.', expect.stringMatching(/^Audited /), 'Drift: 4 findings.']);
+    expect(listed.out.split('\n')).toEqual([...finding, ...finding, ...finding, ...end]);
     const all = await run(['--json'], { DATA_DIR: dataDir });
     expect(all.code).toBe(1);
-    const { findings, drift } = JSON.parse(all.out) as { findings: { subject: string; right: string; mend: string }[]; drift: number };
+    const { findings, drift } = JSON.parse(all.out) as { findings: { subject: string }[]; drift: number };
     expect(drift).toBe(4);
-    for (const { right, mend } of findings) expect([right, mend]).toEqual([expect.any(String), expect.any(String)]);
-    expect(findings.map(({ subject }) => subject).toSorted()).toEqual(
-      installs.map((install) => `account ${accountIdOf(install)}`).toSorted(),
-    );
-  });
-
-  test('a folder without data gives exit code 2', async () => {
-    const { code, out, error } = await run([], { DATA_DIR: dataDir });
-    expect([code, out]).toEqual([2, '']);
-    expect(error).toMatch(COMPLAINT);
-    expect(readdirSync(dataDir)).toEqual([]);
-  });
-
-  test('the audit does not need the settings that production requires', { timeout: 30_000 }, async () => {
-    await (await launch({ DATA_DIR: dataDir })).stop();
-    const { code, error } = await run([], { DATA_DIR: dataDir, NODE_ENV: 'production' });
-    expect([code, error]).toEqual([0, '']);
-  });
-});
-
-describe('on the Redis of REDIS_URL', () => {
-  test('the audit works on a database that services use', { timeout: 60_000 }, async () => {
-    const redis = await startTcpRedis(dataDir);
-    const settings = { REDIS_URL: redis.url, DATA_DIR: join(dataDir, 'unused') };
-    const service = await launch({ ...settings, SESSION_KEYS: `k:${'A'.repeat(43)}` });
-    await credit(service, freshId());
-    const { code, out, error } = await run([], settings);
-    expect([code, error]).toEqual([0, '']);
-    expect(out).toContain('1 account,');
-    await service.stop();
-    await redis.stop();
-  });
-
-  test('data of a newer version is not audited', { timeout: 60_000 }, async () => {
-    const redis = await startTcpRedis(dataDir);
-    const client = new Redis({ path: redis.socketPath });
-    await client.set(DATA_VERSION_KEY, DATA_VERSION + 1);
-    client.disconnect();
-    const { code, error } = await run([], { REDIS_URL: redis.url });
-    expect([code, error]).toEqual([2, expect.stringContaining(`The data in this Redis has version ${DATA_VERSION + 1}`)]);
-    await redis.stop();
-  });
-
-  test('without a Redis there, or with a bad address, the exit code is 2', async () => {
-    const probe = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => probe.once('listening', resolve));
-    const { port } = probe.address() as { port: number };
-    await new Promise((resolve) => probe.close(resolve));
-    const nobody = await run([], { REDIS_URL: `redis://user:hidden@127.0.0.1:${port}` });
-    expect([nobody.code, nobody.out]).toEqual([2, '']);
-    expect(nobody.error).toMatch(COMPLAINT);
-    expect(nobody.error).toContain(`127.0.0.1:${port}`);
-    expect(nobody.error).not.toContain('hidden');
-    const bad = await run([], { REDIS_URL: 'http://127.0.0.1' });
-    expect(bad.code).toBe(2);
-    expect(bad.error).toMatch(/^coinop audit: REDIS_URL must be an address such as .*\n$/);
+    expect(new Set(findings.map(({ subject }) => subject))).toEqual(new Set(installs.map((id) => `account ${accountIdOf(id)}`)));
+    for (const each of findings) expect(each).toMatchObject({ right: expect.any(String), mend: expect.any(String) });
   });
 });
 
@@ -150,8 +93,7 @@ test('a replica is audited once it has the data of its primary', { timeout: 60_0
   // Nobody listens on port 1.
   await follow('1');
   const unlinked = await run([], { REDIS_URL: replica.url });
-  expect([unlinked.code, unlinked.out]).toEqual([2, '']);
-  expect(unlinked.error).toMatch(COMPLAINT);
+  expect(unlinked).toMatchObject({ code: 2, out: '', error: expect.stringMatching(COMPLAINT) });
   await follow(new URL(primary.url).port);
   await expect.poll(() => other.info('replication'), { timeout: 20_000 }).toContain('master_link_status:up');
   const linked = await run([], { REDIS_URL: replica.url });
@@ -162,66 +104,62 @@ test('a replica is audited once it has the data of its primary', { timeout: 60_0
   await primary.stop();
 });
 
-describe('an audit that does not finish', () => {
-  /** A Redis with enough accounts that an audit at a share of 1 % takes long. */
-  async function filled(): Promise<{ url: string; stop: () => Promise<void> }> {
-    const redis = await startTcpRedis(dataDir);
-    const client = new Redis({ path: redis.socketPath });
+describe('an audit that does not finish', { timeout: 60_000 }, () => {
+  /** Enough accounts that an audit at a share of 1 % takes long. */
+  async function fill(socketPath: string): Promise<void> {
+    const client = new Redis({ path: socketPath });
     await fillAccounts(client, 20_000);
     client.disconnect();
-    return redis;
   }
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('%s stops it with exit code 2, and JSON stays whole', { timeout: 60_000 }, async (signal) => {
-    const redis = await filled();
-    const ended = await run(['--share', '1', '--json'], { REDIS_URL: redis.url }, (kill) => kill(signal));
-    await redis.stop();
-    expect(ended.code).toBe(2);
-    expect(ended.error).toBe(`coinop audit: Stopped by ${signal} before the end: nothing is proven.\n`);
-    expect(ended.progress[0]).toMatch(/^audit: \d+ %, [\d,]+ accounts, [\d,]+ a second(, \d+:\d\d left)?\n$/);
-    expect(JSON.parse(ended.out)).toMatchObject({ isComplete: false, failure: expect.stringContaining(signal), findings: [], drift: 0 });
+  /** Runs an audit at a share of 1 %, and interrupts it at its first line of progress. */
+  const interrupted = (flags: string[], settings: Record<string, string>, interrupt: (child: ChildProcess) => unknown) =>
+    runCommand('audit.ts', ['--share', '1', ...flags], settings, (child) => child.stderr!.once('data', () => interrupt(child)));
+
+  test('SIGTERM stops it with exit code 2, JSON stays whole, and a Redis that goes away gives exit code 2', async () => {
+    const redis = await startTcpRedis(dataDir);
+    await fill(redis.socketPath);
+    const settings = { REDIS_URL: redis.url };
+    const ended = await interrupted(['--json'], settings, (child) => child.kill('SIGTERM'));
+    expect([ended.code, ended.error]).toEqual([2, 'coinop audit: Stopped by SIGTERM before the end: nothing is proven.\n']);
+    expect(JSON.parse(ended.out)).toMatchObject({ isComplete: false, failure: expect.stringContaining('SIGTERM'), findings: [], drift: 0 });
+    const away = await interrupted([], settings, () => redis.stop());
+    expect([away.code, away.out]).toEqual([2, expect.stringMatching(/^Not complete\. Audited /)]);
+    expect(away.error).toMatch(/^coinop audit: Redis closed the connection before the end: nothing is proven\./);
   });
 
-  test('a Redis that goes away gives exit code 2', { timeout: 60_000 }, async () => {
-    const redis = await filled();
-    const ended = await run(['--share', '1'], { REDIS_URL: redis.url }, () => redis.stop());
-    expect(ended.code).toBe(2);
-    expect(ended.out).toMatch(/^Not complete\. Audited /);
-    expect(ended.error).toMatch(/^coinop audit: Redis closed the connection before the end: nothing is proven\./);
-  });
-
-  test('SIGINT ends the Redis that it started', { timeout: 60_000 }, async () => {
-    const folder = mkdtempSync(join(dataDir, 'own-'));
-    const server = new PrivateRedis(folder, pino({ level: 'silent' }));
+  test('SIGINT ends the Redis that it started', async () => {
+    const server = new PrivateRedis(dataDir, pino({ level: 'silent' }));
     await server.start();
-    const client = new Redis({ path: server.socketPath });
-    await fillAccounts(client, 20_000);
-    client.disconnect();
+    await fill(server.socketPath);
     await server.stop();
-    const ended = await run(['--share', '1'], { DATA_DIR: folder }, (kill) => kill('SIGINT'));
+    const ended = await interrupted([], { DATA_DIR: dataDir }, (child) => child.kill('SIGINT'));
     expect(ended.code).toBe(2);
-    expect(readFileSync('/proc/net/unix', 'utf8')).not.toContain(folder);
+    expect(readFileSync('/proc/net/unix', 'utf8')).not.toContain(dataDir);
   });
 });
 
-describe('flags', () => {
-  test.each([['--share', '0'], ['--share', '101'], ['--share', 'much'], ['--share'], ['--list', '-1'], ['--sahre', '5'], ['everything']])(
-    '%s %s is refused with one sentence and exit code 2',
-    async (...flags) => {
-      const { code, out, error } = await run(flags, { DATA_DIR: dataDir });
-      expect([code, out]).toEqual([2, '']);
-      expect(error).toMatch(COMPLAINT);
-    },
-  );
+test.each<[flags: string[], settings: Record<string, string>, complaint: RegExp]>([
+  [['--share', '0'], {}, COMPLAINT],
+  [['--share', '101'], {}, COMPLAINT],
+  [['--share'], {}, COMPLAINT],
+  [['--list', '-1'], {}, COMPLAINT],
+  [['--sahre', '5'], {}, COMPLAINT],
+  [['everything'], {}, COMPLAINT],
+  [['--share', '5', '--full-speed'], {}, /^coinop audit: Give --share or --full-speed, not both\.\n$/],
+  [[], { REDIS_URL: 'http://127.0.0.1' }, /^coinop audit: REDIS_URL must be an address such as .*\n$/],
+  // Nobody listens there.
+  [[], { REDIS_URL: 'redis://user:hidden@127.0.0.1:1' }, /^coinop audit: [A-Z](?!.*hidden).*127\.0\.0\.1:1.*\.\n$/],
+  // A folder without data.
+  [[], {}, COMPLAINT],
+])('%j with %j is refused with one sentence and exit code 2', async (flags, settings, complaint) => {
+  const { code, out, error } = await run(flags, { DATA_DIR: dataDir, ...settings });
+  expect([code, out, error]).toEqual([2, '', expect.stringMatching(complaint)]);
+  expect(readdirSync(dataDir)).toEqual([]);
+});
 
-  test('--share and --full-speed together are refused', async () => {
-    const { code, error } = await run(['--share', '5', '--full-speed'], {});
-    expect([code, error]).toEqual([2, 'coinop audit: Give --share or --full-speed, not both.\n']);
-  });
-
-  test('--help prints every flag and touches nothing', async () => {
-    const { code, out, error } = await run(['--help'], { DATA_DIR: join(dataDir, 'nowhere') });
-    expect([code, error]).toEqual([0, '']);
-    for (const flag of ['--share', '--full-speed', '--list', '--json', '--help']) expect(out).toContain(`  ${flag}`);
-  });
+test('--help prints every flag', async () => {
+  const { code, out, error } = await run(['--help'], {});
+  expect([code, error]).toEqual([0, '']);
+  for (const flag of ['--share', '--full-speed', '--list', '--json', '--help']) expect(out).toContain(`  ${flag}`);
 });

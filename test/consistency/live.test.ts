@@ -3,37 +3,8 @@ import { freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { audited } from './audited.ts';
 import { issue, signInToStore } from '../store.ts';
-import { mixedLoad } from './load.ts';
-
-/** How long the load runs. A longer run: AUDIT_SECONDS=60. */
-const SECONDS = Number(process.env['AUDIT_SECONDS'] ?? 4);
 
 const DAY_MS = 86_400_000;
-
-test(
-  'an audit during coin operations, retention, moves, scores and purchases of two services reports no drift',
-  { timeout: 180_000 + 2000 * SECONDS },
-  async () => {
-    await using redis = await startRedis();
-    const settings = { LEDGER_RETENTION_DAYS: '1' };
-    await using one = await start({ redis: redis.location, settings });
-    await using other = await start({ redis: redis.location, settings });
-    const load = mixedLoad([one, other]);
-    const until = Date.now() + 1000 * SECONDS;
-    let audits = 0;
-    // On a slow machine it takes longer until guests moved and players bought.
-    const isWorking = ({ moves = 0, scores = 0, purchases = 0 }): boolean => moves > 5 && scores > 20 && purchases > 10;
-    while (Date.now() < until || audits < 3 || !isWorking(load.done)) {
-      const { findings } = await audited(redis.location, { share: audits++ % 2 === 0 ? 1 : 0.5 });
-      expect(findings).toEqual([]);
-    }
-    await load.stop();
-    const { findings, counts } = await audited(redis.location);
-    expect(findings).toEqual([]);
-    // Retention deleted entries. A move writes two entries itself.
-    expect(counts.checked['entries']).toBeLessThan(load.done['coins']! + 2 * load.done['moves']!);
-  },
-);
 
 test('an audit reports no drift if writes come between any two of its reads', { timeout: 180_000 }, async () => {
   await using redis = await startRedis();

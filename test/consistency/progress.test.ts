@@ -21,13 +21,6 @@ test('on a terminal a bar shows the share, the accounts a second, the time left 
   expect(written.at(-1)).toBe('\r\u001B[K');
 });
 
-test('a narrow terminal cuts the bar, so that it stays on one line', () => {
-  const { written, progress } = progressOn({ isTTY: true, columns: 40 });
-  vi.advanceTimersByTime(1000);
-  expect(written.at(-1)).toHaveLength('\r\u001B[K'.length + 39);
-  progress.close();
-});
-
 test('in a log the first line comes after two seconds, and another every five', () => {
   const { written, progress } = progressOn({ isTTY: false, columns: 80 });
   vi.advanceTimersByTime(1900);

@@ -1,158 +1,125 @@
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { damageEntry, entryOn } from '../../board-entries.ts';
-import { player, redis, type Damages } from './data.ts';
+import { damageEntry, entryOn, type RawEntry } from '../../board-entries.ts';
+import { ofAccount, player, queuedAlone, redis, type Damages } from './data.ts';
+
+interface Entry extends RawEntry {
+  readonly id: string;
+  readonly keys: Readonly<Record<'scores' | 'players' | 'secret', string>>;
+}
+
+/** Damages an entry on a board of two players, which is the subject. */
+function ofBoard(game: string, damage: (entry: Entry) => Promise<unknown>) {
+  return async (): Promise<string> => {
+    const id = await player(game, 1);
+    await player(game, 2);
+    const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), secret: boardKeys.secret(game) };
+    await damage({ id, keys, ...(await entryOn(redis, game, id))! });
+    return `board ${game}`;
+  };
+}
+
+const ofPlayer = (game: string, damage: (id: string) => Promise<unknown>) =>
+  ofAccount(
+    async () => ({ id: await player(game) }),
+    ({ id }) => damage(id),
+  );
+
+async function players(game: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await player(game, index);
+}
 
 export const boardDamages: Damages = {
   'a score without a player': {
-    async make() {
-      const { playerId } = (await entryOn(redis, 'without-player', await player('without-player')))!;
-      await redis.hdel(boardKeys.players('without-player'), playerId);
-      await player('without-player');
-      return 'board without-player';
-    },
     kind: 'score_without_player',
+    make: ofBoard('without-player', ({ keys, playerId }) => redis.hdel(keys.players, playerId)),
   },
   'a player without a score': {
-    async make() {
-      const id = await player('without-score');
-      await player('without-score');
-      await redis.zrem(boardKeys.scores('without-score'), (await entryOn(redis, 'without-score', id))!.member);
-      return 'board without-score';
-    },
     kind: 'player_without_score',
+    make: ofBoard('without-score', ({ keys, member }) => redis.zrem(keys.scores, member)),
   },
   'an entry that is hidden without a ban': {
-    async make() {
-      const { playerId, member } = (await entryOn(redis, 'hidden', await player('hidden')))!;
-      await player('hidden');
-      await redis.hset(boardKeys.players('hidden'), `!${playerId}`, (await redis.zscore(boardKeys.scores('hidden'), member))!);
-      await redis.zrem(boardKeys.scores('hidden'), member);
-      return 'board hidden';
-    },
     kind: 'hidden_entry',
     mends: true,
+    make: ofBoard('hidden', async ({ keys, playerId, member }) => {
+      await redis.hset(keys.players, `!${playerId}`, (await redis.zscore(keys.scores, member))!);
+      await redis.zrem(keys.scores, member);
+    }),
   },
   'an entry of a banned account that a board shows': {
-    async make() {
-      const id = await player('shown');
-      await redis.set(standingKey(id), '!0 1 -\n');
-      return `account ${id}`;
-    },
     kind: 'shown_entry',
     mends: true,
+    make: ofPlayer('shown', (id) => redis.set(standingKey(id), '!0 1 -\n')),
   },
-  'a queue of bans with an account that is not banned': {
-    async make() {
-      await redis.zadd('bans:due', Date.now() + 3_600_000, 'nobody');
-      return 'queue bans:due';
-    },
-    kind: 'queue_without_document',
-    mends: true,
-  },
+  'a queue of bans with an account that is not banned': queuedAlone('bans:due', 'nobody', { kind: 'queue_without_document', mends: true }),
   'a score with another name than its player': {
-    async make() {
-      const { playerId, text } = (await entryOn(redis, 'renamed', await player('renamed')))!;
-      await redis.hset(boardKeys.players('renamed'), playerId, `${text}x`);
-      return 'board renamed';
-    },
     kind: 'entry_differs',
     mends: true,
+    make: ofBoard('renamed', ({ keys, playerId, text }) => redis.hset(keys.players, playerId, `${text}x`)),
   },
   'scores whose players are all lost': {
+    kind: 'score_without_player',
     async make() {
       const id = await player('playerless');
-      await redis.del(boardKeys.players('playerless'));
-      await redis.del(boardKeys.ofAccount(id));
+      await redis.del(boardKeys.players('playerless'), boardKeys.ofAccount(id));
       return 'board playerless';
     },
-    kind: 'score_without_player',
   },
   'a player whose account does not name the board': {
-    async make() {
-      const id = await player('unnamed');
-      await redis.del(boardKeys.ofAccount(id));
-      return `account ${id}`;
-    },
     kind: 'player_without_board',
     mends: true,
+    make: ofPlayer('unnamed', (id) => redis.del(boardKeys.ofAccount(id))),
   },
   'an account that names a board on which it does not play': {
-    async make() {
-      const id = await player('played');
-      await redis.sadd(boardKeys.ofAccount(id), 'never-played');
-      return 'board never-played';
-    },
     kind: 'lost_board',
     mends: true,
+    async make() {
+      await redis.sadd(boardKeys.ofAccount(await player('played')), 'never-played');
+      return 'board never-played';
+    },
   },
   'an entry whose place is no number': {
-    async make() {
-      await damageEntry(redis, 'timeless', await player('timeless'));
-      return 'board timeless';
-    },
     kind: 'unreadable_entry',
+    make: ofBoard('timeless', ({ id }) => damageEntry(redis, 'timeless', id)),
   },
   'a counter of arrivals that is too low': {
-    async make() {
-      await player('arrivals', 1);
-      await player('arrivals', 2);
-      await redis.set(boardKeys.arrivals('arrivals'), 1);
-      return 'board arrivals';
-    },
     kind: 'wrong_arrivals',
     mends: true,
+    make: ofBoard('arrivals', () => redis.set(boardKeys.arrivals('arrivals'), 1)),
   },
-  'a board without its secret': {
-    async make() {
-      await player('secretless');
-      await redis.del(boardKeys.secret('secretless'));
-      return 'board secretless';
-    },
-    kind: 'no_board_secret',
-  },
+  'a board without its secret': { kind: 'no_board_secret', make: ofBoard('secretless', ({ keys }) => redis.del(keys.secret)) },
   'a player under an id of another account': {
-    async make() {
-      const [own, other] = [await player('foreign'), await player('foreign')];
-      const entry = (await entryOn(redis, 'foreign', own))!;
-      await redis.hset(boardKeys.players('foreign'), entry.playerId, other + entry.text.slice(22));
-      return 'board foreign';
-    },
     kind: 'foreign_player',
     mends: true,
+    make: ofBoard('foreign', async ({ keys, playerId, text }) => {
+      await redis.hset(keys.players, playerId, (await player('foreign')) + text.slice(22));
+    }),
   },
   'a version of a board that is no number': {
-    async make() {
-      await player('versioned');
-      await redis.set('{board:versioned}:version', 'newest');
-      return 'board versioned';
-    },
     kind: 'wrong_counter',
     mends: true,
+    make: ofBoard('versioned', () => redis.set(boardKeys.version('versioned'), 'newest')),
   },
   'a board of many accounts without its secret': {
-    async make() {
-      for (let index = 0; index < 12; index++) await player('secretless-many', index);
-      await redis.del(boardKeys.secret('secretless-many'));
-      return 'board secretless-many';
-    },
     kind: 'no_board_secret',
+    make: ofBoard('secretless-many', async ({ keys }) => {
+      await players('secretless-many', 10);
+      await redis.del(keys.secret);
+    }),
   },
   'a secret of a board that was changed': {
-    async make() {
-      for (let index = 0; index < 12; index++) await player('secret-changed', index);
-      await redis.set(boardKeys.secret('secret-changed'), 'another-secret-of-a-board');
-      return 'board secret-changed';
-    },
     kind: 'wrong_board_secret',
+    make: ofBoard('secret-changed', async ({ keys }) => {
+      await players('secret-changed', 10);
+      await redis.set(keys.secret, 'another-secret-of-a-board');
+    }),
   },
   'a secret of a board that was changed before others played': {
-    async make() {
-      for (let index = 0; index < 3; index++) await player('secret-mixed', index);
-      await redis.set(boardKeys.secret('secret-mixed'), 'another-secret-of-a-board');
-      for (let index = 0; index < 3; index++) await player('secret-mixed', index);
-      return 'board secret-mixed';
-    },
     kind: 'wrong_board_secret',
+    make: ofBoard('secret-mixed', async ({ keys }) => {
+      await player('secret-mixed', 3);
+      await redis.set(keys.secret, 'another-secret-of-a-board');
+      await players('secret-mixed', 3);
+    }),
   },
 };

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
 import { ledgerKeys } from '../../../src/features/coins/ledger-layout.ts';
@@ -31,11 +31,36 @@ export interface Damage {
   /** The kind of the one finding. */
   readonly kind: string;
   /** The commands of its advice put it right. Left out: it has none, because nobody can know the right value without a backup. */
-  readonly mends?: true;
+  readonly mends?: boolean;
 }
 
 /** The damages by name. The name describes the damage. */
 export type Damages = Readonly<Record<string, Damage>>;
+
+/** Makes something of an account, and damages it. The subject is the account. */
+export function ofAccount<Made extends { id: string }>(made: () => Promise<Made>, damage: (made: Made) => Promise<unknown>) {
+  return async (): Promise<string> => {
+    const each = await made();
+    await damage(each);
+    return `account ${each.id}`;
+  };
+}
+
+/** As `ofAccount`, for an account with entries of these coins. */
+export const ofCoins = (coins: readonly number[], damage: (id: string) => Promise<unknown>) =>
+  ofAccount(
+    async () => ({ id: await accountWith(coins) }),
+    ({ id }) => damage(id),
+  );
+
+/** A member of a queue that names no document. */
+export function queuedAlone(queue: string, member: string, found: Omit<Damage, 'make'>, subject = `queue ${queue}`): Damage {
+  const make = async (): Promise<string> => {
+    await redis.zadd(queue, Date.now() + 24 * HOUR_MS, member);
+    return subject;
+  };
+  return { ...found, make };
+}
 
 /** An account with an entry for each of these coins, under the keys k1, k2, … @returns its account id */
 export async function accountWith(coins: readonly number[], installId = freshId()): Promise<string> {
@@ -79,27 +104,16 @@ export async function claimCoins(purchaseToken: string, installId: string) {
   const { body } = await service.post('/v1/purchases', { installId, store: 'google', purchaseToken });
   expect(body.ok).toBe(true);
   const { purchaseId } = body.purchase;
-  const id = accountIdOf(installId);
-  return { purchaseId, id, purchaseToken, record: `{product-purchase:${purchaseId}}`, subject: `coin-purchase ${purchaseId}` };
+  const [record, subject] = [`{product-purchase:${purchaseId}}`, `coin-purchase ${purchaseId}`];
+  return { purchaseId, installId, id: accountIdOf(installId), purchaseToken, record, subject };
 }
 
-/** A granted purchase whose record is changed. */
-export async function changedPurchase(fields: Record<string, string | number>): Promise<string> {
-  const { record, subject } = await boughtCoins('purchased');
-  await redis.hset(record, fields);
-  return subject;
-}
-
-/** A granted purchase whose record is changed, and which the store refunds then. */
-export async function refundedPurchase(fields: Record<string, string | number>): Promise<string> {
-  const installId = freshId();
-  const { record, subject, purchaseToken } = await boughtCoins('purchased', installId);
-  await redis.hset(record, fields);
+/** The store refunds a granted purchase. */
+export async function refund({ purchaseToken, installId, record }: Awaited<ReturnType<typeof claimCoins>>): Promise<void> {
   await issue(service, { kind: 'purchase', purchaseToken, refundedQuantity: 1 });
   // The service asks the store again.
   await claimCoins(purchaseToken, installId);
-  await vi.waitFor(async () => expect(await redis.hmget(record, 'returnedUnits', 'booking')).toEqual(['1', null]), 10_000);
-  return subject;
+  await expect.poll(() => redis.hmget(record, 'returnedUnits', 'booking')).toEqual(['1', null]);
 }
 
 /** Lets each queue of the damages hold something, as that of a busy service does. An empty one counts as lost. */
@@ -116,7 +130,7 @@ export async function player(game: string, score = 10): Promise<string> {
 }
 
 /** A room of two players with data and a private part, which is damaged then. @param damage gets its key */
-export async function room(damage: (key: string) => Promise<void>): Promise<string> {
+export async function room(damage: (key: string) => Promise<unknown>): Promise<string> {
   const [host, guest] = [freshId(), freshId()];
   const { code } = (await service.post('/v1/rooms', { installId: host, tags: { mode: 'duel' } })).body.room;
   const act = async (action: string, installId: string, body: object = {}) =>
@@ -126,13 +140,6 @@ export async function room(damage: (key: string) => Promise<void>): Promise<stri
   await act('private', host, { seats: { p2: ['hearts-7'] }, state: { round: 1 } });
   await damage(roomKeys.room(code));
   return `room ${code}`;
-}
-
-/** An account with one entry, of which a key expires. */
-export async function expiring(keyOf: (id: string) => string): Promise<string> {
-  const key = keyOf(await accountWith([5]));
-  await redis.expire(key, 100_000);
-  return `key ${key}`;
 }
 
 /** An account with the trial of a device. @returns the hash of the deviceId */
@@ -145,7 +152,7 @@ export async function linkedTrial(): Promise<{ id: string; device: string }> {
 }
 
 /** A pairing that an account has claimed, which is damaged then. @param damage gets its key */
-export async function pairing(damage: (key: string) => Promise<void>): Promise<string> {
+export async function pairing(damage: (key: string) => Promise<unknown>): Promise<string> {
   const { token } = (await service.post('/v1/pair/new')).body;
   expect((await service.post('/v1/pair/claim', { token, installId: freshId() })).status).toBe(200);
   await damage(pairKeys.pair(token));
@@ -170,8 +177,13 @@ export async function hashOf(key: string): Promise<string> {
   return String(halfSipHash(Buffer.from((await redis.get(KEY_SECRET))!, 'hex'))(key));
 }
 
+export const entryAt = async (id: string, index: number): Promise<string> => (await redis.lindex(ledger(id), index))!;
+
 /** Changes an entry of a ledger, counted from 0. */
-export async function rewrite(id: string, index: number, change: (entry: string) => string): Promise<string> {
-  await redis.lset(ledger(id), index, change((await redis.lindex(ledger(id), index))!));
-  return `account ${id}`;
+export async function rewrite(id: string, index: number, change: (entry: string) => string): Promise<void> {
+  await redis.lset(ledger(id), index, change(await entryAt(id, index)));
 }
+
+/** An account with entries of these coins, of which one is changed. */
+export const rewritten = (coins: readonly number[], index: number, from: string | RegExp, to: string) =>
+  ofCoins(coins, (id) => rewrite(id, index, (entry) => entry.replace(from, to)));

@@ -1,257 +1,117 @@
 import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { accountWith, bucket, hashOf, HOUR_MS, largeAccount, ledger, redis, rewrite, type Damages } from './data.ts';
+import {
+  bucket,
+  entryAt,
+  hashOf,
+  HOUR_MS,
+  largeAccount,
+  ledger,
+  ofAccount,
+  ofCoins,
+  redis,
+  rewrite,
+  rewritten,
+  type Damages,
+} from './data.ts';
+
+/** Leads a key to entries. */
+const lead = async (id: string, key: string, entries: string | number, number = 0) =>
+  redis.hset(bucket(id, number), await hashOf(key), entries);
+
+const ofLarge = (damage: (id: string) => Promise<unknown>) =>
+  ofAccount(
+    async () => ({ id: await largeAccount() }),
+    ({ id }) => damage(id),
+  );
 
 export const ledgerDamages: Damages = {
   'an entry that is missing': {
-    async make() {
-      const id = await accountWith([5, 6, 7, 8]);
-      await redis.lrem(ledger(id), 1, (await redis.lindex(ledger(id), 1))!);
-      return `account ${id}`;
-    },
     kind: 'broken_chain',
+    make: ofCoins([5, 6, 7, 8], async (id) => redis.lrem(ledger(id), 1, await entryAt(id, 1))),
   },
-  'the newest entry that is missing': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
-      await redis.rpop(ledger(id));
-      return `account ${id}`;
-    },
-    kind: 'key_without_entry',
-  },
-  'the oldest entry that is missing': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
-      await redis.lpop(ledger(id));
-      return `account ${id}`;
-    },
-    kind: 'key_without_entry',
-  },
+  'the newest entry that is missing': { kind: 'key_without_entry', make: ofCoins([5, 6, 7], (id) => redis.rpop(ledger(id))) },
+  'the oldest entry that is missing': { kind: 'key_without_entry', make: ofCoins([5, 6, 7], (id) => redis.lpop(ledger(id))) },
   'an entry that stands twice': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
-      await redis.rpush(ledger(id), (await redis.lindex(ledger(id), -1))!);
-      return `account ${id}`;
-    },
     kind: 'broken_chain',
     mends: true,
+    make: ofCoins([5, 6, 7], async (id) => redis.rpush(ledger(id), await entryAt(id, -1))),
   },
   'two entries in the wrong order': {
-    async make() {
-      const id = await accountWith([5, 6, 7, 8]);
-      const [second, third] = await redis.lrange(ledger(id), 1, 2);
-      await redis.lset(ledger(id), 1, third!);
-      await redis.lset(ledger(id), 2, second!);
-      return `account ${id}`;
-    },
     kind: 'broken_chain',
+    make: ofCoins([5, 6, 7, 8], async (id) => {
+      const second = await entryAt(id, 1);
+      await redis.lset(ledger(id), 1, await entryAt(id, 2));
+      await redis.lset(ledger(id), 2, second);
+    }),
   },
-  'a balance that is off by one': {
-    make: async () => rewrite(await accountWith([5, 6, 7]), 2, (entry) => entry.replace(/^3:18 /, '3:19 ')),
-    kind: 'wrong_sum',
+  'a balance that is off by one': { kind: 'wrong_sum', make: rewritten([5, 6, 7], 2, /^3:18 /, '3:19 ') },
+  'coins that are off by one': { kind: 'wrong_sum', make: rewritten([5, 6, 7], 1, ' p6 ', ' p7 ') },
+  'a sum that is wrong in the middle of a ledger': { kind: 'wrong_sum', mends: true, make: rewritten([5, 6, 7, 8], 1, /^2:11 /, '2:12 ') },
+  'a balance below 0': { kind: 'wrong_balance', make: rewritten([5], 0, '1:5 c5 ', '1:-5 d-5 ') },
+  'a prize under a key that a caller may send': { kind: 'wrong_operation', make: rewritten([5], 0, '1:5 c5 ', '1:5 w5 ') },
+  'an entry of an unknown type': { kind: 'wrong_operation', make: rewritten([5], 0, ' c5 ', ' x5 ') },
+  'a grant of no coins': { kind: 'wrong_operation', make: rewritten([5], 0, /^1:5 c5 (\w+) /, '1:0 g0 $1~kabcd1234 ') },
+  'a grant that does not say which key made it': { kind: 'wrong_origin', make: rewritten([5], 0, ' c5 ', ' g5 ') },
+  'a client’s credit with the origin of a server key': { kind: 'wrong_origin', make: rewritten([5], 0, /^(1:5 c5 \w+) /, '$1~kabcd1234 ') },
+  'an adjustment whose operator cannot be read': { kind: 'wrong_origin', make: rewritten([5], 0, /^1:5 c5 (\w+) /, '1:5 a5 $1~onothing ') },
+  'a text that is no entry': { kind: 'unreadable_entry', make: rewritten([5, 6], 1, /.*/, 'nonsense') },
+  'an entry of a ledger that is older than the one before it': {
+    kind: 'wrong_time',
+    make: rewritten([5, 6, 7], 2, /^(3:18 c7) \w+ /, `$1 ${(Date.now() - HOUR_MS).toString(36)} `),
   },
-  'coins that are off by one': {
-    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(' p6 ', ' p7 ')),
-    kind: 'wrong_sum',
+  'an entry far in the future': {
+    kind: 'wrong_time',
+    make: rewritten([5, 6, 7], 2, /^(3:18 c7) \w+ /, `$1 ${(Date.now() + 7320 * 24 * HOUR_MS).toString(36)} `),
   },
-  'a balance below 0': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1:5 c5 ', '1:-5 d-5 ')),
-    kind: 'wrong_balance',
-  },
-  'a prize under a key that a caller may send': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1:5 c5 ', '1:5 w5 ')),
-    kind: 'wrong_operation',
-  },
-  'an entry of an unknown type': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' x5 ')),
-    kind: 'wrong_operation',
-  },
-  'a grant that does not say which key made it': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' g5 ')),
-    kind: 'wrong_origin',
-  },
-  'a client’s credit with the origin of a server key': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^(1:5 c5 \w+) /, '$1~kabcd1234 ')),
-    kind: 'wrong_origin',
-  },
-  'an adjustment whose operator cannot be read': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^1:5 c5 (\w+) /, '1:5 a5 $1~onothing ')),
-    kind: 'wrong_origin',
-  },
-  'a grant of no coins': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^1:5 c5 (\w+) /, '1:0 g0 $1~kabcd1234 ')),
-    kind: 'wrong_operation',
-  },
-  'a text that is no entry': {
-    make: async () => rewrite(await accountWith([5, 6]), 1, () => 'nonsense'),
-    kind: 'unreadable_entry',
-  },
-  'a key that points at another entry': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
-      await redis.hset(bucket(id), await hashOf('k1'), (await redis.hget(bucket(id), await hashOf('k2')))!);
-      return `account ${id}`;
-    },
-    kind: 'key_points_elsewhere',
-    mends: true,
-  },
-  'a key without an entry': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
-      await redis.hset(bucket(id), await hashOf('k9'), 9);
-      return `account ${id}`;
-    },
-    kind: 'key_without_entry',
-  },
-  'an entry that the index does not have': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
-      await redis.hdel(bucket(id), await hashOf('k2'));
-      return `account ${id}`;
-    },
-    kind: 'entry_without_key',
-    mends: true,
-  },
+  'a key that points at another entry': { kind: 'key_points_elsewhere', mends: true, make: ofCoins([5, 6, 7], (id) => lead(id, 'k1', 2)) },
+  'a hash that leads to no number': { kind: 'key_points_elsewhere', mends: true, make: ofCoins([5], (id) => lead(id, 'k1', 'first')) },
+  'a bucket with something else than a hash': { kind: 'key_points_elsewhere', make: ofCoins([5], (id) => redis.hset(bucket(id), 'k1', 1)) },
+  // The index still has k2, which now leads to an entry with the key k1.
+  'a key that two entries have': { kind: 'key_points_elsewhere', make: rewritten([5, 6, 7], 1, /k2$/, 'k1') },
   'a key that two entries have, and the index leads to both': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
+    kind: 'key_used_twice',
+    make: ofCoins([5, 6, 7], async (id) => {
       await rewrite(id, 1, (entry) => entry.replace(/k2$/, 'k1'));
       await redis.hdel(bucket(id), await hashOf('k2'));
-      await redis.hset(bucket(id), await hashOf('k1'), '1,2');
-      return `account ${id}`;
-    },
-    kind: 'key_used_twice',
+      await lead(id, 'k1', '1,2');
+    }),
   },
-  'a hash that leads to an entry twice': {
-    async make() {
-      const id = await accountWith([5, 6, 7]);
-      await redis.hset(bucket(id), await hashOf('k2'), '2,2');
-      return `account ${id}`;
-    },
-    kind: 'key_twice',
+  'a hash that leads to an entry twice': { kind: 'key_twice', mends: true, make: ofCoins([5, 6, 7], (id) => lead(id, 'k2', '2,2')) },
+  'a key without an entry': { kind: 'key_without_entry', make: ofCoins([5, 6, 7], (id) => lead(id, 'k9', 9)) },
+  'a key without an entry in a long ledger': { kind: 'key_without_entry', make: ofLarge((id) => lead(id, 'nothing', 500, 4)) },
+  'an entry that the index does not have': {
+    kind: 'entry_without_key',
     mends: true,
+    make: ofCoins([5, 6, 7], async (id) => redis.hdel(bucket(id), await hashOf('k2'))),
   },
-  'a key that two entries have': {
-    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(/k2$/, 'k1')),
-    // The index still has k2, which now leads to an entry with the key k1.
-    kind: 'key_points_elsewhere',
-  },
-  'a bucket with something else than a hash': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.hset(bucket(id), 'k1', 1);
-      return `account ${id}`;
-    },
-    kind: 'key_points_elsewhere',
-  },
-  'a hash that leads to no number': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.hset(bucket(id), await hashOf('k1'), 'first');
-      return `account ${id}`;
-    },
-    kind: 'key_points_elsewhere',
-    mends: true,
-  },
+  'a bucket that is lost': { kind: 'entry_without_key', mends: true, make: ofLarge((id) => redis.del(bucket(id, 3))) },
   'a key in the wrong bucket of a long ledger': {
-    async make() {
-      const id = await largeAccount();
+    kind: 'key_in_wrong_bucket',
+    mends: true,
+    make: ofLarge(async (id) => {
       const [key, place] = Object.entries(await redis.hgetall(bucket(id, 2)))[0]!;
       await redis.hdel(bucket(id, 2), key);
       await redis.hset(bucket(id, 3), key, place);
-      return `account ${id}`;
-    },
-    kind: 'key_in_wrong_bucket',
-    mends: true,
+    }),
   },
   'an entry that is missing on the second page of a ledger': {
-    async make() {
-      const id = await largeAccount();
-      await redis.lrem(ledger(id), 1, (await redis.lindex(ledger(id), 128))!);
-      return `account ${id}`;
-    },
     kind: 'broken_chain',
-  },
-  'a key without an entry in a long ledger': {
-    async make() {
-      const id = await largeAccount();
-      await redis.hset(bucket(id, 4), await hashOf('nothing'), 500);
-      return `account ${id}`;
-    },
-    kind: 'key_without_entry',
-  },
-  'a bucket that is lost': {
-    async make() {
-      const id = await largeAccount();
-      await redis.del(bucket(id, 3));
-      return `account ${id}`;
-    },
-    kind: 'entry_without_key',
-    mends: true,
+    make: ofLarge(async (id) => redis.lrem(ledger(id), 1, await entryAt(id, 128))),
   },
   'a bucket of nobody': {
-    async make() {
-      await redis.hset(bucket('nobody-at-all'), await hashOf('k1'), 1);
+    kind: 'lost_account',
+    make: async () => {
+      await lead('nobody-at-all', 'k1', 1);
       return 'account nobody-at-all';
     },
-    kind: 'lost_account',
   },
-  'a bucket beyond the ledger': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.hset(bucket(id, 1), await hashOf('k1'), 1);
-      return `account ${id}`;
-    },
-    kind: 'orphan_bucket',
-    mends: true,
-  },
-  'a ledger that is lost': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.del(ledger(id));
-      return `account ${id}`;
-    },
-    kind: 'lost_ledger',
-  },
-  'a ledger without an account': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.del(accountKey(id));
-      return `account ${id}`;
-    },
-    kind: 'lost_account',
-  },
-  'a ledger of the wrong type': {
-    async make() {
-      await redis.set('{wrong-type}:ledger', 'text');
-      return 'key {wrong-type}:ledger';
-    },
-    kind: 'wrong_type',
-  },
+  'a bucket beyond the ledger': { kind: 'orphan_bucket', mends: true, make: ofCoins([5], (id) => lead(id, 'k1', 1, 1)) },
+  'a ledger that is lost': { kind: 'lost_ledger', make: ofCoins([5], (id) => redis.del(ledger(id))) },
+  'a ledger without an account': { kind: 'lost_account', make: ofCoins([5], (id) => redis.del(accountKey(id))) },
   'a counter of credits that never expires': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.set(coinKeys.credited(id, Date.now()), 5);
-      return `account ${id}`;
-    },
     kind: 'wrong_counter',
     mends: true,
-  },
-  'an entry of a ledger that is older than the one before it': {
-    make: async () =>
-      rewrite(await accountWith([5, 6, 7]), 2, (entry) => entry.replace(/^(3:18 c7) \w+ /, `$1 ${(Date.now() - HOUR_MS).toString(36)} `)),
-    kind: 'wrong_time',
-  },
-  'a sum that is wrong in the middle of a ledger': {
-    make: async () => rewrite(await accountWith([5, 6, 7, 8]), 1, (entry) => entry.replace(/^2:11 /, '2:12 ')),
-    kind: 'wrong_sum',
-    mends: true,
-  },
-  'an entry far in the future': {
-    make: async () =>
-      rewrite(await accountWith([5, 6, 7]), 2, (entry) =>
-        entry.replace(/^(3:18 c7) \w+ /, `$1 ${(Date.now() + 20 * 366 * 24 * HOUR_MS).toString(36)} `),
-      ),
-    kind: 'wrong_time',
+    make: ofCoins([5], (id) => redis.set(coinKeys.credited(id, Date.now()), 5)),
   },
 };

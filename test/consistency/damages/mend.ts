@@ -31,7 +31,7 @@ function runAdvice(found: readonly Finding[], { socketPath }: Place): void {
       lines.push(command);
     }
   const folder = mkdtempSync(join(tmpdir(), 'coinop-mends-'));
-  writeFileSync(join(folder, 'redis-cli'), `#!/bin/sh\nexec ${REDIS_CLI} -s ${socketPath} "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(folder, 'redis-cli'), `#!/bin/sh\nexec '${REDIS_CLI}' -s '${socketPath}' "$@"\n`, { mode: 0o755 });
   const env = inheritedEnvironment({ PATH: `${folder}:${process.env['PATH']}` });
   const { stdout, status } = spawnSync('sh', ['-c', lines.join('\n')], { env, encoding: 'utf8', timeout: 60_000 });
   rmSync(folder, { recursive: true });

@@ -1,4 +1,3 @@
-import { expect } from 'vitest';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { bucketName } from '../../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
@@ -6,199 +5,143 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { addEntry } from '../../board-entries.ts';
 import { freshId, signIn } from '../../harness.ts';
-import { accountWith, bucket, hashOf, HOUR_MS, largeAccount, ledger, moved, redis, service, type Damages } from './data.ts';
+import { accountWith, hashOf, largeAccount, ledger, moved, ofCoins, queuedAlone, redis, service, type Damages } from './data.ts';
+
+interface Moved {
+  readonly guest: string;
+  readonly target: string;
+  /** The guest's ledger at its target. */
+  readonly copy: string;
+}
+
+/** Damages a guest that has moved. @param subjectOf gives the subject, by default the target */
+function ofMove(
+  guest: (installId: string) => Promise<unknown>,
+  damage: (move: Moved) => Promise<unknown>,
+  subjectOf = ({ target }: Moved) => `account ${target}`,
+) {
+  return async (): Promise<string> => {
+    const ids = await moved(guest);
+    const move = { ...ids, copy: coinKeys.guestLedger(ids.target, ids.guest) };
+    await damage(move);
+    return subjectOf(move);
+  };
+}
+
+const small = (installId: string) => accountWith([5, 6], installId);
+const theGuest = ({ guest }: Moved): string => `account ${guest}`;
+const guestOf = ({ guest, target }: Moved): string => `guest ${guest} of account ${target}`;
 
 export const moveDamages: Damages = {
   'a guest whose record of the move is lost': {
-    async make() {
-      const { guest } = await moved((installId) => accountWith([5, 6], installId));
-      await redis.set(accountKey(guest), 'x');
-      await redis.del(accountKey(guest), standingKey(guest));
-      return `account ${guest}`;
-    },
     kind: 'lost_account',
     mends: true,
+    make: ofMove(small, ({ guest }) => redis.del(accountKey(guest), standingKey(guest)), theGuest),
   },
-  'a moved guest that still has coins': {
-    async make() {
-      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
-      await redis.rpop(coinKeys.guestLedger(target, guest));
-      return `account ${target}`;
-    },
-    // The guest's last entry is not the one that the record, the filed ledger and the account's ledger know.
-    kind: 'half_move',
-  },
+  // The guest's last entry is not the one that the record, the filed ledger and the account's ledger know.
+  'a moved guest that still has coins': { kind: 'half_move', make: ofMove(small, ({ copy }) => redis.rpop(copy)) },
   'a ledger of a guest with an entry that is missing': {
-    async make() {
-      const { guest, target } = await moved((installId) => largeAccount(installId));
-      const copy = coinKeys.guestLedger(target, guest);
-      await redis.lrem(copy, 1, (await redis.lindex(copy, 7))!);
-      return `guest ${guest} of account ${target}`;
-    },
     kind: 'broken_chain',
+    make: ofMove(largeAccount, async ({ copy }) => redis.lrem(copy, 1, (await redis.lindex(copy, 7))!), guestOf),
   },
   'a bucket of a guest that is lost': {
-    async make() {
-      const { guest, target } = await moved((installId) => largeAccount(installId));
-      await redis.del(bucketName(coinKeys.guestLedger(target, guest), 2));
-      return `guest ${guest} of account ${target}`;
-    },
     kind: 'entry_without_key',
     mends: true,
+    make: ofMove(largeAccount, ({ copy }) => redis.del(bucketName(copy, 2)), guestOf),
   },
   'a bucket of a guest whose ledger is filed': {
-    async make() {
-      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
-      await redis.hset(bucketName(coinKeys.guestLedger(target, guest), 0), await hashOf('k1'), 1);
-      return `account ${target}`;
-    },
     kind: 'orphan_bucket',
     mends: true,
+    make: ofMove(small, async ({ copy }) => redis.hset(bucketName(copy, 0), await hashOf('k1'), 1)),
   },
-  'a ledger of a guest that is lost': {
-    async make() {
-      const { guest, target } = await moved((installId) => largeAccount(installId));
-      await redis.del(coinKeys.guestLedger(target, guest));
-      return `account ${target}`;
-    },
-    kind: 'half_move',
-  },
+  'a ledger of a guest that is lost': { kind: 'half_move', make: ofMove(largeAccount, ({ copy }) => redis.del(copy)) },
   'a ledger of nobody that moved in': {
-    async make() {
-      const target = await accountWith([5]);
-      await redis.rpush(coinKeys.guestLedger(target, 'stranger'), '1:5 c5 lzzzzzzz key');
-      return `account ${target}`;
-    },
     kind: 'lost_standing',
+    make: ofCoins([5], (id) => redis.rpush(coinKeys.guestLedger(id, 'stranger'), '1:5 c5 lzzzzzzz key')),
   },
   'a guest that moved, and whose ledger nobody is going to delete': {
-    async make() {
-      const { guest } = await moved((installId) => accountWith([5], installId));
-      await redis.rpush(ledger(guest), '1:5 c5 lzzzzzzz key');
-      return `account ${guest}`;
-    },
     kind: 'document_without_queue',
     mends: true,
+    make: ofMove(small, ({ guest }) => redis.rpush(ledger(guest), '1:5 c5 lzzzzzzz key'), theGuest),
   },
   'a frozen guest whose move is not in the queue': {
-    async make() {
-      const guest = await accountWith([5]);
-      await redis.set(standingKey(guest), '~some-move some-target sandbox 2026-11-22\n');
-      return `account ${guest}`;
-    },
     kind: 'document_without_queue',
     mends: true,
+    make: ofCoins([5], (id) => redis.set(standingKey(id), '~some-move some-target sandbox 2026-11-22\n')),
   },
   'a copy of a move that was refused, and whose guest has thawed': {
-    async make() {
-      const [guest, target] = [await accountWith([5]), await accountWith([5])];
-      await redis.set(storeKeys.moveRecord(target, 'refused-move'), `refused ${guest} balance_limit`, 'EX', 600);
-      await redis.rpush(storeKeys.stagedLedger(target, 'refused-move'), '1:5 c5 lzzzzzzz key');
-      return `account ${target}`;
-    },
     kind: 'orphan_staging',
     mends: true,
+    make: ofCoins([5], async (id) => {
+      await redis.set(storeKeys.moveRecord(id, 'refused-move'), `refused ${await accountWith([5])} balance_limit`, 'EX', 600);
+      await redis.rpush(storeKeys.stagedLedger(id, 'refused-move'), '1:5 c5 lzzzzzzz key');
+    }),
   },
   'a copy of a move that has no record': {
-    async make() {
-      const target = await accountWith([5]);
-      await redis.rpush(storeKeys.stagedLedger(target, 'lost-move'), '1:5 c5 lzzzzzzz key');
-      return `account ${target}`;
-    },
     kind: 'orphan_staging',
     mends: true,
+    make: ofCoins([5], (id) => redis.rpush(storeKeys.stagedLedger(id, 'lost-move'), '1:5 c5 lzzzzzzz key')),
   },
   'a record of a move that never expires': {
-    async make() {
-      const target = await accountWith([5]);
-      await redis.set(storeKeys.moveRecord(target, 'lasting-move'), 'open some-guest');
-      return `account ${target}`;
-    },
     kind: 'wrong_move_record',
     mends: true,
+    make: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'lasting-move'), 'open some-guest')),
   },
   'a record of a move that cannot be read': {
-    async make() {
-      const target = await accountWith([5]);
-      await redis.set(storeKeys.moveRecord(target, 'strange-move'), 'perhaps', 'EX', 600);
-      return `account ${target}`;
-    },
     kind: 'wrong_move_record',
+    make: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'strange-move'), 'perhaps', 'EX', 600)),
   },
   'a moved guest whose standing is lost': {
-    async make() {
-      const { guest } = await moved((installId) => accountWith([5], installId));
-      await redis.del(standingKey(guest));
-      return `account ${guest}`;
-    },
     kind: 'lost_account',
     mends: true,
+    make: ofMove(small, ({ guest }) => redis.del(standingKey(guest)), theGuest),
   },
-  'coins of a guest that never arrived': {
-    async make() {
-      const { target } = await moved((installId) => largeAccount(installId));
-      await redis.del(ledger(target));
-      return `account ${target}`;
-    },
-    kind: 'lost_ledger',
-  },
+  'coins of a guest that never arrived': { kind: 'lost_ledger', make: ofMove(largeAccount, ({ target }) => redis.del(ledger(target))) },
   'a filed key that is lost': {
-    async make() {
-      const { target } = await moved((installId) => accountWith([5, 6], installId));
-      await redis.hdel(coinKeys.guestKeys(target), 'k2');
-      return `account ${target}`;
-    },
     kind: 'filed_differs',
     mends: true,
+    make: ofMove(small, ({ target }) => redis.hdel(coinKeys.guestKeys(target), 'k2')),
   },
   'filed entries of an account without guests': {
+    kind: 'lost_account',
     async make() {
       await redis.zadd('{without-guests}:ledger:guests', 1, '998000000000000001');
       return 'account without-guests';
     },
-    kind: 'lost_account',
   },
   'a guest with scores whose move is not in the queue': {
-    async make() {
-      const { guest } = await moved((installId) => accountWith([5], installId));
-      await redis.sadd(boardKeys.ofAccount(guest), 'unmoved');
-      await addEntry(redis, 'unmoved', guest, 1);
-      await redis.set(boardKeys.arrivals('unmoved'), Date.now() * 10);
-      return `account ${guest}`;
-    },
     kind: 'document_without_queue',
     mends: true,
+    make: ofMove(
+      small,
+      async ({ guest }) => {
+        await redis.sadd(boardKeys.ofAccount(guest), 'unmoved');
+        await addEntry(redis, 'unmoved', guest, 1);
+        await redis.set(boardKeys.arrivals('unmoved'), Date.now() * 10);
+      },
+      theGuest,
+    ),
   },
-  'a move in the queue of a guest that did not move': {
-    async make() {
-      await redis.zadd('moves:due', Date.now() + HOUR_MS, 'some-guest some-target');
-      return 'queue moves:due';
-    },
+  'a move in the queue of a guest that did not move': queuedAlone('moves:due', 'some-guest some-target', {
     kind: 'queue_without_document',
     mends: true,
-  },
+  }),
   'an account and a guest that were deleted, whose tombstones and index are gone': {
-    async make() {
-      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
-      await redis.del(
-        ...(await redis.keys(`{${target}}:*`)).filter((key) => !key.includes(':move:')),
-        ...(await redis.keys(`{${guest}}:*`)),
-      );
-      return `account ${target}`;
-    },
     kind: 'half_move',
+    make: ofMove(small, async ({ guest, target }) => {
+      const lost = [...(await redis.keys(`{${target}}:*`)).filter((key) => !key.includes(':move:')), ...(await redis.keys(`{${guest}}:*`))];
+      await redis.del(...lost);
+    }),
   },
   'filed ledgers of an account whose standing names no guest': {
+    kind: 'orphan_filed',
+    mends: true,
     async make() {
       const installId = freshId();
       const id = await accountWith([5], installId);
-      const cookies = await signIn(service, installId);
-      expect((await service.post('/v1/logout', { everywhere: true }, { cookies })).status).toBe(200);
-      expect(await redis.exists(standingKey(id))).toBe(1);
+      await service.post('/v1/logout', { everywhere: true }, { cookies: await signIn(service, installId) });
       await redis.zadd(`{${id}}:ledger:guests`, 1, '998000000000000001');
       return `account ${id}`;
     },
-    kind: 'orphan_filed',
-    mends: true,
   },
 };
