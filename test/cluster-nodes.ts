@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterNode, KnownNode, NodePlace, NodeSettings } from '../src/process/cluster-node.ts';
 import { LocalCluster } from '../src/process/local-cluster.ts';
-import { SLOTS } from '../src/redis/slots.ts';
+import { SLOTS, slotOf } from '../src/redis/slots.ts';
 import { freePorts } from './free-port.ts';
 import type { TestService } from './harness.ts';
 import { selfSignedCertificate } from './self-signed.ts';
@@ -69,11 +69,6 @@ export interface TestNode {
 export interface MoveOptions {
   /** Keys of one MIGRATE. Default: 10, as in `redis-cli --cluster reshard`. */
   readonly pipeline?: number;
-  /**
-   * Is called, and awaited, after each step: once the target imports the slot, once the source migrates it, after each MIGRATE with
-   * the number of keys moved so far, once the target owns the slot, and at the end.
-   */
-  readonly onStep?: (step: 'importing' | 'migrating' | 'keys' | 'owned' | 'done', keys: number) => unknown;
 }
 
 export class TestCluster implements AsyncDisposable {
@@ -214,31 +209,25 @@ export class TestCluster implements AsyncDisposable {
    * A node that does not answer on a busy machine is asked again: each of these commands may be repeated, and a half-finished move leaves
    * keys that no script can reach.
    */
-  async moveSlot(slot: number, to: TestNode, { pipeline = 10, onStep = () => {} }: MoveOptions = {}): Promise<void> {
+  async moveSlot(slot: number, to: TestNode, { pipeline = 10 }: MoveOptions = {}): Promise<void> {
     const from = await this.primaryOf(slot);
     if (from === to) return;
     await answer(to, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
-    await onStep('importing', 0);
     await answer(from, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
-    await onStep('migrating', 0);
     const { password } = this.#options;
     const auth = password === undefined ? [] : ['AUTH', password];
-    let moved = 0;
     for (;;) {
       const keys = (await answer(from, 'CLUSTER', 'GETKEYSINSLOT', slot, pipeline)) as string[];
       if (keys.length === 0) break;
       await answer(from, 'MIGRATE', '127.0.0.1', to.port, '', 0, MIGRATE_TIMEOUT_MS, ...auth, 'KEYS', ...keys);
-      await onStep('keys', (moved += keys.length));
     }
     // The target first: if the source gave up the slot before, a failure in between would leave the slot without an owner.
     await answer(to, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
-    await onStep('owned', moved);
     await answer(from, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
     for (const node of this.#awake) {
       if (node !== from && node !== to && node.role === 'primary') await answer(node, 'CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
     }
     await this.look();
-    await onStep('done', moved);
   }
 
   /**
@@ -333,22 +322,6 @@ function rangesOf(owners: readonly (MutableNode | undefined)[], node: MutableNod
     else ranges.push([slot, slot]);
   }
   return ranges;
-}
-
-/**
- * The slot of a key: CRC16 (XMODEM: polynomial 0x1021, initial value 0) of its hash tag, or of the whole key without one.
- * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
- */
-export function slotOf(key: string): number {
-  const open = key.indexOf('{');
-  const close = open === -1 ? -1 : key.indexOf('}', open + 1);
-  const hashed = close > open + 1 ? key.slice(open + 1, close) : key;
-  let crc = 0;
-  for (const byte of Buffer.from(hashed)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
-  }
-  return crc % SLOTS;
 }
 
 /** Resolves once a service is connected to every primary of its cluster. On a loaded machine it may listen before that. */

@@ -21,37 +21,27 @@ export interface Rules {
   readonly groupOf: readonly number[];
   /** The delay of data from this node to its replicas. */
   readonly lagMs: readonly number[];
-  /** Clients get no answers of this node. */
-  readonly isDeaf: readonly boolean[];
   /** The node's machine has failed: data that no other node has received yet is destroyed. */
   readonly isDead: readonly boolean[];
-}
-
-/** One connection through a proxy. */
-export interface Ends {
-  /** The index of the node that connected; undefined: a client. */
-  readonly from: number | undefined;
-  readonly to: number;
-  readonly kind: ProxyPort['kind'];
 }
 
 /** The addresses of the nodes, from `cluster-proxy.ts`. */
 const SOURCE = /^(?:::ffff:)?127\.0\.1\.(\d+)$/;
 
-let rules: Rules = { groupOf: [], lagMs: [], isDeaf: [], isDead: [] };
+let rules: Rules = { groupOf: [], lagMs: [], isDead: [] };
 const wires = new Set<Wire>();
 
 /** One connection through a proxy. */
-class Wire implements Ends {
+class Wire {
+  /** The index of the node that connected; undefined: a client. */
   readonly from: number | undefined;
   readonly to: number;
-  readonly kind: Ends['kind'];
   readonly #there: Direction;
   readonly #back: Direction;
   #isCut: boolean;
 
-  constructor(incoming: Socket, target: number, { from, to, kind }: Ends) {
-    [this.from, this.to, this.kind] = [from, to, kind];
+  constructor(incoming: Socket, from: number | undefined, { target, to, kind }: ProxyPort) {
+    [this.from, this.to] = [from, to];
     wires.add(this);
     this.#isCut = this.#shouldBeCut();
     const outgoing = connect({ port: target, host: '127.0.0.1', noDelay: true });
@@ -84,8 +74,8 @@ class Wire implements Ends {
   }
 
   #shouldBeCut(): boolean {
-    const { groupOf, isDeaf } = rules;
-    return this.from === undefined ? isDeaf[this.to] === true : (groupOf[this.from] ?? 0) !== (groupOf[this.to] ?? 0);
+    // Clients reach all nodes.
+    return this.from !== undefined && (rules.groupOf[this.from] ?? 0) !== (rules.groupOf[this.to] ?? 0);
   }
 
   #setCut(isCut: boolean): void {
@@ -152,16 +142,16 @@ class Direction {
   }
 }
 
-for (const { port, target, to, kind } of workerData as ProxyPort[]) {
+for (const port of workerData as ProxyPort[]) {
   const server = createServer((socket) => {
     const source = SOURCE.exec(socket.remoteAddress ?? '')?.[1];
-    void new Wire(socket, target, { from: source === undefined ? undefined : Number(source) - 1, to, kind });
+    void new Wire(socket, source === undefined ? undefined : Number(source) - 1, port);
   });
-  await once(server.listen(port, '127.0.0.1'), 'listening');
+  await once(server.listen(port.port, '127.0.0.1'), 'listening');
 }
 parentPort!.on('message', (order: Rules) => {
   rules = order;
   for (const wire of wires) wire.apply();
-  parentPort!.postMessage([...wires].map(({ from, to, kind }): Ends => ({ from, to, kind })));
+  parentPort!.postMessage('applied');
 });
-parentPort!.postMessage([]);
+parentPort!.postMessage('open');

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type ClusterOptions, retried, TestCluster, type Layout, type TestNode } from './cluster-nodes.ts';
-import type { Ends, ProxyPort, Rules } from './cluster-proxy-thread.ts';
+import type { ProxyPort, Rules } from './cluster-proxy-thread.ts';
 import { freePorts } from './free-port.ts';
 
 /**
  * Starts a cluster like `startCluster`, with a TCP proxy in front of each port of each node. Clients and nodes know only the ports of
- * the proxies. The methods of the cluster simulate faults of a network: they separate nodes, delay replication, and drop the data of
- * clients.
+ * the proxies. The methods of the cluster simulate faults of a network: they separate nodes and delay replication.
  */
 export async function startProxiedCluster(options: ClusterOptions = {}): Promise<ProxiedCluster> {
   const count = (options.primaries ?? 3) * (1 + (options.replicas ?? 0));
@@ -30,7 +29,7 @@ const addressOf = (index: number): string => `127.0.1.${index + 1}`;
 export class ProxiedCluster extends TestCluster {
   readonly #places: Layout['places'];
   #thread: Worker | undefined;
-  readonly #rules = { groupOf: [] as number[], lagMs: [] as number[], isDeaf: [] as boolean[], isDead: [] as boolean[] } satisfies Rules;
+  readonly #rules = { groupOf: [] as number[], lagMs: [] as number[], isDead: [] as boolean[] } satisfies Rules;
 
   constructor(options: ClusterOptions, layout: Layout) {
     super(options, layout);
@@ -52,11 +51,6 @@ export class ProxiedCluster extends TestCluster {
     return super.open();
   }
 
-  /** The port of a node that clients know. */
-  clientPort(node: TestNode): number {
-    return this.#places[node.index]!.announced!.port;
-  }
-
   /**
    * Separates these nodes from the others: both sides keep their connections, but nothing arrives. Clients reach both sides. After `heal`
    * the pending data arrives.
@@ -67,15 +61,9 @@ export class ProxiedCluster extends TestCluster {
     await this.#apply();
   }
 
-  /** Ends `partition` and `dropClients`. */
+  /** Ends `partition`. */
   async heal(): Promise<void> {
-    this.#rules.groupOf.length = this.#rules.isDeaf.length = 0;
-    await this.#apply();
-  }
-
-  /** Clients of the node keep their connections and get no answer, until `heal`. Other nodes reach it. */
-  async dropClients(node: TestNode): Promise<void> {
-    this.#rules.isDeaf[node.index] = true;
+    this.#rules.groupOf.length = 0;
     await this.#apply();
   }
 
@@ -98,16 +86,10 @@ export class ProxiedCluster extends TestCluster {
     await super.start(node);
   }
 
-  /** The open connections to a node. */
-  async wiresOf(node: TestNode): Promise<Ends[]> {
-    return (await this.#apply()).filter(({ to }) => to === node.index);
-  }
-
-  /** @returns the open connections */
-  async #apply(): Promise<Ends[]> {
-    const answered = once(this.#thread!, 'message') as Promise<[Ends[]]>;
+  async #apply(): Promise<void> {
+    const answered = once(this.#thread!, 'message');
     this.#thread!.postMessage(this.#rules);
-    return (await answered)[0];
+    await answered;
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {

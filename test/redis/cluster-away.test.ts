@@ -7,11 +7,13 @@ import { openConnections } from '../../src/redis/redis-connections.ts';
 import { DueQueue } from '../../src/redis/due-queue.ts';
 import { Queue, queueKeyOf } from '../../src/redis/queue.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
-import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
-import { isWhole, startCluster } from '../cluster-nodes.ts';
+import { CLUSTER_QUEUE_TAGS, slotOf } from '../../src/redis/slots.ts';
+import { isWhole, startCluster, type TestNode } from '../cluster-nodes.ts';
 import { start } from '../harness.ts';
 
 const log = pino({ level: 'silent' });
+
+const hasSlot = ({ slots }: TestNode, key: string): boolean => slots.some(([first, last]) => first <= slotOf(key) && slotOf(key) <= last);
 
 test('work is queued and done while the primary of its sorted set is away, and later returns to that set', async () => {
   await using cluster = await startCluster();
@@ -21,10 +23,9 @@ test('work is queued and done while the primary of its sorted set is away, and l
   try {
     await connections.opened();
     const scripts = new ScriptRunner(connections.scripts, { now: Date.now });
-    const lost = await cluster.primaryOf(cluster.slotOf('{due:0}'));
+    const lost = await cluster.primaryOf(slotOf('{due:0}'));
     const own = (member: string): string => queueKeyOf('due', member, CLUSTER_QUEUE_TAGS);
-    const isOfLost = (member: string): boolean =>
-      lost.slots.some(([first, last]) => first <= cluster.slotOf(own(member)) && cluster.slotOf(own(member)) <= last);
+    const isOfLost = (member: string): boolean => hasSlot(lost, own(member));
     const members = Array.from({ length: 60 }, (_, index) => `member-${index}`);
     expect(members.filter(isOfLost).length).toBeGreaterThan(5);
     await cluster.kill(lost);
@@ -53,7 +54,7 @@ test('work is queued and done while the primary of its sorted set is away, and l
     await cluster.start(lost);
     await cluster.untilAgreed();
     const lastOf = async (member: string): Promise<unknown> =>
-      (await cluster.primaryOf(cluster.slotOf(own(member)))).call('ZSCORE', own(member), member);
+      (await cluster.primaryOf(slotOf(own(member)))).call('ZSCORE', own(member), member);
     for (const member of members.slice(1)) await expect.poll(() => lastOf(member)).not.toBeNull();
   } finally {
     await queue?.close();
@@ -66,11 +67,9 @@ test('rooms, pairings and nonces are made on other primaries while one is away',
   await using service = await start({ redis: { url: cluster.url } });
   await isWhole(service);
   const lost = cluster.nodes[0]!;
-  const isServed = (installId: string): boolean => {
-    const slot = cluster.slotOf(accountKey(accountIdOf(installId)));
-    return !lost.slots.some(([first, last]) => first <= slot && slot <= last);
-  };
-  const installs = Array.from({ length: 60 }, (_, index) => `install-away-${index}`).filter(isServed);
+  const installs = Array.from({ length: 60 }, (_, index) => `install-away-${index}`).filter(
+    (installId) => !hasSlot(lost, accountKey(accountIdOf(installId))),
+  );
   await cluster.kill(lost);
   await pause(600);
   const asked = installs.flatMap((installId) => [

@@ -1,223 +1,190 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
+import { hostname } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
-import { DataIdFile } from '../../src/process/data-id-file.ts';
-import { acceptData, DATA_ID_KEY, dataIdValue, REFUSED, successorOf } from '../../src/redis/data-id.ts';
-import { ScriptRunner } from '../../src/redis/script-runner.ts';
-import { freshId, start, type StartOptions, type TestService } from '../harness.ts';
-import { MovableRedis } from './movable-redis.ts';
+import { DATA_ID_KEY, dataIdValue, REFUSED, successorOf } from '../../src/redis/data-id.ts';
+import { freshId, sleep } from '../harness.ts';
+import { credit, MovableServices, readiness, reasonOf, untilReady } from './movable-services.ts';
+import type { MovableRedis } from './movable-redis.ts';
 
+let place: MovableServices;
 let redis: MovableRedis;
-let services: TestService[];
-let folder: string;
-let logLines: string[];
+let installId: string;
 beforeEach(async () => {
-  redis = await MovableRedis.start();
-  services = [];
-  logLines = [];
-  folder = mkdtempSync(join(tmpdir(), 'coinop-refused-'));
+  place = await MovableServices.open();
+  redis = place.redis;
+  installId = freshId();
 });
-afterEach(async () => {
-  for (const service of services) await service[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => place[Symbol.asyncDispose]());
 
-async function serve(options: StartOptions = {}): Promise<TestService> {
-  const service = await start({ redis: redis.location, logLines, ...options });
-  services.push(service);
-  return service;
-}
+/** A service with the memory of this DATA_DIR. */
+const serve = (name: string, settings: Record<string, string> = {}) => place.serve({ dataMemory: place.memory(name), settings });
 
-async function stop(service: TestService): Promise<void> {
-  services.splice(services.indexOf(service), 1);
-  await service[Symbol.asyncDispose]();
-}
+const idText = () => place.idText();
+const untilMarked = () => expect.poll(idText).toMatch(new RegExp(`^${REFUSED}`));
+const replays = async (service: Awaited<ReturnType<typeof serve>>) => (await credit(service, installId, 'a')).body.replayed;
+/** Two beats. */
+const someBeats = () => sleep(2000);
 
-/** The memory of a service with this DATA_DIR. */
-const memoryOf = (name: string) => new DataIdFile(join(folder, name), pino({ level: 'silent' }));
-
-const credit = (to: TestService, installId: string, key: string) => to.post('/v1/coins/credit', { installId, coins: 1, key });
-
-const readiness = async (service: TestService) => (await service.get('/ready')).status;
-
-const reasonOf = async (service: TestService) => (await service.get('/ready')).body.error.message as string;
-
-const idText = async () => (await redis.client.get(DATA_ID_KEY))!;
-
-const fatal = () => logLines.map((line) => JSON.parse(line) as { level: number; acceptData: string }).filter(({ level }) => level === 60);
-
-/** Lets the service of DATA_DIR `old` see the data 15 s of serving later than it is saved as `older`. @returns the account's install */
-async function saveOlder(): Promise<{ installId: string; id: string }> {
-  const service = await serve({ dataMemory: memoryOf('old') });
-  const installId = freshId();
+/** Lets the service of DATA_DIR `old` see the data 15 s of serving later than it is saved as `older`, and loads that. @returns the id */
+async function loadOlder(): Promise<string> {
+  const service = await serve('old');
   expect((await credit(service, installId, 'a')).status).toBe(200);
   await redis.save('older');
-  await expect.poll(() => readiness(service)).toBe(200);
-  const [id, heartbeat] = (await idText()).split(' ');
-  const newer = Number(heartbeat) + 15_000;
-  await redis.client.set(DATA_ID_KEY, dataIdValue(id!, newer, Date.now(), 0));
-  await expect.poll(() => memoryOf('old').read().newest.heartbeats[DATA_ID_KEY] ?? 0).toBeGreaterThanOrEqual(newer);
+  await untilReady(service);
+  const { id } = await place.dataId();
+  const newer = await place.serveLonger(15_000);
+  await expect.poll(() => place.memory('old').read().newest.heartbeats[DATA_ID_KEY] ?? 0).toBeGreaterThanOrEqual(newer);
   await redis.save('newer');
-  await stop(service);
-  return { installId, id: id! };
-}
-
-/** Does the same as an operator with `npm run admin -- data accept`. */
-async function accept(id: string): Promise<string> {
-  const to = successorOf(id);
-  const scripts = new ScriptRunner(redis.client, { now: Date.now });
-  expect(await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen: id, to })).toEqual(['accepted']);
-  return to;
+  await place.stop(service);
+  await redis.load('older');
+  return id;
 }
 
 const OLDER = `this Redis was restored to a state that is 1\\d s older than the one that the service on ${hostname()} saw`;
 
 test('older data that one service refuses is served by no service that knows nothing of it, until it is accepted', async () => {
-  const { installId, id } = await saveOlder();
-  await redis.load('older');
-  const old = await serve({ dataMemory: memoryOf('old') });
-  expect(await reasonOf(old)).toMatch(new RegExp(`^Not ready: ${OLDER}: it ends at `));
+  const id = await loadOlder();
+  const old = await serve('old');
+  const lastSeen = new Date(place.memory('old').read().newest.times[DATA_ID_KEY]!).toISOString();
+  const what = `${OLDER}: it ends at \\S+Z, and what was acknowledged from then until ${lastSeen} is missing`;
+  expect(await reasonOf(old)).toMatch(
+    new RegExp(`^Not ready: ${what}\\. An operator has to bring it back, or to accept what is there: npm run admin -- data accept`),
+  );
   await expect.poll(idText).toMatch(new RegExp(`^${REFUSED}${id} `));
   const marked = await idText();
-  const fresh = await serve({ dataMemory: memoryOf('fresh') });
-  expect(await reasonOf(fresh)).toMatch(
-    new RegExp(`^Not ready: ${OLDER}: it ends at .* is missing \\(refused since 2\\S+Z\\)\\. An operator has to bring it back`),
-  );
+  const fresh = await serve('fresh');
+  expect(await reasonOf(fresh)).toMatch(new RegExp(`^Not ready: ${what} \\(refused since 2\\S+Z\\)\\. An operator has to bring it back`));
   for (const service of [old, fresh]) {
     expect((await credit(service, installId, 'b')).status).toBe(503);
     expect((await service.get(`/v1/balance?installId=${installId}`)).status).toBe(503);
     await expect.poll(async () => (await service.get('/metrics')).body).toMatch(/^coinop_data_lost 1$/m);
   }
-  expect(memoryOf('fresh').read().id).toBeUndefined();
-  // Two beats: nobody advances the heartbeat of refused data.
-  await new Promise((resolve) => setTimeout(resolve, 2000));
+  expect(place.memory('fresh').read().id).toBeUndefined();
+  await someBeats();
+  // Nobody advances the heartbeat of refused data.
   expect(await idText()).toBe(marked);
-  await stop(old);
-  const restarted = await serve({ dataMemory: memoryOf('old') });
-  expect(await readiness(restarted)).toBe(503);
-  const to = await accept(id);
-  for (const service of services) {
-    await expect.poll(() => readiness(service)).toBe(200);
+  await place.stop(old);
+  expect(await readiness(await serve('old'))).toBe(503);
+  const to = await place.accept();
+  for (const service of place.services) {
+    await untilReady(service);
     expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(1);
   }
-  expect([memoryOf('fresh').read().id, memoryOf('old').read().id]).toEqual([to, to]);
+  expect([place.memory('fresh').read().id, place.memory('old').read().id]).toEqual([to, to]);
   expect(await idText()).toMatch(new RegExp(`^${to} \\d{15} \\d+ \\d+$`));
 });
 
-test('a service that already serves older data stops at its next request once another service refuses the data', async () => {
-  const { installId } = await saveOlder();
+test('a service still knows that data is older if Redis was emptied in between', async () => {
+  await loadOlder();
+  const { newest } = place.memory('old').read();
+  await redis.client.flushall();
+  const emptied = await serve('old');
+  expect(await reasonOf(emptied)).toContain('has lost its data: it is empty');
+  await place.stop(emptied);
+  expect(place.memory('old').read().newest).toEqual(newest);
   await redis.load('older');
-  const fresh = await serve({ dataMemory: memoryOf('fresh') });
+  expect(await reasonOf(await serve('old'))).toMatch(new RegExp(OLDER));
+});
+
+test('a service that already serves older data stops at its next request once another service refuses the data', async () => {
+  await loadOlder();
+  const fresh = await serve('fresh');
   expect((await credit(fresh, installId, 'b')).status).toBe(200);
-  await serve({ dataMemory: memoryOf('old') });
-  await expect.poll(idText).toMatch(new RegExp(`^${REFUSED}`));
+  await serve('old');
+  await untilMarked();
   // Before its next check of the data.
   expect((await credit(fresh, installId, 'c')).status).toBe(503);
   await expect.poll(() => reasonOf(fresh)).toMatch(new RegExp(`^Not ready: ${OLDER}.*refused since`));
-  expect(fatal()).toHaveLength(2);
+  expect(place.fatal()).toHaveLength(2);
   // After a restart it knows by the mark, although its own memory has nothing against the data.
-  await stop(fresh);
-  expect(await readiness(await serve({ dataMemory: memoryOf('fresh') }))).toBe(503);
+  await place.stop(fresh);
+  expect(await readiness(await serve('fresh'))).toBe(503);
 });
 
 test('services that start at once all refuse older data that one of them refuses', async () => {
-  const { installId } = await saveOlder();
-  await redis.load('older');
-  const names = ['fresh', 'old', 'other'];
-  await Promise.all(names.map((name) => serve({ dataMemory: memoryOf(name) })));
-  for (const service of services) {
+  await loadOlder();
+  await Promise.all(['fresh', 'old', 'other'].map((name) => serve(name)));
+  for (const service of place.services) {
     await expect.poll(async () => (await credit(service, installId, 'b')).status).toBe(503);
     await expect.poll(() => readiness(service)).toBe(503);
   }
 });
 
 test('the mark stays over a restart of Redis, and data that takes the place of the refused data is served at once', async () => {
-  const { installId, id } = await saveOlder();
-  await redis.load('older');
-  await serve({ dataMemory: memoryOf('old') });
-  await serve({ dataMemory: memoryOf('fresh') });
+  const id = await loadOlder();
+  await serve('old');
+  await serve('fresh');
   await redis.restart();
-  const later = await serve();
+  const later = await serve('later');
   expect(await reasonOf(later)).toMatch(/refused since/);
   await redis.load('newer');
-  for (const service of services) await expect.poll(() => readiness(service)).toBe(200);
-  expect((await credit(later, installId, 'a')).body.replayed).toBe(true);
-  expect(await idText()).toMatch(new RegExp(`^${id} `));
+  for (const service of place.services) await untilReady(service);
+  expect([await replays(later), await idText()]).toEqual([true, expect.stringMatching(new RegExp(`^${id} `))]);
 });
 
 test('ACCEPT_DATA of the refused data accepts it, also on a service that knows nothing of the data', async () => {
-  const { installId, id } = await saveOlder();
-  await redis.load('older');
-  const old = await serve({ dataMemory: memoryOf('old') });
-  await expect.poll(idText).toMatch(new RegExp(`^${REFUSED}`));
-  const { acceptData: ACCEPT_DATA } = fatal()[0]!;
+  const id = await loadOlder();
+  const old = await serve('old');
+  await untilMarked();
+  const { acceptData: ACCEPT_DATA } = place.fatal()[0]!;
   expect(ACCEPT_DATA).toBe(successorOf(id));
-  const fresh = await serve({ dataMemory: memoryOf('fresh'), settings: { ACCEPT_DATA } });
-  for (const service of [fresh, old]) {
-    await expect.poll(() => readiness(service)).toBe(200);
-    expect((await credit(service, installId, 'a')).body.replayed).toBe(true);
+  for (const service of [await serve('fresh', { ACCEPT_DATA }), old]) {
+    await untilReady(service);
+    expect(await replays(service)).toBe(true);
   }
 });
 
 test('a service marks older data only once Redis accepts writes, and the mark hits no data that was accepted meanwhile', async () => {
-  const { installId, id } = await saveOlder();
-  await redis.load('older');
+  const id = await loadOlder();
   await redis.client.config('SET', 'maxmemory', '1mb');
-  const old = await serve({ dataMemory: memoryOf('old') });
+  const old = await serve('old');
   expect(await readiness(old)).toBe(503);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await someBeats();
   expect(await idText()).toMatch(new RegExp(`^${id} `));
   await redis.client.config('SET', 'maxmemory', '0');
-  await expect.poll(idText).toMatch(new RegExp(`^${REFUSED}`));
+  await untilMarked();
   // The mark is lost, as by a failover. The service writes it again.
   await redis.client.set(DATA_ID_KEY, (await idText()).slice(REFUSED.length).split(' ').slice(0, 4).join(' '));
-  await expect.poll(idText).toMatch(new RegExp(`^${REFUSED}`));
-  const to = await accept(id);
-  await expect.poll(() => readiness(old)).toBe(200);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-  expect(await idText()).toMatch(new RegExp(`^${to} `));
-  expect((await credit(old, installId, 'a')).body.replayed).toBe(true);
+  await untilMarked();
+  const to = await place.accept();
+  await untilReady(old);
+  await someBeats();
+  expect([await idText(), await replays(old)]).toEqual([expect.stringMatching(new RegExp(`^${to} `)), true]);
 });
 
-test('data with another secret is refused by services that never saw the right one, until the secret is right again', async () => {
-  const seeing = await serve();
-  const installId = freshId();
+test('data with another secret is refused by all services, until the secret is right again', async () => {
+  const seeing = await serve('seeing');
   expect((await credit(seeing, installId, 'a')).status).toBe(200);
   const secret = (await redis.client.get(KEY_SECRET))!;
   await redis.client.set(KEY_SECRET, '0011223344556677');
-  await expect.poll(idText).toMatch(new RegExp(`^${REFUSED}`));
-  const fresh = await serve();
+  await untilMarked();
+  expect((await credit(seeing, installId, 'b')).status).toBe(503);
+  const fresh = await serve('fresh');
   const reason = `this Redis has another secret of the ledgers than the service on ${hostname()} saw`;
   expect(await reasonOf(fresh)).toMatch(new RegExp(`^Not ready: ${reason} \\(refused since`));
-  await stop(seeing);
+  await place.stop(seeing);
   // A third secret is not the right one either.
   await redis.client.set(KEY_SECRET, '8899aabbccddeeff');
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await someBeats();
   expect((await credit(fresh, installId, 'b')).status).toBe(503);
   // The only service that remembered the secret is gone: the mark tells when it is right.
   await redis.client.set(KEY_SECRET, secret);
-  await expect.poll(async () => (await credit(fresh, installId, 'a')).body.replayed).toBe(true);
+  await expect.poll(() => replays(fresh)).toBe(true);
   expect(await idText()).not.toContain(REFUSED);
 });
 
 test('data of another id, and an emptied Redis, get no mark', async () => {
-  const { installId } = await saveOlder();
-  const strange = dataIdValue('A'.repeat(22), 5, Date.now(), 0);
-  await redis.load('older');
-  await redis.client.set(DATA_ID_KEY, strange);
-  const old = await serve({ dataMemory: memoryOf('old') });
+  await loadOlder();
+  await redis.client.set(DATA_ID_KEY, dataIdValue('A'.repeat(22), 5, Date.now(), 0));
+  const old = await serve('old');
   expect(await reasonOf(old)).toContain('has other data');
   // Its own services serve it.
-  const own = await serve({ dataMemory: memoryOf('own') });
+  const own = await serve('own');
   expect((await credit(own, installId, 'b')).status).toBe(200);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await someBeats();
   expect([await readiness(own), await readiness(old)]).toEqual([200, 503]);
-  await stop(own);
+  await place.stop(own);
   await redis.client.flushall();
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await someBeats();
   expect(await redis.client.dbsize()).toBe(0);
 });

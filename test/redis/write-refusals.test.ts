@@ -4,27 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { freshId, start, type TestService } from '../harness.ts';
-import { startRedis, type OwnRedis } from '../own-redis.ts';
+import { forFile, freshId, start } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
 import { eventually } from '../realtime/watcher.ts';
+import { credit, readiness, reasonOf } from './movable-services.ts';
 
-let own: OwnRedis;
-let redis: Redis;
-let service: TestService;
 const logLines: string[] = [];
-beforeAll(async () => {
-  own = await startRedis();
-  ({ redis } = own);
-  service = await start({ redis: own.location, logLines });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+const { redis, location } = await forFile(startRedis());
+const service = await forFile(start({ redis: location, logLines }));
 
-const credit = async (): Promise<number> => (await service.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'a' })).status;
+const creditOf = async (of = service): Promise<number> => (await credit(of, freshId(), 'a')).status;
 const told = (message: string) => logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
 const gauges = async (): Promise<string> => {
   // The text is made once a second.
@@ -33,10 +24,12 @@ const gauges = async (): Promise<string> => {
 };
 
 test('Redis at its maxmemory is logged once, named by /ready and counted, until it takes writes again', async () => {
-  expect(await credit()).toBe(200);
+  expect(await creditOf()).toBe(200);
   expect(await gauges()).toMatch(/^coinop_redis_takes_writes 1$/m);
   await redis.config('SET', 'maxmemory', '1mb');
-  expect(await Promise.all([credit(), credit(), credit()])).toEqual([503, 503, 503]);
+  // Redis refused before the script began, so nothing was written.
+  for (const { status, body } of await Promise.all([1, 2, 3].map(() => credit(service, freshId(), 'a'))))
+    expect([status, body.error.code, body.error.outcome]).toEqual([503, 'store_unavailable', undefined]);
   expect(told('redis refuses writes')).toEqual([
     expect.objectContaining({
       level: 50,
@@ -45,9 +38,7 @@ test('Redis at its maxmemory is logged once, named by /ready and counted, until 
       mend: 'docs/operations/runbook.md#coinopredismemory',
     }),
   ]);
-  const ready = await service.get('/ready');
-  expect(ready.status).toBe(503);
-  expect(ready.body.error.message).toMatch(/redis refuses writes: OOM command not allowed.*Redis has reached its maxmemory/);
+  expect(await reasonOf(service)).toMatch(/redis refuses writes: OOM command not allowed.*Redis has reached its maxmemory/);
   const text = await gauges();
   expect(text).toMatch(/^coinop_redis_takes_writes 0$/m);
   expect(text).toMatch(/^coinop_redis_memory_max_bytes 1048576$/m);
@@ -56,17 +47,17 @@ test('Redis at its maxmemory is logged once, named by /ready and counted, until 
   expect((await service.get('/v1/highscores/pebble-drop')).status).toBe(200);
 
   await redis.config('SET', 'maxmemory', '0');
-  expect(await credit()).toBe(200);
-  expect((await service.get('/ready')).status).toBe(200);
+  expect(await creditOf()).toBe(200);
+  expect(await readiness(service)).toBe(200);
   await eventually(() => told('redis takes writes again').length === 1);
   expect(told('redis refuses writes')).toHaveLength(1);
 });
 
 test('Redis that wants more replicas than it has is not ready', async () => {
   await redis.config('SET', 'min-replicas-to-write', '1');
-  expect((await service.get('/ready')).body.error.message).toContain('redis refuses writes: NOREPLICAS');
+  expect(await reasonOf(service)).toContain('redis refuses writes: NOREPLICAS');
   await redis.config('SET', 'min-replicas-to-write', '0');
-  expect((await service.get('/ready')).status).toBe(200);
+  expect(await readiness(service)).toBe(200);
 });
 
 /** An operator's own Redis, which continues on a full disk, where the private one ends. A full disk needs the rights of root. */
@@ -85,8 +76,8 @@ test.skipIf(process.getuid?.() !== 0)(
       for (let write = 0; refusal === ''; write++)
         await client.set(`key-${write}`, 'x'.repeat(100_000)).catch((error: Error) => (refusal = error.message));
       expect(refusal).toMatch(/^MISCONF/);
-      expect((await onFull.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'a' })).status).toBe(503);
-      expect((await onFull.get('/ready')).body.error.message).toMatch(
+      expect(await creditOf(onFull)).toBe(503);
+      expect(await reasonOf(onFull)).toMatch(
         /redis refuses writes: MISCONF .*No space left on device \(The disk of Redis is full: docs\/operations\/runbook.md#a-full-disk\)/,
       );
       expect(lines.filter((line) => line.includes('"redis refuses writes"') && line.includes('#a-full-disk'))).toHaveLength(1);
