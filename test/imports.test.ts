@@ -76,15 +76,29 @@ const order = [
 
 const depthOf = (file: string): number => order.indexOf(moduleOf(file).startsWith('features/') ? 'features' : moduleOf(file));
 
-const named = ({ from, to }: Import): string => `${from} imports ${to}`;
-
 test('every file of src belongs to a module with a place in the order', () => {
   expect(files.filter((file) => depthOf(file) < 0)).toEqual([]);
   expect(imports.length).toBeGreaterThan(300);
 });
 
-test('a module imports values only from modules further inside', () => {
-  expect(imports.filter(({ from, to, isType }) => !isType && depthOf(to) < depthOf(from)).map(named)).toEqual([]);
+const isOfFeature = (file: string): boolean => file.startsWith('features/');
+const isOfClient = (file: string): boolean => moduleOf(file) === 'client';
+
+test.each<[rule: string, isBroken: (each: Import) => boolean]>([
+  ['a module imports values only from modules further inside', ({ from, to, isType }) => !isType && depthOf(to) < depthOf(from)],
+  [
+    'server and redis import nothing from features, not even types',
+    ({ from, to }) => /^(server|redis)\//.test(from) && depthOf(to) <= order.indexOf('declare.ts'),
+  ],
+  [
+    'a feature imports only model.ts of another feature',
+    ({ from, to }) => isOfFeature(from) && isOfFeature(to) && moduleOf(from) !== moduleOf(to) && !to.endsWith('/model.ts'),
+  ],
+  // It runs in browsers.
+  ['the client imports nothing but types from the rest', ({ from, to, isType }) => !isType && isOfClient(from) && !isOfClient(to)],
+  ['the rest imports nothing from the client', ({ from, to }) => !isOfClient(from) && isOfClient(to)],
+])('%s', (_, isBroken) => {
+  expect(imports.filter(isBroken).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
 });
 
 test('a path of a file comes from fileURLToPath, because the pathname of a URL has %20 where the folder has a space', () => {
@@ -95,27 +109,10 @@ test('a path of a file comes from fileURLToPath, because the pathname of a URL h
   expect(found).toEqual([]);
 });
 
-test('server and redis import nothing from features, not even types', () => {
-  const isOuter = (file: string): boolean => depthOf(file) <= order.indexOf('declare.ts');
-  expect(imports.filter(({ from, to }) => /^(server|redis)\//.test(from) && isOuter(to)).map(named)).toEqual([]);
-});
-
-test('a feature imports only model.ts of another feature', () => {
-  const betweenFeatures = imports.filter(
-    ({ from, to }) => [from, to].every((file) => file.startsWith('features/')) && moduleOf(from) !== moduleOf(to),
-  );
-  expect(betweenFeatures.filter(({ to }) => !to.endsWith('/model.ts')).map(named)).toEqual([]);
-});
-
 test.each([
   ['files of src, with the imports of types,', imports, (file: string) => file, true],
   ['modules of src, without the imports of types,', imports, moduleOf, false],
-  [
-    'files of bench, with the imports of types,',
-    importsOf(fileURLToPath(new URL('../bench', import.meta.url))),
-    (file: string) => file,
-    true,
-  ],
+  ['files of bench, with the imports of types,', importsOf(join(src, '../bench')), (file: string) => file, true],
 ])('%s have no import cycle', (_, edges, placeOf, withTypes) => {
   expect(edges.length).toBeGreaterThan(100);
   const next = new Map<string, Set<string>>();
@@ -134,18 +131,11 @@ test.each([
   expect(cycles).toEqual([]);
 });
 
-test('the client imports nothing but types from the rest, because it runs in browsers', () => {
-  expect(imports.filter(({ from, to, isType }) => !isType && moduleOf(from) === 'client' && moduleOf(to) !== 'client').map(named)).toEqual(
-    [],
-  );
-  expect(imports.filter(({ from, to }) => moduleOf(from) !== 'client' && moduleOf(to) === 'client').map(named)).toEqual([]);
-});
-
 test('a module of the pages imports from browser/ and the client only, because it runs in browsers', () => {
   const folder = 'web/browser/';
   const inBrowsers = files.filter((file) => file.startsWith(folder));
   expect(inBrowsers.length).toBeGreaterThan(8);
-  expect(imports.filter(({ from, to }) => from.startsWith(folder) !== to.startsWith(folder)).map(named)).toEqual([]);
+  expect(imports.filter(({ from, to }) => from.startsWith(folder) !== to.startsWith(folder))).toEqual([]);
   for (const file of inBrowsers)
     for (const [, name] of readFileSync(join(src, file), 'utf8').matchAll(/\bfrom '([^.'][^']*)'/g))
       expect([file, name]).toEqual([file, expect.stringMatching(/^\/(client|rooms)\.js$/)]);

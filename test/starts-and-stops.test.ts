@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { childEnvironment } from './environment.ts';
-import { freePort } from './free-port.ts';
 import { freshId, request } from './harness.ts';
 import { refusedStart, startChild, startTcpRedis, type Child } from './realtime/child.ts';
 
@@ -40,19 +39,6 @@ const credit = ({ url }: Child, installId: string, key: string) =>
   request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 1, key }));
 const balance = async ({ url }: Child, installId: string): Promise<number> =>
   (await request(url, `/v1/balance?installId=${installId}`, {})).body.balanceCoins;
-
-/** A server that answers each command with the same reply. */
-async function answering(reply: string): Promise<AsyncDisposable & { readonly port: number }> {
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.on('data', (bytes) => socket.write(reply.repeat(bytes.toString('latin1').match(/^\*\d+\r$/gm)?.length ?? 0)));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: () => new Promise((resolve) => void server.close(() => resolve())),
-  };
-}
 
 describe('a private Redis', () => {
   test('keeps its data when SIGKILL ends it, and then the service', async () => {
@@ -90,7 +76,6 @@ test.each<[what: string, settings: () => Record<string, string>, message: string
     () => ({ REDIS_URL: `${shared.url}/77` }),
     'REDIS_URL names database 77, which this Redis does not let us use',
   ],
-  ['a METRICS_PORT that is PORT', () => ({ PORT: '3456', METRICS_PORT: '3456' }), 'METRICS_PORT must be another port than PORT'],
   ['a folder that nobody can make', () => ({ DATA_DIR: '/proc/nope' }), 'DATA_DIR /proc/nope cannot be used'],
 ])('a start fails because of %s', async (_what, settings, message) => {
   expect(await refusedStart({ DATA_DIR: dataDir, ...settings() })).toMatch(new RegExp(`^1: (?:\\{.*\\}\n)*coinop: ${message}.*\n$`));
@@ -107,38 +92,15 @@ describe.each(['1', '2'])('with WORKERS=%s', (WORKERS) => {
     ['a catalogue', () => ({ CATALOGUE_FILE: join(dataDir, 'catalogue.json') }), 'CATALOGUE_FILE /'],
   ])('a start fails because of %s, without a stack and without a Redis left', async (_what, settings, message) => {
     writeFileSync(join(dataDir, 'catalogue.json'), '{"apps":[{"id":1}]}');
-    await using other = await answering('');
-    const output = await refusedStart({ WORKERS, DATA_DIR: dataDir, ...settings(String(other.port)) });
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const output = await refusedStart({ WORKERS, DATA_DIR: dataDir, ...settings(String(port)) }).finally(() => other.close());
     expect(output).toMatch(/^1: /);
-    expect(output).toContain(`coinop: ${message.replace('TAKEN', String(other.port))}`);
+    expect(output).toContain(`coinop: ${message.replace('TAKEN', String(port))}`);
     expect(output).not.toMatch(/^ {4}at /m);
     expect(output).not.toContain('starting another');
     expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
-  });
-
-  test('METRICS_PORT answers 503 while the service waits for Redis, and no stack is logged then or at its end', async () => {
-    await using redis = await answering('-MASTERDOWN Link with MASTER is down\r\n');
-    const METRICS_PORT = await freePort();
-    const starting = run({ METRICS_PORT, WORKERS, REDIS_URL: `redis://127.0.0.1:${redis.port}` });
-    const scrape = async (): Promise<string> =>
-      fetch(`http://127.0.0.1:${METRICS_PORT}/metrics`).then(
-        async (reply) => `${reply.status} ${(await reply.text()).split('\n')[0]}`,
-        () => 'refused',
-      );
-    await expect.poll(scrape, { timeout: 30_000, interval: 20 }).toBe('503 The service is starting.');
-    const service = await starting;
-    expect(await scrape()).toMatch(/^200 /);
-    expect(await (await fetch(`${service.url}/ready`)).json()).toMatchObject({
-      error: { message: 'Not ready: redis is away: MASTERDOWN Link with MASTER is down.' },
-    });
-    let isEnding = true;
-    const scrapes = (async () => {
-      while (isEnding) await scrape();
-    })();
-    expect(await service.stop()).toBe(0);
-    isEnding = false;
-    await scrapes;
-    expect(service.output()).not.toMatch(/"level":[56]0|^ {4}at /m);
   });
 });
 
