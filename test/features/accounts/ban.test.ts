@@ -6,7 +6,6 @@ import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { parseStanding } from '../../../src/accounts/standing.ts';
 import { codeOf, forFile, freshId, signIn, start } from '../../harness.ts';
 import { watchRoom } from '../../realtime/watcher.ts';
-import { makeServerKey } from '../../server-keys.ts';
 import { balanceOf, deleteAccount, historyOf, provision, signInToStore } from '../../store.ts';
 import { open } from '../rooms/room.ts';
 import { areSignedIn, isSignedIn } from '../sessions/paired.ts';
@@ -49,16 +48,6 @@ describe('a banned account', () => {
     expect(JSON.stringify(body)).not.toContain('secret');
     service.advance(60_000);
     expect((await credit(installId, 'a')).status).toBe(200);
-  });
-
-  test('gets no coins from a server with a key, until the ban ends', async () => {
-    const { token: bearer } = await makeServerKey(service, ['coins']);
-    const accountId = accountIdOf(freshId());
-    const grant = () => service.post('/v1/coins/credit', { accountId, coins: 5, key: 'grant' }, { bearer });
-    await banned(accountId);
-    expect(codeOf(await grant())).toBe(BANNED);
-    await unbanned(accountId);
-    expect((await grant()).body.balanceAfterCoins).toBe(5);
   });
 
   test('signs out with 200, and the signed-out sessions stay ended after the ban', async () => {

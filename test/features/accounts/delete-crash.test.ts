@@ -1,14 +1,11 @@
-import { pino } from 'pino';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountsOn } from '../../board-entries.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
-import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
-import { Deletions } from '../../../src/features/accounts/deletions.ts';
+import type { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { holdings } from '../../../src/holdings.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
@@ -16,8 +13,7 @@ import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { forFile, freshId } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
-import { type Around, callerOf, openMoving } from '../store/mortal.ts';
-import { testConfig } from '../../environment.ts';
+import { type Around, openMoving } from '../store/mortal.ts';
 
 /** A process dies at each single script of a deletion, before or after it. Then the queue finishes the deletion. */
 
@@ -29,18 +25,11 @@ function deleter(): { scripts: DyingScripts; deletions: Deletions } {
   const scripts = new DyingScripts({ call: (command, words) => redis.call(command, ...words) }, service.now);
   // The process that finishes moves has other scripts, so it does not die with this one.
   scripts.helpMove = (accountId) => movers.mover().moves.help(accountId);
-  return { scripts, deletions: deletionsBy(scripts) };
-}
-
-function deletionsBy(scripts: CallerScripts): Deletions {
-  const { now } = service;
-  const parts = { scripts, config: testConfig(), log: pino({ level: 'silent' }), now, metrics: { accountDeleted: () => {} } };
-  return new Deletions({ ...parts, holdings, catalogue: { orderOf: () => 'desc' } });
+  return { scripts, deletions: movers.deletions(scripts) };
 }
 
 const submit = (game: string, installId: string) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
-const begin = (around: Around | undefined, guestId: string, accountId: string) =>
-  movers.mover(around).moves.begin(callerOf(guestId), { accountId, store: 'sandbox' });
+const begin = (around: Around, guestId: string, accountId: string) => movers.begin(guestId, accountId, movers.mover(around));
 
 /** Pauses before a call of a script. */
 function pausing(isIt: (script: string, call: number) => boolean) {
@@ -213,7 +202,7 @@ test('a score that moves from a guest to the account before any script of the de
     const moving = begin(move.around, accountIdOf(installId), accountId);
     await move.paused;
     const deletion = pausing((_, call) => call === number);
-    const deleting = deletionsBy(movers.mover(deletion.around).scripts).delete(accountId, 'owner');
+    const deleting = movers.deletions(movers.mover(deletion.around).scripts).delete(accountId, 'owner');
     isPaused = (await Promise.race([deletion.paused, deleting.then(() => undefined)])) !== undefined;
     move.resume();
     await moving;
@@ -225,35 +214,24 @@ test('a score that moves from a guest to the account before any script of the de
   }
 });
 
-describe('applyTombstones', () => {
-  test('deletes accounts that a backup brought back, with guests that are moving, and may be repeated', async () => {
-    const stage = await filledAccount();
-    const banned = accountIdOf(freshId());
-    await redis.set(standingKey(banned), '!0 1 -\n');
-    const at = service.now() - 3_600_000;
-    const tombstones = [stage.accountId, ...stage.guests, banned].map((accountId) => ({ accountId, at }));
+test('tombstones delete accounts that a backup brought back, with guests that are moving, whichever script their process dies before', async () => {
+  const stage = await filledAccount();
+  const banned = accountIdOf(freshId());
+  await redis.set(standingKey(banned), '!0 1 -\n');
+  const at = service.now() - 3_600_000;
+  const tombstones = [stage.accountId, ...stage.guests, banned].map((accountId) => ({ accountId, at }));
+  for (let call = 1; call < 14; call += 3) {
     const { scripts } = deleter();
-    for (let times = 0; times < 2; times++) await applyTombstones(tombstones, { scripts, now: service.now });
-    // The queue of the service does the rest.
-    await expect.poll(() => redis.zcard(DELETIONS_DUE)).toBe(0);
-    await expectErased(stage, 'restored');
-    expect((await service.get('/v1/balance', { headers: { 'x-install-id': stage.frozen } })).status).toBe(410);
-    expect(await redis.get(standingKey(banned))).toBe(`=${at}`);
-    expect(await redis.zscore(TOMBSTONES, stage.accountId)).toBe(String(at));
-    await movers.work();
-    await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
-  });
-
-  test('stops anywhere and goes on', async () => {
-    const stage = await filledAccount();
-    const tombstones = [stage.accountId, ...stage.guests].map((accountId) => ({ accountId, at: service.now() }));
-    for (let call = 1; call < 14; call += 3) {
-      const { scripts } = deleter();
-      scripts.dieBefore(call);
-      await applyTombstones(tombstones, { scripts, now: service.now }).catch(() => {});
-    }
-    await applyTombstones(tombstones, { scripts: deleter().scripts, now: service.now });
-    await expect.poll(() => redis.zcard(DELETIONS_DUE)).toBe(0);
-    await expectErased(stage, 'restored');
-  });
+    scripts.dieBefore(call);
+    await applyTombstones(tombstones, { scripts, now: service.now }).catch(() => {});
+  }
+  for (let times = 0; times < 2; times++) await applyTombstones(tombstones, { scripts: deleter().scripts, now: service.now });
+  // The queue of the service does the rest.
+  await expect.poll(() => redis.zcard(DELETIONS_DUE)).toBe(0);
+  await expectErased(stage, 'restored');
+  expect((await service.get('/v1/balance', { headers: { 'x-install-id': stage.frozen } })).status).toBe(410);
+  expect(await redis.get(standingKey(banned))).toBe(`=${at}`);
+  expect(await redis.zscore(TOMBSTONES, stage.accountId)).toBe(String(at));
+  await movers.work();
+  await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
 });

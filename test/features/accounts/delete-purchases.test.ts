@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
-import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { audited } from '../../consistency/audited.ts';
 import { codeOf, freshId } from '../../harness.ts';
 import { deleteAccount } from '../../store.ts';
-import { PACKAGE, UNACKNOWLEDGED } from '../subscription/fake-google.ts';
+import { UNACKNOWLEDGED } from '../subscription/fake-google.ts';
 import { DAY, openShop, until, type Shop } from '../subscription/shop.ts';
 
 let shop: Shop;
@@ -65,32 +64,6 @@ test('a purchase that another account has taken over stays with it, and is check
   expect(await findings()).toEqual([]);
 });
 
-test('a released purchase goes back to an account that owned it within the hour', async () => {
-  const [first, second] = [freshId(), freshId()];
-  const token = soldActive();
-  for (const installId of [first, second, first, second]) await shop.buy(installId, token);
-  await deleted(second);
-  expect((await shop.buy(first, token)).body.subscribed).toBe(true);
-  expect((await shop.lines(first)).length).toBe(1);
-  expect(await findings()).toEqual([]);
-});
-
-test("a purchase that the account's list lacks is released at its next check, or when its token is sent again", async () => {
-  const [installId, next] = [freshId(), freshId()];
-  const tokens = soldTwelve();
-  for (const token of tokens) await shop.buy(installId, token);
-  await shop.redis.del(subscriptionKeys.ofAccount(accountIdOf(installId)));
-  await deleted(installId);
-  await until(async () => (await shop.redis.zcard('purchases:due')) === 2);
-  const left = (await Promise.all(tokens.map((token) => shop.record(token)))).filter(({ owner }) => owner !== undefined);
-  expect(left.length).toBe(2);
-  expect(await findings()).toEqual([]);
-  expect((await shop.buy(next, tokens[1]!)).body.subscribed).toBe(true);
-  shop.service.advance(DAY / 2 + 60_000);
-  await until(async () => Object.keys(await shop.record(tokens[0]!)).length === 0);
-  expect((await shop.record(tokens[1]!)).owner).toBe(accountIdOf(next));
-});
-
 test('a replaced purchase leaves a mark without owner and token, and its token gives no access', async () => {
   const [installId, next] = [freshId(), freshId()];
   const [old, unknown] = [soldActive(), freshId('token')];
@@ -125,19 +98,4 @@ test('an account that is deleted while the app store answers gets no purchase', 
     expect((await shop.buy(next, token)).body.subscribed).toBe(true);
   }
   expect(await findings()).toEqual([]);
-});
-
-test('a notification about a released purchase changes nothing', async () => {
-  const installId = freshId();
-  const token = soldActive();
-  await shop.buy(installId, token);
-  await deleted(installId);
-  await until(async () => (await shop.dueIn(token)) === undefined);
-  const data = Buffer.from(JSON.stringify({ packageName: PACKAGE, subscriptionNotification: { purchaseToken: token } })).toString('base64');
-  const headers = { authorization: `Bearer ${await shop.google.pushToken()}` };
-  const { body } = await shop.service.post('/v1/store/google/notifications', { message: { data } }, { headers });
-  // It is acknowledged, so the store waits for nothing.
-  expect(body.checks).toBe(true);
-  await until(async () => (await shop.redis.zcard(subscriptionKeys.unowned)) === 0);
-  expect([await shop.record(token), await shop.dueIn(token)]).toEqual([{}, undefined]);
 });

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { codeOf, forFile, freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
-import { expectCommands } from '../../round-trips.ts';
 
 const service = await forFile(start());
 const elsewhere = await forFile(start());
@@ -145,24 +143,4 @@ describe.each<[string, (on: TestService, token: string, installId: string) => Pr
     expect(await codes('A'.repeat(24))).toEqual([...Array(3).fill('404 pair_not_found'), '429 rate_limited']);
     expect(codeOf(await ask(limited, token, installId))).toBe('429 rate_limited');
   });
-});
-
-test('a poll costs one round trip to Redis; where the claim has to be checked it costs three', async () => {
-  await using redis = await startRedis();
-  await using own = await start({ redis: redis.location });
-  const pair = async (isClaimed: boolean) => {
-    const { body, cookies } = await own.post('/v1/pair/new');
-    if (isClaimed) await own.post('/v1/pair/claim', { token: body.token, installId: freshId() });
-    return () => own.get(`/v1/pair/status?token=${body.token}`, { cookies });
-  };
-  // Redis knows all scripts from here on.
-  await (
-    await pair(true)
-  )();
-  const [pending, claimed] = [await pair(false), await pair(true)];
-  await expectCommands(own, [
-    [pending, ['evalsha']],
-    [claimed, ['evalsha', 'evalsha', 'evalsha']],
-    [claimed, ['evalsha']],
-  ]);
 });

@@ -2,11 +2,9 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { coinKeys, MAX_BALANCE } from '../../../src/features/coins/model.ts';
 import { purchaseIdOf, purchaseKeys } from '../../../src/features/purchases/model.ts';
 import type { Purchases } from '../../../src/features/purchases/purchases.ts';
 import { PurchaseCounts } from '../../../src/features/purchases/purchase-counts.ts';
-import { releasePurchase } from '../../../src/features/purchases/purchase-record.ts';
 import { RefundQuestions } from '../../../src/features/purchases/refund-questions.ts';
 import { refundsAskedKey } from '../../../src/features/purchases/refunds-asked.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
@@ -138,20 +136,6 @@ test('many processes that show, look and refund at once book what the books of t
   expect(sum(await coinsOf(installId))).toBe(books.keptCoins(token));
 });
 
-test('the service tells a store of a grant again until the store accepts that', async () => {
-  const installId = freshId();
-  const token = books.sell();
-  books.takesFinish = false;
-  await show(process().purchases, token, installId);
-  const purchaseId = purchaseIdOf('google', token);
-  const nextAt = await process().purchases.look(purchaseId);
-  expect(nextAt! - Date.now()).toBeGreaterThan(60_000);
-  expect((await own.redis.hget(purchaseKeys.purchase(purchaseId), 'faults'))!).toBe('2');
-  books.takesFinish = true;
-  expect(await process().purchases.look(purchaseId)).toBeUndefined();
-  expect([books.sold.get(token)!.isFinished, await coinsOf(installId)]).toEqual([true, [100]]);
-});
-
 test('the record of a purchase of a deleted account keeps the token until the store was told of the grant, and nothing else', async () => {
   const installId = freshId();
   const token = books.sell({ buyer: accountIdOf(installId) });
@@ -172,20 +156,6 @@ test('the record of a purchase of a deleted account keeps the token until the st
   expect(await process().purchases.look(purchaseId)).toBeUndefined();
 });
 
-test('failed checks are forgotten once the store answers', async () => {
-  const token = books.sell({ state: 'pending' });
-  await show(process().purchases, token, freshId());
-  const purchaseId = purchaseIdOf('google', token);
-  const faults = () => own.redis.hget(purchaseKeys.purchase(purchaseId), 'faults');
-  books.isAway = true;
-  await process().purchases.look(purchaseId);
-  await process().purchases.look(purchaseId);
-  expect(await faults()).toBe('2');
-  books.isAway = false;
-  await process().purchases.look(purchaseId);
-  expect(await faults()).toBeNull();
-});
-
 // Google leaves out fields that are 0: `refundableQuantity` of a purchase without a unit left.
 test.each([
   ['its answers count no units', undefined],
@@ -202,32 +172,6 @@ test.each([
   await purchases.takeBackAll(purchaseId);
   await purchases.look(purchaseId);
   expect(await coinsOf(installId)).toEqual([200, -200]);
-});
-
-test('a purchase whose process died before it was listed is listed by the next check, even if the store has changed its state', async () => {
-  const installId = freshId();
-  const token = books.sell({ state: 'pending' });
-  const dying = process();
-  dying.scripts.dieBefore(4);
-  await show(dying.purchases, token, installId);
-  expect(dying.scripts.calls.at(-1)).toBe('purchases/list-purchase');
-  const listed = () => own.redis.zscore(purchaseKeys.listed(accountIdOf(installId)), purchaseIdOf('google', token));
-  expect(await listed()).toBeNull();
-  books.sold.get(token)!.state = 'canceled';
-  expect(await process().purchases.look(purchaseIdOf('google', token))).toBeUndefined();
-  expect(await listed()).not.toBeNull();
-});
-
-test('a purchase with an entry left to book stays in the queue even if the store no longer knows it', async () => {
-  const installId = freshId();
-  const accountId = accountIdOf(installId);
-  const token = books.sell();
-  await own.redis.rpush(coinKeys.ledger(accountId), `1:${MAX_BALANCE} c${MAX_BALANCE} 0 full`);
-  expect(await show(process().purchases, token, installId)).toEqual({ word: 'balance_limit' });
-  books.sold.delete(token);
-  expect(await process().purchases.look(purchaseIdOf('google', token))).toBeGreaterThan(Date.now());
-  // The rest of the account does not match this ledger, so the ledger is deleted.
-  await own.redis.del(coinKeys.ledger(accountId));
 });
 
 test('the list reports a refund that it dates long before a check that found none', async () => {
@@ -289,25 +233,4 @@ test('a check by a clock far ahead does not hide later checks', async () => {
   books.sold.get(token)!.refunded = 1;
   await purchases.look(purchaseIdOf('google', token));
   expect(await coinsOf(installId)).toEqual([100, -100]);
-});
-
-test('a purchase that was canceled before the store was told keeps no token of a deleted account', async () => {
-  for (const isCanceledFirst of [true, false]) {
-    const installId = freshId();
-    const token = books.sell();
-    books.takesFinish = false;
-    await show(process().purchases, token, installId);
-    books.takesFinish = true;
-    const purchaseId = purchaseIdOf('google', token);
-    const steps = [
-      async () => {
-        books.sold.get(token)!.state = 'canceled';
-        await process().purchases.look(purchaseId);
-      },
-      () => releasePurchase(purchaseId, accountIdOf(installId), process().scripts),
-    ];
-    for (const step of isCanceledFirst ? steps : steps.toReversed()) await step();
-    const record = await own.redis.hgetall(purchaseKeys.purchase(purchaseId));
-    expect([isCanceledFirst, record['owner'], record['id']]).toEqual([isCanceledFirst, '-', undefined]);
-  }
 });

@@ -108,16 +108,6 @@ describe('POST /v1/purchases', () => {
     expect([await shop.entries(paying), await shop.entries(buyer)]).toEqual([[], [['topup', 500]]]);
   });
 
-  test('a purchase that was canceled before it was paid for gives nothing', async () => {
-    const installId = freshId();
-    const { purchaseToken } = await shop.issue({ state: 'pending' });
-    await shop.buy(installId, purchaseToken);
-    await shop.issue({ purchaseToken, state: 'canceled' });
-    const { body } = await shop.buy(installId, purchaseToken);
-    expect(body).toMatchObject({ ok: true, purchase: { state: 'refunded', coins: 0 }, balanceAfterCoins: 0 });
-    expect([await shop.entries(installId), await shop.isConsumed(purchaseToken)]).toEqual([[], false]);
-  });
-
   test('a purchase that would make the balance too high is booked once there is room', async () => {
     const installId = freshId();
     const origin = await withOrigin(shop.service);
@@ -226,18 +216,6 @@ describe('without the client', () => {
     expect(await shop.entries(installId)).toEqual([['topup', 500]]);
   });
 
-  test('a notification of a purchase that the store never knows makes the service ask four times, and then forget it', async () => {
-    const { purchaseToken } = await shop.issue({ knownAfterSeconds: 86_400, notify: true });
-    const notice = purchaseKeys.notice(purchaseIdOf('google', purchaseToken));
-    for (const unknowns of ['2', '3', null]) {
-      // A repeated notification neither shortens the wait nor counts as an attempt.
-      expect((await shop.issue({ purchaseToken, notify: true })).notified).toBe(true);
-      shop.service.advance(10 * MINUTE);
-      await until(async () => (await shop.redis.hget(notice, 'unknowns')) === unknowns);
-    }
-    await until(async () => (await shop.redis.exists(notice, purchaseKeys.noticesDue)) === 0);
-  });
-
   test('a pending one whose notification is lost is booked within ten minutes', async () => {
     const installId = freshId();
     const { purchaseToken } = await shop.issue({ state: 'pending' });
@@ -319,30 +297,37 @@ describe('refunds', () => {
     await balanceBecomes(installId, 0);
   });
 
-  test('a client that shows an old token learns of the refund at once', async () => {
-    const { installId, purchaseToken } = await bought({ quantity: 2 });
-    await shop.issue({ purchaseToken, refundedQuantity: 2 });
-    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({
-      purchase: { state: 'refunded', coins: 1000, refundedQuantity: 2 },
-      balanceAfterCoins: 1000,
-      balanceCoins: 0,
-      replayed: true,
-    });
-  });
-
-  test('of a part before the grant leave the rest to be granted', async () => {
+  test.each<[string, order: object, steps: readonly ('buy' | object)[], coins: readonly number[], purchase: object]>([
+    [
+      'of a part before the grant leave the rest to be granted, and a reversed one grants what it had held back',
+      { quantity: 3 },
+      [{ refundedQuantity: 2 }, 'buy', { refundedQuantity: 0 }, 'buy'],
+      [500, 1000],
+      { state: 'granted', coins: 1500 },
+    ],
+    ['of all units before the grant leave nothing to grant', {}, [{ refundedQuantity: 1 }, 'buy'], [], { state: 'refunded', coins: 0 }],
+    [
+      'of a purchase before it is paid for give nothing',
+      { state: 'pending' },
+      ['buy', { state: 'canceled' }, 'buy'],
+      [],
+      { state: 'refunded', coins: 0 },
+    ],
+    [
+      'are known at once to a client that sends its token again',
+      { quantity: 2 },
+      ['buy', { refundedQuantity: 2 }, 'buy'],
+      [1000, -1000],
+      { state: 'refunded', coins: 1000, refundedQuantity: 2 },
+    ],
+  ])('%s', async (_, order, steps, coins, purchase) => {
     const installId = freshId();
-    const { purchaseToken } = await shop.issue({ quantity: 3 });
-    await shop.issue({ purchaseToken, refundedQuantity: 2 });
-    const { body } = await shop.buy(installId, purchaseToken);
-    expect(body).toMatchObject({ purchase: { quantity: 3, coins: 500, refundedQuantity: 2, state: 'granted' }, balanceAfterCoins: 500 });
-    // Once the refund is reversed, the coins that it had held back are granted.
-    await shop.issue({ purchaseToken, refundedQuantity: 0 });
-    await shop.buy(installId, purchaseToken);
-    expect(await shop.entries(installId)).toEqual([
-      ['topup', 500],
-      ['topup', 1000],
-    ]);
+    const { purchaseToken } = await shop.issue({ ...order });
+    for (const step of steps)
+      await (step === 'buy' ? shop.buy(installId, purchaseToken) : shop.issue({ purchaseToken, ...(step as object) }));
+    expect(await shop.purchases(installId)).toMatchObject([purchase]);
+    expect((await shop.entries(installId)).map(([, each]) => each)).toEqual(coins);
+    expect(await shop.isConsumed(purchaseToken)).toBe(coins.length > 0);
   });
 
   test('of coins that are spent leave a debt, which the next purchase pays', async () => {
@@ -375,16 +360,5 @@ describe('refunds', () => {
       ['refund', -300],
       ['refund', 300],
     ]);
-  });
-
-  test('of all units before the grant leave nothing to grant and nothing to consume', async () => {
-    const installId = freshId();
-    const { purchaseToken } = await shop.issue();
-    await shop.issue({ purchaseToken, refundedQuantity: 1 });
-    expect((await shop.buy(installId, purchaseToken)).body).toMatchObject({
-      purchase: { state: 'refunded', coins: 0 },
-      balanceAfterCoins: 0,
-    });
-    expect([await shop.entries(installId), await shop.isConsumed(purchaseToken)]).toEqual([[], false]);
   });
 });

@@ -2,9 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { MOST_SESSIONS, sessionsKey } from '../../../src/accounts/session-list.ts';
 import { codeOf, forFile, freshId, signIn, start } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
-import { expectCommands } from '../../round-trips.ts';
-import { deleteAccount, issue, signInToStore } from '../../store.ts';
+import { deleteAccount, signInToStore } from '../../store.ts';
 import { areSignedIn, isSignedIn, listOf, pair, phoneWithBrowsers } from './paired.ts';
 
 const DAY_MS = 86_400_000;
@@ -190,16 +188,6 @@ describe('a listed session', () => {
     expect((await seen()) - first).toBeGreaterThanOrEqual(3_700_000);
   });
 
-  test('of an older version, which listed none, is listed once it asks for its session', async () => {
-    const installId = freshId();
-    const { cookies } = await pair(service, { installId });
-    await service.service.redis.del(sessionsKey(accountIdOf(installId)));
-    expect(await listFor(installId)).toEqual([]);
-    expect(await listOf(service, cookies)).toMatchObject([{ kind: 'pairing', current: true }]);
-    await service.get('/v1/session', { cookies, headers: { 'user-agent': 'Later' } });
-    expect(await listFor(installId)).toMatchObject([{ kind: 'pairing', userAgent: 'Later', current: false }]);
-  });
-
   test('is in the export of its account, and goes with a deletion', async () => {
     const { installId, phone } = await phoneWithBrowsers(service);
     const { sessions } = (await service.get('/v1/account/export', { cookies: phone })).body;
@@ -207,27 +195,4 @@ describe('a listed session', () => {
     await deleteAccount(service, { installId });
     await expect.poll(() => service.service.redis.exists(sessionsKey(accountIdOf(installId)))).toBe(0);
   });
-});
-
-test('a login writes nothing, and a listed session costs a request no second round trip', async () => {
-  await using redis = await startRedis();
-  await using own = await start({ redis: redis.location });
-  const installId = freshId();
-  await signIn(own, installId);
-  const { cookies } = await pair(own, { installId });
-  const { token } = await issue(own, { kind: 'id_token', subject: freshId('user') });
-  const asks = [
-    () => own.post('/v1/login', { installId }),
-    () => own.post('/v1/coins/credit', { coins: 1, key: freshId('key') }, { cookies }),
-    () => own.get('/v1/sessions', { cookies }),
-    () => own.get('/v1/account/export', { cookies }),
-  ];
-  for (const ask of asks) expect((await ask()).status).toBe(200);
-  await expectCommands(own, [
-    [asks[0]!, ['evalsha']],
-    [asks[1]!, ['evalsha']],
-    [asks[2]!, ['evalsha']],
-  ]);
-  expect((await own.post('/v1/account/store-provision', { token })).status).toBe(200);
-  expect(await own.service.redis.hlen(sessionsKey(accountIdOf(installId)))).toBe(1);
 });

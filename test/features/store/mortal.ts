@@ -79,18 +79,24 @@ export class Movers implements Disposable {
     return { scripts, moves };
   }
 
-  deletions(): Deletions {
-    const { scripts } = this.mover();
+  deletions(scripts: CallerScripts = this.mover().scripts): Deletions {
     return new Deletions({ ...this.#partsWith(scripts), metrics: { accountDeleted() {} } });
   }
 
-  #partsWith(scripts: WatchedScripts) {
+  #partsWith(scripts: CallerScripts) {
     const catalogue = { orderOf: () => 'desc' as const };
     return { scripts, catalogue, config: testConfig(), holdings, log: this.log, now: Date.now };
   }
 
-  hashOf(key: string): number {
-    return this.#secret.hashOf(key);
+  /** A ledger of one entry, with a balance that coin operations of a million each would take too long to reach. */
+  async makeRich(accountId: string, coins: number): Promise<void> {
+    await this.#redis.rpush(coinKeys.ledger(accountId), `1:${coins} c${coins} ${(Date.now() - 1000).toString(36)} huge`);
+    await this.#redis.hset(`${coinKeys.index(accountId)}0`, String(this.#secret.hashOf('huge')), 1);
+  }
+
+  /** Moves a guest into an account, as a sign-in does. */
+  begin(guestId: string, accountId: string, { moves }: Mover = this.mover()): ReturnType<MoveJournal['begin']> {
+    return moves.begin(callerOf(guestId), { accountId, store: 'sandbox' });
   }
 
   /** Applies an operation as the service does. @throws Refusal of a guest that moved */

@@ -1,37 +1,19 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountsOn } from '../../board-entries.ts';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { standingKey } from '../../../src/accounts/account-keys.ts';
-import { coinKeys } from '../../../src/features/coins/model.ts';
-import { storeKeys } from '../../../src/features/store/model.ts';
 import { redisFailure } from '../../../src/redis/script-runner.ts';
 import { audited } from '../../consistency/audited.ts';
-import { freshId, type TestService } from '../../harness.ts';
-import { historyOf, signInToStore } from '../../store.ts';
-import { callerOf, dyingAt, freshInstall, type Movers, type Moving, openMoving } from './mortal.ts';
+import { forFile, freshId } from '../../harness.ts';
+import { balanceOf, historyOf, signInToStore } from '../../store.ts';
+import { dyingAt, freshInstall, openMoving } from './mortal.ts';
 
 /**
  * A process dies at each single script of a move, before or after it. Then the queue, a request of the guest, or a second sign-in finishes
  * the move or takes it back.
  */
 
-let moving: Moving;
-let service: TestService;
-let redis: Redis;
-let movers: Movers;
-beforeAll(async () => {
-  moving = await openMoving();
-  ({ service, redis, movers } = moving);
-});
-afterAll(() => moving[Symbol.asyncDispose]());
-
-/** A balance near the limit, which coin operations of a million each would take too long to reach. */
-async function makeRich(accountId: string): Promise<void> {
-  const coins = 999_999_999_999;
-  await redis.rpush(coinKeys.ledger(accountId), `1:${coins} c${coins} ${(Date.now() - 1000).toString(36)} huge`);
-  await redis.hset(`${coinKeys.index(accountId)}0`, String(movers.hashOf('huge')), 1);
-}
+const { own, service, redis, movers } = await forFile(openMoving());
 
 interface Case {
   readonly entries: number;
@@ -51,17 +33,14 @@ async function crashAt(number: number, isAfter: boolean, { entries, isRefused }:
   await Promise.all(keys.map((key) => movers.apply(guestId, 'c2', key, mover)));
   await service.post('/v1/entitlement/first-run', { installId });
   const { cookies } = await signInToStore(service, subject);
-  if (isRefused) await makeRich(targetId);
+  if (isRefused) await movers.makeRich(targetId, 999_999_999_999);
   else await service.post('/v1/coins/credit', { coins: 5, key: 'own' }, { cookies });
   const game = freshId('game').toLowerCase();
   await service.post(`/v1/highscores/${game}`, { installId, score: 7, name: 'Ada' });
   const before = [await movers.contentOf(guestId), await movers.contentOf(targetId)];
 
   const dying = dyingAt(number, isAfter);
-  const begun = await movers
-    .mover(dying.around)
-    .moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' })
-    .catch(() => 'died' as const);
+  const begun = await movers.begin(guestId, targetId, movers.mover(dying.around)).catch(() => 'died' as const);
   const isOver = dying.calls() < number;
 
   if (helper === 'a request of the guest') {
@@ -71,10 +50,7 @@ async function crashAt(number: number, isAfter: boolean, { entries, isRefused }:
     const { body } = await signInToStore(service, subject, { installId });
     expect(body.notMoved).toBe(isRefused ? 'balance_limit' : undefined);
   }
-  await movers.work();
-  // An open move may still begin, so the queue keeps it until it expires.
-  for (const key of await redis.keys('*:move:*')) if ((await redis.get(key).catch(() => ''))?.startsWith('open ')) await redis.del(key);
-  await movers.work();
+  await movers.drained();
 
   const what = `${entries} entries, ${isRefused ? 'refused' : 'accepted'}, ${isAfter ? 'after' : 'before'} call ${number}, then ${helper}`;
   const record = await movers.recordOf(guestId);
@@ -83,20 +59,15 @@ async function crashAt(number: number, isAfter: boolean, { entries, isRefused }:
     expect([await movers.contentOf(guestId), await movers.contentOf(targetId)], what).toEqual(before);
   } else {
     expect([record, isRefused], what).toEqual([`>${targetId}`, false]);
-    const own = [...keys.map(() => 2), 5].reduce((sum, coins) => sum + coins);
-    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins, what).toBe(own);
+    const balance = 2 * entries + 5;
+    expect(await balanceOf(service, { cookies }), what).toBe(balance);
     const replays = await Promise.all(keys.map((key) => movers.apply(targetId, 'c2', key, mover)));
-    expect(replays, what).toEqual(keys.map((_, index) => ['replayed', String(2 * (index + 1)), String(own)]));
-    const history = await historyOf(service, cookies);
-    expect(
-      history.map(({ type, key }) => (type === 'merge' ? type : key)),
-      what,
-    ).toEqual(['merge', ...(entries > 0 ? ['merge', 'own'] : []), ...keys.toReversed()].slice(entries > 0 ? 0 : 1));
+    expect(replays, what).toEqual(keys.map((_, index) => ['replayed', String(2 * (index + 1)), String(balance)]));
+    const history = (await historyOf(service, cookies)).map(({ type, key }) => (type === 'merge' ? type : key));
+    expect(history, what).toEqual(['merge', 'merge', 'own', ...keys.toReversed()]);
     expect(await redis.keys(`{${guestId}}:*`), what).toEqual([`{${guestId}}:moves`]);
     expect(await accountsOn(redis, game), what).toEqual([targetId]);
   }
-  expect(await redis.keys('*:move:*:*'), what).toEqual([]);
-  expect(await redis.zcard(storeKeys.unfinishedMoves), what).toBe(0);
   return !isOver;
 }
 
@@ -111,12 +82,11 @@ test.each([
     // Freeze, open, copy, accept, close and the scores are single scripts.
     expect(number).toBeGreaterThan(12);
   }
-  expect((await audited(moving.own.location)).findings).toEqual([]);
+  expect((await audited(own.location)).findings).toEqual([]);
 });
 
 test('a guest whose freeze was lost after it was accepted keeps what it has, and does not move twice', async () => {
   const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
-  const target = { accountId: targetId, store: 'sandbox' as const };
   await movers.apply(guestId, 'c5', 'before');
   const forgetful = movers.mover(async (script, call) => {
     const answer = await call();
@@ -124,9 +94,9 @@ test('a guest whose freeze was lost after it was accepted keeps what it has, and
     if (script === 'move/accept') await redis.del(standingKey(guestId));
     return answer;
   });
-  await forgetful.moves.begin(callerOf(guestId), target);
+  await movers.begin(guestId, targetId, forgetful);
   expect(await movers.apply(guestId, 'c2', 'after')).toEqual(['done', '7']);
-  expect(await movers.mover().moves.begin(callerOf(guestId), target)).toEqual({ moved: false, reason: 'not_a_guest' });
+  expect(await movers.begin(guestId, targetId)).toEqual({ moved: false, reason: 'not_a_guest' });
   expect(await movers.apply(guestId, 'c2', 'after')).toEqual(['replayed', '7', '7']);
   expect(await movers.apply(targetId, 'c1', 'own')).toEqual(['done', '6']);
   expect(await redis.keys('*:move:*:*')).toEqual([]);
@@ -140,7 +110,7 @@ test('a move that cannot go on leaves the outcome unknown, because others finish
   const cut = movers.mover((script, call) =>
     script === 'move/copy' || script === 'move/accept' ? Promise.reject(new Error("Stream isn't writeable")) : call(),
   );
-  const error = await cut.moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }).catch((found: unknown) => found);
+  const error = await movers.begin(guestId, targetId, cut).catch((found: unknown) => found);
   expect(redisFailure(error)).toBe('unknown');
   await movers.work();
   expect(await movers.apply(targetId, 'c1', 'own')).toEqual(['done', '6']);
