@@ -1,10 +1,13 @@
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
 import { openOperatorParts } from '../../src/operator/console/parts.ts';
 import type { OperatorParts } from '../../src/operator/operation.ts';
-import { start, type TestService } from '../harness.ts';
+import type { Role } from '../../src/server/identity/roles.ts';
+import { freshId, start, type StartOptions, type TestReply, type TestService } from '../harness.ts';
 import { testConfig } from '../environment.ts';
+import { makeServerKey } from '../server-keys.ts';
 
 export interface TestParts extends Disposable {
   readonly parts: OperatorParts;
@@ -43,3 +46,45 @@ export const logged: unknown = expect.objectContaining({
   number: expect.any(Number) as number,
   outcome: expect.objectContaining({ word: 'done' }) as object,
 });
+
+/** An operator who works on a service with a key, over HTTP. */
+export interface Desk extends AsyncDisposable {
+  readonly service: TestService;
+  /** The token of the key, and its id. */
+  readonly bearer: string;
+  readonly id: string;
+  readonly look: (path: string, bearer?: string) => Promise<TestReply>;
+  /** Makes a change. Its reason is `test` unless the body has another one. */
+  readonly change: (path: string, body?: object, bearer?: string) => Promise<TestReply>;
+  /** The newest changes of this operator in the log, the latest first. */
+  readonly newest: (limit?: number) => Promise<TestReply['body'][]>;
+  /** A guest with these credits. */
+  readonly account: (...credits: number[]) => Promise<{ installId: string; accountId: string }>;
+}
+
+export async function openDesk({ role, settings, ...more }: StartOptions & { role?: Role } = {}): Promise<Desk> {
+  return deskOf(await start({ ...more, settings: { ADMIN_API: 'on', ...settings } }), role);
+}
+
+/** @param service with ADMIN_API=on. It ends with the desk */
+export async function deskOf(service: TestService, role: Role = 'admin'): Promise<Desk> {
+  const { token, id } = await makeServerKey(service, ['admin'], { role });
+  const look = (path: string, bearer = token) => service.get(`/v1/admin${path}`, { bearer });
+  const change = (path: string, body: object = {}, bearer = token) =>
+    service.post(`/v1/admin${path}`, { reason: 'test', ...body }, { bearer });
+  return {
+    service,
+    bearer: token,
+    id,
+    look,
+    change,
+    newest: async (limit = 1) => (await look(`/log?limit=${limit}&operator=key:${id}`)).body.entries,
+    async account(...credits) {
+      const installId = freshId();
+      await service.post('/v1/login', { installId });
+      for (const [index, coins] of credits.entries()) await service.post('/v1/coins/credit', { installId, coins, key: `c${index}` });
+      return { installId, accountId: accountIdOf(installId) };
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
+}

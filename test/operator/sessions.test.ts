@@ -1,63 +1,51 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { isSignedIn, phoneWithBrowsers } from '../features/sessions/paired.ts';
-import { freshId, start, type TestService } from '../harness.ts';
-import { makeServerKey } from '../server-keys.ts';
-import { logged } from './parts.ts';
+import { forFile } from '../harness.ts';
+import { logged, openDesk } from './parts.ts';
 
 /** The sessions of an account, as operators see and end them. */
 
-let service: TestService;
-let bearer: string;
-beforeAll(async () => {
-  service = await start({ settings: { ADMIN_API: 'on' } });
-  ({ token: bearer } = await makeServerKey(service, ['admin'], { role: 'support' }));
-});
-afterAll(() => service[Symbol.asyncDispose]());
+const { service, look, change } = await forFile(openDesk({ role: 'support' }));
 
-const sessionsOf = async (accountId: string) => (await service.get(`/v1/admin/accounts/${accountId}`, { bearer })).body.sessions;
-const change = (accountId: string, verb: string, fields: object) =>
-  service.post(`/v1/admin/accounts/${accountId}/${verb}`, { ...fields, reason: 'ticket 4711' }, { bearer });
+const sessionsOf = async (accountId: string) => (await look(`/accounts/${accountId}`)).body.sessions;
+const end = async (accountId: string, session: string) => (await change(`/accounts/${accountId}/end-session`, { session })).body;
 
 test('are listed with their browsers, and end one by one, also while the account is banned', async () => {
   const { installId, phone, first, second } = await phoneWithBrowsers(service);
   const accountId = accountIdOf(installId);
+  const areSignedIn = () => Promise.all([first, second, phone].map((cookies) => isSignedIn(service, cookies)));
   const { listed, signOutsEverywhere } = await sessionsOf(accountId);
   const time = expect.any(String);
   const session = { id: time, kind: 'pairing', createdAt: time, lastSeenAt: time, expiresAt: time };
-  expect(listed).toEqual([
-    { ...session, userAgent: 'Second' },
-    { ...session, userAgent: 'First' },
+  expect([listed, signOutsEverywhere]).toEqual([
+    [
+      { ...session, userAgent: 'Second' },
+      { ...session, userAgent: 'First' },
+    ],
+    0,
   ]);
-  expect(signOutsEverywhere).toBe(0);
   const [latest, former] = listed;
-  const ended = await change(accountId, 'end-session', { session: former.id });
-  expect(ended.body).toEqual({ ok: true, accountId, logged });
-  expect(ended.body.logged).toMatchObject({
-    action: 'accounts end-session',
-    what: { account: accountId, session: former.id },
-    why: 'ticket 4711',
-  });
-  expect([await isSignedIn(service, first), await isSignedIn(service, second), await isSignedIn(service, phone)]).toEqual([
-    false,
-    true,
-    true,
-  ]);
-  expect((await change(accountId, 'end-session', { session: former.id })).status).toBe(200);
-  await change(accountId, 'ban', {});
+  const ended = await end(accountId, former.id);
+  expect(ended).toEqual({ ok: true, accountId, logged });
+  expect(ended.logged).toMatchObject({ action: 'accounts end-session', what: { account: accountId, session: former.id } });
+  expect(await areSignedIn()).toEqual([false, true, true]);
+  expect((await end(accountId, former.id)).ok).toBe(true);
+  await change(`/accounts/${accountId}/ban`);
   expect((await sessionsOf(accountId)).listed).toMatchObject([{ id: latest.id }]);
-  expect((await change(accountId, 'end-session', { session: latest.id })).status).toBe(200);
-  await change(accountId, 'unban', {});
-  expect([await isSignedIn(service, second), await isSignedIn(service, phone)]).toEqual([false, true]);
+  expect((await end(accountId, latest.id)).ok).toBe(true);
+  await change(`/accounts/${accountId}/unban`);
+  expect(await areSignedIn()).toEqual([false, false, true]);
 });
 
 test('of another account and unknown sessions give 404 session_not_found', async () => {
   const [one, other] = [await phoneWithBrowsers(service), await phoneWithBrowsers(service)];
   const [{ id }] = (await sessionsOf(accountIdOf(one.installId))).listed;
-  for (const session of [id, '0.AAAAAAAAAAAAAAAA'])
-    expect((await change(accountIdOf(other.installId), 'end-session', { session })).body.error.code).toBe('session_not_found');
+  for (const [session, code] of [
+    [id, 'session_not_found'],
+    ['0.AAAAAAAAAAAAAAAA', 'session_not_found'],
+    ...['', '}{a:', 'x'.repeat(60)].map((text) => [text, 'invalid_request']),
+  ])
+    expect([session, (await end(accountIdOf(other.installId), session)).error.code]).toEqual([session, code]);
   expect(await isSignedIn(service, one.second)).toBe(true);
-  for (const session of ['', '}{a:', 'x'.repeat(60)])
-    expect((await change(accountIdOf(other.installId), 'end-session', { session })).body.error.code).toBe('invalid_request');
-  expect((await change(accountIdOf(freshId()), 'end-session', { session: id })).body.error.code).toBe('account_not_found');
 });
