@@ -1,5 +1,3 @@
-import { globSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { standingKey } from '../../src/accounts/account-keys.ts';
@@ -154,30 +152,27 @@ describe('TypeScript reads the records that Lua writes', () => {
     expect(await standingAt(key)).toEqual({ ...nothing, generation: 1, moving: { moveId: 'move-1', target: 'some-account' } });
     await thaw(key);
     expect(await standingAt(key)).toEqual({ ...nothing, generation: 1 });
-    const bare = standingKey(freshId());
-    await freeze(bare);
-    await thaw(bare);
-    expect(await redis.exists(bare)).toBe(0);
   });
+
+  const kept = { ...nothing, guests: guests.slice(0, 1) };
+  const banned = { ...kept, ban: { until: 6000, since: 4000, reason: '' } };
 
   test('a ban replaces another ban and keeps the rest, and its end restores the rest', async () => {
     const key = standingKey(freshId());
     expect(await unban(key)).toBe('false');
     await addFiled(key);
     await ban(key);
-    expect(await standingAt(key)).toEqual({ ...nothing, guests: guests.slice(0, 1), ban: { until: 6000, since: 4000, reason: '' } });
+    expect(await standingAt(key)).toEqual(banned);
     await banAgain(key);
-    expect(await standingAt(key)).toEqual({
-      ...nothing,
-      guests: guests.slice(0, 1),
-      ban: { until: undefined, since: 4500, reason: 'cheats' },
-    });
+    expect(await standingAt(key)).toEqual({ ...kept, ban: { until: undefined, since: 4500, reason: 'cheats' } });
     expect(await unban(key)).toBe('true');
-    expect(await standingAt(key)).toEqual({ ...nothing, guests: guests.slice(0, 1) });
-    const bare = standingKey(freshId());
-    await ban(bare);
-    await unban(bare);
-    expect(await redis.exists(bare)).toBe(0);
+    expect(await standingAt(key)).toEqual(kept);
+  });
+
+  test('a standing without a line leaves no key', async () => {
+    const key = standingKey(freshId());
+    for (const change of [freeze, thaw, ban, unban]) await change(key);
+    expect(await redis.exists(key)).toBe(0);
   });
 
   test('each sign-out everywhere begins a new generation, also for a banned account', async () => {
@@ -186,12 +181,7 @@ describe('TypeScript reads the records that Lua writes', () => {
     expect(await endSessions(key)).toBe('1');
     await ban(key);
     expect(await endSessions(key)).toBe('2');
-    expect(await standingAt(key)).toEqual({
-      ...nothing,
-      generation: 2,
-      guests: guests.slice(0, 1),
-      ban: { until: 6000, since: 4000, reason: '' },
-    });
+    expect(await standingAt(key)).toEqual({ ...banned, generation: 2 });
   });
 
   test('guests are added in the order of their moves', async () => {
@@ -199,7 +189,6 @@ describe('TypeScript reads the records that Lua writes', () => {
     await addFiled(key);
     await addUnfiled(key);
     expect(await standingAt(key)).toEqual({ ...nothing, guests: guests.slice(0, 2) });
-    expect(await readByLua(key)).toEqual(told({ ...nothing, guests: guests.slice(0, 2) }, ''));
   });
 
   test('a moved guest keeps its target, and a guest that is deleted after its move has no target', async () => {
@@ -218,8 +207,7 @@ describe('TypeScript reads the records that Lua writes', () => {
     await addFiled(key);
     await ban(key);
     await markDeleted(key);
-    const kept = { guests: guests.slice(0, 1), ban: { until: 6000, since: 4000, reason: '' } };
-    expect(await standingAt(key)).toEqual({ ...nothing, ...kept, deleted: { at: 4500, isClosed: false } });
+    expect(await standingAt(key)).toEqual({ ...banned, deleted: { at: 4500, isClosed: false } });
     await keepTombstone(key);
     expect(await standingAt(key)).toEqual({ ...nothing, deleted: { at: 4500, isClosed: true } });
   });
@@ -239,77 +227,4 @@ describe('TypeScript reads the records that Lua writes', () => {
     await expect.poll(() => heard).toHaveLength(4);
     listener.disconnect();
   });
-});
-
-describe('only the two libraries and standing.ts know the format of the record in Redis', () => {
-  const src = new URL('../../src/', import.meta.url);
-  const apart = /^accounts\/standing(?:-changes)?\.(?:lua|ts)$/;
-  const files = (pattern: string) =>
-    globSync(pattern, { cwd: fileURLToPath(src) })
-      .filter((file) => !apart.test(file))
-      .map((file) => [file, readFileSync(new URL(file, src), 'utf8')] as const);
-
-  /** A script reaches the record only by its key, and the lines of guests only by `moved_in`. */
-  const faultsOfLua = (text: string): string[] => {
-    const code = text.replaceAll(/--.*$/gm, '');
-    // Most calls ask only whether there is a record.
-    const commands = [...code.matchAll(/call\(\s*'(\w+)',[^()]*\b(?:\w+_)?standing\b/g)].filter(([, name]) => name !== 'EXISTS');
-    return [
-      ...commands.map(([, name]) => `${name} of a standing`),
-      ...(/:moves\b/.test(code) ? ['makes the name of the key'] : []),
-      ...(/string\.\w+\([^()]*\bmoved_in\b/.test(code) ? ['reads the lines of guests'] : []),
-    ];
-  };
-
-  /** A file that gets the record from Redis passes it on to `parseStanding`. */
-  const faultsOfTypeScript = (text: string): string[] => [
-    ...(/\bstandingKey\(/.test(text) && /(?:startsWith\(|=== |case )'[!~=>#*]'/.test(text) ? ['compares with a mark'] : []),
-    ...(/\bstandingKey\(|\bStanding\b/.test(text) && /\/\^?(?:\(\?:)?\[?[!~=>#]/.test(text) ? ['matches a mark'] : []),
-    ...(/\}:moves[`'"]/.test(text) ? ['makes the name of the key'] : []),
-  ];
-
-  const faulty = (pattern: string, faultsOf: (text: string) => string[]) =>
-    files(pattern)
-      .map(([file, text]) => [file, faultsOf(text)] as const)
-      .filter(([, faults]) => faults.length > 0);
-
-  test('no other Lua file reads or writes the record', () => {
-    expect(files('**/*.lua').length).toBeGreaterThan(80);
-    expect(faulty('**/*.lua', faultsOfLua)).toEqual([]);
-  });
-
-  test('only the looks of operators pass the whole record to TypeScript', () => {
-    const whole = files('**/*.lua').filter(([, text]) => text.includes('record_of('));
-    expect(whole.map(([file]) => file).toSorted()).toEqual(['operator/read-account.lua', 'operator/read-summary.lua']);
-  });
-
-  test('no other TypeScript file matches the record', () => {
-    expect(faulty('**/*.ts', faultsOfTypeScript)).toEqual([['accounts/account-keys.ts', ['makes the name of the key']]]);
-  });
-
-  test('every script uses a name for the key of the standing that the checks know', () => {
-    const named = files('**/*.ts').flatMap(([file, text]) =>
-      [...text.matchAll(/(\w+): (?:\w+\.)?standingKey\b(?!:)/g)].map(([, name]) => `${file} ${name}`),
-    );
-    expect(named.length).toBeGreaterThan(15);
-    expect(named.filter((each) => !/ (?:standing|accountStanding)$/.test(each))).toEqual([]);
-  });
-
-  test.each([
-    [`local record = redis.call('GET', standing)`, ['GET of a standing']],
-    [`redis.call('APPEND', account_standing, x)`, ['APPEND of a standing']],
-    [`redis.call('MGET', account, standing)`, ['MGET of a standing']],
-    [`if redis.call('EXISTS', standing, signed_out) > 0 then`, []],
-    [`redis.call('GET', '{' .. id .. '}:moves')`, ['makes the name of the key']],
-    [`string.gmatch(moved_in, '(%S+) %d+[=*]?%d*\\n')`, ['reads the lines of guests']],
-    [`if string.find('\\n' .. moved_in, id, 1, true) then`, ['reads the lines of guests']],
-    [`-- redis.call('GET', standing)`, []],
-  ])('the check of Lua judges %j', (text, faults) => expect(faultsOfLua(text)).toEqual(faults));
-
-  test.each([
-    [`const record = await redis.get(standingKey(id)); if (record.startsWith('>')) return;`, ['compares with a mark']],
-    [`const of: Standing = x; /^(?:[~!][^\\n]*\\n)*#(\\d+)/.exec(record)`, ['matches a mark']],
-    ['const key = `{${id}}:moves`;', ['makes the name of the key']],
-    [`const standing = parseStanding(await redis.get(standingKey(id)));`, []],
-  ])('the check of TypeScript judges %j', (text, faults) => expect(faultsOfTypeScript(text)).toEqual(faults));
 });

@@ -12,19 +12,31 @@ const log = pino({ level: 'silent' });
 const closing: (() => unknown)[] = [];
 afterEach(() => void closing.splice(0).forEach((close) => close()));
 
-async function opened(host = '127.0.0.1'): Promise<MetricsPort> {
-  const port = await openMetricsPort({ METRICS_HOST: host, METRICS_PORT: 0 }, async () => 'coinop_text 1\n', log);
+async function opened(
+  text: () => Promise<string | undefined> = async () => 'coinop_text 1\n',
+  host = '127.0.0.1',
+  to = log,
+): Promise<MetricsPort> {
+  const port = await openMetricsPort({ METRICS_HOST: host, METRICS_PORT: 0 }, text, to);
   closing.push(() => port.close());
   return port;
 }
 
-async function hold(port: number, bytes: string): Promise<Socket> {
+/** A connection that has sent these bytes, and what it received. */
+function open(port: number, bytes = ''): { socket: Socket; received: () => string } {
   const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => {});
   closing.push(() => socket.destroy());
+  let received = '';
+  socket.on('error', () => {}).on('data', (piece) => (received += piece.toString()));
+  socket.write(bytes);
+  return { socket, received: () => received };
+}
+
+/** A connection that reads no answer. */
+async function hold(port: number, bytes: string): Promise<void> {
+  const { socket } = open(port, bytes);
+  socket.pause();
   await once(socket, 'connect');
-  socket.pause().write(bytes);
-  return socket;
 }
 
 const get = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -43,16 +55,13 @@ test.each([
 
 test('a scraper that returns keeps its connection while others open connections', async () => {
   const { port } = await opened();
-  const scraper = connect(port, '127.0.0.1');
-  closing.push(() => scraper.destroy());
-  let answers = '';
-  scraper.on('data', (text) => (answers += text.toString()));
+  const { socket, received } = open(port);
   for (let scrape = 1; scrape <= 4; scrape++) {
-    scraper.write(get);
-    await expect.poll(() => answers.split('coinop_text 1\n').length - 1).toBe(scrape);
+    socket.write(get);
+    await expect.poll(() => received().split('coinop_text 1\n').length - 1).toBe(scrape);
     await Promise.all(Array.from({ length: 40 }, () => hold(port, '')));
   }
-  expect(scraper.destroyed).toBe(false);
+  expect(socket.destroyed).toBe(false);
 });
 
 test.each([
@@ -66,17 +75,13 @@ test.each([
   ['nonsense', 400, 'close'],
 ])('%j is answered with %i, and the connection is %s', async (head, status, connection) => {
   const { port } = await opened();
-  const socket = connect(port, '127.0.0.1');
-  closing.push(() => socket.destroy());
-  let text = '';
-  socket.on('data', (bytes) => (text += bytes.toString()));
   // In two pieces, as a network may cut it.
-  socket.write(`${head}\r`);
+  const { socket, received } = open(port, `${head}\r`);
   await once(socket, 'connect');
   socket.write('\n\r\n');
-  await expect.poll(() => text).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*\r\nconnection: ${connection}\r\n\r\n`));
+  await expect.poll(received).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*\r\nconnection: ${connection}\r\n\r\n`));
   if (connection === 'close') await expect.poll(() => socket.destroyed).toBe(true);
-  expect(text.endsWith(head.startsWith('HEAD') ? '\r\n\r\n' : '\n')).toBe(true);
+  expect(received().endsWith(head.startsWith('HEAD') ? '\r\n\r\n' : '\n')).toBe(true);
 });
 
 test.each([
@@ -85,21 +90,13 @@ test.each([
   ['a body in chunks', 'POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n'],
   ['headers without end', `GET /metrics HTTP/1.1\r\n${'a: b\r\n'.repeat(2000)}`],
 ])('a connection that sends %s ahead is closed without an answer', async (_what, bytes) => {
-  const { port } = await opened();
-  const socket = connect(port, '127.0.0.1');
-  closing.push(() => socket.destroy());
-  let text = '';
-  socket.on('error', () => {});
-  socket.on('data', (piece) => (text += piece.toString()));
-  socket.write(bytes);
+  const { socket, received } = open((await opened()).port, bytes);
   await expect.poll(() => socket.destroyed).toBe(true);
-  expect(text).toBe('');
+  expect(received()).toBe('');
 });
 
 test('a request of many short lines costs no more than others', async () => {
-  const { port } = await opened();
-  const socket = connect(port, '127.0.0.1');
-  closing.push(() => socket.destroy());
+  const { socket } = open((await opened()).port);
   const before = process.cpuUsage();
   for (let requests = 0; requests < 200; requests++) {
     // The search for `close` once took 5 ms for one request.
@@ -109,30 +106,27 @@ test('a request of many short lines costs no more than others', async () => {
   expect(process.cpuUsage(before).user).toBeLessThan(500_000);
 });
 
-test('metrics that cannot be made are answered with 503', async () => {
-  const failing = () => Promise.reject(new Error('no'));
-  const failed = await openMetricsPort({ METRICS_HOST: '127.0.0.1', METRICS_PORT: 0 }, failing, log);
-  closing.push(() => failed.close());
-  expect((await fetch(`http://127.0.0.1:${failed.port}/metrics`)).status).toBe(503);
-});
-
-test('a scrape while the service starts is answered with 503, without a line in the log', async () => {
+test('metrics that cannot be made are answered with 503, and while the service starts without a line in the log', async () => {
   const lines: string[] = [];
   const quiet = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
-  const starting = await openMetricsPort({ METRICS_HOST: '127.0.0.1', METRICS_PORT: 0 }, () => Promise.resolve(undefined), quiet);
-  closing.push(() => starting.close());
-  for (const path of ['/metrics', '/health'])
-    expect((await fetch(`http://127.0.0.1:${starting.port}${path}`)).status).toBe(path === '/metrics' ? 503 : 404);
+  const failed = await opened(() => Promise.reject(new Error('no')));
+  const starting = await opened(async () => undefined, '127.0.0.1', quiet);
+  for (const [{ port }, path, status] of [
+    [failed, '/metrics', 503],
+    [starting, '/metrics', 503],
+    [starting, '/health', 404],
+  ] as const)
+    expect([path, (await fetch(`http://127.0.0.1:${port}${path}`)).status]).toEqual([path, status]);
   expect(lines).toEqual([]);
 });
 
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
 
 test.skipIf(!hasIpv6)('the port serves IPv6 addresses', async () => {
-  const { port } = await opened('::1');
+  const { port } = await opened(undefined, '::1');
   expect((await fetch(`http://[::1]:${port}/metrics`)).status).toBe(200);
 });
 
 test('an address that the machine does not have is an error in the settings', async () => {
-  await expect(opened('203.0.113.7')).rejects.toThrow(SettingError);
+  await expect(opened(undefined, '203.0.113.7')).rejects.toThrow(SettingError);
 });

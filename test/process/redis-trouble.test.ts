@@ -10,7 +10,7 @@ import { watchPrivateRedis } from '../../src/process/private-redis-watch.ts';
 import { RedisRecord } from '../../src/process/redis-record.ts';
 import { RedisWords } from '../../src/process/redis-words.ts';
 import { troubleOf } from '../../src/redis/trouble.ts';
-import { freshId, start } from '../harness.ts';
+import { freshId, sleep, start } from '../harness.ts';
 import { eventually } from '../realtime/watcher.ts';
 
 const INCREMENTAL = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
@@ -91,104 +91,98 @@ test('a tail that was cut off in the middle of a write is logged with its file a
   expect(cut.offset + cut.bytes).toBe(end);
 });
 
-/** A full disk: a file system in memory, which needs the rights of root. */
+/** A small disk: a file system in memory, which needs the rights of root. */
 const canMount = process.getuid?.() === 0 && spawnSync('mount', ['--version']).status === 0;
 
-test.skipIf(!canMount)('a full disk ends the private Redis: the log, the record and the next start name it', async (context) => {
-  const disk = join(folder, 'disk');
-  mkdirSync(disk);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
-  record = new RedisRecord(disk);
-  record.reserve();
-  const redis = startRedis(disk);
-  try {
-    await redis.start();
-    const client = new Redis({ path: redis.socketPath, maxRetriesPerRequest: 0, retryStrategy: () => 50 });
-    client.on('error', () => {});
-    await client.set('kept', 'x'.repeat(1000));
-    let ends = 0;
-    for (let write = 0; ends < 3; write++)
-      await client.set(`key-${write}`, 'x'.repeat(100_000)).catch(async () => {
-        ends++;
-        await eventually(() => client.status === 'ready');
-      });
-    await eventually(() => record.last?.trouble !== undefined);
-    // A busy machine may see the next start fail as well.
-    expect(record.last).toMatchObject({ event: expect.stringMatching(/^(ended, code 1|did not start)$/), trouble: { kind: 'disk_full' } });
-    expect(await client.get('kept')).toBe('x'.repeat(1000));
-    client.disconnect();
-    const ended = lines.filter(({ msg }) => msg === 'private redis ended, starting it again');
-    // Only once, also if Redis ends several times.
-    expect(ended).toHaveLength(1);
-    expect(ended[0]).toMatchObject({ level: 50, reason: 'The disk of Redis is full.', mend: 'docs/operations/runbook.md#a-full-disk' });
-    expect(ended[0].redis.join('\n')).toMatch(/Short write|No space left on device/);
-    expect(readFileSync(join(disk, 'redis/redis.log'))).toHaveLength(8192);
-  } finally {
-    await redis.stop();
-    spawnSync('umount', ['-l', disk]);
-  }
-});
+describe.skipIf(!canMount)('on a full disk', () => {
+  let disk: string;
+  beforeEach((context) => {
+    disk = join(folder, 'disk');
+    mkdirSync(disk);
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) context.skip();
+    record = new RedisRecord(disk);
+    record.reserve();
+  });
+  afterEach(() => void spawnSync('umount', ['-l', disk]));
+  const fill = (): void => writeFileSync(join(disk, 'filling'), Buffer.alloc(statfsSync(disk).bavail * 4096));
 
-test.skipIf(!canMount)('on a full disk the service does not end its Redis: reads are answered, and /ready says why', async (context) => {
-  const disk = join(folder, 'disk');
-  mkdirSync(disk);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
-  record = new RedisRecord(disk);
-  record.reserve();
-  const redis = startRedis(disk);
-  await redis.start();
-  const service = await start({ redis: { socketPath: redis.socketPath }, privateRedis: watchPrivateRedis(disk) });
-  try {
-    const installId = freshId();
-    expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
-    // The disk has room for the writes of Redis at its start, and for no others.
-    writeFileSync(join(disk, 'filling'), Buffer.alloc(statfsSync(disk).bavail * 4096));
-    await eventually(async () => {
-      await service.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'x'.repeat(200) });
-      return record.last !== undefined;
-    });
-    await eventually(async () => (await service.get(`/v1/balance?installId=${installId}`)).status === 200);
-    const { pid } = redis;
-    // Three looks.
-    for (let read = 0; read < 30; read++) {
-      expect((await service.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 5 });
-      await new Promise((resolve) => setTimeout(resolve, 100));
+  test('the private Redis ends: the log, the record and the next start name it', async () => {
+    const redis = startRedis(disk);
+    try {
+      await redis.start();
+      const client = new Redis({ path: redis.socketPath, maxRetriesPerRequest: 0, retryStrategy: () => 50 });
+      client.on('error', () => {});
+      await client.set('kept', 'x'.repeat(1000));
+      let ends = 0;
+      for (let write = 0; ends < 3; write++)
+        await client.set(`key-${write}`, 'x'.repeat(100_000)).catch(async () => {
+          ends++;
+          await eventually(() => client.status === 'ready');
+        });
+      await eventually(() => record.last?.trouble !== undefined);
+      // A busy machine may see the next start fail as well.
+      const event = expect.stringMatching(/^(ended, code 1|did not start)$/);
+      expect(record.last).toMatchObject({ event, trouble: { kind: 'disk_full' } });
+      expect(await client.get('kept')).toBe('x'.repeat(1000));
+      client.disconnect();
+      const ended = lines.filter(({ msg }) => msg === 'private redis ended, starting it again');
+      // Only once, also if Redis ends several times.
+      const words = { level: 50, reason: 'The disk of Redis is full.', mend: 'docs/operations/runbook.md#a-full-disk' };
+      expect(ended).toEqual([expect.objectContaining(words)]);
+      expect(ended[0].redis.join('\n')).toMatch(/Short write|No space left on device/);
+      expect(readFileSync(join(disk, 'redis/redis.log'))).toHaveLength(8192);
+    } finally {
+      await redis.stop();
     }
-    expect(redis.pid).toBe(pid);
-    expect((await service.get('/ready')).body.error.message).toContain('would end at its next write: The disk of Redis is full');
-  } finally {
-    await service[Symbol.asyncDispose]();
-    await redis.stop();
-    spawnSync('umount', ['-l', disk]);
-  }
-});
+  });
 
-test.skipIf(!canMount)('an end of Redis on a full disk is reported until there is room again, even if the clock was changed', (context) => {
-  const disk = join(folder, 'disk');
-  mkdirSync(disk);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
-  try {
-    new RedisRecord(disk).reserve();
+  test('the service does not end its Redis: reads are answered, and /ready says why', async () => {
+    const redis = startRedis(disk);
+    await redis.start();
+    const service = await start({ redis: { socketPath: redis.socketPath }, privateRedis: watchPrivateRedis(disk) });
+    try {
+      const installId = freshId();
+      const balance = () => service.get(`/v1/balance?installId=${installId}`);
+      expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
+      // The disk has room for the writes of Redis at its start, and for no others.
+      fill();
+      await eventually(async () => {
+        await service.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'x'.repeat(200) });
+        return record.last !== undefined;
+      });
+      await eventually(async () => (await balance()).status === 200);
+      const { pid } = redis;
+      // Three looks.
+      for (let read = 0; read < 30; read++) {
+        expect((await balance()).body).toEqual({ ok: true, balanceCoins: 5 });
+        await sleep(100);
+      }
+      expect(redis.pid).toBe(pid);
+      expect((await service.get('/ready')).body.error.message).toContain('would end at its next write: The disk of Redis is full');
+    } finally {
+      await service[Symbol.asyncDispose]();
+      await redis.stop();
+    }
+  });
+
+  test('an end of Redis is reported until there is room again, even if the clock was changed', () => {
     const endedAt = (ms: number) =>
       writeFileSync(
         join(disk, 'redis/redis.log'),
         `\n${new Date(Date.now() + ms).toISOString()} ended, code 1\n  Error writing to the AOF file: No space left on device\n`,
       );
-    const filling = join(disk, 'filling');
     endedAt(-3_600_000);
-    writeFileSync(filling, Buffer.alloc(statfsSync(disk).bavail * 4096));
+    fill();
     const watch = watchPrivateRedis(disk);
     expect(watch.trouble()?.kind).toBe('disk_full');
-    rmSync(filling);
+    rmSync(join(disk, 'filling'));
     expect(watch.trouble()).toBeUndefined();
     // The clock has been set back since then.
     endedAt(3_600_000);
     expect(watch.trouble()).toBeUndefined();
     endedAt(-1000);
     expect(watch.trouble()?.kind).toBe('disk_full');
-  } finally {
-    spawnSync('umount', ['-l', disk]);
-  }
+  });
 });
 
 describe('the output of Redis', () => {
@@ -223,13 +217,10 @@ describe('the output of Redis', () => {
     ['Unexpected end of file reading the append only file appendonly.aof.1.incr.aof.', 'cut_tail'],
     ['Redis 7.0.15 crashed by signal: 11, si_code: 0', 'crash'],
     ['DB loaded from base file', undefined],
-  ])('"%s" is %s', (line, kind) => {
-    expect(troubleOf([line])?.kind).toBe(kind);
-  });
-
-  test('is not needed to name a SIGKILL', () => {
-    expect(troubleOf([], 'SIGKILL')?.kind).toBe('no_memory');
-    expect(troubleOf([], 'SIGTERM')).toBeUndefined();
+    [[], 'no_memory', 'SIGKILL'],
+    [[], undefined, 'SIGTERM'],
+  ] as const)('%j is %s', (line, kind, signal?: NodeJS.Signals) => {
+    expect(troubleOf([line].flat(), signal)?.kind).toBe(kind);
   });
 });
 

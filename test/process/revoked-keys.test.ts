@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { openConnections, type RedisConnections } from '../../src/redis/redis-connections.ts';
+import { openConnections } from '../../src/redis/redis-connections.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { ServerKeyChanges } from '../../src/server/identity/server-key-changes.ts';
 import { freshId } from '../harness.ts';
@@ -13,25 +13,19 @@ import { eventually } from '../realtime/watcher.ts';
 
 /** Three processes on one Redis: a service of one process, and one of two workers. */
 
-let folder: string;
-let children: Child[];
-let stopRedis: () => Promise<void>;
-let connections: RedisConnections;
-let changes: ServerKeyChanges;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-revoked-'));
-  const redis = await startTcpRedis(folder);
-  stopRedis = redis.stop;
-  const settings = { REDIS_URL: redis.url, LOG_LEVEL: 'silent' };
-  children = await Promise.all(['1', '2'].map((workers) => startChild({ ...settings, WORKERS: workers, DATA_DIR: join(folder, workers) })));
-  connections = openConnections({ url: redis.url }, 0, pino({ level: 'silent' }));
-  await connections.opened();
-  changes = new ServerKeyChanges(new ScriptRunner(connections.scripts, { now: Date.now }), Date.now);
-});
+const folder = mkdtempSync(join(tmpdir(), 'coinop-revoked-'));
+const redis = await startTcpRedis(folder);
+const settings = { REDIS_URL: redis.url, LOG_LEVEL: 'silent' };
+const children = await Promise.all(
+  ['1', '2'].map((workers) => startChild({ ...settings, WORKERS: workers, DATA_DIR: join(folder, workers) })),
+);
+const connections = openConnections({ url: redis.url }, 0, pino({ level: 'silent' }));
+await connections.opened();
+const changes = new ServerKeyChanges(new ScriptRunner(connections.scripts, { now: Date.now }), Date.now);
 afterAll(async () => {
   await Promise.all(children.map((child) => child.stop()));
   connections.disconnect();
-  await stopRedis();
+  await redis.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

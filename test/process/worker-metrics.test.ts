@@ -19,26 +19,17 @@ async function figures(metrics: WorkerMetrics): Promise<[coins: number, sockets:
 }
 
 describe('the metrics of all workers', () => {
-  test('are added up', async () => {
+  test('are added up, and keep the counts of workers that have ended, but not their gauges', async () => {
     const metrics = new WorkerMetrics();
-    metrics.take(1, await partOf(10, 3));
-    metrics.take(2, await partOf(20, 4));
-    expect(await figures(metrics)).toEqual([30, 7]);
-    metrics.take(1, await partOf(15, 2));
-    expect(await figures(metrics)).toEqual([35, 6]);
-  });
-
-  test('keep the counts of workers that have ended, and not their gauges', async () => {
-    const metrics = new WorkerMetrics();
+    metrics.take(1, await partOf(1, 3));
+    expect(await figures(metrics)).toEqual([1, 3]);
     for (const worker of [1, 2, 3]) metrics.take(worker, await partOf(10 ** worker, 1));
-    metrics.ended(1);
-    metrics.ended(3);
+    expect(await figures(metrics)).toEqual([1110, 3]);
+    for (const worker of [1, 3]) metrics.ended(worker);
     expect(await figures(metrics)).toEqual([1110, 1]);
     metrics.take(4, await partOf(1, 5));
     expect(await figures(metrics)).toEqual([1111, 6]);
-    metrics.ended(2);
-    metrics.ended(4);
-    metrics.ended(5);
+    for (const worker of [2, 4, 5]) metrics.ended(worker);
     expect(await figures(metrics)).toEqual([1111, NaN]);
   });
 

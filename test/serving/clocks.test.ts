@@ -1,42 +1,23 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { appOf, catalogueFile } from '../features/highscores/catalogue-of.ts';
 import { seasonKeys } from '../../src/features/highscores/model.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { holdings } from '../../src/holdings.ts';
-import { freshId, start } from '../harness.ts';
-import { startRedis, type OwnRedis } from '../own-redis.ts';
+import { forFile, freshId, start } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
 import { issue, signInToStore } from '../store.ts';
 
 const [HOUR_MS, DAY_MS] = [3_600_000, 86_400_000];
 
-let redis: OwnRedis;
-let folder: string;
-beforeAll(async () => {
-  redis = await startRedis();
-  folder = mkdtempSync(join(tmpdir(), 'coinop-clocks-'));
-  const app = { name: 'Clocks', kind: 'game', tagline: '', icon: '/i.png', url: '/g', status: 'live', platforms: [] };
-  const season = { period: 'daily', prizes: [{ upTo: 1, coins: 500 }] };
-  const apps = ['ahead', 'behind'].map((id) => ({ ...app, id, season, updatedAt: '2026-11-22T12:00:00.000Z' }));
-  writeFileSync(join(folder, 'catalogue.json'), JSON.stringify({ apps }));
-});
-afterAll(async () => {
-  await redis[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+const { location, redis } = await forFile(startRedis());
+const season = { period: 'daily', prizes: [{ upTo: 1, coins: 500 }] };
+const CATALOGUE_FILE = catalogueFile(JSON.stringify({ apps: ['ahead', 'behind'].map((id) => appOf(id, { season })) }));
 
 /** @param redisAheadMs milliseconds that have passed for Redis. @param machineAheadMs how far the machine's clock is ahead of Redis's */
 const serve = (redisAheadMs: number, machineAheadMs: number, more: Parameters<typeof start>[0] = {}) =>
-  start({
-    redis: redis.location,
-    settings: { CATALOGUE_FILE: join(folder, 'catalogue.json') },
-    redisAheadMs,
-    clockAheadMs: redisAheadMs + machineAheadMs,
-    ...more,
-  });
+  start({ redis: location, settings: { CATALOGUE_FILE }, redisAheadMs, clockAheadMs: redisAheadMs + machineAheadMs, ...more });
 
 /** A holding that keeps the steps after a move from ending, as a crash does. */
 const failing = {
@@ -44,7 +25,7 @@ const failing = {
   handOver: () => Promise.reject(new Error('a step that fails')),
 };
 
-const redisNow = async (): Promise<number> => Number((await redis.redis.time())[0]) * 1000;
+const redisNow = async (): Promise<number> => Number((await redis.time())[0]) * 1000;
 
 test.each([
   ['ahead', HOUR_MS],
@@ -66,21 +47,21 @@ test.each([
       expect(bought.body).toMatchObject({ subscribed: true });
       await first.post(`/v1/highscores/${game}`, { installId: guest, score: 1, name: 'Guest' });
       await signInToStore(first, freshId('subject'), { installId: guest });
-      const due = Number((await redis.redis.zrange(storeKeys.unfinishedMoves, '0', '0', 'WITHSCORES'))[1]);
+      const due = Number((await redis.zrange(storeKeys.unfinishedMoves, '0', '0', 'WITHSCORES'))[1]);
       const now = await redisNow();
       // 10 s after its beginning, by Redis's clock.
       expect([due > now - 50_000, due < now + 12_000]).toEqual([true, true]);
-      const [member] = await redis.redis.zrangebyscore('seasons:due', '-inf', '+inf');
+      const [member] = await redis.zrangebyscore('seasons:due', '-inf', '+inf');
       expect(member).toBe(`${game} ${today}`);
     }
     // Half an hour after the end of the season and of the subscription, by Redis's clock.
     await using other = await serve(untilEnd + HOUR_MS / 2, -aheadMs);
-    await expect.poll(() => redis.redis.hget(seasonKeys.season(game, today), 'state'), { timeout: 20_000 }).toBe('paid');
+    await expect.poll(() => redis.hget(seasonKeys.season(game, today), 'state'), { timeout: 20_000 }).toBe('paid');
     expect((await other.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(500);
-    await expect.poll(() => redis.redis.hget(purchase, 'state'), { timeout: 20_000 }).toBe('expired');
-    await expect.poll(() => redis.redis.zcard(storeKeys.unfinishedMoves), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => redis.hget(purchase, 'state'), { timeout: 20_000 }).toBe('expired');
+    await expect.poll(() => redis.zcard(storeKeys.unfinishedMoves), { timeout: 20_000 }).toBe(0);
     // Redis stores times by its own clock.
-    const [checkedAt, now] = [Number(await redis.redis.hget(purchase, 'checkedAt')), (await redisNow()) + untilEnd + HOUR_MS / 2];
+    const [checkedAt, now] = [Number(await redis.hget(purchase, 'checkedAt')), (await redisNow()) + untilEnd + HOUR_MS / 2];
     expect(Math.abs(checkedAt - now)).toBeLessThan(60_000);
   },
   90_000,
