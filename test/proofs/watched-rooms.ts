@@ -19,7 +19,7 @@ export interface RoomsOptions {
   readonly actors?: number;
   /** The share of acts after which a watcher of the room closes its channel and opens another one. Default: none. */
   readonly reconnects?: number;
-  /** Close codes that channels may get from the service, each watcher once. */
+  /** Close codes that channels may get from the service, each watcher once from each process. */
   readonly codes?: readonly number[];
   readonly seed?: number;
   readonly report?: (what: string, figure: number | string) => void;
@@ -41,14 +41,17 @@ const SETTLED_WITHIN_MS = 30_000;
 /** Watches a room over one channel after another, sometimes as one of its players. */
 export class Viewer {
   readonly channels: Watcher[] = [];
-  readonly closeCodes: number[] = [];
+  /** By the service. */
+  readonly closes: { readonly code: number; readonly url: string }[] = [];
   failedOpens = 0;
-  readonly #open: () => Promise<Watcher>;
+  readonly #open: (url: string) => Promise<Watcher>;
+  readonly #url: () => string;
   #isOver = false;
   #isLeaving = false;
 
-  constructor(open: () => Promise<Watcher>) {
-    this.#open = open;
+  /** @param url base URL of a service, another one for each channel */
+  constructor(url: () => string, open: (url: string) => Promise<Watcher>) {
+    [this.#url, this.#open] = [url, open];
   }
 
   /** The latest state of the present channel. */
@@ -58,11 +61,12 @@ export class Viewer {
 
   /** Resolves when a channel is open. When that one is closed, another one follows. */
   async open(): Promise<void> {
-    const channel = await this.#open();
+    const url = this.#url();
+    const channel = await this.#open(url);
     this.channels.push(channel);
     void channel.closed.then(async ({ code }) => {
       if (this.#isOver) return;
-      if (!this.#isLeaving) this.closeCodes.push(code);
+      if (!this.#isLeaving) this.closes.push({ code, url });
       this.#isLeaving = false;
       // An upgrade is refused while the room's primary is down.
       while (
@@ -150,17 +154,20 @@ export class WatchedRooms implements Load {
     const settledAt = now();
     const differing = await Promise.all(this.rooms.map((room) => this.#differs(room)));
     const channels = this.viewers.flatMap((viewer) => viewer.channels);
-    const closeCodes = this.viewers.flatMap((viewer) => viewer.closeCodes);
+    const closes = this.viewers.flatMap((viewer) => viewer.closes);
     report('rooms; watchers; acts; acts refused', `${this.rooms.length}; ${this.viewers.length}; ${this.done}; ${this.refused}`);
     report('states received', sum(channels.map(({ messages }) => messages.length)));
     report('milliseconds until all had the last state', Math.round(now() - settledAt));
-    report('channels closed by the watcher; by the service; that had to try again to open', this.#closes(closeCodes.length));
+    report('channels closed by the watcher; by the service; that had to try again to open', this.#closes(closes.length));
     for (const fault of channels.flatMap(({ faults }) => faults).slice(0, 5)) console.log(`    ${fault}`);
     const found = {
       'rooms that differ between Redis, processes and watchers': sum(differing.map(Number)),
       'states repeated or older': sum(channels.map(({ faults }) => faults.length)),
-      'channels closed with another code': closeCodes.filter((code) => !codes.includes(code)).length,
-      'watchers that were closed more than once': this.viewers.filter((viewer) => viewer.closeCodes.length > 1).length,
+      'channels closed with another code': closes.filter(({ code }) => !codes.includes(code)).length,
+      // After a failover each process notices for itself that a room went back. A watcher may meet both.
+      'watchers that a process closed more than once': this.viewers.filter(
+        ({ closes: own }) => new Set(own.map(({ url }) => url)).size < own.length,
+      ).length,
       'answers of 500 and above': this.#internal.length,
     };
     await this.close();
@@ -190,12 +197,12 @@ export class WatchedRooms implements Load {
     const host = `room-host-${process.pid}-${Math.floor(this.#random() * 1e9)}-${index}`;
     const { room } = await this.#client.need('/v1/rooms', { installId: host, maxPlayers: 64 });
     const installs = [host, ...Array.from({ length: 5 }, (_, guest) => `${host}-guest-${guest}`)];
-    const open = async (): Promise<Watcher> => {
-      const watcher = await Watcher.open(this.#pick(this.#options.urls()), `/v1/rooms/${room.code}/live`);
+    const open = async (url: string): Promise<Watcher> => {
+      const watcher = await Watcher.open(url, `/v1/rooms/${room.code}/live`);
       if (this.#random() < 0.3) watcher.send({ type: 'hello', installId: this.#pick(installs) });
       return watcher;
     };
-    const viewers = Array.from({ length: this.#options.watchersPerRoom }, () => new Viewer(open));
+    const viewers = Array.from({ length: this.#options.watchersPerRoom }, () => new Viewer(() => this.#pick(this.#options.urls()), open));
     await inParallel(viewers, (viewer) => viewer.open(), AT_ONCE);
     this.rooms.push({ code: room.code, installs, viewers });
   }

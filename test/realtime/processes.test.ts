@@ -39,7 +39,7 @@ describe('two services on one Redis', () => {
       'rooms that differ between Redis, processes and watchers': 0,
       'states repeated or older': 0,
       'channels closed with another code': 0,
-      'watchers that were closed more than once': 0,
+      'watchers that a process closed more than once': 0,
       'answers of 500 and above': 0,
     });
     expect(load.reconnects).toBeGreaterThan(40);
