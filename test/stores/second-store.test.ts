@@ -1,11 +1,9 @@
-import { Session } from 'node:inspector/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../src/accounts/ids.ts';
 import { refuse } from '../../src/errors.ts';
 import type { AppStore, StoreParts, StorePurchase } from '../../src/stores/store.ts';
-import { freshId, start, type StartOptions, type TestService } from '../harness.ts';
-import { startRedis, type OwnRedis } from '../own-redis.ts';
-import { signInToStore } from '../store.ts';
+import { forFile, freshId, start } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
 import { until } from '../features/subscription/shop.ts';
 
 const APP = 'org.moon.game';
@@ -63,42 +61,13 @@ class MoonStore implements AppStore {
   };
 }
 
-/** The functions below `folder` of src that `act` calls. */
-async function calledIn(folders: readonly string[], act: () => Promise<void>): Promise<string[][]> {
-  const session = new Session();
-  session.connect();
-  await session.post('Profiler.enable');
-  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  try {
-    await act();
-    const { result } = await session.post('Profiler.takePreciseCoverage');
-    return folders.map((folder) =>
-      result
-        .filter(({ url }) => url.includes(`/src/${folder}/`))
-        .flatMap(({ url, functions }) =>
-          functions.filter(({ ranges }) => ranges[0]!.count > 0).map(({ functionName }) => `${url.split('/').at(-1)} ${functionName}`),
-        ),
-    );
-  } finally {
-    session.disconnect();
-  }
-}
+const own = await forFile(startRedis());
+const branch = (store: (parts: StoreParts) => AppStore) => start({ redis: own.location, settings: { STORE: 'off' }, store });
+let moon!: MoonStore;
+const service = await forFile(branch((parts) => (moon = new MoonStore(parts))));
 
 describe('an app store that is not Google', () => {
-  let redis: OwnRedis;
-  let moon: MoonStore;
-  let service: TestService;
-  const branch = (options: StartOptions) => start({ redis: redis.location, settings: { STORE: 'off' }, ...options });
-  beforeAll(async () => {
-    redis = await startRedis();
-    service = await branch({ store: (parts) => (moon = new MoonStore(parts)) });
-  });
-  afterAll(async () => {
-    await service?.[Symbol.asyncDispose]();
-    await redis?.[Symbol.asyncDispose]();
-  });
-
-  async function signIn(): Promise<void> {
+  test('signs users in', async () => {
     const guest = freshId();
     await service.post('/v1/coins/credit', { installId: guest, coins: 7, key: 'seven' });
     const signedIn = await service.post('/v1/account/store-provision', { token: 'user:ada', installId: guest });
@@ -109,9 +78,9 @@ describe('an app store that is not Google', () => {
     expect([status, body.error.code]).toEqual([401, 'bad_token']);
     const deleted = await service.post('/v1/account/delete', { token: 'user:ada' });
     expect(deleted.body).toMatchObject({ ok: true, accountId: signedIn.body.accountId, balanceCoins: 7 });
-  }
+  });
 
-  async function subscribe(): Promise<void> {
+  test('sells subscriptions', async () => {
     const installId = freshId();
     const [token, other] = [freshId('moon'), freshId('moon')];
     moon.sold.set(token, { state: 'active', expiresAt: service.now() + 30 * 24 * HOUR, acknowledged: false });
@@ -125,9 +94,9 @@ describe('an app store that is not Google', () => {
     moon.sold.set(token, { state: 'expired', expiresAt: service.now(), acknowledged: true });
     service.advance(13 * HOUR);
     await until(async () => !(await service.get(`/v1/subscription?installId=${installId}`)).body.subscribed);
-  }
+  });
 
-  async function proveInstall(): Promise<void> {
+  test('proves installs', async () => {
     const installId = freshId();
     const nonce = async () => (await service.get(`/v1/account/store-install/nonce?installId=${installId}`)).body.nonce as string;
     const prove = (given: string, integrityToken: string) =>
@@ -137,27 +106,11 @@ describe('an app store that is not Google', () => {
     const second = await nonce();
     const { status, body } = await prove(second, `install:${first}`);
     expect([status, body.error]).toMatchObject([403, { code: 'integrity_failed', failed: ['nonce'] }]);
-  }
-
-  test('signs users in, sells subscriptions and proves installs, and no code of Google runs', async () => {
-    const [google, features] = await calledIn(['stores/google', 'features'], async () => {
-      await signIn();
-      await subscribe();
-      await proveInstall();
-    });
-    expect(google).toEqual([]);
-    expect(features).toEqual(expect.arrayContaining(['provision.ts signIn', 'purchase-check.ts checkPurchase', 'install.ts verify']));
-  });
-
-  test('the same probe sees the code of Google if the sandbox signs a user in', async () => {
-    await using sandbox = await start();
-    const [google] = await calledIn(['stores/google'], async () => void (await signInToStore(sandbox, freshId())));
-    expect(google).toContain('id-tokens.ts verifySignIn');
   });
 
   test('without a part answers store_unconfigured at the endpoints that need it, and at those of Google', async () => {
     const bare: AppStore = { name: 'bare', signIn: undefined, installs: undefined, subscriptions: undefined, products: undefined };
-    await using without = await branch({ store: () => bare });
+    await using without = await branch(() => bare);
     const replies = [
       await without.post('/v1/account/store-provision', { token: 'user:ada' }),
       await without.get('/v1/account/store-install/nonce'),

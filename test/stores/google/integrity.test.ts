@@ -63,6 +63,10 @@ describe('IntegrityTokens with keys', () => {
     ['an unknown crit', async () => headed(await sealed(jws()), { crit: ['exp'], exp: 1 })],
     ['a header changed behind its encryption', async () => headed(await sealed(jws()), { typ: 'JWT' })],
     ['no JWE around the JWS', () => jws()],
+    [
+      'an unused bit of its last character set',
+      async () => (await sealed(jws())).replace(/.$/, (last) => String.fromCharCode(last.charCodeAt(0) + 1)),
+    ],
     ['six parts', async () => `${await sealed(jws())}.e`],
     ['padded', async () => `${await sealed(jws())}==`],
     ['longer than any token', () => sealed(jws({ ...genuine, more: 'x'.repeat(8192) }))],
@@ -91,32 +95,6 @@ describe('IntegrityTokens with keys', () => {
     expect(issuer.logLines).toHaveLength(1);
     expect(JSON.parse(issuer.logLines[0]!)).toMatchObject({ level: 20, msg: 'an integrity token does not verify' });
     for (const part of [...text.split('.'), nonce].filter((piece) => piece.length > 12)) expect(issuer.logLines[0]).not.toContain(part);
-  });
-
-  test('refuses a token with any changed character, unused bits included, and any truncated token', async () => {
-    const text = await attested(genuine);
-    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    for (let index = 0; index < text.length; index++) {
-      expect(await refusal(tokens.open(text.slice(0, index)))).toEqual(badToken);
-      if (text[index] === '.') continue;
-      const other = letters[(letters.indexOf(text[index]!) + 1) % 64]!;
-      expect(await refusal(tokens.open(text.slice(0, index) + other + text.slice(index + 1)))).toEqual(badToken);
-    }
-    expect(await tokens.open(text)).toMatchObject({ requestDetails: { nonce } });
-  });
-
-  test('refuses a token when either key does not match', async () => {
-    const text = await attested(genuine);
-    const verification = stranger.publicKey.export({ type: 'spki', format: 'der' });
-    issuer.settings = { ...issuer.settings, integrityKeys: () => Promise.resolve({ ...integrityKeys, verification }) };
-    expect(await refusal(tokens.open(text))).toEqual(badToken);
-    issuer.settings = { ...issuer.settings, integrityKeys: () => Promise.resolve({ ...integrityKeys, decryption: randomBytes(32) }) };
-    expect(await refusal(tokens.open(text))).toEqual(badToken);
-  });
-
-  test('passes on an error of loading the keys', async () => {
-    issuer.settings = { ...issuer.settings, integrityKeys: () => Promise.reject(new Error('Connection is closed.')) };
-    await expect(tokens.open(await attested(genuine))).rejects.toThrow('Connection is closed.');
   });
 });
 
@@ -185,23 +163,6 @@ describe('IntegrityTokens without keys, by decodeIntegrityToken', () => {
     expect(budgets[0]).toBeLessThanOrEqual(8000);
     expect(budgets[1]).toBeLessThanOrEqual(7890);
   });
-
-  test('passes on an unexpected error', async () => {
-    answers(new Error('Connection is closed.'));
-    await expect(tokens.open(OPAQUE)).rejects.toThrow('Connection is closed.');
-  });
-});
-
-test.each<[ready: boolean, name: string, packageNames: string[], keys: boolean, account: boolean]>([
-  [true, 'apps and keys', [PACKAGE_NAME], true, false],
-  [true, 'apps and a service account', [PACKAGE_NAME], false, true],
-  [false, 'apps alone', [PACKAGE_NAME], false, false],
-  [false, 'keys and a service account for no app', [], true, true],
-])('ready is %s with %s', (ready, _, packageNames, keys, account) => {
-  const integrityKeysOf = keys ? () => Promise.resolve(integrityKeys) : undefined;
-  const serviceAccount = account ? () => Promise.reject(new Error('not to be asked')) : undefined;
-  issuer.settings = { ...issuer.settings, packageNames, integrityKeys: integrityKeysOf, serviceAccount };
-  expect(tokens.ready).toBe(ready);
 });
 
 const request = (requestDetails: object) => ({ requestDetails });

@@ -1,7 +1,5 @@
-import { createLocalJWKSet, jwtVerify, type JWTPayload } from 'jose';
+import type { JWTPayload } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { SandboxKeys } from '../../../src/stores/sandbox/signing-keys.ts';
-import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { forFile, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { issue } from '../../store.ts';
@@ -33,27 +31,25 @@ describe('the access tokens of the sandbox', () => {
     expect(await statusAt(other)).toBe(401);
   });
 
-  test.each<[why: string, form: Record<string, string>, error: string]>([
-    ['without a grant', { assertion: 'a.b.c' }, 'invalid_request'],
-    ['for another grant', { grant_type: 'client_credentials', assertion: 'a.b.c' }, 'unsupported_grant_type'],
-    ['without an assertion', { grant_type: sandbox.JWT_BEARER }, 'invalid_request'],
-    ['without a JWT', { grant_type: sandbox.JWT_BEARER, assertion: 'nonsense' }, 'invalid_grant'],
-  ])('are refused %s', async (_, form, error) => {
-    const { status, body } = await sandbox.askForToken(service, form);
-    expect([status, body]).toEqual([400, { error, error_description: expect.any(String) }]);
+  const { JWT_BEARER, assertionFor } = sandbox;
+  const assertion = (claims: JWTPayload, key?: string) => async () => ({
+    grant_type: JWT_BEARER,
+    assertion: await assertionFor(service, claims, key),
   });
-
-  test.each<[why: string, claims: () => JWTPayload, error: string, key?: string]>([
-    ['of another account', () => ({ iss: 'someone@sandbox.coinop' }), 'invalid_grant'],
-    ['for another address', () => ({ aud: 'https://oauth2.googleapis.com/token' }), 'invalid_grant'],
-    ['for more than an hour', () => ({ exp: inSeconds(3700) }), 'invalid_grant'],
-    ['of more than an hour ago', () => ({ iat: inSeconds(-3700), exp: inSeconds(60) }), 'invalid_grant'],
-    ['without a scope', () => ({ scope: undefined }), 'invalid_scope'],
-    ['signed by another key', () => ({}), 'invalid_grant', 'tokens'],
-  ])('are refused for an assertion %s', async (_, claims, error, key) => {
-    const assertion = await sandbox.assertionFor(service, claims(), key);
-    const { status, body } = await sandbox.askForToken(service, { grant_type: sandbox.JWT_BEARER, assertion });
-    expect([status, body.error]).toEqual([400, error]);
+  test.each<[why: string, form: () => Promise<Record<string, string>>, error: string]>([
+    ['without a grant', async () => ({ assertion: 'a.b.c' }), 'invalid_request'],
+    ['for another grant', async () => ({ grant_type: 'client_credentials', assertion: 'a.b.c' }), 'unsupported_grant_type'],
+    ['without an assertion', async () => ({ grant_type: JWT_BEARER }), 'invalid_request'],
+    ['without a JWT', async () => ({ grant_type: JWT_BEARER, assertion: 'nonsense' }), 'invalid_grant'],
+    ['of another account', assertion({ iss: 'someone@sandbox.coinop' }), 'invalid_grant'],
+    ['for another address', assertion({ aud: 'https://oauth2.googleapis.com/token' }), 'invalid_grant'],
+    ['for more than an hour', assertion({ exp: inSeconds(3700) }), 'invalid_grant'],
+    ['of more than an hour ago', assertion({ iat: inSeconds(-3700), exp: inSeconds(60) }), 'invalid_grant'],
+    ['without a scope', assertion({ scope: undefined }), 'invalid_scope'],
+    ['signed by another key', assertion({}, 'tokens'), 'invalid_grant'],
+  ])('are refused %s', async (_, form, error) => {
+    const { status, body } = await sandbox.askForToken(service, await form());
+    expect([status, body]).toEqual([400, { error, error_description: expect.any(String) }]);
   });
 
   test.each([
@@ -94,14 +90,14 @@ test('decodeIntegrityToken gives the verdicts of the order, and refuses tokens t
   };
   expect((await decode({})).body).toEqual({ tokenPayloadExternal: genuine });
   const ordered = { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'], appLicensingVerdict: 'UNLICENSED', ageSeconds: 600 };
-  const { body } = await decode({ ...ordered, appRecognitionVerdict: 'UNRECOGNIZED_VERSION' });
-  expect(body.tokenPayloadExternal).toEqual({
-    ...genuine,
+  const { requestDetails, ...verdicts } = (await decode({ ...ordered, appRecognitionVerdict: 'UNRECOGNIZED_VERSION' })).body
+    .tokenPayloadExternal;
+  expect(verdicts).toEqual({
     appIntegrity: { ...genuine.appIntegrity, appRecognitionVerdict: 'UNRECOGNIZED_VERSION' },
     deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'] },
     accountDetails: { appLicensingVerdict: 'UNLICENSED' },
   });
-  expect(service.now() - Number(body.tokenPayloadExternal.requestDetails.timestampMillis)).toBeGreaterThanOrEqual(600_000);
+  expect(service.now() - Number(requestDetails.timestampMillis)).toBeGreaterThanOrEqual(600_000);
   // Google omits the fields of a check that it did not run.
   const unknown = { appRecognitionVerdict: 'UNEVALUATED', deviceRecognitionVerdict: [], appLicensingVerdict: 'UNEVALUATED' };
   expect((await decode(unknown)).body.tokenPayloadExternal).toEqual({
@@ -111,47 +107,20 @@ test('decodeIntegrityToken gives the verdicts of the order, and refuses tokens t
     accountDetails: { appLicensingVerdict: 'UNEVALUATED' },
   });
   expect((await decode({ packageName: 'com.other.app' })).body.error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
-  for (const [path, token, status] of [
-    [sandbox.decodePath, 'nonsense', 400],
-    [sandbox.decodePath.replace(':decodeIntegrityToken', ''), 'nonsense', 404],
-  ] as const)
-    expect((await sandbox.call(service, path, { integrityToken: token }, sandbox.INTEGRITY)).status).toBe(status);
+  const decodeAt = async (path: string) => (await sandbox.call(service, path, { integrityToken: 'nonsense' }, sandbox.INTEGRITY)).status;
+  expect([await decodeAt(sandbox.decodePath), await decodeAt(sandbox.decodePath.replace(':decodeIntegrityToken', ''))]).toEqual([400, 404]);
 });
 
-describe('the keys of the sandbox', () => {
-  test('that GET /sandbox/jwks.json shows are public ones', async () => {
-    const { headers, body } = await service.get('/sandbox/jwks.json');
-    expect(headers.get('cache-control')).toMatch(/^public, max-age=\d{4}/);
-    const key = { kty: 'RSA', n: expect.stringMatching(/^[\w-]{342}$/), e: 'AQAB', kid: expect.any(String), alg: 'RS256', use: 'sig' };
-    expect(body).toEqual({ keys: [key] });
-    expect(new Set(Object.values(await sandbox.keptKeys(service))).size).toBe(5);
-  });
-
-  test('are the same for services that start at the same time, and stay in Redis for the next start', async () => {
-    await using redis = await startRedis();
-    await using first = await start({ redis: redis.location });
-    await using second = await start({ redis: redis.location });
-    const services = [first, second];
-    const sets = await Promise.all(services.map(async (each) => (await each.get('/sandbox/jwks.json')).body));
-    expect(sets[1]).toEqual(sets[0]);
-    const { token } = await issue(second, { kind: 'id_token' });
-    await jwtVerify(token, createLocalJWKSet(sets[0]), { issuer: 'https://accounts.sandbox.coinop' });
-    await using later = await start({ redis: redis.location });
-    expect((await later.get('/sandbox/jwks.json')).body).toEqual(sets[0]);
-    expect(await redis.redis.ttl('{sandbox:keys}')).toBe(-1);
-  });
-
-  test('are read again after a failed read', async () => {
-    let asked = 0;
-    const run = async (_script: object, _keys: object, { made }: { made: string }): Promise<string[]> => {
-      if (++asked === 1) throw new Error('Connection is closed.');
-      return made === '' ? ['none'] : ['kept', made];
-    };
-    const keys = new SandboxKeys({ run } as unknown as ScriptRunner);
-    await expect(keys.get()).rejects.toThrow('Connection is closed.');
-    const [one, other] = await Promise.all([keys.get(), keys.get()]);
-    expect(one.jwks.keys).toHaveLength(1);
-    expect(other).toBe(one);
-    expect(asked).toBe(3);
-  });
+test('the keys of the sandbox are the same for services that start at the same time, and stay in Redis for the next start', async () => {
+  await using redis = await startRedis();
+  await using first = await start({ redis: redis.location });
+  await using second = await start({ redis: redis.location });
+  const [set, other] = await Promise.all([first, second].map((each) => each.get('/sandbox/jwks.json')));
+  // Public keys only.
+  const key = { kty: 'RSA', n: expect.stringMatching(/^[\w-]{342}$/), e: 'AQAB', kid: expect.any(String), alg: 'RS256', use: 'sig' };
+  expect([set!.body, set!.headers.get('cache-control')]).toEqual([{ keys: [key] }, expect.stringMatching(/^public, max-age=\d{4}/)]);
+  expect(other!.body).toEqual(set!.body);
+  await using later = await start({ redis: redis.location });
+  expect((await later.get('/sandbox/jwks.json')).body).toEqual(set!.body);
+  expect(await redis.redis.ttl('{sandbox:keys}')).toBe(-1);
 });

@@ -58,23 +58,6 @@ describe('a subscription of the sandbox', () => {
     expect(Object.keys(body).filter((key) => key.endsWith('StateContext'))).toEqual(contexts);
   });
 
-  test('names until its acknowledgement the expired purchase after which it was bought again outside the app', async () => {
-    const old = await issue({ state: 'expired', obfuscatedAccountId: 'ada' });
-    const contextOf = async (token: string) => (await read(token)).body.outOfAppPurchaseContext;
-    const { purchaseToken } = await issue({ expiredPurchaseToken: old.purchaseToken });
-    expect(await contextOf(purchaseToken)).toEqual({
-      expiredExternalAccountIdentifiers: { obfuscatedExternalAccountId: 'ada' },
-      expiredPurchaseToken: old.purchaseToken,
-    });
-    await acknowledge(`${purchaseToken}:acknowledge`);
-    expect(await contextOf(purchaseToken)).toBeUndefined();
-    const unknown = await issue({ expiredPurchaseToken: 'of-another-store', expiredObfuscatedAccountId: 'bob' });
-    expect(await contextOf(unknown.purchaseToken)).toEqual({
-      expiredExternalAccountIdentifiers: { obfuscatedExternalAccountId: 'bob' },
-      expiredPurchaseToken: 'of-another-store',
-    });
-  });
-
   test('keeps on a renewal what the order leaves out, numbers its order ids, and goes on by the clock', async () => {
     const { purchaseToken, expiresAt } = await issue({ minutes: 2, graceMinutes: 3, productId: 'gold', linkedPurchaseToken: 'old' });
     service.advance(2.5 * MINUTE_MS);
