@@ -116,21 +116,6 @@ describe('settings', () => {
     // The keys may come from SESSION_KEYS_FILE instead: the service says at its start that it has neither.
     expect(compose).not.toContain('SESSION_KEYS:');
   });
-
-  test('each address of Redis in compose.yaml is one of its services, and each volume that a service uses is declared', () => {
-    const compose = page('compose.yaml');
-    const services = new Set([...compose.matchAll(/^ {2}([\w-]+):(?: &[\w-]+)?$/gm)].map(([, name]) => name));
-    const urls = [...compose.matchAll(/REDIS_URL: (\S+)/g)].map(([, url]) => url!);
-    expect(urls).toHaveLength(2);
-    for (const url of urls) {
-      expect(() => readConfig({ REDIS_URL: url })).not.toThrow();
-      for (const [, host] of url.matchAll(/[/,]([\w-]+):\d+/g)) expect(services).toContain(host);
-    }
-    for (const [, volume] of compose.matchAll(/^ {6}- ([\w-]+-data):/gm)) expect(compose).toMatch(new RegExp(`^ {2}${volume}:$`, 'm'));
-    const nodes = [...compose.matchAll(/ipv4_address: (\S+)/g)].map(([, address]) => `${address}:6379`);
-    expect(nodes).toHaveLength(6);
-    expect(compose).toContain(`${nodes.join(' ')}\n`);
-  });
 });
 
 test('src/README.md describes every folder and file of src, and no others', () => {

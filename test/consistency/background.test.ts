@@ -110,16 +110,6 @@ describe('the audit in the background', () => {
     await expect.poll(() => begun).toEqual(['one']);
   });
 
-  atFullSize('stops if another process has taken over', async () => {
-    const audit = inProcess('one');
-    await expect.poll(() => running.length).toBe(1);
-    await service.service.redis.hset(BACKGROUND_AUDIT_KEY, { leasedBy: 'other', leaseEnd: Date.now() + HOUR_MS });
-    await expect.poll(() => running.length).toBe(0);
-    expect(audit.failures).toBe(0);
-    // The lease of the other process stays.
-    expect(await service.service.redis.hget(BACKGROUND_AUDIT_KEY, 'leasedBy')).toBe('other');
-  });
-
   atFullSize('stops with its process, and another process runs it at once', async () => {
     const audit = inProcess('one');
     await expect.poll(() => running.length).toBe(1);
@@ -127,17 +117,6 @@ describe('the audit in the background', () => {
     expect(running).toEqual([]);
     inProcess('other');
     await expect.poll(() => begun).toEqual(['one', 'other']);
-  });
-
-  test('continues after an outage of Redis', async () => {
-    const audit = inProcess('one', LOOK_MS);
-    await service.service.redis.set(BACKGROUND_AUDIT_KEY, 'not a hash');
-    await pause(3 * LOOK_MS);
-    expect(begun).toEqual([]);
-    await service.service.redis.del(BACKGROUND_AUDIT_KEY);
-    await expect.poll(() => running.length).toBe(1);
-    running[0]!.end({ seconds: 1, findings: 0 });
-    await expect.poll(() => audit.last).toMatchObject({ findings: 0 });
   });
 });
 

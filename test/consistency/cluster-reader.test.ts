@@ -29,40 +29,6 @@ function readerOf(answer: Answer, patienceMs?: number): { reader: ClusterReader;
   return { reader, sent };
 }
 
-test('a read follows MOVED, and ASK with ASKING', async () => {
-  const { reader, sent } = readerOf((port, words) => {
-    if (words === 'ASKING') return 'OK';
-    if (port === 1) return new Error('MOVED 7 h:2');
-    return port === 2 ? new Error('ASK 7 h:3') : 'value';
-  });
-  expect(await reader.ask(['GET', '{a}k'])).toBe('value');
-  expect(sent).toEqual(['1 GET {a}k', '2 GET {a}k', '3 ASKING', '3 GET {a}k']);
-});
-
-test('while a slot moves, keys are read one by one with values of one moment', async () => {
-  const { reader } = readerOf((_, words) => {
-    if (words === 'MULTI' || words.split(' ').length > 2) return new Error('TRYAGAIN Multiple keys request during rehashing of slot');
-    return words === 'GET {a}1' ? 'one' : 1;
-  });
-  expect(await reader.ask(['EXISTS', '{a}1', '{a}2', '{a}3'])).toBe(3);
-  expect(
-    await reader.atomically([
-      ['GET', '{a}1'],
-      ['EXISTS', '{a}2', '{a}3'],
-    ]),
-  ).toEqual(['one', 2]);
-});
-
-test('keys of several slots are read in rounds until two of them agree', async () => {
-  let reads = 0;
-  const commands: Command[] = ['{a}1', '{b}1'].map((key) => ['GET', key]);
-  const settled = readerOf((_, words) => (words === 'GET {a}1' ? 'a' : String(Math.min(++reads, 3))));
-  expect(await settled.reader.atomically(commands)).toEqual(['a', '3']);
-  expect(reads).toBe(4);
-  const restless = readerOf(() => String(++reads));
-  await expect(restless.reader.atomically(commands)).rejects.toThrow(Unsettled);
-});
-
 test('a cursor is used only on the connection that gave it', async () => {
   let isMoved = false;
   const { reader } = readerOf((port, words) => {

@@ -86,29 +86,16 @@ test('an audit reports no drift if writes come between any two of its reads', { 
   expect([still.findings, still.counts.unsettled]).toEqual([[], 0]);
 });
 
-test('data that only the service has written has no drift, and all of it is read', { timeout: 60_000 }, async () => {
-  const ids = await Promise.all(Array.from({ length: 30 }, (_, index) => credits(1 + (index % 3))));
-  await credits(130);
-  for (let index = 0; index < 12; index++) await player(`clean-${index % 3}`);
+test('the command reads the keys of all primaries, and finds no drift in what the service has written', { timeout: 60_000 }, async () => {
+  await Promise.all(Array.from({ length: 30 }, (_, index) => credits(1 + (index % 3))));
   await room();
-  await service.post('/v1/pair/new');
-  // The keys are on every primary.
-  const owners = await Promise.all(ids.map(async (id) => (await nodesOf(accountKey(id)))[0]));
-  expect(new Set(owners).size).toBe(3);
-  const accounts = (
-    await Promise.all(cluster.nodes.filter(({ role }) => role === 'primary').map((node) => node.call('KEYS', '*:account')))
-  ).flat();
+  const primaries = cluster.nodes.filter(({ role }) => role === 'primary');
+  const accounts = await Promise.all(primaries.map(async (node) => ((await node.call('KEYS', '*:account')) as string[]).length));
+  expect(Math.min(...accounts)).toBeGreaterThan(0);
   const { code, out, error } = await runAuditCommand(['--json', '--full-speed'], { REDIS_URL: cluster.url });
   expect([code, error]).toEqual([0, '']);
-  expect(JSON.parse(out)).toMatchObject({
-    findings: [],
-    isComplete: true,
-    primaries: 3,
-    unsettled: 0,
-    notes: [],
-    unknown: {},
-    checked: { accounts: accounts.length, rooms: 1 },
-  });
+  const checked = { accounts: accounts.reduce((sum, count) => sum + count), rooms: 1 };
+  expect(JSON.parse(out)).toMatchObject({ findings: [], isComplete: true, primaries: 3, unsettled: 0, notes: [], unknown: {}, checked });
 });
 
 test('damages are found on any primary, and an entry of a queue in another sorted set is none', { timeout: 60_000 }, async () => {

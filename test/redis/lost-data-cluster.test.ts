@@ -243,22 +243,6 @@ test('a slot that begins to move while a first start writes its marks does not c
   }
 });
 
-test('data of a release without ids gets one in every slot', async () => {
-  cluster = await startCluster();
-  const installs = cluster.nodes.map(installOn);
-  {
-    await using before = await serveWhole();
-    for (const installId of installs) await credit(before, installId, 'k');
-  }
-  for (const node of cluster.nodes) for (const key of (await node.call('KEYS', `*${DATA_ID_KEY}`)) as string[]) await node.call('DEL', key);
-  await using one = await serve();
-  await using two = await serve();
-  for (const service of [one, two])
-    for (const installId of installs) await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed).toBe(true);
-  expect((await Promise.all(cluster.nodes.map(idMarksOf))).flat()).toHaveLength(16_384);
-  expect(fatal()).toEqual([]);
-});
-
 test('data that was imported from one Redis is served, and refused once the Cluster is emptied', async () => {
   cluster = await startCluster();
   await using single = await MovableRedis.start();
@@ -358,14 +342,4 @@ test('an acceptance overwrites the id, the marks and the secrets of a Cluster th
   expect([await home.call('TYPE', DATA_ID_KEY), await homeOfSecret.call('TYPE', KEY_SECRET)]).toEqual(['string', 'string']);
   for (const installId of installs) await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed).toBe(true);
   await untilReady(service);
-});
-
-test('a version of another type stops the start, and the commands say why', async () => {
-  cluster = await startCluster();
-  await (await serveWhole())[Symbol.asyncDispose]();
-  await makeList(await homeOf(DATA_VERSION_KEY), DATA_VERSION_KEY);
-  const found = 'data:version in Redis is a list, and not a text: another program has overwritten it.';
-  await expect(serve()).rejects.toThrow(found);
-  const shown = await admin('data', 'show');
-  expect([shown.code, shown.error]).toEqual([2, expect.stringContaining(found)]);
 });

@@ -101,15 +101,6 @@ test('a service that already serves older data stops at its next request once an
   expect(await readiness(await serve('fresh'))).toBe(503);
 });
 
-test('services that start at once all refuse older data that one of them refuses', async () => {
-  await loadOlder();
-  await Promise.all(['fresh', 'old', 'other'].map((name) => serve(name)));
-  for (const service of place.services) {
-    await expect.poll(async () => (await credit(service, installId, 'b')).status).toBe(503);
-    await expect.poll(() => readiness(service)).toBe(503);
-  }
-});
-
 test('the mark stays over a restart of Redis, and data that takes the place of the refused data is served at once', async () => {
   const id = await loadOlder();
   await serve('old');

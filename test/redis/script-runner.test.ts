@@ -153,25 +153,6 @@ test('answers that arrive together are handled in the order in which Redis ran t
   expect(order).toEqual(['third', 'first', 'second']);
 });
 
-test('answers with and without a caller are handled in one order', async () => {
-  const { call, reply } = connection();
-  const runner = new CallerScripts({ call }, { now: Date.now });
-  const caller = callerFrom({ address: '127.0.0.1' }, 'account', undefined, undefined);
-  const order: string[] = [];
-  const note = (what: string) => () => void order.push(what);
-  for (const turnOf of ['first', 'second']) {
-    void runner.runAs(caller, opens, { count: 'a' }, {}).then(note(`${turnOf} with a caller`));
-    void runner.run(counting, { count: 'a' }, { by: 1, fault: '' }).then(note(`${turnOf} without`));
-    await turn();
-  }
-  for (let times = 0; times < 2; times++) {
-    reply([['done']]);
-    reply([['counted', '1']]);
-  }
-  await turn();
-  expect(order).toEqual(['first with a caller', 'first without', 'second with a caller', 'second without']);
-});
-
 describe('on a Cluster', () => {
   /** A Cluster whose primaries give the answers that a test sets. The slot of `{b}` may have another primary than the rest. */
   class FakeMap implements ShardMap {

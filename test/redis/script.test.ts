@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, expect, inject, test } from 'vitest';
-import { definePrologue, defineScript } from '../../src/redis/script.ts';
+import { defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId } from '../harness.ts';
 import { lua } from '../lua-files.ts';
@@ -14,44 +14,15 @@ afterAll(() => {
 let files = 0;
 const nextScript = (text: string): URL => lua(`script-${++files}`, text);
 
-const declared = { keys: ['seatCount'], args: ['playerId', 'at'], answers: ['done', 'room_full'] } as const;
-const HEADER = '-- KEYS seat_count\n-- ARGV player_id, at\n-- Answers done(count) room_full\n';
-const BODY = `return {'done'}`;
-
-test.each<[what: string, header: string, complaint: string, more?: object]>([
-  ['names another key', HEADER.replace('KEYS seat_count', 'KEYS seats'), 'says KEYS "seats", its declaration "seat_count"'],
-  ['has the arguments in another order', HEADER.replace('player_id, at', 'at, player_id'), 'says ARGV "at player_id", its declaration'],
-  ['lacks an answer', HEADER.replace(' room_full', ''), 'says Answers "done", its declaration "done room_full"'],
-  ['lacks a line', HEADER.replace('-- ARGV player_id, at\n', ''), 'says ARGV "", its declaration "player_id at"'],
-  ['names a shared argument that is not declared', `${HEADER}-- Shared rules\n`, 'says Shared "rules", its declaration ""'],
-  ['names no prelude', HEADER, 'names the prelude none, its declaration prelude.lua', { prelude: lua('prelude', '') }],
-  ['names a library that is not declared', `${HEADER}-- Library a.lua\n`, 'names the library a.lua, its declaration none'],
-])('a script does not load if its header %s', (_, header, complaint, more) => {
-  const file = nextScript(header + BODY);
-  expect(() => defineScript({ file, ...declared, ...more })).toThrow(`script-${files}.lua: its header ${complaint}`);
-});
-
-test('a script has the functions of all its libraries, and a library that its prologue names too is in the text once', async () => {
-  const seats = lua('seats', 'local function seats_of(count) return 2 * count end\n');
-  const names = lua('names', `local function name_of(count) return 'p' .. count end\n`);
-  const prologue = definePrologue({
-    file: nextScript('-- KEYS -\n-- ARGV count\n-- Library seats.lua: seats_of\n-- Answers -\nlocal found = seats_of(count)\n'),
-    keys: [],
-    args: ['count'],
-    answers: [],
-    library: seats,
-  });
-  const header = `-- KEYS -\n-- ARGV -\n-- Answers done(text)\n-- Prologue ${prologue.file}: found\n-- Library names.lua: name_of\n-- Library seats.lua: seats_of\n`;
-  const file = nextScript(`${header}return {'done', name_of(found) .. ' ' .. name_of(seats_of(found))}`);
-  const script = defineScript({ file, keys: [], args: [], answers: ['done'], prologue, library: [names, seats] });
-  expect(script.text.match(/function seats_of/g)).toHaveLength(1);
-  const call = { callerKey: undefined, addTo: (_keys: string[], args: (string | number)[]) => void args.push(3) };
-  const read = (answer: string[] | Error) => answer as string[];
-  expect(await scripts.run(script, {}, {}, { ...call, read, prepareRepeat: async () => {} })).toEqual(['done', 'p6 p12']);
+test('a script does not load if its header lacks an argument of its declaration', () => {
+  const file = nextScript(`-- KEYS seat_count\n-- ARGV player_id\n-- Answers done\nreturn {'done'}`);
+  expect(() => defineScript({ file, keys: ['seatCount'], args: ['playerId', 'at'], answers: ['done'] })).toThrow(
+    `script-${files}.lua: its header says ARGV "player_id", its declaration "player_id at"`,
+  );
 });
 
 test('a script without keys and arguments does not load: calls that leave together could not be counted', () => {
-  const file = nextScript(`-- KEYS -\n-- ARGV -\n-- Answers done\n${BODY}`);
+  const file = nextScript(`-- KEYS -\n-- ARGV -\n-- Answers done\nreturn {'done'}`);
   expect(() => defineScript({ file, keys: [], args: [], answers: ['done'] })).toThrow('its calls cannot be counted');
 });
 

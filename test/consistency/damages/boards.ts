@@ -32,34 +32,31 @@ async function players(game: string, count: number): Promise<void> {
 export const boardDamages: Damages = {
   'a score without a player': {
     kind: 'score_without_player',
-    make: ofBoard('without-player', ({ keys, playerId }) => redis.hdel(keys.players, playerId)),
+    lasting: ofBoard('without-player', ({ keys, playerId }) => redis.hdel(keys.players, playerId)),
   },
   'a player without a score': {
     kind: 'player_without_score',
-    make: ofBoard('without-score', ({ keys, member }) => redis.zrem(keys.scores, member)),
+    lasting: ofBoard('without-score', ({ keys, member }) => redis.zrem(keys.scores, member)),
   },
   'an entry that is hidden without a ban': {
     kind: 'hidden_entry',
-    mends: true,
-    make: ofBoard('hidden', async ({ keys, playerId, member }) => {
+    mended: ofBoard('hidden', async ({ keys, playerId, member }) => {
       await redis.hset(keys.players, `!${playerId}`, (await redis.zscore(keys.scores, member))!);
       await redis.zrem(keys.scores, member);
     }),
   },
   'an entry of a banned account that a board shows': {
     kind: 'shown_entry',
-    mends: true,
-    make: ofPlayer('shown', (id) => redis.set(standingKey(id), '!0 1 -\n')),
+    mended: ofPlayer('shown', (id) => redis.set(standingKey(id), '!0 1 -\n')),
   },
-  'a queue of bans with an account that is not banned': queuedAlone('bans:due', 'nobody', { kind: 'queue_without_document', mends: true }),
+  'a queue of bans with an account that is not banned': { kind: 'queue_without_document', mended: queuedAlone('bans:due', 'nobody') },
   'a score with another name than its player': {
     kind: 'entry_differs',
-    mends: true,
-    make: ofBoard('renamed', ({ keys, playerId, text }) => redis.hset(keys.players, playerId, `${text}x`)),
+    mended: ofBoard('renamed', ({ keys, playerId, text }) => redis.hset(keys.players, playerId, `${text}x`)),
   },
   'scores whose players are all lost': {
     kind: 'score_without_player',
-    async make() {
+    async lasting() {
       const id = await player('playerless');
       await redis.del(boardKeys.players('playerless'), boardKeys.ofAccount(id));
       return 'board playerless';
@@ -67,56 +64,51 @@ export const boardDamages: Damages = {
   },
   'a player whose account does not name the board': {
     kind: 'player_without_board',
-    mends: true,
-    make: ofPlayer('unnamed', (id) => redis.del(boardKeys.ofAccount(id))),
+    mended: ofPlayer('unnamed', (id) => redis.del(boardKeys.ofAccount(id))),
   },
   'an account that names a board on which it does not play': {
     kind: 'lost_board',
-    mends: true,
-    async make() {
+    async mended() {
       await redis.sadd(boardKeys.ofAccount(await player('played')), 'never-played');
       return 'board never-played';
     },
   },
   'an entry whose place is no number': {
     kind: 'unreadable_entry',
-    make: ofBoard('timeless', ({ id }) => damageEntry(redis, 'timeless', id)),
+    lasting: ofBoard('timeless', ({ id }) => damageEntry(redis, 'timeless', id)),
   },
   'a counter of arrivals that is too low': {
     kind: 'wrong_arrivals',
-    mends: true,
-    make: ofBoard('arrivals', () => redis.set(boardKeys.arrivals('arrivals'), 1)),
+    mended: ofBoard('arrivals', () => redis.set(boardKeys.arrivals('arrivals'), 1)),
   },
-  'a board without its secret': { kind: 'no_board_secret', make: ofBoard('secretless', ({ keys }) => redis.del(keys.secret)) },
+  'a board without its secret': { kind: 'no_board_secret', lasting: ofBoard('secretless', ({ keys }) => redis.del(keys.secret)) },
   'a player under an id of another account': {
     kind: 'foreign_player',
-    mends: true,
-    make: ofBoard('foreign', async ({ keys, playerId, text }) => {
+    mended: ofBoard('foreign', async ({ keys, playerId, text }) => {
       await redis.hset(keys.players, playerId, (await player('foreign')) + text.slice(22));
     }),
   },
   'a version of a board that is no number': {
     kind: 'wrong_counter',
-    mends: true,
-    make: ofBoard('versioned', () => redis.set(boardKeys.version('versioned'), 'newest')),
+    mended: ofBoard('versioned', () => redis.set(boardKeys.version('versioned'), 'newest')),
   },
   'a board of many accounts without its secret': {
     kind: 'no_board_secret',
-    make: ofBoard('secretless-many', async ({ keys }) => {
+    lasting: ofBoard('secretless-many', async ({ keys }) => {
       await players('secretless-many', 10);
       await redis.del(keys.secret);
     }),
   },
   'a secret of a board that was changed': {
     kind: 'wrong_board_secret',
-    make: ofBoard('secret-changed', async ({ keys }) => {
+    lasting: ofBoard('secret-changed', async ({ keys }) => {
       await players('secret-changed', 10);
       await redis.set(keys.secret, 'another-secret-of-a-board');
     }),
   },
   'a secret of a board that was changed before others played': {
     kind: 'wrong_board_secret',
-    make: ofBoard('secret-mixed', async ({ keys }) => {
+    lasting: ofBoard('secret-mixed', async ({ keys }) => {
       await player('secret-mixed', 3);
       await redis.set(keys.secret, 'another-secret-of-a-board');
       await players('secret-mixed', 3);

@@ -25,14 +25,16 @@ export function useData(of: TestService, client: Redis): void {
   [service, redis] = [of, client];
 }
 
-export interface Damage {
-  /** Resolves with the subject that the audit has to name. */
-  readonly make: () => Promise<string>;
-  /** The kind of the one finding. */
-  readonly kind: string;
-  /** The commands of its advice put it right. Left out: it has none, because nobody can know the right value without a backup. */
-  readonly mends?: boolean;
-}
+/** Makes a damage, and resolves with the subject that the audit has to name. */
+type Make = () => Promise<string>;
+
+/** A damage, with the kind of its one finding. */
+export type Damage = { readonly kind: string } & (
+  | { /** The commands of its advice put it right. */ readonly mended: Make }
+  | { /** It has no advice with commands, because nobody can know the right value without a backup. */ readonly lasting: Make }
+);
+
+export const makeOf = (damage: Damage): Make => ('mended' in damage ? damage.mended : damage.lasting);
 
 /** The damages by name. The name describes the damage. */
 export type Damages = Readonly<Record<string, Damage>>;
@@ -53,14 +55,13 @@ export const ofCoins = (coins: readonly number[], damage: (id: string) => Promis
     ({ id }) => damage(id),
   );
 
-/** A member of a queue that names no document. */
-export function queuedAlone(queue: string, member: string, found: Omit<Damage, 'make'>, subject = `queue ${queue}`): Damage {
-  const make = async (): Promise<string> => {
+/** Adds a member that names no document to a queue. */
+export const queuedAlone =
+  (queue: string, member: string, subject = `queue ${queue}`): Make =>
+  async () => {
     await redis.zadd(queue, Date.now() + 24 * HOUR_MS, member);
     return subject;
   };
-  return { ...found, make };
-}
 
 /** An account with an entry for each of these coins, under the keys k1, k2, … @returns its account id */
 export async function accountWith(coins: readonly number[], installId = freshId()): Promise<string> {

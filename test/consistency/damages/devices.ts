@@ -4,25 +4,24 @@ import { deviceHash, trialKeys } from '../../../src/features/trial/model.ts';
 import { freshId } from '../../harness.ts';
 import { accountWith, linkedTrial, ofAccount, ofCoins, paired, pairing, redis, type Damage, type Damages } from './data.ts';
 
-const wrongPairing = (damage: (key: string) => Promise<unknown>): Damage => ({ kind: 'wrong_pairing', make: () => pairing(damage) });
+const wrongPairing = (damage: (key: string) => Promise<unknown>): Damage => ({ kind: 'wrong_pairing', lasting: () => pairing(damage) });
 
 export const deviceDamages: Damages = {
   'a trial of a device that was moved': {
     kind: 'trial_differs',
-    make: ofAccount(linkedTrial, ({ device }) => redis.hincrby(trialKeys.device(device), 'trialStartedAt', 86_400_000)),
+    lasting: ofAccount(linkedTrial, ({ device }) => redis.hincrby(trialKeys.device(device), 'trialStartedAt', 86_400_000)),
   },
   'a trial of an account that was moved': {
     kind: 'trial_differs',
-    make: ofAccount(linkedTrial, ({ id }) => redis.hincrby(accountKey(id), 'trialStartedAt', 86_400_000)),
+    lasting: ofAccount(linkedTrial, ({ id }) => redis.hincrby(accountKey(id), 'trialStartedAt', 86_400_000)),
   },
   'a trial whose device is lost': {
     kind: 'trial_differs',
-    mends: true,
-    make: ofAccount(linkedTrial, ({ device }) => redis.del(trialKeys.device(device))),
+    mended: ofAccount(linkedTrial, ({ device }) => redis.del(trialKeys.device(device))),
   },
   'a device whose start is no time': {
     kind: 'unreadable_record',
-    async make() {
+    async lasting() {
       const device = deviceHash(freshId());
       await redis.hset(trialKeys.device(device), 'trialStartedAt', 'today');
       return `device ${device}`;
@@ -30,15 +29,15 @@ export const deviceDamages: Damages = {
   },
   'an account whose creation is no date': {
     kind: 'unreadable_record',
-    make: ofCoins([5], (id) => redis.hset(accountKey(id), 'createdAt', 'yesterday')),
+    lasting: ofCoins([5], (id) => redis.hset(accountKey(id), 'createdAt', 'yesterday')),
   },
-  'a pairing that never expires': { ...wrongPairing((key) => redis.persist(key)), mends: true },
+  'a pairing that never expires': { kind: 'wrong_pairing', mended: () => pairing((key) => redis.persist(key)) },
   'a pairing whose status nobody writes': wrongPairing((key) => redis.hset(key, 'status', 'granted')),
   'a claimed pairing whose claimant changed': wrongPairing(async (key) => redis.hset(key, 'claimant', await accountWith([5]))),
   'a claimed pairing whose claimant is lost': wrongPairing((key) => redis.hdel(key, 'claimant', 'winner')),
   'a pairing that gave its session, and whose claimant changed on both fields': {
     kind: 'wrong_pairing',
-    async make() {
+    async lasting() {
       const [{ token }, other] = [await paired(), await accountWith([5])];
       await redis.hset(pairKeys.pair(token), { claimant: other, winner: other });
       return `pairing ${token.slice(0, 6)}…`;

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
-import { start } from '../../harness.ts';
+import { freshId, start } from '../../harness.ts';
 import type { OwnRedis } from '../../own-redis.ts';
+import { issue, signInToStore } from '../../store.ts';
 import { useEverything } from '../../accounts/use-everything.ts';
 import { allAuditors } from '../../../src/auditors.ts';
 import type { KeyLife, RedisType } from '../../../src/consistency/auditor.ts';
@@ -65,13 +66,27 @@ export async function writtenKeys({ location, redis }: OwnRedis): Promise<KindKe
     await useEverything(service);
     await accountWith([5, 6]);
     await moved((installId) => accountWith([5, -5], installId));
-    await moved((installId) => largeAccount(installId));
-    await bought();
+    await moved(largeAccount);
+    await moved((installId) => service.post('/v1/account/resolve', { installId }));
+    await moved(bought);
+    // An account keeps at most ten lines.
+    const collector = freshId();
+    for (let index = 0; index < 12; index++) await bought(collector);
+    // A purchase that another guest takes over, and that then is replaced.
+    const { purchaseToken } = await issue(service, { kind: 'subscription' });
+    const upgrade = await issue(service, { kind: 'subscription', linkedPurchaseToken: purchaseToken });
+    for (const token of [purchaseToken, purchaseToken, upgrade.purchaseToken])
+      await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken: token });
     await boughtCoins('pending');
     await linkedTrial();
     await paired();
     await player('a');
     await room(async () => {});
+    // Two guests with seats in one room move into one account, which then holds both.
+    const [first, second, subject] = [freshId(), freshId(), freshId('subject')];
+    const { code } = (await service.post('/v1/rooms', { installId: first })).body.room;
+    await service.post(`/v1/rooms/${code}/join`, { installId: second });
+    for (const installId of [first, second]) await signInToStore(service, subject, { installId });
   }
   const written = Map.groupBy((await redis.keys('*')).toSorted(), kindOf);
   return kinds.filter(canBeRead).flatMap((kind) => (written.get(kind) ?? kind.names).map((key) => ({ key, kind })));

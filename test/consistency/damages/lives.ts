@@ -23,8 +23,7 @@ import {
 /** A key that gets an expiry. */
 const expires = (keyOf: () => Promise<string>): Damage => ({
   kind: 'expires',
-  mends: true,
-  async make() {
+  async mended() {
     const key = await keyOf();
     await redis.expire(key, 100_000);
     return `key ${key}`;
@@ -34,8 +33,7 @@ const expires = (keyOf: () => Promise<string>): Damage => ({
 /** A key that loses its expiry. */
 const lasts = (keyOf: () => Promise<string>): Damage => ({
   kind: 'never_expires',
-  mends: true,
-  async make() {
+  async mended() {
     const key = await keyOf();
     await redis.persist(key);
     return `key ${key}`;

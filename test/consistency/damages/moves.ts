@@ -35,84 +35,73 @@ const guestOf = ({ guest, target }: Moved): string => `guest ${guest} of account
 export const moveDamages: Damages = {
   'a guest whose record of the move is lost': {
     kind: 'lost_account',
-    mends: true,
-    make: ofMove(small, ({ guest }) => redis.del(accountKey(guest), standingKey(guest)), theGuest),
+    mended: ofMove(small, ({ guest }) => redis.del(accountKey(guest), standingKey(guest)), theGuest),
   },
   // The guest's last entry is not the one that the record, the filed ledger and the account's ledger know.
-  'a moved guest that still has coins': { kind: 'half_move', make: ofMove(small, ({ copy }) => redis.rpop(copy)) },
+  'a moved guest that still has coins': { kind: 'half_move', lasting: ofMove(small, ({ copy }) => redis.rpop(copy)) },
   'a ledger of a guest with an entry that is missing': {
     kind: 'broken_chain',
-    make: ofMove(largeAccount, async ({ copy }) => redis.lrem(copy, 1, (await redis.lindex(copy, 7))!), guestOf),
+    lasting: ofMove(largeAccount, async ({ copy }) => redis.lrem(copy, 1, (await redis.lindex(copy, 7))!), guestOf),
   },
   'a bucket of a guest that is lost': {
     kind: 'entry_without_key',
-    mends: true,
-    make: ofMove(largeAccount, ({ copy }) => redis.del(bucketName(copy, 2)), guestOf),
+    mended: ofMove(largeAccount, ({ copy }) => redis.del(bucketName(copy, 2)), guestOf),
   },
   'a bucket of a guest whose ledger is filed': {
     kind: 'orphan_bucket',
-    mends: true,
-    make: ofMove(small, async ({ copy }) => redis.hset(bucketName(copy, 0), await hashOf('k1'), 1)),
+    mended: ofMove(small, async ({ copy }) => redis.hset(bucketName(copy, 0), await hashOf('k1'), 1)),
   },
-  'a ledger of a guest that is lost': { kind: 'half_move', make: ofMove(largeAccount, ({ copy }) => redis.del(copy)) },
+  'a ledger of a guest that is lost': { kind: 'half_move', lasting: ofMove(largeAccount, ({ copy }) => redis.del(copy)) },
   'a ledger of nobody that moved in': {
     kind: 'lost_standing',
-    make: ofCoins([5], (id) => redis.rpush(coinKeys.guestLedger(id, 'stranger'), '1:5 c5 lzzzzzzz key')),
+    lasting: ofCoins([5], (id) => redis.rpush(coinKeys.guestLedger(id, 'stranger'), '1:5 c5 lzzzzzzz key')),
   },
   'a guest that moved, and whose ledger nobody is going to delete': {
     kind: 'document_without_queue',
-    mends: true,
-    make: ofMove(small, ({ guest }) => redis.rpush(ledger(guest), '1:5 c5 lzzzzzzz key'), theGuest),
+    mended: ofMove(small, ({ guest }) => redis.rpush(ledger(guest), '1:5 c5 lzzzzzzz key'), theGuest),
   },
   'a frozen guest whose move is not in the queue': {
     kind: 'document_without_queue',
-    mends: true,
-    make: ofCoins([5], (id) => redis.set(standingKey(id), '~some-move some-target sandbox 2026-11-22\n')),
+    mended: ofCoins([5], (id) => redis.set(standingKey(id), '~some-move some-target sandbox 2026-11-22\n')),
   },
   'a copy of a move that was refused, and whose guest has thawed': {
     kind: 'orphan_staging',
-    mends: true,
-    make: ofCoins([5], async (id) => {
+    mended: ofCoins([5], async (id) => {
       await redis.set(storeKeys.moveRecord(id, 'refused-move'), `refused ${await accountWith([5])} balance_limit`, 'EX', 600);
       await redis.rpush(storeKeys.stagedLedger(id, 'refused-move'), '1:5 c5 lzzzzzzz key');
     }),
   },
   'a copy of a move that has no record': {
     kind: 'orphan_staging',
-    mends: true,
-    make: ofCoins([5], (id) => redis.rpush(storeKeys.stagedLedger(id, 'lost-move'), '1:5 c5 lzzzzzzz key')),
+    mended: ofCoins([5], (id) => redis.rpush(storeKeys.stagedLedger(id, 'lost-move'), '1:5 c5 lzzzzzzz key')),
   },
   'a record of a move that never expires': {
     kind: 'wrong_move_record',
-    mends: true,
-    make: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'lasting-move'), 'open some-guest')),
+    mended: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'lasting-move'), 'open some-guest')),
   },
   'a record of a move that cannot be read': {
     kind: 'wrong_move_record',
-    make: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'strange-move'), 'perhaps', 'EX', 600)),
+    lasting: ofCoins([5], (id) => redis.set(storeKeys.moveRecord(id, 'strange-move'), 'perhaps', 'EX', 600)),
   },
   'a moved guest whose standing is lost': {
     kind: 'lost_account',
-    mends: true,
-    make: ofMove(small, ({ guest }) => redis.del(standingKey(guest)), theGuest),
+    mended: ofMove(small, ({ guest }) => redis.del(standingKey(guest)), theGuest),
   },
-  'coins of a guest that never arrived': { kind: 'lost_ledger', make: ofMove(largeAccount, ({ target }) => redis.del(ledger(target))) },
+  'coins of a guest that never arrived': { kind: 'lost_ledger', lasting: ofMove(largeAccount, ({ target }) => redis.del(ledger(target))) },
   'a filed key that is lost': {
     kind: 'filed_differs',
-    mends: true,
-    make: ofMove(small, ({ target }) => redis.hdel(coinKeys.guestKeys(target), 'k2')),
+    mended: ofMove(small, ({ target }) => redis.hdel(coinKeys.guestKeys(target), 'k2')),
   },
   'filed entries of an account without guests': {
     kind: 'lost_account',
-    async make() {
+    async lasting() {
       await redis.zadd('{without-guests}:ledger:guests', 1, '998000000000000001');
       return 'account without-guests';
     },
   },
   'a guest with scores whose move is not in the queue': {
     kind: 'document_without_queue',
-    mends: true,
-    make: ofMove(
+    mended: ofMove(
       small,
       async ({ guest }) => {
         await redis.sadd(boardKeys.ofAccount(guest), 'unmoved');
@@ -122,21 +111,20 @@ export const moveDamages: Damages = {
       theGuest,
     ),
   },
-  'a move in the queue of a guest that did not move': queuedAlone('moves:due', 'some-guest some-target', {
+  'a move in the queue of a guest that did not move': {
     kind: 'queue_without_document',
-    mends: true,
-  }),
+    mended: queuedAlone('moves:due', 'some-guest some-target'),
+  },
   'an account and a guest that were deleted, whose tombstones and index are gone': {
     kind: 'half_move',
-    make: ofMove(small, async ({ guest, target }) => {
+    lasting: ofMove(small, async ({ guest, target }) => {
       const lost = [...(await redis.keys(`{${target}}:*`)).filter((key) => !key.includes(':move:')), ...(await redis.keys(`{${guest}}:*`))];
       await redis.del(...lost);
     }),
   },
   'filed ledgers of an account whose standing names no guest': {
     kind: 'orphan_filed',
-    mends: true,
-    async make() {
+    async mended() {
       const installId = freshId();
       const id = await accountWith([5], installId);
       await service.post('/v1/logout', { everywhere: true }, { cookies: await signIn(service, installId) });

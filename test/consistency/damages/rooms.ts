@@ -3,7 +3,7 @@ import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { freshId } from '../../harness.ts';
 import { ofAccount, ofCoins, queuedAlone, redis, room, service, type Damage, type Damages } from './data.ts';
 
-const broken = (damage: (room: string) => Promise<unknown>): Damage => ({ kind: 'broken_room', make: () => room(damage) });
+const broken = (damage: (room: string) => Promise<unknown>): Damage => ({ kind: 'broken_room', lasting: () => room(damage) });
 
 /** A room whose field was changed, or was lost without a value. */
 const withField = (field: string, value?: string | number): Damage =>
@@ -32,11 +32,11 @@ export const roomDamages: Damages = {
   'an account that has two seats in a room': broken(async (key) => redis.hset(key, 'p2:account', (await redis.hget(key, 'p1:account'))!)),
   'a seat of which the set of its account is emptied': {
     kind: 'seat_not_listed',
-    make: ofAccount(ownRoom, ({ code, id }) => redis.srem(roomKeys.seats(id, Date.now()), code)),
+    lasting: ofAccount(ownRoom, ({ code, id }) => redis.srem(roomKeys.seats(id, Date.now()), code)),
   },
   'a seat that was handed to an account which never took it': {
     kind: 'seat_not_listed',
-    make: ofCoins([5], async (id) => redis.hset(roomKeys.room((await ownRoom()).code), 'p1:account', id)),
+    lasting: ofCoins([5], async (id) => redis.hset(roomKeys.room((await ownRoom()).code), 'p1:account', id)),
   },
-  'a room in the queue that never was': queuedAlone('rooms:due', 'BBBBB', { kind: 'queue_without_document', mends: true }),
+  'a room in the queue that never was': { kind: 'queue_without_document', mended: queuedAlone('rooms:due', 'BBBBB') },
 };

@@ -1,8 +1,10 @@
 import { seasonKeys } from '../../../src/features/highscores/model.ts';
-import { redis, type Damage } from './data.ts';
+import { redis } from './data.ts';
 
 /** A damage of a season whose winner got 500 coins. */
-export interface SeasonDamage extends Omit<Damage, 'make'> {
+export interface SeasonDamage {
+  readonly kind: string;
+  readonly isMended?: true;
   /** Changes the season. @returns the subject of the finding, or nothing if it is the season */
   readonly damage: (game: string, season: string) => Promise<unknown>;
   /** The finding is about the board. */
@@ -23,12 +25,12 @@ export const seasonDamages: Readonly<Record<string, SeasonDamage>> = {
     damage: (game) => redis.del(seasonKeys.seasons(game)),
     kind: 'season_not_listed',
     isOfBoard: true,
-    mends: true,
+    isMended: true,
   },
   'an end of the closed seasons that is lost': {
     damage: (game) => redis.del(seasonKeys.closed(game)),
     kind: 'season_not_closed',
-    mends: true,
+    isMended: true,
   },
   'payouts that are lost': { damage: (game, season) => redis.del(seasonKeys.payouts(game, season)), kind: 'wrong_payout' },
   'a payout that was changed': {

@@ -20,44 +20,31 @@ const leaveQueue = (hash: string) => redis.zrem('purchases:due', hash);
 const dropLines = (id: string) => redis.hdel(accountKey(id), 'purchases');
 
 export const subscriptionDamages: Damages = {
-  'a purchase in the queue that does not exist': queuedAlone(
-    'purchases:due',
-    'no-purchase',
-    { kind: 'lost_purchase' },
-    'purchase no-purchase',
-  ),
-  'a running purchase that is not in the queue': {
-    kind: 'document_without_queue',
-    mends: true,
-    make: ofPurchase(({ hash }) => leaveQueue(hash)),
+  'a purchase in the queue that does not exist': {
+    kind: 'lost_purchase',
+    lasting: queuedAlone('purchases:due', 'no-purchase', 'purchase no-purchase'),
   },
+  'a running purchase that is not in the queue': { kind: 'document_without_queue', mended: ofPurchase(({ hash }) => leaveQueue(hash)) },
   'a purchase that others have to follow and that is not in the queue': {
     kind: 'document_without_queue',
-    mends: true,
-    make: ofPurchase(async ({ hash }) => {
+    mended: ofPurchase(async ({ hash }) => {
       await change(hash, 'todo', 'line');
       await leaveQueue(hash);
     }),
   },
   'a purchase that was replaced and stays in the queue': {
     kind: 'queue_without_document',
-    mends: true,
-    async make() {
+    async mended() {
       const { hash, id } = await bought();
       await change(hash, 'retiredBy', 'another');
       await dropLines(id);
       return 'queue purchases:due';
     },
   },
-  'a purchase whose account has no line of it': {
-    kind: 'purchase_without_line',
-    mends: true,
-    make: ofAccount(bought, ({ id }) => dropLines(id)),
-  },
+  'a purchase whose account has no line of it': { kind: 'purchase_without_line', mended: ofAccount(bought, ({ id }) => dropLines(id)) },
   'one of two purchases whose account has no line of it': {
     kind: 'purchase_without_line',
-    mends: true,
-    async make() {
+    async mended() {
       const installId = freshId();
       await bought(installId);
       const { hash, id } = await bought(installId);
@@ -69,42 +56,39 @@ export const subscriptionDamages: Damages = {
   },
   'a purchase whose line was lost in the move of its guest': {
     kind: 'purchase_without_line',
-    mends: true,
-    make: ofAccount(
+    mended: ofAccount(
       async () => ({ id: (await moved(bought)).target }),
       ({ id }) => dropLines(id),
     ),
   },
-  'a purchase whose account is lost': { kind: 'lost_account', make: ofAccount(bought, ({ id }) => redis.del(accountKey(id))) },
+  'a purchase whose account is lost': { kind: 'lost_account', lasting: ofAccount(bought, ({ id }) => redis.del(accountKey(id))) },
   'a line of a purchase that does not exist': {
     kind: 'lost_purchase',
-    make: ofPurchase(async ({ hash }) => {
+    lasting: ofPurchase(async ({ hash }) => {
       await redis.del(subscriptionKeys.purchase(hash));
       await leaveQueue(hash);
     }),
   },
   'a line of a purchase that another one replaced': {
     kind: 'line_without_purchase',
-    make: ofAccount(bought, async ({ hash }) => {
+    lasting: ofAccount(bought, async ({ hash }) => {
       await change(hash, 'retiredBy', 'another');
       await leaveQueue(hash);
     }),
   },
   'a line of the purchase of another account': {
     kind: 'line_without_purchase',
-    make: ofCoins([5], async (id) => {
+    lasting: ofCoins([5], async (id) => {
       const owner = (await bought()).id;
       await redis.hset(accountKey(id), 'purchases', (await redis.hget(accountKey(owner), 'purchases'))!);
     }),
   },
   'a line that says more than the purchase': {
     kind: 'line_differs',
-    mends: true,
-    make: ofAccount(bought, ({ hash }) => change(hash, 'state', 'canceled')),
+    mended: ofAccount(bought, ({ hash }) => change(hash, 'state', 'canceled')),
   },
   'a subscription whose owner was changed': {
     kind: 'wrong_owner',
-    mends: true,
-    make: ofPurchase(async ({ hash }) => change(hash, 'owner', await accountWith([5]))),
+    mended: ofPurchase(async ({ hash }) => change(hash, 'owner', await accountWith([5]))),
   },
 };
