@@ -105,11 +105,6 @@ describe('watch', () => {
     await expect(hub.watch(feed, '1')).rejects.toThrow('away');
     expect([hub.topicCount, subscriber.subscribed.size]).toEqual([0, 0]);
   });
-
-  test('gives all watchers of a thing the same topic, read once', async () => {
-    const [one, other] = await Promise.all([hub.watch(feed, '1'), hub.watch(feed, '1')]);
-    expect([one === other, (await known('1')) === one, hub.topicCount, fetches]).toEqual([true, true, 1, 1]);
-  });
 });
 
 test('a topic whose thing no longer exists ends its watchers with 4500, and is replaced once the thing exists again', async () => {
@@ -200,41 +195,25 @@ test('a link that comes back is not subscribed to a thing that its last watcher 
   expect([subscriber.subscribed.size, subscriber.subscribed.has('thing:1000')]).toEqual([1000, false]);
 });
 
-describe('a feed that is polled', () => {
+test('a feed that is polled is read at its interval, all its things together, as long as somebody watches', async () => {
   const polled: Feed = { ...feed, polledEveryMs: 500 };
-
-  test('is read at its interval, all its things together, as long as somebody watches', async () => {
-    const topics = [(await hub.watch(polled, '1'))!, (await hub.watch(polled, '2'))!];
-    const watchers = topics.map((topic) => new FakeWatcher(topic));
-    for (const [index, topic] of topics.entries()) topic.add(watchers[index]!);
-    expect([fetches, subscriber.subscribed.size]).toEqual([2, 0]);
-    // No comparison of every 3 s comes on top.
-    await pass(3400);
-    standing = stateAt(2);
-    await pass(500);
-    expect([fetches, ...topics.map(({ position }) => position)]).toEqual([9, 2, 2]);
-    // A new watcher gets the same state as the others.
-    (await hub.watch(polled, '1'))!.release();
-    for (const [index, topic] of topics.entries()) topic.remove(watchers[index]!);
-    topics[0]!.release();
-    await pass(3000);
-    expect(fetches).toBe(9);
-    // And again from its next watcher on.
-    await hub.watch(polled, '1');
-    await pass(500);
-    expect(fetches).toBe(11);
-  });
-
-  test('keeps its state while Redis is away, and goes on afterwards, without a subscription', async () => {
-    const topic = (await hub.watch(polled, '1'))!;
-    standing = new Error('away');
-    subscriber.isReady = false;
-    await pass(2000);
-    expect(topic.position).toBe(1);
-    standing = stateAt(2);
-    subscriber.isReady = true;
-    subscriber.emit('ready', () => true);
-    await pass(500);
-    expect([topic.position, subscriber.subscribed.size]).toEqual([2, 0]);
-  });
+  const topics = [(await hub.watch(polled, '1'))!, (await hub.watch(polled, '2'))!];
+  const watchers = topics.map((topic) => new FakeWatcher(topic));
+  for (const [index, topic] of topics.entries()) topic.add(watchers[index]!);
+  expect([fetches, subscriber.subscribed.size]).toEqual([2, 0]);
+  // No comparison of every 3 s comes on top.
+  await pass(3400);
+  standing = stateAt(2);
+  await pass(500);
+  expect([fetches, ...topics.map(({ position }) => position)]).toEqual([9, 2, 2]);
+  // A new watcher gets the same state as the others.
+  (await hub.watch(polled, '1'))!.release();
+  for (const [index, topic] of topics.entries()) topic.remove(watchers[index]!);
+  topics[0]!.release();
+  await pass(3000);
+  expect(fetches).toBe(9);
+  // And again from its next watcher on.
+  await hub.watch(polled, '1');
+  await pass(500);
+  expect(fetches).toBe(11);
 });

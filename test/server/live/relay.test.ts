@@ -56,13 +56,6 @@ describe('a message', () => {
     expect(sent).toEqual(['message 7', 'message 8', missed(9, 10), 'message 11']);
   });
 
-  test('to a name that is given twice reaches its watcher once', async () => {
-    watch('p2');
-    topic.take('1 p2,p2');
-    await turn();
-    expect(sent).toEqual(['message 1']);
-  });
-
   test('whose number has come already ends the watchers with 4009', async () => {
     const watcher = watch();
     for (const number of [7, 8, 8]) topic.take(String(number));
@@ -91,15 +84,6 @@ describe('beyond the bytes a second', () => {
     vi.advanceTimersByTime(1000);
     await turn();
     expect(sent.slice(3)).toEqual([missed(5, 5)]);
-  });
-
-  test('no watcher gets a notice once the thing has ended', async () => {
-    topic.take('1  600');
-    topic.take('2  600');
-    topic.end(4500, 'gone');
-    vi.advanceTimersByTime(5000);
-    await turn();
-    expect([sent, vi.getTimerCount()]).toEqual([['message 1'], 0]);
   });
 });
 

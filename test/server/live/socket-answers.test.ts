@@ -31,22 +31,6 @@ async function acts(count: number, on = live): Promise<void> {
   }
 }
 
-test('answers wait for a socket that does not read, and come in order once it reads', async () => {
-  await acts(10);
-  expect(slow.sent).toEqual([]);
-  slow.buffered = 0;
-  live.outbox.drained();
-  expect(slow.sent.map((text) => (JSON.parse(text) as { order: number }).order)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-  expect(slow.ended).toBeUndefined();
-});
-
-test('more than 128 KiB of answers are not kept: the socket is ended with 4008', async () => {
-  await acts(1000);
-  slow.buffered = 0;
-  live.outbox.drained();
-  expect([slow.sent, slow.ended]).toEqual([[], 4008]);
-});
-
 test('the bound on waiting answers holds for a socket that reads a little all the time', async () => {
   for (let times = 0; times < 100 && slow.ended === undefined; times++) {
     await acts(2);

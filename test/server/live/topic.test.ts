@@ -116,29 +116,6 @@ describe('a watcher', () => {
     topic.catchUp(watcher, topic.pushCount - (missedLast ? 0 : 1));
     expect(watcher.sent).toEqual(sent);
   });
-
-  test('that was full before it could subscribe gets the latest state, and no state twice', async () => {
-    const topic = topicOf();
-    watch(topic);
-    topic.take('2');
-    await turn();
-    topic.take('3');
-    const joining = watch(topic);
-    topic.take('4');
-    topic.catchUp(joining, topic.pushCount);
-    await pass(17);
-    expect([published, joining.sent]).toEqual([
-      ['state 2', 'state 4'],
-      ['state 3', 'state 4'],
-    ]);
-  });
-
-  test('of a thing that no longer exists is ended with 4500', () => {
-    const topic = topicOf();
-    topic.end(4500, 'gone');
-    const watcher = watch(topic);
-    expect([watcher.sent, watcher.ended]).toEqual([[], 4500]);
-  });
 });
 
 describe('a final state', () => {
