@@ -54,20 +54,6 @@ describe('AnswerLog', () => {
     ]);
   });
 
-  test('writes a line for an answer that took as long as the setting says, and none with 0', () => {
-    const { lines, answer } = logWith(250);
-    answer(200, { workedMs: 250 });
-    answer(404, { workedMs: 1000, refusal: refuse('room_not_found') });
-    const slow = { ...line, level: 40, msg: 'slow request' };
-    expect(parsed(lines)).toEqual([
-      { ...slow, status: 200, durationMs: 250 },
-      { ...slow, status: 404, code: 'room_not_found', durationMs: 1000 },
-    ]);
-    const off = logWith(0);
-    off.answer(200, { workedMs: 1e9 });
-    expect(off.lines).toEqual([]);
-  });
-
   test('writes one line a second at most for failures of an outage, with their number since the last one', () => {
     const { lines, answer, answers } = logWith(250);
     for (let count = 0; count < 1000; count++) answer(503, { refusal: away, now: count * 2 });

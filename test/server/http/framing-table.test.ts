@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { forFile, start } from '../../harness.ts';
 import type { FramingCase, Outcome } from './framing/case.ts';
-import { inParallel, loadedBuild, run, wasExecuted, type Run, type Timing } from './framing/run.ts';
+import { inParallel, run, wasExecuted, type Run, type Timing } from './framing/run.ts';
 import { table } from './framing/table.ts';
 
 interface Seen extends Run {
@@ -12,10 +12,9 @@ interface Seen extends Run {
 const timings = ['alone', 'together', 'after the answer'] as const;
 const seen = new Map<string, Seen>();
 
-let service: TestService;
+const service = await forFile(start());
 
 beforeAll(async () => {
-  service = await start();
   const tasks = table.flatMap((framingCase) => timings.map((timing) => [framingCase, timing] as const));
   const runs = await inParallel(tasks, ([framingCase, timing]) => run(service, framingCase, timing));
   // Every connection has been closed for a while, so every credit that runs at all has run.
@@ -25,8 +24,6 @@ beforeAll(async () => {
     seen.set(`${name}|${timing}`, { ...each, ranFirst, ranSecond });
   }
 }, 120_000);
-
-afterAll(() => service[Symbol.asyncDispose]());
 
 const seenOf = ({ name }: FramingCase, timing: Timing): Seen => seen.get(`${name}|${timing}`)!;
 
@@ -47,34 +44,32 @@ test('the table holds at least 450 cases, each with a name of its own', () => {
   expect(new Set(table.map(({ name }) => name)).size).toBe(table.length);
 });
 
-describe(`on uWebSockets.js ${loadedBuild()}`, () => {
-  test.each(table)('$name: $expected', (framingCase) => {
-    const outcome = outcomeIn(framingCase);
-    const alone = seenOf(framingCase, 'alone');
-    expect({ outcome: outcomeOf(alone), answers: alone.statuses.length }).toEqual({
-      outcome,
-      answers: outcome === 'waits' || outcome === 'dropped' ? 0 : 1,
-    });
-    expect(alone.ranSecond).toBe(false);
-    // uWS closes after its own answers as well, but they have neither an id nor a Connection header.
-    if (outcome.endsWith('last') || outcome === 'refused')
-      if (alone.text.includes('x-request-id')) expect(alone.text).toMatch(/^connection: close\r$/im);
-
-    // After a request whose end is beyond doubt, the second is an ordinary pipelined request.
-    const together = seenOf(framingCase, 'together');
-    if (!staysOpen(outcome)) {
-      expect(together.ranSecond).toBe(false);
-      expect(together.statuses.length).toBeLessThanOrEqual(1);
-    }
-
-    const after = seenOf(framingCase, 'after the answer');
-    expect(after.statuses.slice(0, 1)).toEqual(alone.statuses);
-    // The second credit runs after exactly those requests whose end is beyond doubt. So the ledger does show an execution.
-    expect({ ranSecond: after.ranSecond, closed: after.closed }).toEqual({
-      ranSecond: staysOpen(outcome),
-      closed: !staysOpen(outcome) && outcome !== 'waits',
-    });
-    // uWS may answer the second request with an error of its own.
-    if (!staysOpen(outcome)) expect(after.statuses.slice(1).filter((status) => status < 400)).toEqual([]);
+test.each(table)('$name: $expected', (framingCase) => {
+  const outcome = outcomeIn(framingCase);
+  const alone = seenOf(framingCase, 'alone');
+  expect({ outcome: outcomeOf(alone), answers: alone.statuses.length }).toEqual({
+    outcome,
+    answers: outcome === 'waits' || outcome === 'dropped' ? 0 : 1,
   });
+  expect(alone.ranSecond).toBe(false);
+  // uWS closes after its own answers as well, but they have neither an id nor a Connection header.
+  if (outcome.endsWith('last') || outcome === 'refused')
+    if (alone.text.includes('x-request-id')) expect(alone.text).toMatch(/^connection: close\r$/im);
+
+  // After a request whose end is beyond doubt, the second is an ordinary pipelined request.
+  const together = seenOf(framingCase, 'together');
+  if (!staysOpen(outcome)) {
+    expect(together.ranSecond).toBe(false);
+    expect(together.statuses.length).toBeLessThanOrEqual(1);
+  }
+
+  const after = seenOf(framingCase, 'after the answer');
+  expect(after.statuses.slice(0, 1)).toEqual(alone.statuses);
+  // The second credit runs after exactly those requests whose end is beyond doubt. So the ledger does show an execution.
+  expect({ ranSecond: after.ranSecond, closed: after.closed }).toEqual({
+    ranSecond: staysOpen(outcome),
+    closed: !staysOpen(outcome) && outcome !== 'waits',
+  });
+  // uWS may answer the second request with an error of its own.
+  if (!staysOpen(outcome)) expect(after.statuses.slice(1).filter((status) => status < 400)).toEqual([]);
 });

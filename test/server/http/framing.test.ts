@@ -59,62 +59,57 @@ describe('a second request on the connection never runs', () => {
 });
 
 describe('a chunked body', () => {
+  /** A connection on which a chunked request has begun. */
+  function begin(mediaType = 'application/json') {
+    const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+    const begun = { socket, text: '', isReset: false, ended: new Promise((resolve) => socket.once('end', resolve)) };
+    socket.on('data', (bytes) => (begun.text += bytes.toString()));
+    socket.on('error', () => (begun.isReset = true));
+    socket.write(post(['Transfer-Encoding: chunked'], '').replace('application/json', mediaType));
+    return begun;
+  }
+
   test.each([0, 1, 5, 50])('whose last CRLF comes %i ms late is executed and answered once, without a reset', async (delayMs) => {
     const installId = freshId('framing');
-    const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
-    let [text, isReset] = ['', false];
-    socket.on('data', (bytes) => (text += bytes.toString()));
-    socket.on('error', () => (isReset = true));
-    socket.write(post(['Transfer-Encoding: chunked'], ''));
+    const begun = begin();
     await sleep(5);
-    socket.write(chunk(creditBody(installId)));
-    socket.write('0\r\n');
+    begun.socket.write(`${chunk(creditBody(installId))}0\r\n`);
     await sleep(delayMs);
-    socket.write('\r\n');
-    await new Promise((resolve) => socket.once('end', resolve));
+    begun.socket.write('\r\n');
+    await begun.ended;
     // A reset would come right behind the end of the stream: none is to come within this time.
     await sleep(20);
-    expect([statusesIn(text), isReset]).toEqual([[200], false]);
-    expect(text).toMatch(/^connection: close\r$/im);
+    expect([statusesIn(begun.text), begun.isReset]).toEqual([[200], false]);
+    expect(begun.text).toMatch(/^connection: close\r$/im);
     expect(await wasExecuted(service, installId)).toBe(true);
-    socket.destroy();
+    begun.socket.destroy();
   });
 
   test.each([
     ['of another media type', 415, 'text/plain'],
     ['too large', 413, 'application/json'],
   ])('%s is refused while its chunks still come, and the client can read the whole refusal', async (_, status, mediaType) => {
-    const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
-    let isReset = false;
-    socket.on('error', () => (isReset = true));
+    const begun = begin(mediaType);
     // The client reads only after it has sent everything.
-    socket.pause();
-    socket.write(post(['Transfer-Encoding: chunked'], '').replace('application/json', mediaType));
+    begun.socket.pause();
     for (let sent = 0; sent < 60; sent++) {
-      socket.write(chunk(' '.repeat(1024)));
+      begun.socket.write(chunk(' '.repeat(1024)));
       await sleep(10);
     }
-    expect(isReset).toBe(false);
-    let text = '';
-    socket.on('data', (bytes) => (text += bytes.toString()));
-    socket.resume();
-    await new Promise((resolve) => socket.once('end', resolve));
-    expect([statusesIn(text), isReset]).toEqual([[status], false]);
-    const [answerHead = '', answerBody = ''] = text.split('\r\n\r\n');
-    expect(Number(/^content-length: (\d+)\r?$/im.exec(answerHead)![1])).toBe(answerBody.length);
-    expect(JSON.parse(answerBody)).toMatchObject({ ok: false });
-    socket.destroy();
+    begun.socket.resume();
+    await begun.ended;
+    expect([statusesIn(begun.text), begun.isReset]).toEqual([[status], false]);
+    const [head = '', body = ''] = begun.text.split('\r\n\r\n');
+    expect(Number(/^content-length: (\d+)\r?$/im.exec(head)![1])).toBe(body.length);
+    expect(JSON.parse(body)).toMatchObject({ ok: false });
+    begun.socket.destroy();
   });
 
   test('that never ends is refused once, and its connection is cut', async () => {
-    const socket = connect(service.port, '127.0.0.1');
-    let text = '';
-    socket.on('error', () => {});
-    socket.on('data', (bytes) => (text += bytes.toString()));
-    socket.write(post(['Transfer-Encoding: chunked'], '').replace('application/json', 'text/plain'));
-    const drip = setInterval(() => socket.write(chunk(' ')), 20);
-    await new Promise((resolve) => socket.once('close', resolve));
+    const begun = begin('text/plain');
+    const drip = setInterval(() => begun.socket.write(chunk(' ')), 20);
+    await new Promise((resolve) => begun.socket.once('close', resolve));
     clearInterval(drip);
-    expect(statusesIn(text)).toEqual([415]);
+    expect(statusesIn(begun.text)).toEqual([415]);
   });
 });

@@ -219,10 +219,13 @@ class SlowReservations implements Reservations {
     this.#open.push(reservation);
     return reservation.promise;
   }
-  takeEntries(): never {
-    throw new Error('no endpoint here writes an entry');
+  takeEntries(): { count: number; waitMs: number } {
+    this.settled.push('took');
+    return { count: 1, waitMs: 0 };
   }
-  giveBackEntries(): void {}
+  giveBackEntries(_: string, count: number): void {
+    this.settled.push(`gave back ${count}`);
+  }
   giveBack(kind: string): void {
     this.settled.push(`gave back ${kind}`);
   }
@@ -292,15 +295,7 @@ describe('a request whose reservation takes long', () => {
 });
 
 describe('an endpoint that writes an entry to a ledger', () => {
-  /** Reservations that record the outcome of entries. */
-  const noted = () => {
-    const notes: string[] = [];
-    return Object.assign(new SlowReservations(), {
-      notes,
-      takeEntries: () => (notes.push('took'), { count: 1, waitMs: 0 }),
-      giveBackEntries: (_: string, count: number) => void notes.push(`gave back ${count}`),
-    });
-  };
+  const writesEntry = ({ written }: { written?: boolean }): boolean => written === true;
 
   test.each<[string, number, () => unknown, string[]]>([
     ['gives it back where none was, in a reply', 200, () => new Reply({ written: false }), ['took', 'gave back 1']],
@@ -308,59 +303,29 @@ describe('an endpoint that writes an entry to a ledger', () => {
     ['keeps it where Redis may have written the entry', 503, () => thrown(redisUnavailable(true)), ['took']],
     ['keeps it after an unexpected error', 500, () => thrown(new Error('unexpected')), ['took']],
   ])('%s', async (_, expected, answer, settled) => {
-    const reservations = noted();
-    const writesEntry = ({ written }: { written?: boolean }): boolean => written === true;
+    const reservations = new SlowReservations();
     const endpoint = handledBy(async () => answer() as object, { method: 'POST', errors: ['not_host'], writesEntry });
     await using server = await startServer([endpoint], reservations);
-    expect((await ask(server, 'POST')).status).toBe(expected);
-    expect(reservations.notes).toEqual(settled);
+    expect([(await ask(server, 'POST')).status, reservations.settled]).toEqual([expected, settled]);
   });
 
   test('keeps it when the deadline passes, and gives it back if the late answer shows that nothing was written', async () => {
-    const reservations = noted();
+    const reservations = new SlowReservations();
     const answers: PromiseWithResolvers<object>[] = [];
     const handler = (): Promise<object> => (answers.push(Promise.withResolvers()), answers.at(-1)!.promise);
-    const writesEntry = ({ written }: { written?: boolean }): boolean => written === true;
     await using server = await startServer([handledBy(handler, { method: 'POST', deadlineMs: 50, writesEntry })], reservations);
     for (let times = 0; times < 2; times++)
       expect((await ask(server, 'POST')).body['error']).toMatchObject({ code: 'store_unavailable', outcome: 'unknown' });
-    expect(reservations.notes).toEqual(['took', 'took']);
     answers[0]!.resolve({ written: true });
     answers[1]!.resolve({ written: false });
-    await eventually(() => reservations.notes.length === 3);
-    expect(reservations.notes).toEqual(['took', 'took', 'gave back 1']);
+    await eventually(() => reservations.settled.length === 3);
+    expect(reservations.settled).toEqual(['took', 'took', 'gave back 1']);
   });
 });
 
 function thrown(error: Error): never {
   throw error;
 }
-
-test('a join that waited for its turn until it was answered 503 does not join the room', async () => {
-  await using redis = await startRedis();
-  await using paused = await start({ redis: redis.location, settings: roomy, stoppedClock: true });
-  const { body } = await paused.post('/v1/rooms', { installId: freshId() });
-  const path = `/v1/rooms/${body.room.code}`;
-  await paused.get(path);
-  // Longer than an answer may take, shorter than the silence after which the link to Redis is given up.
-  await paused.service.redis.call('CLIENT', 'PAUSE', '2400', 'ALL');
-  using lines = new Lines(paused);
-  const guesses = await all(30, () => lines.open());
-  for (const { socket } of guesses) socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
-  // As many requests as there are guesses wait for Redis. Each further request waits for its turn.
-  const { registry } = paused.service.metrics;
-  await eventually(async () => (await registry.getSingleMetricAsString('coinop_http_requests_in_flight')).includes('in_flight 30'));
-  const joins = await all(5, () => paused.post(`${path}/join`, { installId: freshId() }));
-  for (const { status, body: reply } of joins) {
-    expect([status, reply.error.code]).toEqual([503, 'store_unavailable']);
-    expect(reply.error).not.toHaveProperty('outcome');
-  }
-  // This join waits for its turn behind the others, and takes the first seat that is free.
-  await eventually(async () => (await paused.get(path)).status === 200);
-  expect((await paused.post(`${path}/join`, { installId: freshId() })).body.you.playerId).toBe('p2');
-  // Every guess came back: the address still has all 30.
-  expect(count(await all(31, () => paused.get('/v1/rooms/BBBBB')), 404)).toBe(30);
-});
 
 test('a login whose bearer was checked after the 503 of the deadline opens no account', async () => {
   await using redis = await startRedis();

@@ -29,24 +29,6 @@ describe('x-install-id', () => {
     expect((await service.post('/v1/coins/credit', { installId, coins, key: 'a' })).status).toBe(200);
     return installId;
   };
-  const balance = async (query: string, installId: string) =>
-    (await service.get(`/v1/balance${query}`, { headers: { 'x-install-id': installId } })).body.balanceCoins;
-
-  test('names the caller of a GET if the query does not', async () => {
-    expect(await balance('', await credited(3))).toBe(3);
-    expect(await balance('?installId=', await credited(4))).toBe(4);
-  });
-
-  test.each([
-    ['differs first', (named: string, other: string) => `?installId=${other}&installId=${named}`],
-    ['differs first, and is empty last', (_: string, other: string) => `?installId=${other}&installId=`],
-    ['differs last', (named: string, other: string) => `?installId=${named}&installId=${other}`],
-  ])('beside a query that names it twice and %s is refused', async (_, query) => {
-    const named = freshId();
-    const path = `/v1/balance${query(named, freshId())}`;
-    expect((await service.get(path, { headers: { 'x-install-id': named } })).body.error.code).toBe('invalid_request');
-  });
-
   test('is not needed to refuse a query with two installIds; the same installId twice counts as one', async () => {
     const [one, other] = [await credited(1), await credited(2)];
     const { status, body } = await service.get(`/v1/balance?installId=${one}&installId=${other}`);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { forFile, freshId, request, sleep, start } from '../../harness.ts';
-import { sendRaw, statusesIn } from '../../raw.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { all, credit, Lines, roomy, statusOf, type Line } from '../connection-lines.ts';
 
@@ -68,12 +67,6 @@ test('every answer forbids sniffing its type, and does not name the make of the 
   for (const { headers } of answers) expect(headers.get('x-content-type-options')).toBe('nosniff');
   answers.push(await service.get('/health', { method: 'OPTIONS' }));
   for (const { headers } of answers) expect([headers.get('uwebsockets'), headers.get('server')]).toEqual([null, null]);
-});
-
-test('a head of 12 KB is taken, and a head of more than 16 KiB is answered 431', async () => {
-  const get = (size: number) => `GET /health HTTP/1.1\r\nhost: x\r\ncookie: a=${'b'.repeat(size)}\r\n\r\n`;
-  expect(statusesIn((await sendRaw(service.port, get(12_000))).text)).toEqual([200]);
-  expect(statusesIn((await sendRaw(service.port, get(20_000))).text)).toEqual([431]);
 });
 
 describe('unfinished bodies', () => {

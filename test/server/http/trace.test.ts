@@ -16,18 +16,9 @@ test.each([
 });
 
 test.each([
-  '',
-  id,
-  `00-${id}-${parent}`,
-  `00-${id}-${parent}-01-more`,
-  `ff-${id}-${parent}-01`,
-  `00-${'0'.repeat(32)}-${parent}-01`,
-  `00-${id}-${'0'.repeat(16)}-01`,
-  `00-${id.toUpperCase()}-${parent}-01`,
-  `00-${id}-${parent}-1`,
-  ` 00-${id}-${parent}-01`,
-  `00-${id}-${parent}-01,00-${id}-${parent}-01`,
-  `cc-${id}-${parent}-01-a b`,
+  ...['', id, `00-${id}-${parent}`, `00-${id}-${parent}-01-more`, `00-${id}-${parent}-1`, ` 00-${id}-${parent}-01`],
+  ...[`ff-${id}-${parent}-01`, `00-${'0'.repeat(32)}-${parent}-01`, `00-${id}-${'0'.repeat(16)}-01`],
+  ...[`00-${id.toUpperCase()}-${parent}-01`, `00-${id}-${parent}-01,00-${id}-${parent}-01`, `cc-${id}-${parent}-01-a b`],
 ])('%j is no trace', (header) => {
   expect(traceOf(header)).toBeUndefined();
 });

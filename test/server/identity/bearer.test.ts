@@ -70,14 +70,6 @@ describe('through the server', () => {
     expect(codeOf(await service.get(`/v1/coins/history?access_token=${token}&sessionToken=${token}`))).toBe('401 session_required');
   });
 
-  test('a device starts its trial beside an invalid bearer, and keeps its cookie beside a valid one', async () => {
-    const touched = await service.post('/v1/trial/touch', { deviceId: freshId('device') }, { bearer: 'a.b.c' });
-    expect(touched.setCookies).toEqual([expect.stringMatching(/^svc_device=/)]);
-    const bearer = await tokenFor(service, freshId());
-    const linked = await service.post('/v1/trial/link', {}, { bearer, cookies: touched.cookies });
-    expect([codeOf(linked), linked.body.active]).toEqual(['200', true]);
-  });
-
   test('signing out ends the session of the bearer alone, and clears no cookie', async () => {
     const bearer = await tokenFor(service, freshId());
     const cookies = await signIn(service, freshId());

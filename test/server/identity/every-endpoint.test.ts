@@ -274,18 +274,3 @@ test.each(identifying.filter(({ name }) => CREATING.includes(name)))(
     expect(await sendFirst()).toBe(endpoint.creates === true ? '429 rate_limited' : '200');
   },
 );
-
-describe.each(identifying.filter((endpoint) => !takesInstallId(endpoint)))('$name', (endpoint) => {
-  test('x-install-id is ignored, malformed or not: the endpoint takes no installId', async () => {
-    const cookies = await signIn(service, await install());
-    const prepared = await prepare(endpoint, service);
-    for (const header of ['short', await install()]) {
-      expect(codeOf(await prepared({ cookies, headers: { 'x-install-id': header } }))).toBe('200');
-      const [alone, without] = [await prepared({ headers: { 'x-install-id': header } }), await prepared({})];
-      expect([codeOf(alone), masked(alone.status === 200 ? alone.body : {})]).toEqual([
-        codeOf(without),
-        masked(without.status === 200 ? without.body : {}),
-      ]);
-    }
-  });
-});

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
-import { jwtVerify, SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { parseSessionKeys } from '../../../src/config.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
@@ -63,36 +62,6 @@ describe('a forged session cookie', () => {
     ['8 KB of header', () => `svc_session=${'a'.repeat(8000)}.b.c`],
   ])('with %s is not valid', async (_name, forge) => {
     expect(await authenticated(forge())).toBe(false);
-  });
-});
-
-describe('jose', () => {
-  const DAY_SECONDS = 86_400;
-  const now = 1_800_000_000;
-  const times = { issuedAt: now * 1000, expiresAt: (now + DAY_SECONDS) * 1000 };
-  const signer = new TokenSigner(testKeys);
-
-  test.each([
-    ['login', {}],
-    ['pairing', { paired: true }],
-    ['store', { store: true }],
-  ] as const)('verifies the token of a %s session, and its own token of the same claims is the same text', async (kind, marks) => {
-    const claims = { subject: 'ä/"account"', id: '0.id', ...times, kind };
-    const token = signer.sign('session', { ...claims, issuedAt: times.issuedAt + 999 });
-    const { payload, protectedHeader } = await jwtVerify(token, secret, { audience: 'session', currentDate: new Date(now * 1000) });
-    expect(protectedHeader).toEqual({ alg: 'HS256', kid: 'test' });
-    expect(payload).toEqual({ ...marks, aud: 'session', sub: 'ä/"account"', jti: '0.id', iat: now, exp: now + DAY_SECONDS });
-    expect(await new SignJWT(payload).setProtectedHeader({ alg: 'HS256', kid: 'test' }).sign(secret)).toBe(token);
-    expect(signer.verify('session', token, now * 1000)).toEqual(claims);
-    // Both end it in the same second.
-    for (const [at, verifies] of [
-      [times.expiresAt - 1, true],
-      [times.expiresAt, false],
-    ] as const) {
-      const byJose = jwtVerify(token, secret, { audience: 'session', currentDate: new Date(at) });
-      const byService = signer.verify('session', token, at) !== undefined;
-      expect([await byJose.then(Boolean, () => false), byService]).toEqual([verifies, verifies]);
-    }
   });
 });
 

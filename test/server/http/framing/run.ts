@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { statusesIn } from '../../../raw.ts';
@@ -80,16 +79,6 @@ export async function wasExecuted({ url }: { readonly url: string }, installId: 
   const answer = await fetch(`${url}/v1/balance?installId=${installId}`);
   if (answer.status !== 200) throw new Error(`balance: ${answer.status}`);
   return ((await answer.json()) as { balanceCoins: number }).balanceCoins > 0;
-}
-
-/** Which build of uWebSockets.js the service has loaded. */
-export function loadedBuild(): string {
-  try {
-    createRequire(import.meta.url)('uWebSockets.js');
-    return '20.69.0';
-  } catch {
-    return '20.51.4';
-  }
 }
 
 /** Runs tasks, 24 at a time. */
