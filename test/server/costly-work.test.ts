@@ -40,15 +40,10 @@ test.each([
   }
 });
 
-test('sixteen requests of a key may wait, besides the one that runs; other keys may wait too', async () => {
-  const { running, enter } = worker(new CostlyWork());
-  enter('a', 'first');
-  await eventually(() => running.has('first'));
-  const taken = Array.from({ length: MOST_WAITING + 3 }, () => enter('a'));
-  expect(taken.map((turn) => turn !== undefined)).toEqual([...Array(MOST_WAITING).fill(true), false, false, false]);
-  expect(enter('b')).toBeDefined();
-  taken[3]!.gone();
-  expect([enter('a') !== undefined, enter('a') !== undefined]).toEqual([true, false]);
+test('a key with too many requests leaves other keys their places', () => {
+  const { enter } = worker(new CostlyWork());
+  for (let count = 0; count <= MOST_WAITING; count++) expect(enter('a')).toBeDefined();
+  expect([enter('a'), enter('b')]).toEqual([undefined, expect.anything()]);
 });
 
 test('a request that only waits leaves its turn to others', async () => {

@@ -34,32 +34,6 @@ const passed = async (calls: number, take: (index: number) => number | Promise<n
   (await all(calls, async (index) => take(index))).filter((waitMs) => waitMs === 0).length;
 
 describe('the budget of ledger entries', () => {
-  test('lets exactly the budget through at once, and then one each 24 hours / budget', () => {
-    const budget = new EntryBudget(20_000, new Primary(20_000));
-    const take = (times: number) => Array.from({ length: times }, () => budget.take('a') as number);
-    expect(take(20_000).every((waitMs) => waitMs === 0)).toBe(true);
-    expect(take(1)).toEqual([DAY_MS / 20_000]);
-    now += DAY_MS / 20_000 - 1;
-    expect(take(1)).toEqual([1]);
-    now += 1;
-    expect(take(2)).toEqual([0, DAY_MS / 20_000]);
-    expect(budget.take('b')).toBe(0);
-    now += DAY_MS;
-    expect(take(20_001).filter((waitMs) => waitMs === 0)).toHaveLength(20_000);
-  });
-
-  test('is exact for a small budget over several workers, replays included', async () => {
-    const primary = new Primary(50);
-    const workers = [primary.worker(50), primary.worker(50), primary.worker(50)];
-    // Replays and refusals take one and give it back.
-    for (let index = 0; index < 300; index++) {
-      const worker = workers[index % 3]!;
-      expect(await worker.take('a')).toBe(0);
-      worker.giveBack('a');
-    }
-    expect(await passed(200, (index) => workers[index % 3]!.take('a'))).toBe(50);
-  });
-
   test('never lets more through over several workers, and refuses at most a thousandth per worker too early', async () => {
     const primary = new Primary(100_000);
     const workers = Array.from({ length: 4 }, () => primary.worker(100_000));

@@ -50,9 +50,9 @@ export interface FullestAccount {
  * Entries of a guest whose ledger is filed with the account's, at most (`is_small` of ledger.lua), and of one whose ledger is not. More
  * entries only make more pages.
  */
-export const FILED_ENTRIES = 10;
-export const LARGE_ENTRIES = 101;
-export const LARGE_GUESTS = 50;
+const FILED_ENTRIES = 10;
+const LARGE_ENTRIES = 101;
+const LARGE_GUESTS = 50;
 export const PURCHASES_OF_GUEST = 3;
 const MOVED_AT_ONCE = 25;
 

@@ -30,15 +30,6 @@ describe('an answer of more than 16 KiB', () => {
     for (let count = 0; ; count++) if ((await get('/v1/session')).status === 429) return count;
   };
 
-  test('counts as one request for each 16 KiB, and a smaller one as one request', async () => {
-    const get = client();
-    const large = await get('/docs/errors', plain);
-    const extra = Math.floor(bytesOf(large) / BUDGET_BYTES);
-    expect(extra).toBeGreaterThan(4);
-    expect(bytesOf(await get('/client.js', plain))).toBeLessThan(BUDGET_BYTES);
-    expect(await left(get)).toBe(BURST - 2 - extra);
-  });
-
   test.each(['/docs', '/openapi.json', '/?format=json', '/'])(
     '%s: an address draws no more bytes than its requests allow',
     async (path) => {

@@ -10,24 +10,3 @@ test('an entry that is read stays, and entries that are not read go', () => {
   }
   expect(['idle', 'other-0', 'other-19'].map((key) => recent.get(key))).toEqual([undefined, undefined, 19]);
 });
-
-test('a dropped entry is reported once, with its last value, and a peek at an entry does not keep it', () => {
-  const dropped: string[] = [];
-  const recent = new LruCache<string, number>(4, (entries) => dropped.push(...[...entries].map((entry) => entry.join(' '))));
-  for (const key of ['a', 'b', 'c']) recent.set(key, 1);
-  recent.set('a', 2);
-  expect([recent.peek('b'), [...recent.entries()].map((entry) => entry.join(' ')), dropped]).toEqual([1, ['c 1', 'a 2', 'b 1'], []]);
-  recent.set('d', 1);
-  expect(dropped).toEqual(['b 1']);
-  for (const key of ['e', 'a', 'f']) recent.set(key, 3);
-  expect(dropped).toEqual(['b 1', 'c 1']);
-});
-
-test('dropped entries can be read later, without those that were used before the drop', () => {
-  const drops: Generator<[string, number]>[] = [];
-  const recent = new LruCache<string, number>(4, (entries) => drops.push(entries));
-  for (const key of ['a', 'b', 'c']) recent.set(key, 1);
-  recent.get('b');
-  for (const key of ['d', 'a']) recent.set(key, 2);
-  expect(drops.map((entries) => [...entries])).toEqual([[], [['a', 1]]]);
-});

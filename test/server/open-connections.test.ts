@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { sleep, start } from '../harness.ts';
 import { startChild } from '../realtime/child.ts';
 import { eventually } from '../realtime/watcher.ts';
@@ -53,15 +53,15 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
   test('two workers hold the bound together', { timeout: 60_000 }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'coinop-connections-'));
     const child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder, CONNECTIONS_PER_ADDRESS: '20' });
-    try {
-      using lines = new Lines(child);
-      const opened = await all(80, () => lines.open('127.0.0.2'));
-      // Within 5 s: uWS by itself closes connections that ask for nothing after 10 s.
-      await eventually(() => opened.filter((line) => !isClosed(line)).length <= 20, 5000);
-      expect(opened.filter((line) => !isClosed(line)).length).toBeGreaterThanOrEqual(10);
-    } finally {
+    onTestFinished(async () => {
       await child.stop();
       rmSync(folder, { recursive: true, force: true });
-    }
+    });
+    using lines = new Lines(child);
+    const opened = await all(80, () => lines.open('127.0.0.2'));
+    const openCount = () => opened.filter((line) => !isClosed(line)).length;
+    // Within 5 s: uWS by itself closes connections that ask for nothing after 10 s.
+    await eventually(() => openCount() <= 20, 5000);
+    expect(openCount()).toBeGreaterThanOrEqual(10);
   });
 });

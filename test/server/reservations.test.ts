@@ -10,17 +10,6 @@ describe('OwnReservations', () => {
   const reservationsOf = (perMinute: { creations: number; misses: number }): OwnReservations =>
     new OwnReservations({ perMinute, sockets: 2, entriesPerDay: undefined }, () => now);
 
-  test('creations are counted by address over a minute, and one that is given back can be taken again', () => {
-    const reservations = reservationsOf({ creations: 2, misses: 1 });
-    const take = (times: number) => Array.from({ length: times }, () => reservations.take('creations', 'a'));
-    expect(take(3)).toEqual([0, 0, 30_000]);
-    expect(reservations.take('creations', 'b')).toBe(0);
-    reservations.giveBack('creations', 'a');
-    expect(take(2)).toEqual([0, 30_000]);
-    now += 30_000;
-    expect(take(2)).toEqual([0, 30_000]);
-  });
-
   // A number is a guess, which passes, waits, or is told when to come back.
   test.each([
     ['waits while all misses are reserved for guesses under way', 2, '1 2 3', '1 passes, 2 passes, 3 waits'],

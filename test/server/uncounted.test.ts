@@ -82,9 +82,4 @@ describe('RATE_LIMIT_UNCOUNTED_PER_SECOND', () => {
     await eventually(() => other.received !== '');
     expect(statusOf(other)).toBe(200);
   });
-
-  test('with RATE_LIMIT=off nothing is counted', async () => {
-    await using service = await start({ settings: { RATE_LIMIT: 'off', RATE_LIMIT_UNCOUNTED_PER_SECOND: '1' } });
-    expect(await answeredOf(service, HEALTH)).toBe(100);
-  });
 });
