@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
-import { forFile, freshId, type RequestOptions, signIn, start, type TestReply } from '../../harness.ts';
+import { codeOf, forFile, freshId, type RequestOptions, signIn, start, type TestReply } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, signInToStore } from '../../store.ts';
@@ -71,18 +71,12 @@ describe('GET /v1/account/export', () => {
 
   test('an install that was never seen has nothing, and the export creates nothing', async () => {
     const installId = freshId();
-    expect((await service.get('/v1/account/export', by(installId))).body).toEqual({
-      ok: true,
-      accountId: accountIdOf(installId),
-      account: { kind: 'guest', guests: [], signOutsEverywhere: 0 },
-      balanceCoins: 0,
-      scores: [],
-      seats: [],
-      coinPurchases: [],
-      purchases: [],
-      entries: [],
-    });
-    expect(await service.service.redis.keys(`{${accountIdOf(installId)}}:*`)).toEqual([]);
+    const accountId = accountIdOf(installId);
+    const account = { kind: 'guest', guests: [], signOutsEverywhere: 0 };
+    const lists = { scores: [], seats: [], coinPurchases: [], purchases: [], entries: [] };
+    const { body } = await service.get('/v1/account/export', by(installId));
+    expect(body).toEqual({ ok: true, accountId, account, balanceCoins: 0, ...lists });
+    expect(await service.service.redis.keys(`{${accountId}}:*`)).toEqual([]);
   });
 
   test('has the entries of guests that moved in, as the history shows them', async () => {
@@ -162,13 +156,8 @@ describe('GET /v1/account/export', () => {
     expect(status).toBe(200);
     const { pages, seats } = await exported({ cookies });
     expect(pages.length).toBeLessThanOrEqual(2);
-    const shown = seats.map(({ code, playerId }) => `${code} ${playerId}`);
-    expect(shown.toSorted()).toEqual(
-      codes
-        .slice(2)
-        .map((code) => `${code} p2`)
-        .toSorted(),
-    );
+    const shown = new Set(seats.map(({ code, playerId }) => `${code} ${playerId}`));
+    expect([seats.length, shown]).toEqual([5, new Set(codes.slice(2).map((code) => `${code} p2`))]);
   });
 
   test('has all purchases, also those beyond the ten lines of an account, and those of guests that moved in', async () => {
@@ -209,24 +198,11 @@ describe('GET /v1/account/export', () => {
     const installId = freshId();
     const rooms = await Promise.all(Array.from({ length: 30 }, () => open(service)));
     await Promise.all(rooms.map(({ act }) => act('join', installId)));
-    const ask = (who: string) => service.get('/v1/account/export', by(who));
-    const replies = await Promise.all(Array.from({ length: 30 }, () => ask(installId)));
-    const refused = replies.filter(({ status }) => status === 429);
-    expect(replies.filter(({ status }) => status === 200).length + refused.length).toBe(30);
-    expect(refused.length).toBeGreaterThan(0);
-    for (const { body, headers } of refused) expect([body.error.code, headers.get('retry-after')]).toEqual(['rate_limited', '1']);
-    expect((await ask(installId)).status).toBe(200);
-  });
-
-  test('a session that has ended does not keep others from a page', async () => {
-    const installId = freshId();
-    const { sessionToken: bearer } = (await service.post('/v1/login', { installId, session: 'token' })).body;
-    await service.post('/v1/logout', {}, { bearer });
-    const [own, ...ended] = await Promise.all([
-      service.get('/v1/account/export', by(installId)),
-      ...Array.from({ length: 10 }, () => service.get('/v1/account/export', { bearer })),
-    ]);
-    expect([own.status, ...new Set(ended.map(({ status }) => status))]).toEqual([200, 401]);
+    const ask = () => service.get('/v1/account/export', by(installId));
+    const replies = await Promise.all(Array.from({ length: 30 }, ask));
+    const codes = replies.map((reply) => `${codeOf(reply)} ${reply.headers.get('retry-after')}`);
+    expect(new Set(codes)).toEqual(new Set(['200 null', '429 rate_limited 1']));
+    expect((await ask()).status).toBe(200);
   });
 
   test('a page whose client has gone leaves its turn to the next one', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
-import { codeOf, forFile, freshId, start, type TestReply } from '../../harness.ts';
+import { forFile, freshId, start, type TestReply } from '../../harness.ts';
 
 const service = await forFile(start());
 
@@ -142,14 +142,5 @@ describe('POST /v1/pair/claim', () => {
     for (const step of [undefined, 'deny']) await claim(token, loser, step, 'Eve');
     expect(await polled()).toEqual({ ok: true, status: 'claimed', claimedBy: { name: 'Ad\u00e1' } });
     expect(await polled({})).toEqual({ ok: true, status: 'claimed' });
-  });
-
-  test.each([
-    [{ installId: 'install-0001' }, 'token'],
-    [{ token: 'A'.repeat(24), installId: 'install-0001', step: 'steal' }, 'step'],
-    [{ token: 'A'.repeat(24), installId: 'install-0001', name: 'a\u202eb' }, 'name'],
-  ])('%j is refused, and the error names the field %s', async (body, field) => {
-    const reply = await service.post('/v1/pair/claim', body);
-    expect([codeOf(reply), reply.body.error.field]).toEqual(['400 invalid_request', field]);
   });
 });

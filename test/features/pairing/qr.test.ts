@@ -41,16 +41,11 @@ describe('GET /v1/pair/qr.svg', () => {
     expect(modules[4]!.slice(4, 12)).toEqual([true, true, true, true, true, true, true, false]);
   });
 
-  test('makes the image of a pairing once, and forgets the oldest of two hundred', async () => {
-    const drawn = async (token: string): Promise<number> => {
-      const before = vi.mocked(encode).mock.calls.length;
-      expect((await service.get(`/v1/pair/qr.svg?token=${token}`)).status).toBe(200);
-      return vi.mocked(encode).mock.calls.length - before;
-    };
+  test('makes the image of a pairing once', async () => {
     const { token } = await open();
-    expect([await drawn(token), await drawn(token), await drawn(token)]).toEqual([1, 0, 0]);
-    for (let times = 0; times < 200; times++) await drawn((await open()).token);
-    expect([await drawn(token), await drawn(token)]).toEqual([1, 0]);
+    const before = vi.mocked(encode).mock.calls.length;
+    for (let times = 0; times < 3; times++) expect((await service.get(`/v1/pair/qr.svg?token=${token}`)).status).toBe(200);
+    expect(vi.mocked(encode).mock.calls.length - before).toBe(1);
   });
 
   test('two hundred images of one pairing for as many Hosts at once: the client pays for each but the first', async () => {

@@ -12,8 +12,8 @@ import { appStoreUnavailable } from '../../../src/stores/store-outage.ts';
 import type { OneTimeProducts, ProductPurchase, ProductState, SoldProduct, TakenBack } from '../../../src/stores/store.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { testConfig } from '../../environment.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { freshId, start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
 
 export const PACKAGE = 'dev.coinop.game';
 export const UNIT_COINS = 100;
@@ -80,16 +80,7 @@ export class BookedStore implements OneTimeProducts {
 }
 
 /** Processes on one Redis that sell coins by the books. */
-export interface Bookkeeping extends AsyncDisposable {
-  readonly own: OwnRedis;
-  readonly service: TestService;
-  readonly books: BookedStore;
-  process(): { purchases: Purchases; notices: KeptNotices; scripts: DyingScripts };
-  /** Coins of the entries of an install, oldest first. */
-  coinsOf(installId: string): Promise<number[]>;
-}
-
-export async function openBooks(now: () => number = Date.now): Promise<Bookkeeping> {
+export async function openBooks(now: () => number = Date.now) {
   const own = await startRedis();
   // With a store the queues of the service would finish the work of a dying process before the test can check it.
   const service = await start({ redis: own.location, settings: { STORE: 'off' } });
@@ -120,7 +111,8 @@ export async function openBooks(now: () => number = Date.now): Promise<Bookkeepi
       });
       return { purchases, notices: new KeptNotices({ scripts, purchases, counts, log, now }), scripts };
     },
-    async coinsOf(installId) {
+    /** Coins of the entries of an install, oldest first. */
+    async coinsOf(installId: string): Promise<number[]> {
       const lines = await own.redis.lrange(coinKeys.ledger(accountIdOf(installId)), 0, -1);
       return lines.map((line) => Number(/^\d+:-?\d+ \w(-?\d+)/.exec(line)![1]));
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { codeOf, forFile, freshId, signIn, start, tokenFor } from '../../harness.ts';
+import { forFile, freshId, signIn, start, tokenFor } from '../../harness.ts';
 import { areSignedIn } from './paired.ts';
 
 const DAY_MS = 86_400_000;
@@ -54,11 +54,6 @@ test('login and logout set Secure cookies in production', async () => {
   expect(attributesOf(setCookies[0]!)).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax', 'Secure']);
   const { setCookies: cleared } = await production.post('/v1/logout', {}, { cookies });
   expect(attributesOf(cleared[0]!)).toEqual(['HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax', 'Secure']);
-});
-
-test.each([null, '', 'Token', 'both', 7, ['token'], { token: true }])('a login refuses the form of session %j', async (session) => {
-  const reply = await service.post('/v1/login', { installId: freshId(), session });
-  expect([codeOf(reply), reply.body.error.field, reply.setCookies]).toEqual(['400 invalid_request', 'session', []]);
 });
 
 test('20 concurrent logins of a new install give one account 20 sessions, each of which ends alone', async () => {

@@ -1,17 +1,12 @@
 import { expect } from 'vitest';
 import { freshId, signIn, type TestReply, type TestService } from '../../harness.ts';
 
-export interface Paired {
-  readonly cookies: string;
-  readonly token: string;
-}
-
 /** Signs a browser in by a pairing. The claimant is named by its installId or its cookie. */
 export async function pair(
   service: TestService,
   claimant: { installId?: string; cookies?: string },
   userAgent = 'Browser/1.0',
-): Promise<Paired> {
+): Promise<{ cookies: string; token: string }> {
   const { installId, cookies } = claimant;
   const pairing = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': userAgent } });
   const { token } = pairing.body;

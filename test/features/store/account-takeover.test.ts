@@ -82,12 +82,6 @@ describe('a guest whose session came from a pairing', () => {
     const reply = await provision(here, freshId('user'), { cookies: await pair(freshId()), installId: own });
     expect([reply.status, reply.body]).toMatchObject([200, { moved: false, notMoved: 'from_pairing' }]);
   });
-
-  test('is answered with not_a_guest when it is a store account', async () => {
-    const { cookies } = await signInToStore(here, freshId('user'));
-    const reply = await provision(here, freshId('user'), { cookies: (await pairAt(here, { cookies })).cookies });
-    expect(reply.body).toMatchObject({ moved: false, notMoved: 'not_a_guest' });
-  });
 });
 
 test('an attacker whose guest moved because the victim asked for it keeps nothing of it', async () => {

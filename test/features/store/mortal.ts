@@ -17,8 +17,8 @@ import type { Script } from '../../../src/redis/script.ts';
 import type { Answer, PrologueCall } from '../../../src/redis/script-runner.ts';
 import { ScriptLink } from '../../../src/redis/script-link.ts';
 import { callerFrom, type Caller } from '../../../src/server/identity/caller.ts';
-import { start, type TestService } from '../../harness.ts';
-import { startRedis, type OwnRedis } from '../../own-redis.ts';
+import { start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
 import { testConfig } from '../../environment.ts';
 
 /** Runs before each call of a script: `call` makes the call. */
@@ -141,7 +141,7 @@ export function callerOf(accountId: string): Caller {
 }
 
 /** A mover dies at this call of a script: this and all later calls fail. @param isAfter the call itself still takes effect */
-export function dyingAt(number: number, isAfter: boolean): { around: Around; calls: () => number } {
+export function dyingAt(number: number, isAfter = false): { around: Around; calls: () => number } {
   let calls = 0;
   const gone = (): never => {
     throw new Error('Connection is closed.');
@@ -163,14 +163,7 @@ export function freshInstall(): { installId: string; accountId: string } {
 }
 
 /** A service with its own Redis, and movers that use the same Redis. */
-export interface Moving extends AsyncDisposable {
-  readonly own: OwnRedis;
-  readonly service: TestService;
-  readonly redis: Redis;
-  readonly movers: Movers;
-}
-
-export async function openMoving(settings: Record<string, string> = {}): Promise<Moving> {
+export async function openMoving(settings: Record<string, string> = {}) {
   const own = await startRedis();
   const service = await start({ redis: own.location, settings });
   const { redis } = own;

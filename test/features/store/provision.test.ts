@@ -29,12 +29,6 @@ describe('POST /v1/account/store-provision', () => {
     expect(replies.filter(({ body }) => body.created)).toHaveLength(1);
   });
 
-  test('identifies the user by subject, not by e-mail address', async () => {
-    const tokens = [1, 2].map(() => issue(service, { kind: 'id_token', email: 'ada@a.example' }));
-    const ids = await Promise.all(tokens.map(async (issued) => (await send({ token: (await issued).token })).body.accountId));
-    expect(new Set(ids).size).toBe(2);
-  });
-
   test('with session: token, or for a request with a bearer, answers with the token and sets no cookie', async () => {
     await using later = await start();
     const [cookies, bearer, other] = [await signIn(later, freshId()), await tokenFor(later, freshId()), await tokenFor(later, freshId())];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
+import { codeOf, forFile, freshId, signIn, start, type TestReply } from '../../harness.ts';
 import { issue, postAs, signInToStore, type Who } from '../../store.ts';
 
 const service = await forFile(start({ settings: { REQUIRE_INSTALL_PROOF: 'credit,highscores' } }));
@@ -15,17 +15,17 @@ async function prove(installId: string): Promise<void> {
   expect((await service.post('/v1/account/store-install', { nonce, integrityToken, installId })).status).toBe(200);
 }
 
-const refusal = { code: 'integrity_failed', message: 'The install could not be proven genuine.', failed: ['install_proof'] };
-const outcome = ({ status, body }: TestReply) => [status, body.error];
+const outcome = (reply: TestReply) => [codeOf(reply), reply.body.error.failed];
+const REFUSED = ['403 integrity_failed', ['install_proof']];
 
 test('a credit, a purchase and a score are refused until the install is proven genuine, and create no account', async () => {
   const [installId, game] = [freshId(), freshGame()];
   for (const reply of [await coins('credit', { installId }), await coins('purchase', { installId }), await submit(game, { installId })])
-    expect(outcome(reply)).toEqual([403, refusal]);
+    expect(outcome(reply)).toEqual(REFUSED);
   expect((await service.get(`/v1/highscores/${game}`)).body.top).toEqual([]);
   expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
   const cookies = await signIn(service, installId);
-  expect(outcome(await coins('credit', { cookies }))).toEqual([403, refusal]);
+  expect(outcome(await coins('credit', { cookies }))).toEqual(REFUSED);
   expect((await service.get('/v1/coins/history', { cookies })).body.entries).toEqual([]);
   // A debit needs no proof.
   expect((await coins('debit', { installId })).body.error.code).toBe('insufficient_coins');
