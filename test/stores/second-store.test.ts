@@ -74,8 +74,6 @@ describe('an app store that is not Google', () => {
     expect(signedIn.body).toMatchObject({ ok: true, accountId: storeAccountIdOf('moon', 'ada'), created: true, movedCoins: 7 });
     const again = await service.post('/v1/account/store-provision', { token: 'user:ada' });
     expect(again.body).toMatchObject({ accountId: signedIn.body.accountId, created: false });
-    const { status, body } = await service.post('/v1/account/store-provision', { token: 'ada' });
-    expect([status, body.error.code]).toEqual([401, 'bad_token']);
     const deleted = await service.post('/v1/account/delete', { token: 'user:ada' });
     expect(deleted.body).toMatchObject({ ok: true, accountId: signedIn.body.accountId, balanceCoins: 7 });
   });
@@ -103,9 +101,8 @@ describe('an app store that is not Google', () => {
       service.post('/v1/account/store-install', { nonce: given, integrityToken, installId });
     const first = await nonce();
     expect((await prove(first, `install:${first}`)).body).toMatchObject({ ok: true, installVerified: true, packageName: APP });
-    const second = await nonce();
-    const { status, body } = await prove(second, `install:${first}`);
-    expect([status, body.error]).toMatchObject([403, { code: 'integrity_failed', failed: ['nonce'] }]);
+    const refused = await prove(await nonce(), `install:${first}`);
+    expect([refused.status, refused.body.error]).toMatchObject([403, { code: 'integrity_failed', failed: ['nonce'] }]);
   });
 
   test('without a part answers store_unconfigured at the endpoints that need it, and at those of Google', async () => {

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
 import { checkSoon } from '../../../src/features/subscription/notices.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
-import { freshId, sleep } from '../../harness.ts';
+import { forFile, freshId, sleep } from '../../harness.ts';
 import { activeUntil, answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
 
@@ -55,10 +55,8 @@ test('a purchase that ends earlier is checked again about its end', () => {
     expect(Math.abs(nextCheckAt({ state, expiresAt: NOW + HOUR }, NOW)! - NOW - HOUR - 1000)).toBeLessThanOrEqual(500);
 });
 
-describe('the queue of due purchases', () => {
-  let shop: Shop;
-  beforeAll(async () => void (shop = await openShop()));
-  afterAll(() => shop[Symbol.asyncDispose]());
+describe('the queue of due purchases', async () => {
+  const shop = await forFile(openShop());
 
   test('finds a renewal at the end, and access lasts meanwhile', async () => {
     const { installId, token, expiresAt, checked, access } = await buyer(shop);
@@ -154,10 +152,8 @@ describe('the queue of due purchases', () => {
   });
 });
 
-describe('while Google misbehaves a subscription past its end', () => {
-  let shop: Shop;
-  beforeAll(async () => void (shop = await openShop()));
-  afterAll(() => shop[Symbol.asyncDispose]());
+describe('while Google misbehaves a subscription past its end', async () => {
+  const shop = await forFile(openShop());
 
   // One fault of each kind: an outage, an answer that is no purchase, and a purchase that Google does not know.
   test.each([

@@ -1,10 +1,9 @@
 import type { Redis } from 'ioredis';
-import { expect } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/account-keys.ts';
-import { freshId, sleep, start, type StartOptions, type TestService } from '../../harness.ts';
+import { freshId, start, type StartOptions, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { FakeGoogle, PACKAGE, type FakePurchase } from './fake-google.ts';
 
@@ -80,11 +79,5 @@ export async function openShop(packageNames: readonly string[] = [PACKAGE], sett
   };
 }
 
-/** Waits until the condition holds. The queue looks for due purchases twice a second. */
-export async function until(holds: () => boolean | Promise<boolean>, milliseconds = 15_000): Promise<void> {
-  const deadline = Date.now() + milliseconds;
-  while (!(await holds())) {
-    expect(Date.now(), 'the awaited condition did not become true in time').toBeLessThan(deadline);
-    await sleep(50);
-  }
-}
+/** The queue looks for due purchases twice a second. */
+export { eventually as until } from '../../realtime/watcher.ts';

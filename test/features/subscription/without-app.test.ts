@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
+import type { EventRecord } from '../../../src/features/events/model.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
@@ -60,7 +61,6 @@ class Stage {
       service.get(`/v1/subscription${query}`, options),
       service.get(`/v1/entitlement${query}`, options),
     ]);
-    expect([200, 403, 410]).toContain(subscription.status);
     if (subscription.status !== 200) return subscription.body.error.code;
     return subscription.body.state === 'none' ? 'none' : `${subscription.body.productId} ${entitlement.body.state}`;
   }
@@ -112,20 +112,12 @@ const sends =
     expect([reply.status, reply.body.error?.code]).toEqual([status, status === 409 ? 'purchase_owned' : undefined]);
   };
 
-const waits =
-  (name: string): Step =>
-  (stage) =>
-    until(async () => (await stage.stuck()).has(name));
-
-const arrives =
-  (name: string): Step =>
-  (stage) =>
-    until(async () => (await stage.acknowledged()).includes(name));
-
-const leaves =
-  (name: string): Step =>
-  (stage) =>
-    until(async () => !(await stage.stuck()).has(name));
+const awaits = (holds: (stage: Stage) => Promise<boolean>): Step => {
+  return (stage) => until(() => holds(stage));
+};
+const waits = (name: string) => awaits(async (stage) => (await stage.stuck()).has(name));
+const leaves = (name: string) => awaits(async (stage) => !(await stage.stuck()).has(name));
+const arrives = (name: string) => awaits(async (stage) => (await stage.acknowledged()).includes(name));
 
 /** The guest moves into the account of a store user. */
 const signsIn =
@@ -224,7 +216,7 @@ const cases: Record<string, Case> = {
       sellsSilently('old'),
       sends('ann', 'old'),
       sells('old', { state: 'expired' }),
-      async (stage) => until(async () => (await stage.state('ann')) === 'premium expired'),
+      awaits(async (stage) => (await stage.state('ann')) === 'premium expired'),
       sells('new', { again: 'old' }),
       arrives('new'),
     ],
@@ -327,10 +319,6 @@ const cases: Record<string, Case> = {
     acknowledged: ['new'],
     told: { ann: ['active gold'] },
   },
-  'forty notifications at once record it once': {
-    steps: [sellsSilently('new', { for: 'ann' }), tells(...Array.from({ length: 40 }, () => 'new')), arrives('new')],
-    ...newOf('ann'),
-  },
   'notifications during the request of the app record it once': {
     steps: [
       sellsSilently('new'),
@@ -359,7 +347,7 @@ const cases: Record<string, Case> = {
       opens('ann'),
       deletes('ann'),
       sells('new', { for: 'ann' }),
-      async (stage) => until(async () => (await service.service.redis.exists(keyOf(stage, 'new'))) === 0),
+      awaits(async (stage) => (await service.service.redis.exists(keyOf(stage, 'new'))) === 0),
       sends('bob', 'new', 409),
     ],
     has: { ann: 'account_deleted' },
@@ -411,13 +399,13 @@ describe('a subscription that the store tells of:', () => {
       await until(async () => [...(await stage.stuck()).keys()].join() === stuck.join());
       const ids = persons.map((person) => stage.id(person));
       const count = Object.values(told).flat().length;
-      const found = await events.of(ids, 0);
+      const found: EventRecord[] = [];
       await until(async () => {
-        found.push(...(await events.of(ids, 0)));
-        return found.filter(({ type }) => type === 'subscription.changed').length >= count;
+        found.push(...(await events.of(ids, 0)).filter(({ type }) => type === 'subscription.changed'));
+        return found.length >= count;
       });
       for (const person of persons) {
-        const mine = found.filter(({ accountId, type }) => accountId === stage.id(person) && type === 'subscription.changed');
+        const mine = found.filter(({ accountId }) => accountId === stage.id(person));
         const words = mine.map(({ data }) => `${data['state']} ${data['productId']}`);
         // Events of a guest that moved are those of its account, and those of a deleted account lose their data.
         if (told[person] !== undefined || expected[person] === undefined) expect(words).toEqual(told[person] ?? []);

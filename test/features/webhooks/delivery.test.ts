@@ -208,7 +208,7 @@ describe('an event that fails', () => {
     for (const [index, waitMs] of waits.entries()) {
       dueAt += waitMs;
       // No attempt happens before its time.
-      aheadMs = dueAt - Date.now() - 2000;
+      aheadMs = dueAt - Date.now() - waitMs / 2;
       await eventually(async () => (await hooks.attempts(hook.id)).length === 3 + index);
       expect(receiver.received).toHaveLength(3 + index);
       // The endpoint answers some milliseconds after the attempt began.
@@ -219,10 +219,8 @@ describe('an event that fails', () => {
     await received(receiver, 13);
     expect(idsOf(receiver)).toEqual([first, ...others, ...Array<string>(9).fill(first), second]);
     await eventually(async () => (await outcomesOf(hook, first)).length === 10);
-    const attempts = await outcomesOf(hook, first);
-    expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    expect(attempts.at(-1)).toEqual({ outcome: 'given_up', attempt: 10, status: 500 });
-    expect(attempts.slice(0, 9).every(({ outcome }) => outcome === 'failed')).toBe(true);
+    const failures = Array.from({ length: 9 }, (_, index) => ({ outcome: 'failed', attempt: index + 1, status: 500 }));
+    expect(await outcomesOf(hook, first)).toEqual([...failures, { outcome: 'given_up', attempt: 10, status: 500 }]);
     expect(await metrics.registry.metrics()).toContain(`coinop_webhook_attempts_total{hook="${hook.id}",outcome="given_up"} 1`);
     expect(lines.filter((line) => line.includes('is given up'))).toHaveLength(1);
     expect(lines.join('')).not.toContain(hook.secret.slice(6));

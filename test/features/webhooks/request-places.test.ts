@@ -1,12 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import {
-  MOST_A_TURN,
-  MOST_OF_A_HOOK,
-  MOST_REQUESTS,
-  RequestPlaces,
-  type HookPlaces,
-} from '../../../src/features/webhooks/request-places.ts';
+import { MOST_OF_A_HOOK, MOST_REQUESTS, RequestPlaces, type HookPlaces } from '../../../src/features/webhooks/request-places.ts';
 
 /** A hook that always has more to send. */
 interface Busy {
@@ -55,16 +49,6 @@ test('one hook has at most 32 requests under way, and all hooks have at most 64'
   await turns();
   expect(underWay([first, ...others])).toBe(MOST_REQUESTS);
   for (const { open } of [first, ...others]) expect(open.length).toBeGreaterThanOrEqual(MOST_REQUESTS / 3 - 1);
-});
-
-test('at most four requests begin in one turn of the event loop', async () => {
-  const hooks = busyHooks(new RequestPlaces(), 50);
-  let before = 0;
-  for (let index = 0; index < 12; index++) {
-    await turn();
-    expect(underWay(hooks) - before).toBe(MOST_A_TURN);
-    before = underWay(hooks);
-  }
 });
 
 test('a hook that waits for its first event finds a place, whatever the other hooks took before', async () => {

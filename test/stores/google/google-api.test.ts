@@ -6,7 +6,6 @@ import { activeUntil, FakeGoogle, googleError, PACKAGE, passingFaults } from '..
 import { refusal } from '../../features/store/issuer.ts';
 
 const TOKEN = 'purchase-token-of-somebody';
-const SOLD = activeUntil('2099-01-01T00:00:00Z');
 const AWAY = { code: 'app_store_unavailable', message: 'The app store does not answer just now: try again.' };
 
 /** A store client of this Google with a movable clock. */
@@ -27,25 +26,17 @@ function storeOf(google: FakeGoogle) {
     ask,
     askMany: async () => new Set((await Promise.all(Array.from({ length: 20 }, ask))).map(({ status }) => status)),
     refusals: (count: number) => Promise.all(Array.from({ length: count }, () => refusal(ask()))),
-    acknowledge: () => api.call({ method: 'POST', url: url.replace('subscriptionsv2/', 'subscriptions/gold/') + ':acknowledge', body: {} }),
   };
 }
 
 let google: FakeGoogle;
 beforeEach(async () => {
   google = await FakeGoogle.start();
-  google.sell(TOKEN, SOLD);
+  google.sell(TOKEN, activeUntil('2099-01-01T00:00:00Z'));
 });
 afterEach(() => google[Symbol.asyncDispose]());
 
 describe('a call of the API', () => {
-  test('returns the status and body of Google, and an empty body for a 204', async () => {
-    const { ask, acknowledge } = storeOf(google);
-    expect(await ask()).toMatchObject({ status: 200, body: SOLD });
-    expect(await acknowledge()).toEqual({ status: 204, body: {} });
-    expect(google.acknowledgements).toEqual([TOKEN]);
-  });
-
   test.each([400, 404, 410])('returns a %i without a retry', async (status) => {
     google.misbehaviour = googleError(status);
     expect(await storeOf(google).ask()).toMatchObject({ status });
@@ -84,13 +75,6 @@ describe('a call of the API', () => {
       expect((await storeOf(google).ask()).status).toBe(200);
     }
     expect([google.asked, google.grants]).toEqual([3, 3]);
-  });
-
-  test('waits for the Retry-After of Google when the time budget allows it', async () => {
-    google.misbehaveOnce(googleError(429, { 'retry-after': '1' }));
-    const startedAt = performance.now();
-    expect((await storeOf(google).ask()).status).toBe(200);
-    expect(performance.now() - startedAt).toBeGreaterThan(990);
   });
 
   test('follows no redirect with its access token', async () => {

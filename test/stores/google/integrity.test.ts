@@ -60,15 +60,11 @@ describe('IntegrityTokens with keys', () => {
     ['A128GCM', () => sealed(jws(), { enc: 'A128GCM' })],
     ['compressed', () => sealed(jws(), { zip: 'DEF' })],
     ['a bomb: 5 MB in 7 KB', async () => sealed(Buffer.alloc(5 * 1024 * 1024, 'A'), { zip: 'DEF' })],
-    ['an unknown crit', async () => headed(await sealed(jws()), { crit: ['exp'], exp: 1 })],
-    ['a header changed behind its encryption', async () => headed(await sealed(jws()), { typ: 'JWT' })],
     ['no JWE around the JWS', () => jws()],
     [
       'an unused bit of its last character set',
       async () => (await sealed(jws())).replace(/.$/, (last) => String.fromCharCode(last.charCodeAt(0) + 1)),
     ],
-    ['six parts', async () => `${await sealed(jws())}.e`],
-    ['padded', async () => `${await sealed(jws())}==`],
     ['longer than any token', () => sealed(jws({ ...genuine, more: 'x'.repeat(8192) }))],
     ['nothing', () => ''],
     // Faults of the JWS inside.
@@ -79,12 +75,9 @@ describe('IntegrityTokens with keys', () => {
     ['signed by a longer curve', () => sealed(signed({ alg: 'ES384' }, genuine, p384.privateKey))],
     ['signed by RSA', () => sealed(signed({ alg: 'RS256', jwk: jwkOf(rsa) }, genuine, rsa.privateKey))],
     ['an unknown crit', () => sealed(jws(genuine, { crit: ['exp'], exp: 1 }))],
-    ['signature cut', () => sealed(jws().slice(0, -2))],
-    ['random bytes', () => sealed(randomBytes(500))],
     // Faults of the payload.
     ['payload not JSON', () => attested('requestDetails')],
     ['payload not UTF-8', () => attested(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))],
-    ['payload null', () => attested('null')],
     ['payload nested 1500 deep', () => attested('['.repeat(1500) + ']'.repeat(1500))],
     ['time a word', () => attested({ ...genuine, requestDetails: { ...genuine.requestDetails, timestampMillis: 'now' } })],
     ['device verdict a text', () => attested({ ...genuine, deviceIntegrity: { deviceRecognitionVerdict: 'MEETS_DEVICE_INTEGRITY' } })],
@@ -97,13 +90,6 @@ describe('IntegrityTokens with keys', () => {
     for (const part of [...text.split('.'), nonce].filter((piece) => piece.length > 12)) expect(issuer.logLines[0]).not.toContain(part);
   });
 });
-
-/** A JWE with a changed header, which no longer matches its authenticated data. */
-function headed(jwe: string, more: object): string {
-  const [head, ...rest] = jwe.split('.') as [string, ...string[]];
-  const header = { ...(JSON.parse(Buffer.from(head, 'base64url').toString()) as object), ...more };
-  return [Buffer.from(JSON.stringify(header)).toString('base64url'), ...rest].join('.');
-}
 
 describe('IntegrityTokens without keys, by decodeIntegrityToken', () => {
   const [OTHER, OPAQUE] = ['com.example.other', 'opaque-token'];

@@ -18,7 +18,7 @@ const about = (kind: string, purchaseToken: string) =>
   envelope({ version: '1.0', packageName: PACKAGE, eventTimeMillis: '1', [kind]: { version: '1.0', notificationType: 3, purchaseToken } });
 
 async function push(body: object, claims: object = {}, { service, google } = shop) {
-  return service.post(PATH, body, { headers: { authorization: `Bearer ${await google.pushToken(claims)}` } });
+  return service.post(PATH, body, { headers: { authorization: `Bearer ${google.pushToken(claims)}` } });
 }
 
 const boundTo = (installId: string) => ({ externalAccountIdentifiers: { obfuscatedExternalAccountId: accountIdOf(installId) } });
@@ -144,7 +144,7 @@ describe('a push to POST /v1/store/google/notifications', () => {
   const any = envelope({ packageName: PACKAGE, testNotification: {} });
 
   test('is refused with bad_token without a token or with one that does not verify, and with forbidden from another account', async () => {
-    const good = await shop.google.pushToken();
+    const good = shop.google.pushToken();
     for (const authorization of ['', `Basic ${good}`, `Bearer ${good.slice(0, -2)}`])
       expect(refusal(await shop.service.post(PATH, any, { headers: { authorization } }))).toEqual([401, 'bad_token']);
     expect(refusal(await push(any, { email: 'other@project.iam.gserviceaccount.com' }))).toEqual([403, 'forbidden']);

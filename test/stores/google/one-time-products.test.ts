@@ -69,9 +69,7 @@ describe('the look at a purchase', () => {
       { quantity: 1, refundedQuantity: undefined, isFinished: false },
     ],
     ['numbers that are texts', { productLineItem: item({ quantity: '2', refundableQuantity: '0' }) }, { quantity: 2, refundedQuantity: 2 }],
-    ['a consumed one', { productLineItem: item({ consumptionState: 'CONSUMPTION_STATE_CONSUMED' }) }, { isFinished: true }],
     ['a pending one', { purchaseStateContext: { purchaseState: 'PENDING' }, orderId: undefined }, { state: 'pending', orderId: undefined }],
-    ['a canceled one', { purchaseStateContext: { purchaseState: 'CANCELLED' } }, { state: 'canceled' }],
   ])('reads %s', async (_, change, expected) => {
     expect(await products(ok({ ...bought, ...change })).google.look('token')).toMatchObject(expected);
   });

@@ -1,14 +1,12 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ServerResponse } from 'node:http';
 import { GoogleKeys } from '../../../src/stores/google/public-keys.ts';
-import { Issuer, jwkOf, refusal, rsaKey, type SigningKey } from '../../features/store/issuer.ts';
+import { Issuer, jwkOf, refusal, rsaKey } from '../../features/store/issuer.ts';
 
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 
-let first: SigningKey;
-let second: SigningKey;
-beforeAll(() => void ([first, second] = [rsaKey('first'), rsaKey('second')]));
+const [first, second] = [rsaKey('first'), rsaKey('second')];
 
 let issuer: Issuer;
 let keys: GoogleKeys;

