@@ -14,11 +14,3 @@ test.each(modules)('%s is served as valid JavaScript, and its imports lead to se
     expect((await service.get(`/pages/modules/${name}`)).status).toBe(200);
   }
 });
-
-test.each(['nothing.js', 'style.css', 'tsconfig.json', 'home.ts', '..%2Fhome.ts', '%2e%2e%2f%2e%2e%2fconfig.ts', 'constructor', '%00'])(
-  'there is no module %s',
-  async (name) => {
-    const { status, body } = await service.get(`/pages/modules/${name}`);
-    expect([status, body.error.code]).toEqual([404, 'not_found']);
-  },
-);
