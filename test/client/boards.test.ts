@@ -1,14 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
-import type { Fetch } from '../../src/client/request.ts';
 import { watchBoard, type ScoreEntry } from '../../src/client/rooms.ts';
 import type { SocketClass } from '../../src/client/watched.ts';
 import { forFile, freshId, start } from '../harness.ts';
-import { FakeSockets } from './fake-socket.ts';
-import { player } from './player.ts';
+import { done, player } from './player.ts';
 
-// Without a store, because the periodic requests to a store would wait for the fake clock below.
-const service = await forFile(start({ settings: { STORE: 'off' } }));
+const service = await forFile(start());
 const WebSocket: SocketClass = WsSocket;
 
 const freshGame = (): string => freshId('game').toLowerCase();
@@ -46,57 +43,10 @@ describe('a board', () => {
     }
     expect(await ada.highscores.around({ game })).toMatchObject({ ok: true, you: null, entries: [] });
     await ada.highscores.submit({ game, score: 1, name: 'Ada' });
-    const first = await ada.highscores.entries({ game, limit: 2 });
-    if (!first.ok) throw new Error(first.error.code);
+    const first = await done(ada.highscores.entries({ game, limit: 2 }));
     const second = await ada.highscores.entries({ game, limit: 2, cursor: first.nextCursor });
     expect([first, second].map((page) => page.ok && page.entries.map(lineOf))).toEqual([['1 p3 3', '2 p2 2'], ['3 Ada 1']]);
     const around = await ada.highscores.around({ game, limit: 1 });
     expect(around.ok && [around.you?.rank, around.entries.map(lineOf)]).toEqual([3, ['2 p2 2', '3 Ada 1']]);
-  });
-});
-
-describe('a followed board with a fake clock', () => {
-  beforeEach(() => {
-    vi.useFakeTimers();
-    vi.spyOn(Math, 'random').mockReturnValue(0.5);
-  });
-  afterEach(() => {
-    vi.useRealTimers();
-    vi.restoreAllMocks();
-  });
-
-  test('reports only new entries after a lost connection, and reads check the connection', async () => {
-    const [low, high] = [
-      { rank: 1, score: 1 },
-      { rank: 1, score: 2 },
-    ];
-    const reads: string[] = [];
-    const fetch: Fetch = async (url) => {
-      reads.push(url);
-      return new Response(JSON.stringify({ ok: true, game: 'duel', top: [high] }));
-    };
-    const fake = new FakeSockets();
-    using client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch, installId: 'install-of-ada' });
-    const seen: number[] = [];
-    watchBoard(client, 'duel', (top) => seen.push(...top.map(({ score }) => score)));
-    const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-    const tell = async (version: number, ...top: object[]) => {
-      fake.last.message({ type: 'board', version, top });
-      await pass(0);
-    };
-    await pass(0);
-    expect(fake.last.url).toBe('wss://coinop.example/v1/highscores/duel/live');
-    fake.last.onopen!({});
-    await tell(7, low);
-    fake.last.onclose!({ code: 1006 });
-    await pass(1500);
-    expect(fake.opened).toHaveLength(2);
-    fake.last.onopen!({});
-    await tell(7, low);
-    expect([seen, reads]).toEqual([[1], []]);
-    // The connection is silent, and a read finds a change that it missed.
-    await pass(45_000);
-    expect([seen, fake.opened.length]).toEqual([[1, 2], 3]);
-    expect(new Set(reads)).toEqual(new Set(['https://coinop.example/v1/highscores/duel']));
   });
 });

@@ -1,14 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { playRoom, type PlayedRoom } from '../../src/client/rooms.ts';
-import { forFile, sleep, start } from '../harness.ts';
+import { forFile, start } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { atFullSize } from '../sized.ts';
 import { seat } from './played.ts';
-import { player, type Player } from './player.ts';
+import { done, player, type Player } from './player.ts';
 import { childEnvironment } from '../environment.ts';
 
 /** docs/examples/game-server.mjs, as its page starts it, against a service whose coins only servers can mint. */
@@ -23,9 +22,9 @@ afterEach(() => {
   for (const each of players.splice(0)) each.close();
 });
 
-async function startGameServer(url = service.url) {
+async function startGameServer() {
   const { token } = await makeServerKey(service, ['coins', 'rooms'], { game: 'guess' });
-  const child = spawn(process.execPath, [file], { env: childEnvironment({ COINOP_URL: url, COINOP_KEY: token }) });
+  const child = spawn(process.execPath, [file], { env: childEnvironment({ COINOP_URL: service.url, COINOP_KEY: token }) });
   children.push(child);
   let text = '';
   child.stderr.on('data', (data: Buffer) => (text += data));
@@ -37,32 +36,6 @@ async function startGameServer(url = service.url) {
     isRunning: () => child.exitCode === null && child.signalCode === null,
     /** The code of the next room that it opens. */
     nextRoom: async () => /room ([A-Z]{5})/.exec((await lines.next()).value as string)![1]!,
-  };
-}
-
-/** A proxy to the service whose connections the test cuts. */
-async function cuttable() {
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(service.port, '127.0.0.1');
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(one);
-      one.pipe(other);
-      one.on('error', () => {});
-      one.on('close', () => (other.destroy(), sockets.delete(one)));
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cut: () => sockets.forEach((socket) => socket.destroy()),
-    async [Symbol.asyncDispose]() {
-      server.close();
-      sockets.forEach((socket) => socket.destroy());
-    },
   };
 }
 
@@ -80,11 +53,7 @@ interface Guesser {
   balance(): Promise<unknown>;
 }
 
-async function ticketOf(client: Player, code: string): Promise<string> {
-  const reply = await client.rooms.ticket({ code });
-  if (!reply.ok) throw new Error(reply.error.code);
-  return reply.ticket;
-}
+const ticketOf = async (client: Player, code: string): Promise<string> => (await done(client.rooms.ticket({ code }))).ticket;
 
 /** A player in the room whose account the server does not know. */
 async function unknown(code: string, name: string, client = player(service.url)): Promise<Guesser> {
@@ -153,20 +122,10 @@ describe('the sample game server', () => {
     const code = await game.nextRoom();
     const [honest, cheat] = [await guesser(code, 'Ada'), await unknown(code, 'Eve')];
     const { room } = cheat;
-    const codeOf = async (act: Promise<{ ok: boolean; error?: { code: string } }>) => (await act).error?.code;
-    expect(
-      await Promise.all([
-        codeOf(room.setState({ guesses: 0, winner: 'p2', paid: true })),
-        codeOf(room.mergeState({ winner: 'p2' })),
-        codeOf(room.deal({ p1: 'x' })),
-        codeOf(room.act('start')),
-        codeOf(room.act('end')),
-        codeOf(room.act('kick', { playerId: 'p1' })),
-        codeOf(room.act('settings', { writers: 'players' })),
-      ]),
-    ).toEqual(['not_writer', 'not_writer', 'not_host', 'not_host', 'not_host', 'not_host', 'not_host']);
+    for (const act of [room.setState({ guesses: 0, winner: 'p2', paid: true }), room.mergeState({ winner: 'p2' })])
+      expect(await act).toMatchObject({ ok: false, error: { code: 'not_writer' } });
+    expect(await room.act('end')).toMatchObject({ ok: false, error: { code: 'not_host' } });
     const { installId } = await cheat.client.who();
-    expect((await service.post('/v1/rooms', { seatless: true, installId })).body.error.code).toBe('server_only');
     const rubbish = [null, [], 'guess', 7, {}, { guess: '50' }, { guess: 1.5 }, { guess: null }, { guess: {} }, { hint: 'right' }];
     for (const data of rubbish) await cheat.say(data);
     // Invalid tickets, used tickets, Ada's tickets, and tickets of another room.
@@ -194,26 +153,5 @@ describe('the sample game server', () => {
     expect(honest.room.state).toMatchObject({ winner: 'p1', number, paid: true });
     expect([await honest.balance(), await cheat.balance()]).toEqual([25, 0]);
     expect(game.isRunning()).toBe(true);
-  });
-
-  atFullSize('continues with the same secret number after its connection was cut', async () => {
-    await using link = await cuttable();
-    const game = await startGameServer(link.url);
-    const code = await game.nextRoom();
-    const ada = await guesser(code, 'Ada');
-    await ada.say({ guess: 0 });
-    await expect.poll(() => ada.hints.at(-1)?.hint).toBe('higher');
-    link.cut();
-    // The server reconnects within a second. It misses guesses in that time, because the service stores no messages.
-    await expect
-      .poll(async () => {
-        await ada.say({ guess: 0 });
-        await sleep(200);
-        return ada.hints.length;
-      })
-      .toBeGreaterThan(1);
-    await win(ada);
-    await ada.room.ended;
-    expect(await ada.balance()).toBe(25);
   });
 });

@@ -6,7 +6,7 @@ import type { SocketClass } from '../../src/client/watched.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { openRoom, seat } from './played.ts';
-import { player } from './player.ts';
+import { done, player, stubSessionStorage, type Player } from './player.ts';
 
 // Without a store, because the periodic requests to a store would wait for the fake clock below.
 const service = await forFile(start({ settings: { STORE: 'off' } }));
@@ -22,19 +22,17 @@ describe('the list of open rooms', () => {
     service.advance(5);
     const team = await openRoom(ada, { game, public: true, tags: { mode: 'team & co', ranked: true } });
     await openRoom(ada, { game });
-    const list = async (filter: Parameters<typeof listRooms>[1]) => {
-      const reply = await listRooms(ada, filter);
-      if (!reply.ok) throw new Error(reply.error.code);
-      return { codes: reply.rooms.map(({ code }) => code), nextCursor: reply.nextCursor };
+    const codes = async (filter: Parameters<typeof listRooms>[1]) => {
+      const reply = await listRooms(ada, { game, ...filter });
+      return reply.ok && reply.rooms.map(({ code }) => code);
     };
-    await expect.poll(async () => (await list({ game })).codes).toEqual([team, duel]);
-    expect((await list({ game, tags: { mode: 'duel', level: 3 } })).codes).toEqual([duel]);
-    expect((await list({ game, tags: { mode: 'team & co', ranked: true } })).codes).toEqual([team]);
-    expect((await list({ game, tags: { ranked: false } })).codes).toEqual([]);
-    const first = await list({ game, limit: 1 });
-    expect(first.codes).toEqual([team]);
-    expect((await list({ game, limit: 1, cursor: first.nextCursor })).codes).toEqual([duel]);
-    expect((await listRooms(ada)).ok).toBe(true);
+    await expect.poll(() => codes({})).toEqual([team, duel]);
+    expect(await codes({ tags: { mode: 'duel', level: 3 } })).toEqual([duel]);
+    expect(await codes({ tags: { mode: 'team & co', ranked: true } })).toEqual([team]);
+    expect(await codes({ tags: { ranked: false } })).toEqual([]);
+    const first = await listRooms(ada, { game, limit: 1 });
+    expect(first).toMatchObject({ ok: true, rooms: [{ code: team }] });
+    expect(await codes({ limit: 1, cursor: first.ok ? first.nextCursor : '' })).toEqual([duel]);
     expect(await listRooms(ada, { limit: 0 })).toMatchObject({ ok: false, error: { code: 'invalid_request', field: 'limit' } });
     expect(await listRooms(ada, {}, { signal: AbortSignal.abort() })).toMatchObject({ error: { code: 'aborted' } });
   });
@@ -71,12 +69,16 @@ describe('a followed list with a fake clock', () => {
   /** Called during a read. */
   let during: () => void;
   let nextCursor: string | undefined;
+  let seen: object[][];
+  let fake: FakeSockets;
+  let client: Player;
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    [rooms, reads, during, nextCursor] = [[one], [], () => {}, undefined];
+    [rooms, reads, during, nextCursor, seen, fake] = [[one], [], () => {}, undefined, [], new FakeSockets()];
   });
   afterEach(() => {
+    client.close();
     vi.useRealTimers();
     vi.restoreAllMocks();
   });
@@ -89,67 +91,54 @@ describe('a followed list with a fake clock', () => {
     await Promise.resolve();
     return new Response(text);
   };
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  const tell = async (list: object[]) => {
+    fake.last.message({ type: 'rooms', rooms: list });
+    await pass(0);
+  };
 
-  async function watching(options: object = {}) {
-    const fake = new FakeSockets();
-    const client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch, installId: 'install-of-ada', ...options });
-    const seen: object[][] = [];
+  async function watching(WebSocket: SocketClass | null = fake.WebSocket) {
+    client = player('https://coinop.example', { WebSocket, fetch, installId: 'install-of-ada' });
     const watch = watchLobby(client, { game: 'duel', tags: { mode: 'a&b', ranked: false } }, (list) => seen.push(list));
-    await vi.advanceTimersByTimeAsync(0);
-    const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-    const tell = async (list: object[]) => {
-      fake.last.message({ type: 'rooms', rooms: list });
-      await pass(0);
-    };
-    return { client, fake, seen, watch, pass, tell };
+    await pass(0);
+    return watch;
   }
 
   /** A followed list whose connection is open and has delivered a first list. */
   async function connected() {
-    const all = await watching();
-    all.fake.last.onopen!({});
-    await all.tell([one]);
-    expect(all.seen).toEqual([[one]]);
-    return all;
+    const watch = await watching();
+    fake.last.onopen!({});
+    await tell([one]);
+    return watch;
   }
 
   test('reconnects after a lost connection, and reports only changes', async () => {
-    const { client, fake, seen, watch, pass, tell } = await connected();
+    const watch = await connected();
     expect(fake.last.url).toBe('wss://coinop.example/v1/lobby/live?game=duel&tag.mode=a%26b&tag.ranked=false&');
-    expect(fake.last.sent).toEqual([]);
     fake.last.onclose!({ code: 1006 });
     await pass(0);
     expect(watch.state.status).toBe('waiting');
     await pass(1000);
-    expect(fake.opened).toHaveLength(2);
     fake.last.onopen!({});
-    await tell([one]);
-    await tell([one, two]);
-    await tell([one]);
-    expect(seen).toEqual([[one], [one, two], [one]]);
-    expect(reads).toEqual([]);
-    client.close();
+    for (const list of [[one], [one, two], [one]]) await tell(list);
+    expect([seen, fake.opened.length, reads]).toEqual([[[one], [one, two], [one]], 2, []]);
   });
 
-  test('is checked by reads while nothing changes, and keeps its connection', async () => {
-    const { client, fake, seen, pass } = await connected();
-    await pass(120_000);
-    expect(reads.length).toBeGreaterThanOrEqual(3);
-    expect(reads[0]).toBe('/rooms?game=duel&tag.mode=a%26b&tag.ranked=false&limit=50');
-    expect([fake.opened.length, fake.last.isClosed, seen.length]).toEqual([1, false, 1]);
-    client.close();
-  });
-
-  test('reconnects if a read finds a list that the connection does not deliver', async () => {
-    const { client, fake, seen, pass } = await connected();
-    rooms = [two];
+  /** The answers to the reads that check a silent connection which has brought [one]. */
+  test.each<[what: string, changes: () => void, seenThen: object[][], sockets: number]>([
+    ['the same list keeps the connection', () => {}, [[one]], 1],
+    ['a list that the connection did not bring is reported, and ends the connection', () => (rooms = [two]), [[one], [two]], 2],
+    ['a short page, which may lack rooms of the channel, changes nothing', () => ([rooms, nextCursor] = [[], 'more']), [[one]], 1],
+  ])('is checked by reads while nothing changes: %s', async (_, changes, seenThen, sockets) => {
+    await connected();
+    changes();
     await pass(45_000);
-    expect([seen, fake.opened[0]!.isClosed, fake.opened.length]).toEqual([[[one], [two]], true, 2]);
-    client.close();
+    expect(reads[0]).toBe('/rooms?game=duel&tag.mode=a%26b&tag.ranked=false&limit=50');
+    expect([seen, fake.opened.length]).toEqual([seenThen, sockets]);
   });
 
   test('keeps a list that arrived over the connection during a read of an older list', async () => {
-    const { client, fake, seen, pass } = await connected();
+    await connected();
     rooms = [];
     during = () => fake.last.message({ type: 'rooms', rooms: [two] });
     await pass(38_000);
@@ -157,29 +146,18 @@ describe('a followed list with a fake clock', () => {
     rooms = [two];
     await pass(60_000);
     expect([seen, fake.opened.length]).toEqual([[[one], [two]], 1]);
-    client.close();
-  });
-
-  test('does not replace the list of the connection with a short page', async () => {
-    const { client, fake, seen, pass } = await connected();
-    [rooms, nextCursor] = [[], '1795348800000BCDFG'];
-    await pass(120_000);
-    expect([seen, fake.opened.length]).toEqual([[[one]], 1]);
-    client.close();
   });
 
   test('is read every four seconds if no WebSocket can be opened, also with short pages', async () => {
-    const { client, seen, watch, pass } = await watching({ WebSocket: null });
+    const watch = await watching(null);
     expect([seen, watch.state]).toEqual([[[one]], { status: 'live', by: 'poll' }]);
     await pass(8000);
-    [rooms, nextCursor] = [[two], '1795348800000BCDFG'];
+    [rooms, nextCursor] = [[two], 'more'];
     await pass(4000);
     expect([reads.length, seen]).toEqual([4, [[one], [two]]]);
     client.close();
     // The followed list does not keep a Node process alive.
     expect(vi.getTimerCount()).toBe(0);
-    await pass(60_000);
-    expect(reads).toHaveLength(4);
   });
 });
 
@@ -188,9 +166,8 @@ describe('a quick match', () => {
     using ada = player(service.url, { WebSocket });
     using bob = player(service.url, { WebSocket });
     const wanted = { game: freshGame(), tags: { mode: 'duel' }, maxPlayers: 2, startWhenFull: true };
-    const first = await quickMatch<{ data: { x: number } }>(ada, { ...wanted, name: 'Ada' });
-    const second = await quickMatch<{ data: { x: number } }>(bob, { ...wanted, name: 'Bob' });
-    if (!first.ok || !second.ok) throw new Error('no match');
+    const first = await done(quickMatch<{ data: { x: number } }>(ada, { ...wanted, name: 'Ada' }));
+    const second = await done(quickMatch<{ data: { x: number } }>(bob, { ...wanted, name: 'Bob' }));
     expect([first.created, second.created]).toEqual([true, false]);
     expect(second.room.code).toBe(first.room.code);
     await expect.poll(() => [first.room.room?.phase, first.room.me?.name, second.room.me?.name]).toEqual(['playing', 'Ada', 'Bob']);
@@ -207,8 +184,7 @@ describe('a quick match', () => {
     };
     using ada = player(service.url, { fetch: losing });
     const game = freshGame();
-    const match = await quickMatch(ada, { game, name: 'Ada' });
-    if (!match.ok) throw new Error(match.error.code);
+    const match = await done(quickMatch(ada, { game, name: 'Ada' }));
     expect([tries, match.created]).toEqual([2, true]);
     await expect.poll(() => match.room.players.map(({ name }) => name)).toEqual(['Ada']);
     const listed = await listRooms(ada, { game });
@@ -233,14 +209,9 @@ describe('a quick match', () => {
 
   test('is stored by the tab at once as the seat of its player', async () => {
     const kept = new Map<string, string>();
-    vi.stubGlobal('sessionStorage', {
-      getItem: (key: string) => kept.get(key) ?? null,
-      setItem: (key: string, value: string) => void kept.set(key, value),
-      removeItem: (key: string) => void kept.delete(key),
-    });
+    stubSessionStorage(kept);
     using ada = player(service.url, { WebSocket });
-    const match = await quickMatch(ada, { game: freshGame() });
-    if (!match.ok) throw new Error(match.error.code);
+    const match = await done(quickMatch(ada, { game: freshGame() }));
     const { code } = match.room;
     // Before the first message of the channel.
     expect([match.room.connection.status, lastSeat(ada)]).toEqual(['connecting', { code, playerId: 'p1', seat: expect.any(String) }]);

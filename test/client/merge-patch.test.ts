@@ -37,18 +37,13 @@ test('a composed patch has the same effect as its two patches in sequence', () =
 });
 
 test.each([
-  [{ a: null }, { a: { b: 1 } }],
-  [{ a: 5 }, { a: { b: 1 } }],
-  [{ a: [] }, { a: {} }],
-])('%j and %j have no patch for both', (first, second) => {
-  expect(composed(first, second)).toBeUndefined();
-});
-
-test.each([
   [{ data: { x: 1 } }, { merge: { y: 2 } }, { data: { x: 1, y: 2 } }],
   [{ merge: { x: 1 } }, { data: 5 }, { data: 5 }],
   [{ merge: { x: 1, y: 1 } }, { merge: { y: null } }, { merge: { x: 1, y: null } }],
+  // No patch has the effect of both.
   [{ merge: { x: null } }, { merge: { x: {} } }, undefined],
+  [{ merge: { x: 5 } }, { merge: { x: { y: 1 } } }, undefined],
+  [{ merge: { x: [] } }, { merge: { x: {} } }, undefined],
 ])('%j and %j are one act: %j', (first, second, both) => {
   expect(combined(first, second, 'data')).toEqual(both);
 });

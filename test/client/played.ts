@@ -1,20 +1,15 @@
 import type { Client } from '../../src/client/client.ts';
-import { playRoom, type Game, type PlayedRoom } from '../../src/client/rooms.ts';
+import { playRoom } from '../../src/client/rooms.ts';
 import type { TestService } from '../harness.ts';
-import { player, type Player } from './player.ts';
-
-export type Table<G extends Game = Game> = PlayedRoom<G> & { readonly client: Player };
+import { done, player } from './player.ts';
 
 /** The code of a room that the client opens. */
 export async function openRoom(client: Client, settings: object = {}): Promise<string> {
-  const reply = await client.rooms.create({ name: 'Ada', ...settings });
-  if (!reply.ok) throw new Error(reply.error.code);
-  return reply.room.code;
+  return (await done(client.rooms.create({ name: 'Ada', ...settings }))).room.code;
 }
 
 export async function seat(client: Client, code: string, name = 'Bob'): Promise<void> {
-  const reply = await client.rooms.join({ code, name });
-  if (!reply.ok) throw new Error(reply.error.code);
+  await done(client.rooms.join({ code, name }));
 }
 
 /** Two players in one room, each with a separate client. */

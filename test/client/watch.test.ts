@@ -1,42 +1,33 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { WebSocket as WsSocket } from 'ws';
 import type { WatchState } from '../../src/client/client.ts';
+import type { Watch } from '../../src/client/watch.ts';
 import type { Fetch } from '../../src/client/request.ts';
 import type { SocketClass } from '../../src/client/watched.ts';
 import { forFile, freshId, start } from '../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
-import { player } from './player.ts';
+import { openRoom } from './played.ts';
+import { done, player, type Player } from './player.ts';
 import { issue } from './sandbox.ts';
 
 // Without a store, because the periodic requests to a store would wait for the fake clock below.
 const service = await forFile(start({ settings: { STORE: 'off' } }));
 const WebSocket: SocketClass = WsSocket;
-
-async function codeOf(host: ReturnType<typeof player>): Promise<string> {
-  const reply = await host.rooms.create({ name: 'Ada' });
-  if (!reply.ok) throw new Error(reply.error.code);
-  return reply.room.code;
-}
+const Forbidden = class {
+  constructor() {
+    throw new Error('SecurityError');
+  }
+} as unknown as SocketClass;
 
 describe('a watched room', () => {
   test.each([
     ['a WebSocket', { WebSocket }, 'socket'],
     ['long-polls', { WebSocket: null }, 'poll'],
-    [
-      'long-polls if no WebSocket can be opened',
-      {
-        WebSocket: class {
-          constructor() {
-            throw new Error('SecurityError');
-          }
-        } as never,
-      },
-      'poll',
-    ],
+    ['long-polls if no WebSocket can be opened', { WebSocket: Forbidden }, 'poll'],
   ])('is followed by %s until it ends', async (_, options, by) => {
     using ada = player(service.url, options);
     using bob = player(service.url);
-    const code = await codeOf(ada);
+    const code = await openRoom(ada);
     const seen: string[] = [];
     const frozen: boolean[] = [];
     const states: WatchState[] = [];
@@ -67,7 +58,7 @@ describe('a watched room', () => {
   test('counts its player as connected, with the installId and with a session, also after joining late', async () => {
     using ada = player(service.url, { WebSocket });
     using bob = player(service.url, { WebSocket });
-    const code = await codeOf(ada);
+    const code = await openRoom(ada);
     await bob.sessions.login();
     let connected: string[] = [];
     const yous: unknown[] = [];
@@ -81,7 +72,7 @@ describe('a watched room', () => {
 
   test('is watched without a seat if hello is false', async () => {
     using ada = player(service.url, { WebSocket });
-    const code = await codeOf(ada);
+    const code = await openRoom(ada);
     let connected: boolean[] = [];
     const watch = ada.watchRoom(code, ({ players }) => (connected = players.map((each) => each.connected)), { hello: false });
     await expect.poll(() => watch.state.status).toBe('live');
@@ -92,7 +83,7 @@ describe('a watched room', () => {
   test('counts a guest that signs in as connected again', async () => {
     await using sandbox = await start();
     using ada = player(sandbox.url, { WebSocket, installId: undefined });
-    const code = await codeOf(ada);
+    const code = await openRoom(ada);
     let connected: boolean[] = [];
     ada.watchRoom(code, ({ players }) => (connected = players.map((each) => each.connected)));
     await expect.poll(() => connected).toEqual([true]);
@@ -107,7 +98,7 @@ describe('a watched room', () => {
 
   test('is closed by its watch and by its client, and reports nothing after that', async () => {
     using ada = player(service.url, { WebSocket });
-    const code = await codeOf(ada);
+    const code = await openRoom(ada);
     let count = 0;
     const watches = [ada.watchRoom(code, () => count++), ada.watchRoom(code, () => count++, { hello: false })];
     await expect.poll(() => watches.map(({ state }) => state.status)).toEqual(['live', 'live']);
@@ -127,8 +118,7 @@ test('a watched pairing signs in to the account of the phone', async () => {
     using website = player(service.url, options);
     using phone = player(service.url);
     await phone.coins.credit({ coins: 40 });
-    const pairing = await website.pairing.open();
-    if (!pairing.ok) throw new Error(pairing.error.code);
+    const pairing = await done(website.pairing.open());
     const seen: string[] = [];
     const names: unknown[] = [];
     const watch = website.watchPairing(pairing, (status, claimedBy) => (names.push(claimedBy), seen.push(status)));
@@ -147,46 +137,36 @@ test('a watched pairing signs in to the account of the phone', async () => {
   }
 });
 
-test('a phone lists the browser that it signed in and ends its session; a browser forgets a session that it ends itself', async () => {
+test('a phone lists the browser that it signed in, and ends its session', async () => {
   using website = player(service.url);
   using phone = player(service.url);
-  const signIn = async () => {
-    const pairing = await website.pairing.open();
-    if (!pairing.ok) throw new Error(pairing.error.code);
-    await phone.pairing.claim({ token: pairing.token });
-    await website.watchPairing(pairing, () => {}).ended;
-  };
-  const idsOf = async () => {
-    const listed = await phone.sessions.list();
-    return listed.ok ? listed.sessions.map(({ id }) => id) : listed.error.code;
-  };
-  await signIn();
-  const [id] = await idsOf();
-  expect(await phone.sessions.end({ id: id! })).toEqual({ ok: true, current: false });
-  expect([await idsOf(), await website.coins.balance()]).toMatchObject([[], { error: { code: 'session_required' } }]);
-  await signIn();
-  const own = await website.sessions.list();
-  if (!own.ok) throw new Error(own.error.code);
-  const other = await website.sessions.end({ id: '0.AAAAAAAAAAAAAAAA' });
-  expect(other.ok ? '' : other.error.code === 'forbidden').toBe(true);
-  expect(await website.sessions.end({ id: own.sessions[0]!.id })).toEqual({ ok: true, current: true });
-  expect((await website.who()).sessionToken).toBeUndefined();
+  const pairing = await done(website.pairing.open());
+  await phone.pairing.claim({ token: pairing.token });
+  await website.watchPairing(pairing, () => {}).ended;
+  const listed = await done(phone.sessions.list());
+  expect(await phone.sessions.end({ id: listed.sessions[0]!.id })).toEqual({ ok: true, current: false });
+  expect(await website.coins.balance()).toMatchObject({ error: { code: 'session_required' } });
 });
 
 describe('with a fake clock', () => {
-  const sockets = () => new FakeSockets();
   let polls: string[];
-  /** The answer to a read of the room. */
-  let room: { seq: number; phase: string } | undefined;
-  let isGone = false;
+  /** The answer to a read of the room. Undefined: the service is away. */
+  let room: { seq: number; phase: string } | 'gone' | undefined;
+  let fake: FakeSockets;
+  let client: Player;
+  let watch: Watch;
+  let seen: number[];
+  let states: string[];
+
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    polls = [];
-    room = { seq: 1, phase: 'lobby' };
+    [polls, room, fake, seen, states] = [[], { seq: 1, phase: 'lobby' }, new FakeSockets(), [], []];
   });
   afterEach(() => {
+    client.close();
     vi.useRealTimers();
     vi.restoreAllMocks();
   });
@@ -194,119 +174,106 @@ describe('with a fake clock', () => {
   const fetch: Fetch = async (url, { signal }) => {
     polls.push(url.replace(/.*\/v1/, ''));
     if (room === undefined) throw new TypeError('offline');
-    if (isGone) return new Response('{"ok":false,"error":{"code":"room_not_found","message":""}}', { status: 404 });
+    if (room === 'gone') return new Response('{"ok":false,"error":{"code":"room_not_found","message":""}}', { status: 404 });
     if (url.includes('wait=')) await new Promise((_, reject) => signal.addEventListener('abort', reject));
     return new Response(JSON.stringify({ ok: true, room }));
   };
 
-  async function watching(fake = sockets()) {
-    const client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch, installId: 'install-of-ada' });
-    const seen: number[] = [];
-    const states: string[] = [];
-    const watch = client.watchRoom('BCDFG', ({ seq }) => seen.push(seq), { onState: ({ status }) => states.push(status) });
-    await vi.advanceTimersByTimeAsync(0);
-    return { client, fake, seen, states, watch };
+  async function watching() {
+    client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch, installId: 'install-of-ada' });
+    watch = client.watchRoom('BCDFG', ({ seq }) => seen.push(seq), { onState: ({ status }) => states.push(status) });
+    await pass(0);
+  }
+
+  /** Opens the last socket, which brings rooms. */
+  async function open(...seqs: number[]) {
+    fake.last.onopen!({});
+    for (const seq of seqs) fake.last.room(seq);
+    await pass(10);
+  }
+
+  /** A closed client leaves no timer, which would keep a Node process alive. */
+  async function expectNoTimer() {
+    client.close();
+    await pass(0);
+    expect(vi.getTimerCount()).toBe(0);
+  }
+
+  async function connected(seq: number) {
+    await watching();
+    await open(seq);
   }
 
   test.each([
-    [1001, 'waiting'],
     [1006, 'waiting'],
-    [1009, 'waiting'],
-    [4008, 'waiting'],
     [4009, 'waiting'],
-    [4429, 'waiting'],
     [4499, 'waiting'],
     [4500, 'ended'],
     [4501, 'ended'],
     [4999, 'ended'],
   ])('close code %i leads to %s', async (code, status) => {
-    const { client, fake, watch } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(1);
-    await vi.advanceTimersByTimeAsync(10);
+    await connected(1);
     fake.last.onclose!({ code });
-    await vi.advanceTimersByTimeAsync(0);
+    await pass(0);
     expect(watch.state.status).toBe(status);
-    client.close();
   });
 
   test('says hello on every new connection', async () => {
-    const { client, fake, states } = await watching();
+    await watching();
     for (let time = 0; time < 3; time++) {
-      fake.last.onopen!({});
-      fake.last.room(time + 1);
-      await vi.advanceTimersByTimeAsync(10);
+      await open(time + 1);
       expect(fake.last.sent).toEqual([{ type: 'hello', installId: 'install-of-ada' }]);
       fake.last.onclose!({ code: 1006 });
-      await vi.advanceTimersByTimeAsync(5000);
+      await pass(5000);
     }
     expect(fake.opened.length).toBe(4);
     expect(states.slice(0, 4)).toEqual(['connecting', 'live', 'waiting', 'connecting']);
-    client.close();
   });
 
   test('says hello again when the service could not process it', async () => {
-    const { client, fake } = await watching();
-    fake.last.onopen!({});
+    await watching();
+    await open();
     fake.last.message({ type: 'error', error: { code: 'rate_limited', message: '', retryAfterMs: 1500 } });
-    await vi.advanceTimersByTimeAsync(1400);
+    await pass(1400);
     expect(fake.last.sent.length).toBe(1);
-    await vi.advanceTimersByTimeAsync(2000);
+    await pass(2000);
     expect(fake.last.sent.length).toBe(2);
-    client.close();
+    fake.last.message({ type: 'error', error: { code: 'rate_limited', message: '', retryAfterMs: 60_000 } });
+    await pass(10);
+    await expectNoTimer();
   });
 
   test('waits longer after each failure, up to 30 s, and reconnects at once when the device wakes up', async () => {
     room = undefined;
-    const { client, fake, watch } = await watching();
+    await watching();
     const waits: number[] = [];
     for (let time = 0; time < 8; time++) {
       fake.last.onclose!({ code: 1006 });
-      await vi.advanceTimersByTimeAsync(0);
+      await pass(0);
       waits.push(watch.state.status === 'waiting' ? watch.state.ms : NaN);
-      if (time < 7) await vi.advanceTimersByTimeAsync(waits.at(-1)!);
+      if (time < 7) await pass(waits.at(-1)!);
     }
     expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000]);
     const before = fake.opened.length;
     client.wake();
-    await vi.advanceTimersByTimeAsync(0);
+    await pass(0);
     expect(fake.opened.length).toBe(before + 1);
-    client.close();
   });
 
-  test('never goes back to an older state of another process', async () => {
-    const { client, fake, seen } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(7);
-    await vi.advanceTimersByTimeAsync(10);
-    fake.last.onclose!({ code: 1001 });
-    await vi.advanceTimersByTimeAsync(1000);
-    room = { seq: 8, phase: 'lobby' };
-    fake.last.onopen!({});
-    fake.last.room(6);
-    fake.last.room(7);
-    fake.last.room(8);
-    fake.last.room(8);
-    await vi.advanceTimersByTimeAsync(10_000);
-    expect(seen).toEqual([7, 8]);
-    client.close();
-  });
-
-  test('goes back when the service has lost changes', async () => {
-    const { client, fake, seen } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(7);
-    await vi.advanceTimersByTimeAsync(10);
-    fake.last.onclose!({ code: 4009 });
-    await vi.advanceTimersByTimeAsync(1000);
-    room = { seq: 5, phase: 'lobby' };
-    fake.last.onopen!({});
-    fake.last.room(5);
-    await vi.advanceTimersByTimeAsync(3000);
-    fake.last.room(6);
-    await vi.advanceTimersByTimeAsync(0);
-    expect(seen).toEqual([7, 5, 6]);
-    client.close();
+  test.each<[what: string, code: number, now: number, then: number[], expected: number[]]>([
+    ['never goes back to an older state of another process', 1001, 8, [6, 7, 8, 8], [7, 8]],
+    ['goes back when the service has lost changes', 4009, 5, [5], [7, 5]],
+  ])('%s', async (_, code, now, then, expected) => {
+    await connected(7);
+    fake.last.onclose!({ code });
+    await pass(1000);
+    room = { seq: now, phase: 'lobby' };
+    await open(...then);
+    await pass(10_000);
+    expect(seen).toEqual(expected);
+    fake.last.room(9);
+    await pass(0);
+    expect(seen).toEqual([...expected, 9]);
   });
 
   const patch = (from: number, seq: number, ...ops: object[]) => ({
@@ -317,20 +284,17 @@ describe('with a fake clock', () => {
   });
 
   test('applies patches to the room of its connection, also after a read has found a newer room', async () => {
-    const { client, fake, seen } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(1);
+    await connected(1);
     fake.last.message(patch(1, 2));
-    await vi.advanceTimersByTimeAsync(10);
+    await pass(10);
     room = { seq: 4, phase: 'lobby' };
     client.wake();
-    await vi.advanceTimersByTimeAsync(10);
+    await pass(10);
     expect(seen).toEqual([1, 2, 4]);
     fake.last.message(patch(2, 3));
     fake.last.message(patch(3, 5));
-    await vi.advanceTimersByTimeAsync(10_000);
+    await pass(10_000);
     expect([seen, fake.opened.length]).toEqual([[1, 2, 4, 5], 1]);
-    client.close();
   });
 
   test.each([
@@ -338,121 +302,78 @@ describe('with a fake clock', () => {
     ['is of a room before that of the connection', patch(0, 2)],
     ['changes what is not there', patch(1, 2, { op: 'replace', path: '/state/x', value: 1 })],
   ])('a patch that %s changes nothing: the next connection brings whole rooms, and later ones patches again', async (_, misfit) => {
-    const { client, fake, seen, watch } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(1);
+    await connected(1);
     fake.last.message(misfit);
     fake.last.message(patch(1, 9));
-    await vi.advanceTimersByTimeAsync(10);
+    await pass(10);
     expect([seen, fake.last.isClosed, watch.state.status]).toEqual([[1], true, 'waiting']);
-    await vi.advanceTimersByTimeAsync(1000);
-    fake.last.onopen!({});
-    fake.last.room(4);
-    await vi.advanceTimersByTimeAsync(10);
+    await pass(1000);
+    await open(4);
     fake.last.onclose!({ code: 1006 });
-    await vi.advanceTimersByTimeAsync(2000);
-    fake.last.onopen!({});
-    fake.last.room(5);
+    await pass(2000);
+    await open(5);
     fake.last.message(patch(5, 6));
-    await vi.advanceTimersByTimeAsync(10);
+    await pass(10);
     expect(seen).toEqual([1, 4, 5, 6]);
     const live = 'wss://coinop.example/v1/rooms/BCDFG/live';
     expect(fake.opened.map(({ url }) => url)).toEqual([`${live}?patch=1`, live, `${live}?patch=1`]);
-    client.close();
   });
 
   test('notices by a read that its connection is open on this side only', async () => {
-    const { client, fake, seen, watch } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(1);
-    await vi.advanceTimersByTimeAsync(30_000);
+    await connected(1);
+    await pass(30_000);
     expect([polls, watch.state]).toEqual([[], { status: 'live', by: 'socket' }]);
     // An idle room costs one read in 30 to 45 s.
-    await vi.advanceTimersByTimeAsync(8000);
+    await pass(8000);
     expect([polls, fake.last.isClosed]).toEqual([['/rooms/BCDFG'], false]);
     room = { seq: 2, phase: 'lobby' };
-    await vi.advanceTimersByTimeAsync(38_000);
+    await pass(38_000);
     expect([seen, fake.last.isClosed]).toEqual([[1, 2], false]);
-    await vi.advanceTimersByTimeAsync(2000);
+    await pass(2000);
     expect([fake.opened[0]!.isClosed, fake.opened.length]).toEqual([true, 2]);
-    client.close();
   });
 
   test('checks the connection when the device wakes up', async () => {
-    const { client, fake, watch } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(1);
-    await vi.advanceTimersByTimeAsync(10);
+    await connected(1);
     room = undefined;
     client.wake();
-    await vi.advanceTimersByTimeAsync(0);
+    await pass(0);
     expect([fake.last.isClosed, watch.state.status]).toEqual([true, 'waiting']);
-    client.close();
   });
 
   test('ends when the room no longer exists and the connection died without a close', async () => {
-    const { client, fake, watch } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(1);
-    await vi.advanceTimersByTimeAsync(10);
-    isGone = true;
+    await connected(1);
+    room = 'gone';
     client.wake();
-    await vi.advanceTimersByTimeAsync(1500);
+    await pass(1500);
     fake.last.onclose!({ code: 1006 });
-    await vi.advanceTimersByTimeAsync(1500);
-    isGone = false;
+    await pass(1500);
     expect([fake.opened.length, watch.state]).toEqual([2, { status: 'ended', code: 'room_not_found' }]);
-    client.close();
+  });
+
+  test('abandons a connection that does not open', async () => {
+    await watching();
+    await pass(10_000);
+    expect([fake.opened[0]!.isClosed, watch.state]).toEqual([true, { status: 'live', by: 'poll' }]);
+    await expectNoTimer();
   });
 
   test('of a pairing reports `claimed` once it has the session, also after an outage of minutes', async () => {
-    const fake = sockets();
     let isAway = true;
     const answer: Fetch = async () => {
       if (isAway) throw new TypeError('offline');
       return new Response('{"ok":true,"status":"claimed","sessionToken":"t","accountId":"a"}');
     };
-    const client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch: answer });
-    const seen: unknown[] = [];
-    client.watchPairing({ token: 'x' }, async (status) => seen.push(status, (await client.who()).sessionToken));
-    await vi.advanceTimersByTimeAsync(0);
-    fake.last.onopen!({});
+    client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch: answer });
+    const said: unknown[] = [];
+    client.watchPairing({ token: 'x' }, async (status) => said.push(status, (await client.who()).sessionToken));
+    await pass(0);
+    await open();
     fake.last.message({ type: 'pair', status: 'claimed' });
-    await vi.advanceTimersByTimeAsync(120_000);
-    expect(seen).toEqual([]);
+    await pass(120_000);
+    expect(said).toEqual([]);
     isAway = false;
-    await vi.advanceTimersByTimeAsync(10_000);
-    expect(seen).toEqual(['claimed', 't']);
-    client.close();
-  });
-
-  test('abandons a connection that does not open', async () => {
-    const { client, fake, watch } = await watching();
-    await vi.advanceTimersByTimeAsync(10_000);
-    expect([fake.opened[0]!.isClosed, watch.state]).toEqual([true, { status: 'live', by: 'poll' }]);
-    client.close();
-  });
-
-  test('leaves no timer when it is closed', async () => {
-    for (const isOpen of [true, false]) {
-      const { client, fake } = await watching();
-      if (isOpen) {
-        fake.last.onopen!({});
-        fake.last.message({ type: 'error', error: { code: 'rate_limited', message: '', retryAfterMs: 60_000 } });
-        await vi.advanceTimersByTimeAsync(10);
-      }
-      client.close();
-      await vi.advanceTimersByTimeAsync(0);
-      expect(vi.getTimerCount()).toBe(0);
-    }
-  });
-
-  test('leaves no timer when it is closed while a message waits for its turn', async () => {
-    const { client, fake } = await watching();
-    fake.last.onopen!({});
-    fake.last.room(1);
-    client.close();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(vi.getTimerCount()).toBe(0);
+    await pass(10_000);
+    expect(said).toEqual(['claimed', 't']);
   });
 });
