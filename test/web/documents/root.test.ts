@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { api, channels } from '../../../src/api.ts';
-import { page } from '../../../src/web/documents/endpoints-page.ts';
 import { forFile, start } from '../../harness.ts';
 
 const service = await forFile(start());
@@ -76,19 +74,5 @@ describe('GET /', () => {
   test.each(['html', 'JSON', '', 'json%00'])('refuses the format "%s"', async (format) => {
     const { status, body } = await service.get(`/?format=${format}`);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'format']);
-  });
-
-  test('escapes all text of declarations', () => {
-    const [method, caller, example] = ['GET', 'none', 'curl $base/<x>'] as const;
-    const texts = { summary: '<script>alert(1)</script>', description: "`<i>` & 'it'" };
-    const endpoint = { method, path: '/<x>', aliases: ['/"a"'], caller, ...texts, reply: z.object({}), example };
-    const channel = {
-      ...{ path: '/<x>/live', summary: '<b>"live"</b>', description: '<i>', query: z.object({ '<x>': z.string() }) },
-      ...{ sends: { '<x>': z.object({}) }, receives: {}, errors: [] },
-    };
-    const written = page({ '<b>"feature"': [endpoint] }, [channel], { sandbox: false, playground: false, metrics: true });
-    expect(written.replace('<script type="module"', '')).not.toMatch(/<script|<x>|<i>|<b>|"feature"|"live"/);
-    expect(written).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');
-    expect(written).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');
   });
 });
