@@ -1,38 +1,23 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { sleep } from '../harness.ts';
-import { childEnvironment } from '../environment.ts';
+import { startChild } from '../realtime/child.ts';
 
 /** A port outside of the system's range of ephemeral ports, so that nobody takes it while the service is down. */
 export const fixedPort = (): string => String(20_000 + Math.floor(Math.random() * 10_000));
 
 export interface OwnService {
-  kill(): Promise<void>;
+  kill(): Promise<unknown>;
   /** The service starts another one on the same data. */
   killRedis(): Promise<void>;
 }
 
 /** The service as `npm start` runs it, with its own Redis. */
 export async function startMain(dataDir: string, port: string): Promise<OwnService> {
-  const child: ChildProcess = spawn(process.execPath, [fileURLToPath(new URL('../../src/main.ts', import.meta.url))], {
-    env: childEnvironment({ DATA_DIR: dataDir, PORT: port, NODE_ENV: 'development' }),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.stdout!.on('data', (text: Buffer) => text.includes('coinop listening on') && resolve());
-    child.on('exit', (code) => reject(new Error(`the service ended with ${code}`)));
-  });
-  const exited = new Promise<void>((resolve) => child.on('exit', () => resolve()));
+  const child = await startChild({ DATA_DIR: dataDir, PORT: port, NODE_ENV: 'development' });
   return {
-    kill() {
-      child.kill('SIGKILL');
-      return exited;
-    },
-    async killRedis() {
-      process.kill(await redisPid(dataDir), 'SIGKILL');
-    },
+    kill: () => child.stop('SIGKILL'),
+    killRedis: async () => void process.kill(await redisPid(dataDir), 'SIGKILL'),
   };
 }
 
