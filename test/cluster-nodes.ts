@@ -51,20 +51,40 @@ export async function retried<T>(start: () => Promise<T>): Promise<T> {
 }
 
 /** A node, with its role and slots as of the last `look`. Every method that changes the cluster calls `look`. */
-export interface TestNode {
+export class TestNode {
+  /** Private, so that a failed comparison of nodes does not print their connections. */
+  readonly #node: ClusterNode;
   readonly index: number;
-  /** Port for clients, past any proxy. */
-  readonly port: number;
-  readonly pid: number;
-  readonly id: string;
-  readonly role: 'primary' | 'replica';
+  id = '';
+  role: 'primary' | 'replica' = 'primary';
   /** The primary of a replica. */
-  readonly primary: TestNode | undefined;
+  primary: TestNode | undefined;
   /** Ranges of slots that a primary serves, both ends included. */
-  readonly slots: readonly (readonly [number, number])[];
+  slots: Ranges = [];
+  /** The slots when the node was killed or paused. */
+  lost: Ranges | undefined;
+
+  constructor(node: ClusterNode, index: number) {
+    this.#node = node;
+    this.index = index;
+  }
+
+  get node(): ClusterNode {
+    return this.#node;
+  }
+
+  /** Port for clients, past any proxy. */
+  get port(): number {
+    return this.#node.port;
+  }
+
   /** Sends a command past any proxy. */
-  call(command: string, ...words: (string | number)[]): Promise<unknown>;
+  call(command: string, ...words: (string | number)[]): Promise<unknown> {
+    return this.#node.call(command, ...words);
+  }
 }
+
+type Ranges = readonly (readonly [number, number])[];
 
 export interface MoveOptions {
   /** Keys of one MIGRATE. Default: 10, as in `redis-cli --cluster reshard`. */
@@ -79,7 +99,6 @@ export class TestCluster implements AsyncDisposable {
   readonly #options: ClusterOptions;
   readonly #cluster: LocalCluster;
   readonly #folder: string;
-  readonly #own: MutableNode[];
   readonly #asleep = new Set<TestNode>();
 
   /** `open` starts the nodes. */
@@ -96,8 +115,7 @@ export class TestCluster implements AsyncDisposable {
     };
     this.caFile = shared.tls?.ca;
     this.#cluster = new LocalCluster(primaries, places, shared);
-    this.#own = this.#cluster.nodes.map((node, index) => new MutableNode(node, index));
-    this.nodes = this.#own;
+    this.nodes = this.#cluster.nodes.map((node, index) => new TestNode(node, index));
     const hosts = ports.slice(0, primaries).map((port) => `127.0.0.1:${port}`);
     this.url = `${tls ? 'rediss' : 'redis'}-cluster://${password === undefined ? '' : `:${password}@`}${hosts.join(',')}`;
   }
@@ -123,34 +141,34 @@ export class TestCluster implements AsyncDisposable {
   }
 
   /** Nodes that run and are not paused. */
-  get #awake(): MutableNode[] {
-    return this.#own.filter((node) => node.node.isRunning && !this.#asleep.has(node));
+  get #awake(): TestNode[] {
+    return this.nodes.filter((node) => node.node.isRunning && !this.#asleep.has(node));
   }
 
   /** Asks the nodes for their roles and slots. If two nodes claim a slot, the node with the higher epoch has it. */
   async look(): Promise<void> {
-    const claims: { node: MutableNode; own: KnownNode }[] = [];
+    const claims: { node: TestNode; own: KnownNode }[] = [];
     for (const node of this.#awake) {
       const own = (await node.node.known()).find(({ flags }) => flags.includes('myself'))!;
       claims.push({ node, own });
       node.id = own.id;
     }
     // A node that does not answer keeps its role, and the slots that no other node claims.
-    const owners: (MutableNode | undefined)[] = [];
-    for (const node of this.#own) for (const slot of slotsIn(node.slots)) owners[slot] = node;
+    const owners: (TestNode | undefined)[] = [];
+    for (const node of this.nodes) for (const slot of slotsIn(node.slots)) owners[slot] = node;
     for (const { node } of claims) for (const slot of slotsIn(node.slots)) if (owners[slot] === node) owners[slot] = undefined;
     for (const { node, own } of claims.toSorted((one, other) => one.own.configEpoch - other.own.configEpoch)) {
       node.role = own.primaryId === undefined ? 'primary' : 'replica';
       for (const slot of slotsIn(own.slots)) owners[slot] = node;
     }
-    for (const { node, own } of claims) node.primary = this.#own.find(({ id }) => id === own.primaryId);
-    for (const node of this.#own) node.slots = rangesOf(owners, node);
+    for (const { node, own } of claims) node.primary = this.nodes.find(({ id }) => id === own.primaryId);
+    for (const node of this.nodes) node.slots = rangesOf(owners, node);
   }
 
   /** The node that serves the slot. */
   async primaryOf(slot: number): Promise<TestNode> {
     await this.look();
-    const node = this.#own.find(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));
+    const node = this.nodes.find(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));
     if (node === undefined) throw new Error(`no node serves slot ${slot}`);
     return node;
   }
@@ -167,34 +185,32 @@ export class TestCluster implements AsyncDisposable {
 
   /** SIGKILL. Resolves when the process has ended. Writes that it has not sent to its replicas by then are lost. */
   async kill(node: TestNode): Promise<void> {
-    const own = this.#find(node);
-    own.lost = own.slots;
-    await own.node.signal('SIGKILL');
+    node.lost = node.slots;
+    await node.node.signal('SIGKILL');
     this.#asleep.delete(node);
   }
 
   /** SIGSTOP: connections stay open, but get no answers. */
   async pause(node: TestNode): Promise<void> {
-    const own = this.#find(node);
-    own.lost = own.slots;
+    node.lost = node.slots;
     this.#asleep.add(node);
-    await own.node.signal('SIGSTOP');
+    await node.node.signal('SIGSTOP');
   }
 
   /** SIGCONT. */
   async resume(node: TestNode): Promise<void> {
-    await this.#find(node).node.signal('SIGCONT');
+    await node.node.signal('SIGCONT');
     this.#asleep.delete(node);
   }
 
   /** Starts a killed node again, on its data. `untilAgreed` waits until the other nodes know it again. */
   async start(node: TestNode): Promise<void> {
-    await this.#find(node).node.start();
+    await node.node.start();
   }
 
   /** Resolves with the node that now serves the slots of a node: the slots when it was killed or paused, else its present slots. */
   async untilFailedOver(lost: TestNode, timeoutMs = 40_000): Promise<TestNode> {
-    const [[slot]] = (this.#find(lost).lost ?? lost.slots) as [[number, number]];
+    const [[slot]] = (lost.lost ?? lost.slots) as [[number, number]];
     for (const giveUpAt = performance.now() + timeoutMs; performance.now() < giveUpAt; await pause(50)) {
       const primary = await this.primaryOf(slot);
       if (primary !== lost) return primary;
@@ -251,13 +267,9 @@ export class TestCluster implements AsyncDisposable {
     return moves;
   }
 
-  #find(node: TestNode): MutableNode {
-    return this.#own[node.index]!;
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     // SIGKILL ends a paused process too.
-    await Promise.all(this.#own.map(({ node }) => node.signal('SIGKILL')));
+    await Promise.all(this.nodes.map(({ node }) => node.signal('SIGKILL')));
     await this.#cluster.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -276,44 +288,11 @@ async function answer(node: TestNode, command: string, ...words: (string | numbe
   }
 }
 
-class MutableNode implements TestNode {
-  /** Private, so that a failed comparison of nodes does not print their connections. */
-  readonly #node: ClusterNode;
-  readonly index: number;
-  id = '';
-  role: 'primary' | 'replica' = 'primary';
-  primary: MutableNode | undefined;
-  slots: readonly (readonly [number, number])[] = [];
-  /** The node's slots when it was killed or paused. */
-  lost: readonly (readonly [number, number])[] | undefined;
-
-  constructor(node: ClusterNode, index: number) {
-    this.#node = node;
-    this.index = index;
-  }
-
-  get node(): ClusterNode {
-    return this.#node;
-  }
-
-  get port(): number {
-    return this.#node.port;
-  }
-
-  get pid(): number {
-    return this.#node.pid!;
-  }
-
-  call(command: string, ...words: (string | number)[]): Promise<unknown> {
-    return this.#node.call(command, ...words);
-  }
-}
-
-function* slotsIn(ranges: readonly (readonly [number, number])[]): Generator<number> {
+function* slotsIn(ranges: Ranges): Generator<number> {
   for (const [first, last] of ranges) for (let slot = first; slot <= last; slot++) yield slot;
 }
 
-function rangesOf(owners: readonly (MutableNode | undefined)[], node: MutableNode): [number, number][] {
+function rangesOf(owners: readonly (TestNode | undefined)[], node: TestNode): [number, number][] {
   const ranges: [number, number][] = [];
   for (let slot = 0; slot < SLOTS; slot++) {
     if (owners[slot] !== node) continue;

@@ -1,27 +1,20 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { freshId, request, type TestReply } from './harness.ts';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { Children, creditOn } from './children.ts';
+import { forFile, freshId, request } from './harness.ts';
 import { sendRaw, statusesIn } from './raw.ts';
-import { refusedStart, startChild, workersOf, type Child } from './realtime/child.ts';
+import { refusedStart, workersOf, type Child } from './realtime/child.ts';
 import { RawSocket } from './realtime/raw-socket.ts';
 
 /** The service as operators start it: whole processes. `starts-and-stops.test.ts` has the cases that need many starts. */
 
-const folder = mkdtempSync(join(tmpdir(), 'coinop-main-'));
-const running: Child[] = [];
-afterAll(async () => {
-  await Promise.all(running.map((child) => child.stop('SIGKILL')));
-  // SIGKILL of a service ends its Redis a moment later, and Redis writes into the folder until then. Without setpriv(1) the Redis stays,
-  // and the retries below are all there is.
-  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(folder), { timeout: 2000 }).catch(() => {});
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
+const children = await forFile(Promise.resolve(new Children()));
+const { folder } = children;
 
 const production = {
   NODE_ENV: 'production',
@@ -31,18 +24,12 @@ const production = {
   LOG_LEVEL: 'trace',
 };
 
-async function run(settings: Record<string, string>): Promise<Child> {
-  const child = await startChild(settings);
-  running.push(child);
-  return child;
-}
+const run = (settings: Record<string, string>): Promise<Child> => children.start(settings);
 
 const post = (path: string, body: object): string => {
   const text = JSON.stringify(body);
   return `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
 };
-const credit = ({ url }: Child, installId: string, key: string): Promise<TestReply> =>
-  request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 1, key }));
 const metricsOf = (service: Child): string => /"url":"(http:[^"]+)"/.exec(service.output())![1]!;
 
 function expectTwoWarnings(service: Child): void {
@@ -99,7 +86,7 @@ describe('one process', { timeout: 60_000 }, () => {
 
   test('the log has no line for a successful request and no secrets', async () => {
     const lines = service.output().split('\n').length;
-    for (let index = 0; index < 20; index++) await credit(service, installId, `secret-key-${index}`);
+    for (let index = 0; index < 20; index++) await creditOn(service, installId, `secret-key-${index}`);
     await request(service.url, `/v1/balance?installId=${installId}`, {});
     expect(service.output()).not.toContain('secret-');
     // Background work may write some lines: fewer than there were requests.
@@ -133,8 +120,8 @@ describe('one process', { timeout: 60_000 }, () => {
   test('the next start finds the data, and makes session keys that other users cannot read', async () => {
     const next = await run({ DATA_DIR });
     expect(statSync(join(DATA_DIR, 'session-keys')).mode & 0o077).toBe(0);
-    expect((await credit(next, installId, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 21, replayed: true, balanceCoins: 21 });
-    expect((await credit(next, installId, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 22 });
+    expect((await creditOn(next, installId, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 21, replayed: true, balanceCoins: 21 });
+    expect((await creditOn(next, installId, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 22 });
     await next.stop('SIGKILL');
   });
 });

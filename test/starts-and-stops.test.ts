@@ -5,57 +5,47 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { balanceOn, Children, creditOn } from './children.ts';
 import { childEnvironment } from './environment.ts';
-import { freshId, request } from './harness.ts';
-import { refusedStart, startChild, startTcpRedis, type Child } from './realtime/child.ts';
+import { forFile, freshId, request } from './harness.ts';
+import { refusedStart, startTcpRedis, type Child } from './realtime/child.ts';
 
 /** Starts and ends of whole processes beyond those of `main.test.ts`. */
 
-const running: Child[] = [];
+let children: Children;
 let dataDir: string;
-let shared: Awaited<ReturnType<typeof startTcpRedis>>;
-const sharedFolder = mkdtempSync(join(tmpdir(), 'coinop-starts-'));
-beforeAll(async () => void (shared = await startTcpRedis(sharedFolder)));
-afterAll(async () => {
-  await shared.stop();
-  rmSync(sharedFolder, { recursive: true, force: true });
+const shared = await forFile(sharedRedis());
+beforeEach(() => {
+  children = new Children();
+  dataDir = children.folder;
 });
-beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'coinop-starts-'))));
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((child) => child.stop('SIGKILL')));
-  // See main.test.ts.
-  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(dataDir), { timeout: 2000 }).catch(() => {});
-  rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
+afterEach(() => children[Symbol.asyncDispose]());
 
-async function run(settings: Record<string, string> = {}): Promise<Child> {
-  const child = await startChild({ DATA_DIR: dataDir, ...settings });
-  running.push(child);
-  return child;
+async function sharedRedis(): Promise<AsyncDisposable & { readonly url: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-starts-'));
+  const { url, stop } = await startTcpRedis(folder);
+  return { url, [Symbol.asyncDispose]: () => stop().then(() => rmSync(folder, { recursive: true, force: true })) };
 }
 
-const credit = ({ url }: Child, installId: string, key: string) =>
-  request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 1, key }));
-const balance = async ({ url }: Child, installId: string): Promise<number> =>
-  (await request(url, `/v1/balance?installId=${installId}`, {})).body.balanceCoins;
+const run = (settings: Record<string, string> = {}): Promise<Child> => children.start({ DATA_DIR: dataDir, ...settings });
 
 describe('a private Redis', () => {
   test('keeps its data when SIGKILL ends it, and then the service', async () => {
     const installId = freshId();
     const service = await run();
-    await credit(service, installId, 'a');
+    await creditOn(service, installId, 'a');
     const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8').trim().split(' ').map(Number);
     process.kill(children[0]!, 'SIGKILL');
-    await expect.poll(async () => (await credit(service, installId, 'b')).body.balanceAfterCoins).toBe(2);
+    await expect.poll(async () => (await creditOn(service, installId, 'b')).body.balanceAfterCoins).toBe(2);
     expect(service.output()).toContain('private redis ended, starting it again');
     await service.stop('SIGKILL');
-    expect(await balance(await run(), installId)).toBe(2);
+    expect(await balanceOn(await run(), installId)).toBe(2);
   });
 
   test('works in a DATA_DIR whose path is too long for a Unix socket', async () => {
     const service = await run({ DATA_DIR: join(dataDir, 'd'.repeat(100), 'e'.repeat(50)) });
-    expect((await credit(service, freshId(), 'a')).status).toBe(200);
+    expect((await creditOn(service, freshId(), 'a')).status).toBe(200);
   });
 });
 
@@ -63,8 +53,8 @@ test('two services may share REDIS_URL and DATA_DIR, and then both serve the sam
   const settings = { REDIS_URL: `${shared.url}/3` };
   const [first, second] = await Promise.all([run(settings), run(settings)]);
   const installId = freshId();
-  expect((await credit(first, installId, 'a')).status).toBe(200);
-  expect(await balance(second, installId)).toBe(1);
+  expect((await creditOn(first, installId, 'a')).status).toBe(200);
+  expect(await balanceOn(second, installId)).toBe(1);
   const { cookies } = await request(first.url, '/v1/login', { method: 'POST' }, JSON.stringify({ installId }));
   expect((await request(second.url, '/v1/session', { cookies })).body.authenticated).toBe(true);
   expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
@@ -115,7 +105,7 @@ test.each(['SIGINT', 'SIGHUP', 'SIGTERM'] as const)(
     const clients = Array.from({ length: 16 }, async (_, client) => {
       for (let index = 0; ; index++) {
         try {
-          const { status } = await credit(first, installId, `${client}-${index}`);
+          const { status } = await creditOn(first, installId, `${client}-${index}`);
           expect(status).toBe(200);
           acknowledged++;
         } catch (error) {
@@ -129,7 +119,7 @@ test.each(['SIGINT', 'SIGHUP', 'SIGTERM'] as const)(
     expect(await first.stop(signal)).toBe(0);
     await Promise.all(clients);
     expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
-    expect(await balance(await run(), installId)).toBeGreaterThanOrEqual(acknowledged);
+    expect(await balanceOn(await run(), installId)).toBeGreaterThanOrEqual(acknowledged);
   },
 );
 

@@ -1,15 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KEY_SECRET } from '../src/features/coins/secret-keys.ts';
 import { DATA_VERSION, DATA_VERSION_KEY, OLDEST_DATA_VERSION } from '../src/redis/data-version.ts';
 import { upgrades } from '../src/upgrades.ts';
+import { balanceOn, Children, creditOn, readinessOf } from './children.ts';
 import { startCluster } from './cluster-nodes.ts';
-import { freshId, request, start } from './harness.ts';
+import { freshId, start } from './harness.ts';
 import { CHANGED, HOLD, makeNextVersion } from './next-version.ts';
-import { startChild, startTcpRedis, type Child } from './realtime/child.ts';
+import { startTcpRedis, type Child } from './realtime/child.ts';
 import { runCommand } from './run-command.ts';
 
 /** An invented next version of the data (`next-version.ts`): its release runs on today's data, and today's release on its data. */
@@ -23,44 +22,35 @@ let folder: string;
 let redis: Awaited<ReturnType<typeof startTcpRedis>>;
 let client: Redis;
 const installs = Array.from({ length: ACCOUNTS }, () => freshId());
-const children: Child[] = [];
+let children: Children;
 
 beforeAll(() => void (next = makeNextVersion()));
 afterAll(() => next.remove());
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-upgrades-'));
+  children = new Children();
+  folder = children.folder;
   redis = await startTcpRedis(folder);
   client = new Redis({ path: redis.socketPath });
 });
 afterEach(async () => {
-  await Promise.all(children.splice(0).map((child) => child.stop('SIGKILL')));
   client.disconnect();
   await redis.stop();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  await children[Symbol.asyncDispose]();
 });
 
-async function launch(settings: Record<string, string>, tree: 'today' | 'next'): Promise<Child> {
-  const child = await startChild({ STORE: 'off', ...settings }, tree === 'next' ? join(next.src, 'main.ts') : undefined);
-  children.push(child);
-  return child;
-}
+const launch = (settings: Record<string, string>, tree: 'today' | 'next'): Promise<Child> =>
+  children.start({ STORE: 'off', ...settings }, tree === 'next' ? join(next.src, 'main.ts') : undefined);
 
 /** Each process has its own DATA_DIR, with the same id of the data. */
 const launchNext = (name: string): Promise<Child> => launch({ REDIS_URL: redis.url, DATA_DIR: join(folder, name) }, 'next');
 
-const credit = ({ url }: Child, installId: string, key = 'k1') =>
-  request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 5, key }));
-
-const balanceOf = async ({ url }: Child, installId: string): Promise<number> =>
-  (await request(url, `/v1/balance?installId=${installId}`, {})).body.balanceCoins;
-
-const readiness = async ({ url }: Child): Promise<number> => (await request(url, '/ready', {})).status;
+const credit = (child: Child, installId: string, key = 'k1') => creditOn(child, installId, key);
 
 /** Data of today's version, which today's coinop wrote. */
 async function fill(settings: Record<string, string>): Promise<Child> {
   const service = await launch(settings, 'today');
-  await expect.poll(() => readiness(service), { timeout: 20_000 }).toBe(200);
-  for (const installId of installs) expect((await credit(service, installId)).body).toEqual({ ok: true, balanceAfterCoins: 5 });
+  await expect.poll(() => readinessOf(service), { timeout: 20_000 }).toBe(200);
+  for (const installId of installs) expect((await credit(service, installId)).body).toEqual({ ok: true, balanceAfterCoins: 1 });
   return service;
 }
 
@@ -75,11 +65,11 @@ const versionFinding = (out: string): Diagnosis | undefined =>
   (JSON.parse(out) as { findings: Diagnosis[] }).findings.find(({ kind }) => kind === 'data_version');
 
 async function expectUpgraded(services: readonly Child[]): Promise<void> {
-  for (const service of services) await expect.poll(() => readiness(service), { timeout: 20_000 }).toBe(200);
+  for (const service of services) await expect.poll(() => readinessOf(service), { timeout: 20_000 }).toBe(200);
   expect(await client.mget(DATA_VERSION_KEY, CHANGED)).toEqual([NEXT, String(ACCOUNTS)]);
   for (const [index, installId] of installs.entries()) {
     const { body } = await credit(services[index % services.length]!, installId);
-    expect(body).toEqual({ ok: true, balanceAfterCoins: 5, replayed: true, balanceCoins: 5 });
+    expect(body).toEqual({ ok: true, balanceAfterCoins: 1, replayed: true, balanceCoins: 1 });
   }
 }
 
@@ -93,7 +83,7 @@ test('data of today is upgraded at the start, and no process changes a ledger me
   await client.set(HOLD, '1');
   const service = await launchNext('new');
   await expect.poll(() => client.mget(DATA_VERSION_KEY, CHANGED)).toEqual([UPGRADING, '1']);
-  expect(await readiness(service)).toBe(503);
+  expect(await readinessOf(service)).toBe(503);
   for (const each of [old, service])
     for (const [installId, key] of [
       [installs[0]!, 'k1'],
@@ -103,7 +93,7 @@ test('data of today is upgraded at the start, and no process changes a ledger me
       const { status, body } = await credit(each, installId, key);
       expect([status, body.error.code, body.error.outcome]).toEqual([503, 'store_unavailable', undefined]);
     }
-  expect(await balanceOf(service, installs[0]!)).toBe(5);
+  expect(await balanceOn(service, installs[0]!)).toBe(1);
   await client.del(HOLD);
   await expectUpgraded([service]);
   expect((await credit(old, installs[0]!, 'new')).status).toBe(503);
@@ -142,7 +132,7 @@ test('data that has lost its secret is not upgraded', { timeout: 60_000 }, async
   await client.del(KEY_SECRET);
   const service = await launchNext('new');
   await expect.poll(() => service.output()).toContain(`${KEY_SECRET} is missing`);
-  expect(await readiness(service)).toBe(503);
+  expect(await readinessOf(service)).toBe(503);
   expect(await client.mget(DATA_VERSION_KEY, CHANGED)).toEqual([TODAY, null]);
 });
 
@@ -152,7 +142,7 @@ test('the next version leaves older data on a Cluster as it is, and says what to
   const service = await launch({ REDIS_URL: cluster.url, DATA_DIR: join(folder, 'new') }, 'next');
   await expect.poll(() => service.output()).toContain(`the data has version ${TODAY}: start this coinop once with the data on one Redis`);
   expect((await credit(service, installs[0]!)).status).toBe(503);
-  expect(await balanceOf(service, installs[0]!)).toBe(5);
+  expect(await balanceOn(service, installs[0]!)).toBe(1);
 });
 
 describe('the commands of the next version', () => {
@@ -164,7 +154,7 @@ describe('the commands of the next version', () => {
     await (await fill({ DATA_DIR: dataDir })).stop();
     const taken = await run('backup.ts', ['--to', file, '--json'], { DATA_DIR: dataDir });
     expect([taken.code, taken.error]).toEqual([0, '']);
-    expect(JSON.parse(taken.out)).toMatchObject({ dataVersion: TODAY, verified: { coins: String(5 * ACCOUNTS), audit: { drift: 0 } } });
+    expect(JSON.parse(taken.out)).toMatchObject({ dataVersion: TODAY, verified: { coins: String(ACCOUNTS), audit: { drift: 0 } } });
     const { code, out, error } = await run('restore.ts', ['--from', file], { DATA_DIR: restored });
     expect([code, error]).toEqual([0, '']);
     expect(out).toContain(`The data was of version ${TODAY}, and is upgraded.`);

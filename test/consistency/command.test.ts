@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -8,33 +7,27 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { freshId, request } from '../harness.ts';
-import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
+import { Children, creditOn } from '../children.ts';
+import { freshId } from '../harness.ts';
+import { startTcpRedis, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
 import { runAuditCommand as run } from './command.ts';
 import { fillAccounts } from './fill.ts';
 
 const COMPLAINT = /^coinop audit: [A-Z].*\.\n$/;
 
-const services: Child[] = [];
+let children: Children;
 let dataDir: string;
-beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'coinop-audit-'))));
-afterEach(async () => {
-  // A failed test may have left its service running.
-  await Promise.all(services.splice(0).map((service) => service.stop('SIGKILL')));
-  rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+beforeEach(() => {
+  children = new Children();
+  dataDir = children.folder;
 });
+afterEach(() => children[Symbol.asyncDispose]());
 
-async function launch(): Promise<Child> {
-  const service = await startChild({ DATA_DIR: dataDir });
-  services.push(service);
-  return service;
-}
+const launch = (): Promise<Child> => children.start({ DATA_DIR: dataDir });
 
-async function credit(service: Child, installId: string): Promise<void> {
-  const body = JSON.stringify({ installId, coins: 5, key: 'k1' });
-  expect((await request(service.url, '/v1/coins/credit', { method: 'POST' }, body)).status).toBe(200);
-}
+const credit = async (service: Child, installId: string): Promise<void> =>
+  expect((await creditOn(service, installId, 'k1')).status).toBe(200);
 
 describe('on the data of a private Redis', { timeout: 60_000 }, () => {
   test('the audit works while the service runs, and after it has stopped, without the settings that production requires', async () => {

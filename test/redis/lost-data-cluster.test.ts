@@ -6,14 +6,9 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { KEY_SECRET, keySecretKind } from '../../src/features/coins/secret-keys.ts';
-import { SecretOfCluster } from '../../src/features/coins/secret-of-cluster.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
-import type { Cluster } from '../../src/redis/cluster-client.ts';
-import { openConnections } from '../../src/redis/redis-connections.ts';
-import { DataGuard } from '../../src/redis/data-guard.ts';
 import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { slotOf, tagOf } from '../../src/redis/slots.ts';
 import { runAdmin } from '../operator/console/command.ts';
 import { isWhole, startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
@@ -202,45 +197,6 @@ test('a primary whose connections broke is served again at once while another pr
   expect(hasGivenUp).toBe(false);
   await hung;
   await cluster.resume(hanging);
-});
-
-test('a slot that begins to move while a first start writes its marks does not count as marked', async () => {
-  cluster = await startCluster();
-  const log = pino({ level: 'silent' });
-  const connections = openConnections({ url: cluster.url }, 0, log);
-  const source = connections.source as Cluster;
-  const guard = new DataGuard(connections, { log, secret: keySecretKind });
-  try {
-    await connections.opened();
-    await expect.poll(async () => (await guard.lookAgain()) && guard.id !== undefined).toBe(true);
-    const [from, to] = cluster.nodes as [TestNode, TestNode];
-    const slot = from.slots[0]![0] + 7;
-    const { redis } = source.shardOf(slot)!;
-    const pipeline = redis.pipeline.bind(redis);
-    let pipelines = 0;
-    redis.pipeline = () => {
-      const made = pipeline();
-      const exec = made.exec.bind(made);
-      // The first reads the marks, the second writes them.
-      if (++pipelines === 2)
-        made.exec = async () => {
-          await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
-          await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
-          return exec();
-        };
-      return made;
-    };
-    const secret = new SecretOfCluster(source, guard);
-    await secret.read(undefined);
-    const home = source.shardOf(slotOf(DATA_VERSION_KEY))!.redis;
-    expect([pipelines, await home.get(DATA_VERSION_KEY)]).toEqual([expect.toSatisfy((count: number) => count >= 2), null]);
-    for (const node of [from, to]) await node.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
-    await secret.read(undefined);
-    expect(await home.get(DATA_VERSION_KEY)).toBe(String(DATA_VERSION));
-  } finally {
-    guard.close();
-    connections.disconnect();
-  }
 });
 
 test('data that was imported from one Redis is served, and refused once the Cluster is emptied', async () => {

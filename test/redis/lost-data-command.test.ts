@@ -1,53 +1,38 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { Children, creditOn, readinessOf } from '../children.ts';
 import { runAdmin } from '../operator/console/command.ts';
-import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
+import { startTcpRedis, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
+let children: Children;
 let folder: string;
-let children: Child[];
 let redis: Awaited<ReturnType<typeof startTcpRedis>>;
 let client: Redis;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-lost-command-'));
-  children = [];
+  children = new Children();
+  folder = children.folder;
   redis = await startTcpRedis(folder);
   client = new Redis(redis.url);
 });
 afterEach(async () => {
   client.disconnect();
-  await Promise.all(children.map((child) => child.stop()));
   await redis.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await children[Symbol.asyncDispose]();
 });
 
-async function launch(settings: Record<string, string>): Promise<Child> {
-  const child = await startChild({ STORE: 'off', ...settings });
-  children.push(child);
-  return child;
-}
+const launch = (settings: Record<string, string>): Promise<Child> => children.start({ STORE: 'off', ...settings });
 
-async function stop(child: Child): Promise<void> {
-  children.splice(children.indexOf(child), 1);
-  await child.stop();
-}
+const credit = async (child: Child, key: string): Promise<number> => (await creditOn(child, 'install-lost-command', key)).status;
 
-async function credit({ url }: Child, key: string): Promise<number> {
-  const body = JSON.stringify({ installId: 'install-lost-command', coins: 1, key });
-  const { status } = await fetch(`${url}/v1/coins/credit`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  return status;
-}
-
-const readiness = async ({ url }: Child) => (await fetch(`${url}/ready`)).status;
-const untilServed = (child: Child) => expect.poll(() => readiness(child)).toBe(200);
+const untilServed = (child: Child) => expect.poll(() => readinessOf(child)).toBe(200);
 const reasonOf = async ({ url }: Child) => (await fetch(`${url}/ready`)).text();
 
 const knownIn = (name: string) => readFileSync(join(folder, name, 'data-id'), 'utf8').trim();
@@ -98,7 +83,7 @@ test('two workers and a second service refuse an emptied Redis, until the tool a
   await client.flushall();
   const statuses = await Promise.all(Array.from({ length: 200 }, (_, index) => credit(index % 2 === 0 ? one : two, `k${index}`)));
   expect(new Set(statuses)).toEqual(new Set([503]));
-  await expect.poll(() => readiness(one)).toBe(503);
+  await expect.poll(() => readinessOf(one)).toBe(503);
   expect(one.output()).toMatch(/"level":60.*has lost its data: it is empty/);
   expect(await client.dbsize()).toBe(0);
   await expectSaid(ban, on('one'), { code: 1, error: expect.stringContaining('the data was lost or swapped') });
@@ -124,10 +109,10 @@ test('data that one service refuses is refused by all services and commands, unt
     on('later'),
   );
   const refusing = await launch(on('later'));
-  expect(await readiness(refusing)).toBe(503);
+  expect(await readinessOf(refusing)).toBe(503);
   await expect.poll(() => client.get(DATA_ID_KEY)).toMatch(/^refused: /);
   expect(new Set(await Promise.all(Array.from({ length: 50 }, (_, index) => credit(serving, `k${index}`))))).toEqual(new Set([503]));
-  await expect.poll(() => readiness(serving)).toBe(503);
+  await expect.poll(() => readinessOf(serving)).toBe(503);
   await expect.poll(() => serving.output().match(/"level":60.*was restored to a state that is .* \(refused since 2/g)).toHaveLength(2);
   await expectCommandsRefuse(
     /The services refuse the data: this Redis was restored to a state that is \d+ s older than the one that the service on \S+ saw.* \(refused since 2\S+Z\)\./,
@@ -145,20 +130,20 @@ test('a backup of refused data is served once it is restored', async () => {
   const own = new Redis({ path: join(dataDir, 'redis.sock') });
   const value = (await own.get(DATA_ID_KEY))!;
   own.disconnect();
-  await stop(first);
+  await first.stop();
   knowNewer(dataDir, value);
   const refusing = await launch({ DATA_DIR: dataDir });
-  expect(await readiness(refusing)).toBe(503);
+  expect(await readinessOf(refusing)).toBe(503);
   expect(await runCommand('backup.ts', ['--to', file], { DATA_DIR: dataDir })).toMatchObject({ code: 0, error: '' });
-  await stop(refusing);
+  await refusing.stop();
   // Also for a service that never saw the newer state.
   rmSync(join(dataDir, 'data-heartbeats'));
   const still = await launch({ DATA_DIR: dataDir });
-  expect([await readiness(still), still.output()]).toEqual([503, expect.stringContaining('refused since')]);
-  await stop(still);
+  expect([await readinessOf(still), still.output()]).toEqual([503, expect.stringContaining('refused since')]);
+  await still.stop();
   expect(await runCommand('restore.ts', ['--from', file, '--replace'], { DATA_DIR: dataDir })).toMatchObject({ code: 0, error: '' });
   const restored = await launch({ DATA_DIR: dataDir });
-  expect([await readiness(restored), await credit(restored, 'a')]).toEqual([200, 200]);
+  expect([await readinessOf(restored), await credit(restored, 'a')]).toEqual([200, 200]);
 });
 
 test('commands say in plain words that the id or the version of the data has another type', async () => {
@@ -190,11 +175,11 @@ test('commands say in plain words that the id or the version of the data has ano
     await expectSaid(['data', ...words], settings, { code: 2, error: expect.stringMatching(`^coinop admin: ${version} ${copy}\\.\n$`) });
   expect((await runCommand('audit.ts', [], settings)).error).toContain(version);
   expect(await diagnosisOf('data_version', settings)).toMatchObject({ text: version, mend: expect.stringMatching(copy) });
-  await stop(service);
+  await service.stop();
   await expect(launch(settings)).rejects.toThrow(version);
   await client.set(DATA_VERSION_KEY, DATA_VERSION);
   const again = await launch(settings);
-  expect([await readiness(again), await credit(again, 'b')]).toEqual([200, 200]);
+  expect([await readinessOf(again), await credit(again, 'b')]).toEqual([200, 200]);
 
   await makeList(KEY_SECRET);
   expect(await credit(again, 'c')).toBe(503);

@@ -1,13 +1,10 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import { opensAccount } from '../../src/accounts/prologues.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { refuse } from '../../src/errors.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { slotOf } from '../../src/redis/slots.ts';
 import { afterWrites, redisFailure, ScriptRunner, type ShardMap } from '../../src/redis/script-runner.ts';
-import { callerFrom } from '../../src/server/identity/caller.ts';
 import { sleep } from '../harness.ts';
 import { lua } from '../lua-files.ts';
 import { startRedis, type OwnRedis } from '../own-redis.ts';
@@ -28,16 +25,6 @@ return {'counted', tostring(count)}`,
   args: ['by', 'fault'],
   answers: ['counted'],
 });
-
-const opening = {
-  file: lua('opening', `-- KEYS count\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nreturn {'done'}`),
-  keys: ['count'],
-  args: [],
-  answers: ['done'],
-  prologue: opensAccount,
-} as const;
-/** Runs for a caller. */
-const opens = defineScript(opening);
 
 let own: OwnRedis;
 let redis: Redis;
@@ -228,26 +215,6 @@ describe('on a Cluster', () => {
     expect(redisFailure(await run('{a}').catch((error: unknown) => error))).toBe('not_applied');
     map.answer = () => ['counted', '7'];
     expect(await run('{b}')).toEqual(['counted', '7']);
-  });
-
-  test('a creation that was reserved is given back when the caller and the thing no longer lie on one primary', async () => {
-    let [reserved, givenBack] = [0, 0];
-    const caller = {
-      ...callerFrom({ address: '127.0.0.1' }, 'b', undefined, undefined),
-      accountKey: '{b}:account',
-      standingKey: '{b}:moves',
-      createsFreely: false,
-      reserveCreation: () => {
-        reserved++;
-        map.isApart = true;
-        return 0;
-      },
-      giveBackCreation: () => void givenBack++,
-    };
-    map.answer = () => (map.isApart ? new Error('ERR no look') : ['rate_limited']);
-    const opensThing = defineScript({ ...opening, slotOf: 'count' });
-    await expect(new CallerScripts(map, { now: Date.now }).runAs(caller, opensThing, { count: '{a}' }, {})).rejects.toThrow('no look');
-    expect([reserved, givenBack]).toEqual([1, 1]);
   });
 });
 

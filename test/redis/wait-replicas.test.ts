@@ -1,15 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { pino } from 'pino';
 import { describe, expect, test, vi } from 'vitest';
-import { Journal } from '../../src/journal/journal.ts';
 import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data-id.ts';
-import { Queue, queueKeyOf, queueKeys } from '../../src/redis/queue.ts';
-import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
+import { Queue } from '../../src/redis/queue.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freePort } from '../free-port.ts';
 import { forFile, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
-import { eventually } from '../realtime/watcher.ts';
 import { readiness, reasonOf } from './movable-services.ts';
 
 const port = await freePort();
@@ -73,22 +69,6 @@ describe('REDIS_WAIT_REPLICAS', () => {
       await expect(new Queue('waits', scripts, true).ahead('member', 3)).rejects.toThrow('0 of 1 replicas');
     });
     await redis.del('waits');
-  });
-
-  test('an entry in another sorted set than its member’s stays until the replica has the next time of its work', async () => {
-    const scripts = new ScriptRunner(link, { now: Date.now, replicas: 1 });
-    // As on a Cluster: the sorted set without a tag holds imported data, and entries whose own set could not be reached.
-    Object.defineProperty(scripts, 'queueTags', { value: CLUSTER_QUEUE_TAGS });
-    await redis.zadd('waits', 1, 'member');
-    const [log, nextAt] = [pino({ level: 'silent' }), Date.now() + 60_000];
-    await whileReplicaSleeps(async () => {
-      const journal = new Journal({ name: 'waits', takeOverMs: 1000, scripts, now: Date.now });
-      const queue = journal.takeOver(async () => nextAt, 60_000, log);
-      await eventually(async () => (await redis.zscore(queueKeyOf('waits', 'member', CLUSTER_QUEUE_TAGS), 'member')) === String(nextAt));
-      await queue.close();
-      expect(await redis.zscore('waits', 'member')).not.toBeNull();
-    });
-    await redis.del(...queueKeys('waits', CLUSTER_QUEUE_TAGS));
   });
 
   test('operations of one moment share a WAIT', async () => {
