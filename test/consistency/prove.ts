@@ -1,18 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { percentile } from '../../bench/measure/statistics.ts';
+import { processMemory } from '../../bench/measure/cpu.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { childEnvironment } from '../environment.ts';
-import { Client } from '../proofs/client.ts';
+import { quantile } from '../proofs/figures.ts';
 import { now } from '../proofs/history.ts';
+import { Place } from '../proofs/place.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
-import { startChild } from '../realtime/child.ts';
-import { processCpu } from '../server/worst-body/cpu.ts';
 import { fillAccounts } from './fill.ts';
 
 const ACCOUNTS = 1_000_000;
@@ -39,20 +36,17 @@ export const parts: readonly Part[] = [
 ];
 
 async function prove(stand: Stand): Promise<void> {
-  const folder = stand.flags.data ?? stand.folder;
+  const { folder } = stand;
   const accounts = Math.ceil(ACCOUNTS * stand.size);
-  if (!existsSync(join(folder, 'redis'))) {
-    mkdirSync(folder, { recursive: true });
-    const server = new PrivateRedis(folder, pino({ level: 'warn' }));
-    await server.start();
-    const redis = new Redis({ path: server.socketPath });
-    const { entries } = await fillAccounts(redis, accounts);
-    stand.figures.report(`filled: ${accounts} accounts with one to ten entries`, entries);
-    redis.disconnect();
-    await server.stop();
-  }
-  await proveSpeed(folder, accounts, stand);
-  await proveLatency(folder, stand);
+  const server = new PrivateRedis(folder, pino({ level: 'warn' }));
+  await server.start();
+  const redis = new Redis({ path: server.socketPath });
+  const { entries } = await fillAccounts(redis, accounts);
+  stand.figures.report(`filled: ${accounts} accounts with one to ten entries`, entries);
+  redis.disconnect();
+  await server.stop();
+  await proveSpeed(accounts, stand);
+  await proveLatency(stand);
 }
 
 interface Running {
@@ -70,27 +64,24 @@ function audit(folder: string, ...flags: string[]): Running {
   return { child, ended: new Promise((resolve) => child.once('close', (code) => resolve({ code, out }))) };
 }
 
-async function proveSpeed(folder: string, accounts: number, { figures }: Stand): Promise<void> {
+async function proveSpeed(accounts: number, { folder, figures }: Stand): Promise<void> {
   const { child, ended } = audit(folder, '--json');
-  let [cpuSeconds, megabytes] = [0, 0];
-  const looking = setInterval(() => {
+  let megabytes = 0;
+  const sampling = setInterval(() => {
     try {
-      cpuSeconds = processCpu(child.pid!) / 1e6;
-      megabytes = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024 || megabytes;
+      megabytes = Math.max(megabytes, processMemory(child.pid!) / 2 ** 20);
     } catch {
       // The audit has ended.
     }
   }, 100);
   const { code, out } = await ended;
-  clearInterval(looking);
+  clearInterval(sampling);
   const { seconds, checked, drift } = JSON.parse(out) as { seconds: number; checked: Record<string, number>; drift: number };
   figures.exactly('exit code of the audit', code, 0);
   figures.exactly('findings', drift, 0);
-  // Kept data also has the accounts of an earlier run's load.
-  figures.atLeast('accounts', checked['accounts']!, accounts);
+  figures.exactly('accounts', checked['accounts']!, accounts);
   figures.report('entries', checked['entries']!);
   figures.time('seconds, without the start of Redis', seconds, BOUND_SECONDS);
-  figures.report("the audit's CPU seconds", cpuSeconds);
   figures.atMost("the audit's memory at its peak, MB", megabytes, BOUND_MEGABYTES);
 }
 
@@ -98,11 +89,9 @@ async function proveSpeed(folder: string, accounts: number, { figures }: Stand):
  * Windows with and without an audit alternate. The audit sleeps (SIGSTOP) in the others, because its start would disturb them.
  * A control has no audit either: if its p99 differs from the other windows without an audit, the machine is too busy to decide.
  */
-async function proveLatency(folder: string, { figures, closing, endsBy }: Stand): Promise<void> {
-  const service = await startChild({ DATA_DIR: folder });
-  closing.push(() => service.stop());
-  const client = new Client(() => service.url);
-  closing.push(() => client.close());
+async function proveLatency(stand: Stand): Promise<void> {
+  const { folder, figures, endsBy } = stand;
+  const { client } = await Place.open({ settings: { DATA_DIR: folder } }, stand);
   let sent = 0;
   const credit = async (number: number): Promise<number> => {
     const startedAt = performance.now();
@@ -132,19 +121,10 @@ async function proveLatency(folder: string, { figures, closing, endsBy }: Stand)
     running.child.kill('SIGSTOP');
   }
   running!.child.kill('SIGCONT');
-  const at = (times: readonly number[], part: number): number =>
-    percentile(
-      times.toSorted((one, other) => one - other),
-      part,
-    );
-  figures.report(`median of ${without.length} credits, ${CREDITS_A_SECOND} a second, ms`, at(without, 0.5));
-  figures.report('median beside an audit, ms', at(beside, 0.5));
-  const [p99, ofControl, ofBeside] = [without, control, beside].map((times) => at(times, 0.99)) as [number, number, number];
+  const [p99, ofControl, ofBeside] = [quantile(without), quantile(control), quantile(beside)];
   figures.report('p99; of the control; beside an audit, ms', [p99, ofControl, ofBeside].map((ms) => ms.toFixed(2)).join('; '));
   figures.judgesTimes &&= Math.max(p99, ofControl) <= QUIET_RATIO * Math.min(p99, ofControl);
   figures.time('ratio of the p99', ofBeside / Math.max(p99, ofControl), BOUND_RATIO);
   figures.report('  credits refused', client.refused, 'none', client.refused === 'none');
-  const { code, out } = await running!.ended;
-  figures.exactly('exit code of the audit beside the service', code, 0);
-  console.log(out.trim().replaceAll(/^/gm, '  '));
+  figures.exactly('exit code of the audit beside the service', (await running!.ended).code, 0);
 }

@@ -44,10 +44,11 @@ export interface Target {
   readonly fullest: string;
 }
 
+/** A request, `{room}` stands for the target's room. @param line method and path @param lines of its head */
 const requestOf =
-  (method: string, path: string, lines: readonly string[] = []) =>
+  (line: string, lines: readonly string[] = []) =>
   (target: Target) =>
-    [`${method} ${path.replace('{room}', target.room)} HTTP/1.1`, `host: ${target.host}`, ...lines, '', ''].join('\r\n');
+    [`${line.replace('{room}', target.room)} HTTP/1.1`, `host: ${target.host}`, ...lines, '', ''].join('\r\n');
 
 const upgradeLines = [
   'connection: Upgrade',
@@ -56,7 +57,7 @@ const upgradeLines = [
   `sec-websocket-key: ${randomBytes(16).toString('base64')}`,
 ];
 
-const upgrade = requestOf('GET', '/v1/rooms/{room}/live', upgradeLines);
+const upgrade = requestOf('GET /v1/rooms/{room}/live', upgradeLines);
 
 /** A query for rooms of the list with these of its tags. */
 const listQuery = ({ list: { game, tags } }: Target, named = Object.entries(tags)): string =>
@@ -77,7 +78,7 @@ const listQueryOf = (target: Target, connection: number): string =>
 function watchingList(name: string, more: Partial<Flood> = {}): Flood {
   return {
     name,
-    opening: (target, connection) => requestOf('GET', `/v1/lobby/live?${listQueryOf(target, connection)}`, upgradeLines)(target),
+    opening: (target, connection) => requestOf(`GET /v1/lobby/live?${listQueryOf(target, connection)}`, upgradeLines)(target),
     awaits: 'HTTP/1.1 101',
     unit: () => '',
     perSecond: 0,
@@ -97,7 +98,7 @@ const FRAMES_PER_SECOND = 110;
 function acting(name: string, act: (count: number) => object, more: Partial<Flood> = {}): Flood {
   return {
     name,
-    opening: (target) => requestOf('GET', `/v1/rooms/${target.game.code}/live`, upgradeLines)(target),
+    opening: (target) => requestOf(`GET /v1/rooms/${target.game.code}/live`, upgradeLines)(target),
     awaits: 'HTTP/1.1 101',
     afterAnswer: ({ game: { players } }, connection) =>
       frame(opcodes.text, JSON.stringify({ type: 'hello', installId: players[connection % players.length], tab: `t${connection}` })),
@@ -121,24 +122,30 @@ const largeAct = (count: number): string => `{"type":"act","order":${count + 1},
 const json = 'content-type: application/json';
 
 /** The same request again and again, many in one write. */
-const pipelined = (name: string, request: Flood['unit'], more: Partial<Flood> = {}): Flood => ({ name, unit: request, ...more });
+const pipelined = (name: string, unit: Flood['unit'], more: Partial<Flood> = {}): Flood => ({ name: `pipelined ${name}`, unit, ...more });
+
+/** A request whose line is the name. */
+const plain = (line: string, lines?: readonly string[]): Flood => pipelined(line, requestOf(line, lines));
 
 /** A body that never ends, in chunks of a byte. */
-const chunked = (name: string, line: string, lines: readonly string[] = [json], more: Partial<Flood> = {}): Flood => {
-  const [method, path] = line.split(' ') as [string, string];
-  return { name, opening: requestOf(method, path, [...lines, 'transfer-encoding: chunked']), unit: () => '1\r\na\r\n', ...more };
-};
+const chunked = (line: string, lines: readonly string[] = [json], more: Partial<Flood> = {}): Flood => ({
+  name: `endless chunked body: ${[line, ...lines].join(', ')}`,
+  opening: requestOf(line, [...lines, 'transfer-encoding: chunked']),
+  unit: () => '1\r\na\r\n',
+  ...more,
+});
 
 /** A body that never ends although it has a length. */
-const lengthy = (name: string, line: string, lines: readonly string[] = [json]): Flood => {
-  const [method, path] = line.split(' ') as [string, string];
-  return { name, opening: requestOf(method, path, [...lines, 'content-length: 1000000000000']), unit: () => 'a'.repeat(1024) };
-};
+const lengthy = (line: string, lines: readonly string[] = [json]): Flood => ({
+  name: `endless body of a known length: ${[line, ...lines].join(', ')}`,
+  opening: requestOf(line, [...lines, 'content-length: 1000000000000']),
+  unit: () => 'a'.repeat(1024),
+});
 
 /** Frames on the channel of a room. */
-const onChannel = (name: string, unit: Flood['unit'], afterAnswer?: () => Buffer): Flood => ({
-  ...{ name, unit, opening: upgrade, awaits: 'HTTP/1.1 101' },
-  ...(afterAnswer === undefined ? {} : { afterAnswer }),
+const onChannel = (name: string, unit: Flood['unit'], once?: () => Buffer): Flood => ({
+  ...{ name: `endless WebSocket ${name}`, unit, opening: upgrade, awaits: 'HTTP/1.1 101' },
+  ...(once === undefined ? {} : { afterAnswer: once }),
 });
 
 const fragment = (): Buffer => frame(opcodes.continuation, '', { isLast: false });
@@ -152,66 +159,53 @@ const compressed = (): Buffer => {
 /** A match of a caller, for a room with these tags. */
 const match = (installId: string | undefined, tags: object, target: Target): string => {
   const body = JSON.stringify({ installId, game: 'flooded-matches', tags, maxPlayers: 64 });
-  return requestOf('POST', '/v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
+  return requestOf('POST /v1/rooms/match', [json, `content-length: ${body.length}`])(target) + body;
 };
 
 const wholeList = (target: Target): string =>
-  requestOf('GET', `/v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target);
+  requestOf(`GET /v1/rooms?limit=100&cursor=9999999999999ZZZZZ&${listQuery(target, [])}`)(target);
+
+const GOOGLE = 'GET /sandbox/androidpublisher/androidpublisher/v3/applications/a.b/purchases/subscriptionsv2/tokens/x';
+const LONG_POLL = 'GET /v1/rooms/{room}?wait=25&since=99';
+const onMetricsPort = { onMetricsPort: true };
 
 export const floods: readonly Flood[] = [
-  pipelined('pipelined GET /health', requestOf('GET', '/health')),
-  pipelined('pipelined GET /health, answers unread', requestOf('GET', '/health'), { isDeaf: true }),
-  pipelined('pipelined HEAD /health', requestOf('HEAD', '/health')),
-  pipelined('pipelined OPTIONS', requestOf('OPTIONS', '/v1/balance')),
-  pipelined('pipelined GET of no path', requestOf('GET', '/nothing')),
-  pipelined('pipelined POST /health (405)', requestOf('POST', '/health', ['content-length: 0'])),
-  pipelined('pipelined GET /ready', requestOf('GET', '/ready')),
-  pipelined('pipelined GET of an account export page', (target) =>
-    requestOf('GET', '/v1/account/export', [`x-install-id: ${target.fullest}`])(target),
-  ),
-  pipelined(
-    'pipelined requests with a repeated header',
-    requestOf('GET', '/health', ['origin: http://a.example', 'origin: http://b.example']),
-  ),
-  pipelined('pipelined GET of the sandbox store', requestOf('GET', '/sandbox/jwks.json')),
-  pipelined(
-    'pipelined requests to the sandbox as Google',
-    requestOf('GET', '/sandbox/androidpublisher/androidpublisher/v3/applications/a.b/purchases/subscriptionsv2/tokens/x', [
-      'authorization: Bearer x',
-    ]),
-  ),
-  chunked('endless chunked body after its 413', 'POST /v1/login'),
-  chunked('endless chunked body to no path', 'POST /nothing'),
-  chunked('endless chunked body of a GET', 'GET /v1/balance', []),
-  chunked('endless chunked body of a long-poll', 'GET /v1/rooms/{room}?wait=25&since=99', []),
-  lengthy('endless body of a known length of a long-poll', 'GET /v1/rooms/{room}?wait=25&since=99', []),
-  chunked('endless chunked body of a request with a repeated header', 'POST /v1/login', [json, 'host: localhost']),
-  lengthy('endless body of another media type', 'POST /v1/login', ['content-type: text/plain']),
-  chunked('bodies of 16 KiB in chunks of a byte', 'POST /v1/login', [json], { stopsAfterBytes: 6 * 16_384 }),
-  lengthy('endless body of a known length that nobody reads', 'POST /nothing'),
-  lengthy('endless body of a known length, too large', 'POST /v1/login'),
-  lengthy('endless body of a known length of a GET', 'GET /health', []),
+  plain('GET /health'),
+  pipelined('GET /health, answers unread', requestOf('GET /health'), { isDeaf: true }),
+  ...['HEAD /health', 'OPTIONS /v1/balance', 'GET /nothing', 'GET /ready', 'GET /sandbox/jwks.json'].map((line) => plain(line)),
+  plain('POST /health', ['content-length: 0']),
+  plain('GET /docs', ['accept-encoding: identity']),
+  plain(GOOGLE, ['authorization: Bearer x']),
+  pipelined('GET /health of HTTP/1.0', () => 'GET /health HTTP/1.0\r\n\r\n'),
+  pipelined('GET /health with a repeated header', requestOf('GET /health', ['origin: http://a.example', 'origin: http://b.example'])),
+  pipelined('GET of an account export page', (target) => requestOf('GET /v1/account/export', [`x-install-id: ${target.fullest}`])(target)),
+  ...['POST /v1/login', 'POST /nothing'].map((line) => chunked(line)),
+  ...['GET /v1/balance', LONG_POLL].map((line) => chunked(line, [])),
+  chunked('POST /v1/login', [json, 'host: localhost']),
+  chunked('POST /v1/login', [json], { name: 'bodies of 16 KiB in chunks of a byte', stopsAfterBytes: 6 * 16_384 }),
+  ...['POST /nothing', 'POST /v1/login'].map((line) => lengthy(line)),
+  ...['GET /health', LONG_POLL].map((line) => lengthy(line, [])),
+  lengthy('POST /v1/login', ['content-type: text/plain']),
   { name: 'endless headers', opening: () => 'GET /health HTTP/1.1\r\n', unit: () => 'a: b\r\n' },
   { name: 'endless empty lines', unit: () => '\r\n' },
-  onChannel('endless empty WebSocket fragments', fragment),
-  onChannel('endless empty WebSocket fragments of a text message', fragment, () => frame(opcodes.text, '', { isLast: false })),
-  onChannel('endless WebSocket pings', () => frame(opcodes.ping, '')),
-  onChannel('endless WebSocket pongs', () => frame(opcodes.pong, '')),
-  onChannel('endless WebSocket messages', () => frame(opcodes.text, '{}')),
+  onChannel('fragments without bytes', fragment),
+  onChannel('fragments without bytes of a text message', fragment, () => frame(opcodes.text, '', { isLast: false })),
+  onChannel('pings', () => frame(opcodes.ping, '')),
+  onChannel('pongs', () => frame(opcodes.pong, '')),
+  onChannel('messages', () => frame(opcodes.text, '{}')),
   onChannel(
-    'endless WebSocket messages after its close',
+    'messages after its close',
     () => frame(opcodes.text, '{}'),
     () => frame(opcodes.close, Buffer.from([3, 232])),
   ),
-  onChannel('endless WebSocket frames of a reserved opcode', () => frame(0xb, '')),
-  onChannel('endless compressed WebSocket frames, which were not agreed on', compressed),
-  onChannel('HTTP requests on a WebSocket', requestOf('GET', '/health')),
-  { name: 'HTTP requests behind an upgrade', opening: upgrade, unit: requestOf('GET', '/health') },
-  pipelined('pipelined requests of HTTP/1.0', () => 'GET /health HTTP/1.0\r\n\r\n'),
-  pipelined('METRICS_PORT: pipelined GET /metrics', requestOf('GET', '/metrics'), { onMetricsPort: true }),
-  pipelined('METRICS_PORT: pipelined requests with an Expect', requestOf('GET', '/metrics', ['expect: x']), { onMetricsPort: true }),
-  chunked('METRICS_PORT: endless chunked body', 'POST /metrics', [], { onMetricsPort: true }),
-  pipelined('pipelined upgrades', upgrade),
+  onChannel('frames of a reserved opcode', () => frame(0xb, '')),
+  onChannel('compressed frames, which were not agreed on', compressed),
+  onChannel('bytes that are HTTP requests', requestOf('GET /health')),
+  { name: 'HTTP requests behind an upgrade', opening: upgrade, unit: requestOf('GET /health') },
+  pipelined('upgrades', upgrade),
+  pipelined('GET /metrics on METRICS_PORT', requestOf('GET /metrics'), onMetricsPort),
+  pipelined('GET /metrics with an Expect on METRICS_PORT', requestOf('GET /metrics', ['expect: x']), onMetricsPort),
+  chunked('POST /metrics', [], onMetricsPort),
   pipelined('QR images for a foreign host each', ({ pairingToken }) => {
     const host = `h${randomBytes(4).toString('hex')}.example`;
     return `GET /v1/pair/qr.svg?token=${pairingToken} HTTP/1.1\r\nhost: ${host}\r\n\r\n`;
@@ -232,7 +226,7 @@ export const floods: readonly Flood[] = [
     unit: () => frame(opcodes.text, '{"type":"act","action":"data"}'),
     begins: '"type":"error"',
   }),
-  pipelined('lists of rooms that no room fits', (target) => requestOf('GET', `/v1/rooms?limit=100&${futileQuery(target)}`)(target)),
+  pipelined('lists of rooms that no room fits', (target) => requestOf(`GET /v1/rooms?limit=100&${futileQuery(target)}`)(target)),
   pipelined('lists of rooms of 32 KiB', wholeList),
   pipelined('lists of rooms of 32 KiB, answers unread', wholeList, { isDeaf: true }),
   pipelined('matches for a room of other tags each', (target) => {
@@ -242,9 +236,8 @@ export const floods: readonly Flood[] = [
   }),
   pipelined('matches of one caller', (target) => match(target.game.players[0], target.list.tags, target)),
   pipelined('upgrades to live lists that no room fits', (target) =>
-    requestOf('GET', `/v1/lobby/live?${futileQuery(target)}`, upgradeLines)(target),
+    requestOf(`GET /v1/lobby/live?${futileQuery(target)}`, upgradeLines)(target),
   ),
   watchingList('live lists of other tags each'),
   watchingList('live lists of other tags each, unread', { isDeaf: true }),
-  pipelined('GET /docs without gzip', requestOf('GET', '/docs', ['accept-encoding: identity'])),
 ];

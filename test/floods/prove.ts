@@ -1,19 +1,20 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { processMemory } from '../../bench/measure/cpu.ts';
-import { median, percentile } from '../../bench/measure/statistics.ts';
+import { median } from '../../bench/measure/statistics.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { MAX_PLAYERS } from '../../src/features/rooms/model.ts';
 import { freePort } from '../free-port.ts';
-import { Client, inParallel } from '../proofs/client.ts';
-import type { Figures } from '../proofs/figures.ts';
+import { inParallel, times } from '../proofs/client.ts';
+import { quantile, type Figures } from '../proofs/figures.ts';
 import { now } from '../proofs/history.ts';
+import { operate } from '../proofs/operator-tool.ts';
 import { Place } from '../proofs/place.ts';
 import type { Part, Stand } from '../proofs/proof.ts';
 import { fillFullestAccount } from '../server/fullest-account.ts';
 import { processCpu } from '../server/worst-body/cpu.ts';
-import { bulkGrants, burdenedKeys, burdens, fillBurdened, type Burden, type Burdened } from './burdens.ts';
 import { bystanders, type Met } from './bystanders.ts';
 import { fillList, LIST_CHANGES_MS } from './flooded-list.ts';
 import { BEGUN, floods, type Flood, type Target } from './floods.ts';
@@ -25,6 +26,7 @@ const BOUND_MS = 50;
 const MOST_RATIO = 1.5;
 /** The most accounts of one call. */
 const GRANTED = 1000;
+const LEAST_GRANTS_PER_SECOND = 500;
 
 const MEASURED_MS = 4000;
 const WARM_UP_MS = 2000;
@@ -43,30 +45,10 @@ export const parts: readonly Part[] = [
     about: 'each flood comes over one connection and over sixty, as fast as loopback takes it',
   },
   {
-    ...{ proof: 'floods', name: 'burdens', seconds: 130, least: 60, prove: proveBurdens },
-    about: 'many webhooks, and costly requests of one server key',
-  },
-  {
     ...{ proof: 'grants', name: 'bulk', seconds: 190, least: 40, prove: proveGrants },
     about: 'a bulk grant does not slow down other clients: phases without and with one alternate',
   },
 ];
-
-/** All of a list, or those that there is time for, beginning with others in each turn. */
-async function inTime<Item extends { readonly name: string }>(
-  all: readonly Item[],
-  stand: Stand,
-  work: (item: Item) => Promise<void>,
-): Promise<void> {
-  const { flags, endsBy } = stand;
-  const wanted = all.filter(({ name }) => name.includes(flags.match));
-  const first = endsBy === Infinity ? 0 : (flags.turn * FLOODS_A_TURN) % wanted.length;
-  for (const [index, item] of [...wanted.slice(first), ...wanted.slice(0, first)].entries()) {
-    if (index > 0 && now() > endsBy)
-      return console.log(`  left out, because they need more time: ${wanted.length - index} of ${wanted.length}`);
-    await work(item);
-  }
-}
 
 /**
  * A service whose Redis does not wait for the disk at each write: a credit would take as long as the disk does, which other programs of
@@ -83,60 +65,34 @@ async function proveFloods(stand: Stand): Promise<void> {
   // With a trusted proxy the service serves requests with every Host, as in production.
   const settings = { METRICS_PORT: metricsPort, TRUSTED_PROXIES: '192.0.2.1', BOARDS: 'open' };
   const place = await openPlace(settings, stand);
-  const { fullest, game } = await fill(place, stand);
+  const { client } = place;
+  const filled = await fill(place);
   const list = await fillList(place.redis!);
   await place.restart({ RATE_LIMIT: 'on' });
-  const client = new Client(() => place.url());
-  stand.closing.push(() => client.close());
   const { code } = (await client.need('/v1/rooms', { installId: 'flooded-room-host' })).room;
   const { token } = await client.need('/v1/pair/new', {});
   const { port } = place.running[0]!;
-  const target: Target = { host: `127.0.0.1:${port}`, room: code, pairingToken: token, fullest, game, list: list.target };
+  const target: Target = { ...filled, host: `127.0.0.1:${port}`, room: code, pairingToken: token, list: list.target };
   // The first requests of each kind cost more, because V8 compiles and a thread makes the pages.
   await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js'].map((path) => client.ask(path)));
   await bystanders(port, WARM_UP_MS);
-  const flooded = async (flood: Flood, connections: number): Promise<void> => {
-    // The address may open its sockets at once only after a pause: its limit is 200 requests at once and 50 a second.
-    if (flood.perSecond !== undefined) await pause(QUIET_MS);
-    const flooding = await startFlood(flood, connections, flood.onMetricsPort === true ? metricsPort : String(port), target);
-    const changing = flood.changesList === true ? setInterval(() => void list.change(), LIST_CHANGES_MS) : undefined;
-    await measure(`${flood.name}, ${connections}`, place, stand);
-    clearInterval(changing);
-    console.log(`    the flood: ${await flooding.ended}`);
-  };
-  await measure(undefined, place, stand);
-  await inTime(floods, stand, async (flood) => {
-    for (const connections of flood.connections ?? [1, 60]) await flooded(flood, connections);
-  });
-}
-
-async function openBurdened(stand: Stand): Promise<{ place: Place; burdened: Burdened }> {
-  const settings = { ADMIN_API: 'on', EVENTS: 'on', WEBHOOKS_PRIVATE: 'on' };
-  const place = await openPlace(settings, stand);
-  const client = new Client(() => place.url());
-  stand.closing.push(() => client.close());
-  const keys = await burdenedKeys(place.redis!);
-  // The service learns of new keys within a second.
-  await bystanders(place.running[0]!.port, WARM_UP_MS);
-  return { place, burdened: { redis: place.redis!, client, keys } };
-}
-
-/** Measures with each burden, and without one before each, because other load of the machine changes with time. */
-async function proveBurdens(stand: Stand): Promise<void> {
-  const { place, burdened } = await openBurdened(stand);
-  await fillBurdened(burdened.redis);
-  await place.restart({ RATE_LIMIT: 'on' });
-  await inTime(burdens, stand, async (burden) => {
-    await measure(undefined, place, stand);
-    await beside(burden, burdened, () => measure(burden.name, place, stand));
-  });
-}
-
-async function beside<Result>(burden: Burden, burdened: Burdened, work: () => Promise<Result>): Promise<Result> {
-  const end = await burden.begin(burdened);
-  // The process leases new hooks within a second.
-  await pause(WARM_UP_MS);
-  return work().finally(end);
+  await measure('none', Infinity, place, stand);
+  const { flags, endsBy } = stand;
+  const wanted = floods.filter(({ name }) => name.includes(flags.match));
+  const first = endsBy === Infinity ? 0 : (flags.turn * FLOODS_A_TURN) % wanted.length;
+  for (const [index, flood] of [...wanted.slice(first), ...wanted.slice(0, first)].entries()) {
+    if (index > 0 && now() > endsBy)
+      return console.log(`  left out, because they need more time: ${wanted.length - index} of ${wanted.length}`);
+    for (const connections of flood.connections ?? [1, 60]) {
+      // The address may open its sockets at once only after a pause: its limit is 200 requests at once and 50 a second.
+      if (flood.perSecond !== undefined) await pause(QUIET_MS);
+      const flooding = await startFlood(flood, connections, flood.onMetricsPort === true ? metricsPort : String(port), target);
+      const changing = flood.changesList === true ? setInterval(() => void list.change(), LIST_CHANGES_MS) : undefined;
+      await measure(`${flood.name}, ${connections}`, BOUND_MS, place, stand);
+      clearInterval(changing);
+      console.log(`    the flood: ${await flooding.ended}`);
+    }
+  }
 }
 
 /**
@@ -145,13 +101,32 @@ async function beside<Result>(burden: Burden, burdened: Burdened, work: () => Pr
  */
 async function proveGrants(stand: Stand): Promise<void> {
   const { figures, size } = stand;
-  const { place, burdened } = await openBurdened(stand);
-  const installIds = Array.from({ length: GRANTED }, (_, index) => `grantee-${process.pid}-${index}`);
-  await inParallel(installIds, (installId) => burdened.client.need('/v1/coins/credit', { installId, coins: 1, key: 'first' }), 20);
-  const burden = bulkGrants(installIds.map(accountIdOf));
+  const { client, running, settings } = await openPlace({ ADMIN_API: 'on', EVENTS: 'on' }, stand);
+  const { port } = running[0]!;
+  const { token: bearer } = operate(['keys', 'create', '--name', 'prove', '--scopes', 'admin', '--role', 'economist'], settings);
+  const installIds = times(GRANTED, (index) => `grantee-${process.pid}-${index}`);
+  await inParallel(installIds, (installId) => client.need('/v1/coins/credit', { installId, coins: 1, key: 'first' }), 20);
+  const entries = installIds.map((installId) => ({ account: accountIdOf(installId), coins: 1 }));
+  // Each call has a new key, so it grants coins to every account.
+  let [granted, calls, took, isOver] = [0, 0, 0, true];
+  const grant = async (): Promise<void> => {
+    for (isOver = false; !isOver; calls++) {
+      const startedAt = now();
+      const body = { entries, key: `bulk-${calls}`, reason: 'proof' };
+      const { results } = (await client.until('/v1/admin/coins/grant-many', { body, bearer }))!.body as { results: { outcome: string }[] };
+      granted += results.filter(({ outcome }) => outcome === 'granted').length;
+      took += now() - startedAt;
+    }
+  };
   const [quiet, busy]: [Latencies[], Latencies[]] = [[], []];
-  const phase = async (): Promise<Latencies> => latenciesOf(await bystanders(place.running[0]!.port, MEASURED_MS), figures);
-  const phases = [async () => quiet.push(await phase()), async () => busy.push(await beside(burden, burdened, phase))];
+  const phase = async (): Promise<Latencies> => latenciesOf(await bystanders(port, MEASURED_MS), figures);
+  const beside = async (): Promise<unknown> => {
+    const granting = grant();
+    busy.push(await phase());
+    isOver = true;
+    return granting;
+  };
+  const phases = [async () => quiet.push(await phase()), beside];
   // Every other pair begins with the bulk grant, so that a machine that slows down with time favours neither.
   for (let pair = 0; pair < 20 * size; pair++) for (const each of pair % 2 === 0 ? phases : phases.toReversed()) await each();
   for (const kind of ['health', 'credit'] as const) {
@@ -162,45 +137,33 @@ async function proveGrants(stand: Stand): Promise<void> {
     figures.report(`${kind}: larger p99 by the smaller, of two quiet phases in a row`, median(noise));
     figures.time(`${kind}: median of the ratios of p99s`, median(quiet.map((each, pair) => busy[pair]![kind] / each[kind])), MOST_RATIO);
   }
-  burden.report!(figures);
+  figures.time('grants a second', (granted * 1000) / took, [LEAST_GRANTS_PER_SECOND, Infinity]);
+  figures.exactly('accounts that a call did not grant to', calls * GRANTED - granted, 0);
 }
 
-interface Latencies {
-  readonly health: number;
-  readonly credit: number;
-}
+type Latencies = Readonly<Record<'health' | 'credit', number>>;
 
 /** The p99s of both kinds of requests. None may be refused. */
-function latenciesOf(met: Met, figures: Figures): Latencies {
-  if (met.refused.length > 0)
-    figures.report(`  refused: ${[...new Set(met.refused)].slice(0, 3).join('; ')}`, met.refused.length, '= 0', false);
-  const p99 = (times: readonly number[]): number =>
-    percentile(
-      times.toSorted((one, other) => one - other),
-      0.99,
-    );
-  return { health: p99(met.health), credit: p99(met.credit) };
+function latenciesOf({ health, credit, refused }: Met, figures: Figures): Latencies {
+  if (refused.length > 0) figures.exactly(`  refused: ${[...new Set(refused)].slice(0, 3).join('; ')}`, refused.length, 0);
+  return { health: quantile(health), credit: quantile(credit) };
 }
 
-/** @param name of a flood or burden. Undefined: there is none, and the figure shows the latency of the machine itself. */
-async function measure(name: string | undefined, place: Place, { figures }: Stand): Promise<void> {
+/** Measures beside a flood. Without one the figure shows the latency of the machine itself. */
+async function measure(name: string, boundMs: number, place: Place, { figures }: Stand): Promise<void> {
   const { pid, port } = place.running[0]!;
   const cpuBefore = processCpu(pid);
   const { health, credit } = latenciesOf(await bystanders(port, MEASURED_MS), figures);
   const cores = (processCpu(pid) - cpuBefore) / 1000 / MEASURED_MS;
-  const what = `${name ?? 'none'}: the larger p99, ms`;
-  if (name === undefined) return figures.report(what, Math.max(health, credit));
-  figures.time(what, Math.max(health, credit), BOUND_MS);
+  figures.time(`${name}: the larger p99, ms`, Math.max(health, credit), boundMs);
   const memory = Math.round(processMemory(pid) / 2 ** 20);
   console.log(`    /health ${health.toFixed(1)} ms, a credit ${credit.toFixed(1)} ms; server ${Math.round(100 * cores)} %, ${memory} MB`);
 }
 
 /** Makes an account that is as full as one can be, and a room of 64 players. */
-async function fill(place: Place, { closing }: Stand): Promise<Pick<Target, 'fullest' | 'game'>> {
-  const client = new Client(() => place.url());
-  closing.push(() => client.close());
-  const { installId } = await fillFullestAccount('fullest-account', { url: place.url(), redis: place.redis! });
-  const players = Array.from({ length: MAX_PLAYERS }, (_, index) => `flooding-player-${index}`);
+async function fill({ redis, client }: Place): Promise<Pick<Target, 'fullest' | 'game'>> {
+  const { installId } = await fillFullestAccount('fullest-account', { url: client.url, redis: redis! });
+  const players = times(MAX_PLAYERS, (index) => `flooding-player-${index}`);
   const { code } = (await client.need('/v1/rooms', { installId: players[0], maxPlayers: MAX_PLAYERS, writers: 'players' })).room;
   for (const player of players.slice(1)) await client.need(`/v1/rooms/${code}/join`, { installId: player });
   return { fullest: installId, game: { code, players } };
@@ -211,7 +174,7 @@ async function startFlood({ name }: Flood, connections: number, port: string, ta
   const words = [name, String(connections), String(MEASURED_MS), port, FLOODING_ADDRESS, JSON.stringify(target)];
   const flooder = spawn(process.execPath, [FLOODER, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
-  const closed = new Promise<void>((resolve) => flooder.once('close', () => resolve()));
+  const closed = once(flooder, 'close');
   const begun = new Promise<void>((resolve) =>
     flooder.stdout.on('data', (chunk: Buffer) => {
       text += chunk.toString();

@@ -33,8 +33,13 @@ export async function proveFraming(proxy: Proxy, directUrl: string, figures: Fig
   isOver = true;
   await meanwhile;
   bystanders.close();
-  let [reached, served, smuggled, mixed, unanswered] = [0, 0, 0, 0, 0];
-  const odd: string[] = [];
+  let [reached, served] = [0, 0];
+  const found = {
+    'credits that ran as a part of another request': 0,
+    'answers that reached another request': 0,
+    'credits that ran without a 200': 0,
+    "others' answers that were not theirs": foreign,
+  };
   const service = { url: directUrl };
   for (const [index, [{ name }, timing]] of tasks.entries()) {
     const { first, second, secondId, statuses, text } = runs[index]!;
@@ -43,20 +48,17 @@ export async function proveFraming(proxy: Proxy, directUrl: string, figures: Fig
     if (ranFirst) served++;
     // The second credit may run only as a separate request, with a separate answer after the first answer.
     const secondAnswer = text.indexOf(secondId);
-    const isWrong = ranSecond ? timing === 'alone' || secondAnswer === -1 : statuses.slice(1).some((status) => status < 400);
+    const isSmuggled = ranSecond ? timing === 'alone' || secondAnswer === -1 : statuses.slice(1).some((status) => status < 400);
     const isMixed = secondAnswer !== -1 && text.indexOf('HTTP/1.1 ') === text.lastIndexOf('HTTP/1.1 ', secondAnswer);
     // Caddy answers a request of HTTP/1.0 as one.
     const isUnanswered = ranFirst && statuses[0] !== 200 && !text.startsWith('HTTP/1.0 200 ');
-    [smuggled, mixed, unanswered] = [smuggled + Number(isWrong), mixed + Number(isMixed), unanswered + Number(isUnanswered)];
-    if (isWrong || isMixed || isUnanswered) odd.push(`${name}, ${timing}: ${statuses.join(' ')}`);
+    found['credits that ran as a part of another request'] += Number(isSmuggled);
+    found['answers that reached another request'] += Number(isMixed);
+    found['credits that ran without a 200'] += Number(isUnanswered);
+    if (isSmuggled || isMixed || isUnanswered) console.log(`    ${name}, ${timing}: ${statuses.join(' ')}`);
   }
-  for (const line of odd.slice(0, 10)) console.log(`    ${line}`);
-  figures.report('requests sent', tasks.length);
-  figures.report('answered by coinop, the others by the proxy', reached);
+  figures.report('requests sent; answered by coinop, the others by the proxy', `${tasks.length}; ${reached}`);
   figures.atLeast('credits that were executed', served, 100);
-  figures.exactly('credits that ran as a part of another request', smuggled, 0);
-  figures.exactly('answers that reached another request', mixed, 0);
-  figures.exactly('credits that ran without a 200', unanswered, 0);
   figures.atLeast('requests of others meanwhile', answered, 1000);
-  figures.exactly("others' answers that were not theirs", foreign, 0);
+  figures.none(found);
 }

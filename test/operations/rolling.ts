@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Client } from '../proofs/client.ts';
-import { Credits } from '../proofs/credits.ts';
+import { Credits, type Served } from '../proofs/credits.ts';
+import { within } from '../proofs/history.ts';
 import type { Stand } from '../proofs/proof.ts';
 import { WatchedRooms } from '../proofs/watched-rooms.ts';
 import { startChild, type Child } from '../realtime/child.ts';
-import { eventually } from '../realtime/watcher.ts';
 import type { Proxy } from './proxy.ts';
 
 const RESTARTS_OF_EACH = 2;
@@ -24,7 +24,7 @@ export class Instance {
   async start(): Promise<void> {
     this.#child = await startChild(this.#settings);
     const isReady = (): Promise<boolean> => fetch(`${this.url}/ready`).then(({ ok }) => ok);
-    await eventually(() => isReady().catch(() => false), 60_000);
+    await within(60_000, () => isReady().catch(() => false));
   }
 
   /** @returns the exit code */
@@ -37,38 +37,28 @@ export class Instance {
 export async function proveRolling(proxy: Proxy, instances: readonly Instance[], redisSocket: string, stand: Stand): Promise<void> {
   const { figures, closing } = stand;
   const [client, redis] = [new Client(() => proxy.url), new Redis({ path: redisSocket })];
-  closing.push(
-    () => client.close(),
-    () => redis.disconnect(),
-  );
-  const rooms = await WatchedRooms.open({
-    urls: () => [proxy.url],
-    ...{ rooms: 1, watchersPerRoom: WATCHERS, perSecond: 10 },
-    report: (what, figure) => figures.report(what, figure),
-  });
-  const credits = new Credits(client, stand, { accounts: 64, perSecond: 1000, mostWaiting: 64 });
+  closing.push(() => [client.close(), redis.disconnect()]);
+  const served: Served = { client, command: (name, key, ...words) => redis.call(name, key, ...words) };
+  const rooms = await WatchedRooms.open({ urls: () => [proxy.url], rooms: 1, watchersPerRoom: WATCHERS, perSecond: 10 });
+  const credits = new Credits(stand, served, { accounts: 64, perSecond: 1000, mostWaiting: 64 });
   let isOver = false;
   const working = Promise.all([credits.run(() => isOver), rooms.run(() => isOver)]);
   await pause(2000);
-  const exits: (number | null)[] = [];
   const startedAt = performance.now();
-  for (let round = 0; round < RESTARTS_OF_EACH; round++) {
-    for (const instance of instances) {
-      exits.push(await instance.stop());
-      await instance.start();
-      // The proxy has to find the new process before the other one stops.
-      await pause(3000);
-    }
+  for (let restart = 0; restart < RESTARTS_OF_EACH * instances.length; restart++) {
+    const instance = instances[restart % instances.length]!;
+    figures.exactly('exit code of a restarted service', await instance.stop(), 0);
+    await instance.start();
+    // The proxy has to find the new process before the other one stops.
+    await pause(3000);
   }
   isOver = true;
   await working;
-  figures.exactly('restarts with exit code 0', exits.filter((exit) => exit === 0).length, exits.length);
   figures.report('seconds that the restarts took', (performance.now() - startedAt) / 1000);
-  const differences = await credits.compareWith((name, key, ...words) => redis.call(name, key, ...words));
+  const differences = await credits.compare();
   figures.atLeast('coin operations', credits.done, 2000);
-  for (const [what, count] of Object.entries(differences)) figures.exactly(`  ${what}`, count, 0);
-  figures.exactly('watchers without the latest state', await rooms.behind(`after ${exits.length} restarts`, 60_000), 0);
-  const { 'states repeated or older': older, ...others } = await rooms.compare();
+  figures.none(differences);
+  figures.none({ 'watchers without the latest state': await rooms.behind('after the restarts', 60_000) });
+  const { 'states repeated or older': older } = await rooms.compare();
   figures.exactly('states repeated or older', older!, 0);
-  for (const [what, count] of Object.entries(others)) figures.report(what, count);
 }

@@ -5,8 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { ask, type Answer, type Asking } from '../proofs/client.ts';
 import type { Figures } from '../proofs/figures.ts';
+import { within } from '../proofs/history.ts';
 import { RawSocket } from '../realtime/raw-socket.ts';
-import { eventually, Watcher, watchRoom } from '../realtime/watcher.ts';
+import { Watcher, watchRoom } from '../realtime/watcher.ts';
 import { OPERATORS, type Proxy } from './proxy.ts';
 
 const freshId = (): string => `operations-${randomBytes(9).toString('base64url')}`;
@@ -27,71 +28,73 @@ async function proveRequestIds({ url, requestLog }: Proxy, figures: Figures): Pr
   const answers = await Promise.all(given.map((more) => ask(`${url}/v1/rooms/BCDFG?note=${secret}`, { headers: { ...headers, ...more } })));
   const ids = answers.map(({ body }) => body.requestId as string);
   const logged = (): number => ids.filter((id) => requestLog().includes(id)).length;
-  await eventually(() => logged() === ids.length).catch(() => {});
+  await within(15_000, () => logged() === ids.length);
   figures.exactly('request ids: lines of the access log that have them, of 3', logged(), 3);
   figures.exactly("request ids: the client's own is kept", Number(ids[0] === own), 1);
   figures.exactly('request ids: secrets in the access log', requestLog().split(secret).length - 1, 0);
 }
 
-async function openRoom(url: string): Promise<{ code: string; installId: string; seq: number }> {
-  const installId = freshId();
-  const { body } = await post(`${url}/v1/rooms`, { installId });
-  return { code: body.room.code, installId, seq: body.room.seq };
+interface OpenRoom {
+  readonly code: string;
+  readonly seq: number;
+  setRound(round: number): Promise<Answer>;
 }
 
-const setRound = ({ url }: Proxy, { code, installId }: { code: string; installId: string }, round: number): Promise<Answer> =>
-  post(`${url}/v1/rooms/${code}/state`, { installId, state: { round } });
+async function openRoom(url: string): Promise<OpenRoom> {
+  const installId = freshId();
+  const { code, seq } = (await post(`${url}/v1/rooms`, { installId })).body.room;
+  return { code, seq, setRound: (round) => post(`${url}/v1/rooms/${code}/state`, { installId, state: { round } }) };
+}
 
 /** Longer than nginx's read timeout of 60 s: only coinop's pings keep the silent channel open. */
 const SILENCE_MS = 75_000;
 
 async function proveLive(proxy: Proxy, figures: Figures): Promise<void> {
   const { url, port } = proxy;
-  const room = await openRoom(url);
-  const watcher = await watchRoom(proxy, room.code);
-  const isAt = (round: number): Promise<void> => eventually(() => watcher.last?.room?.state?.round === round);
-  await setRound(proxy, room, 1);
-  await isAt(1);
+  const { code, setRound } = await openRoom(url);
+  const watcher = await watchRoom(proxy, code);
   const { token } = (await post(`${url}/v1/pair/new`, {})).body;
   const pairing = await Watcher.open(url, `/v1/pair/live?token=${encodeURIComponent(token)}`);
-  await post(`${url}/v1/pair/claim`, { token, installId: room.installId });
-  await eventually(() => pairing.last?.status === 'claimed');
+  await post(`${url}/v1/pair/claim`, { token, installId: freshId() });
+  await pairing.until(({ status }) => status === 'claimed');
   figures.exactly('live: status of an upgrade to a room that is missing', (await RawSocket.open(port, '/v1/rooms/BBBBB/live')).status, 404);
   const startedAt = performance.now();
   await Promise.race([pause(SILENCE_MS), watcher.closed]);
   figures.atLeast('live: seconds of silence that a channel survives', (performance.now() - startedAt) / 1000, SILENCE_MS / 1000);
   const sentAt = performance.now();
-  await setRound(proxy, room, 2);
-  await isAt(2);
+  await setRound(2);
+  await watcher.until(({ room }) => room?.state?.round === 2);
   figures.time('live: ms until a change arrives after the silence', performance.now() - sentAt, 1000);
-  await post(`${url}/v1/rooms/${room.code}/end`, { installId: room.installId });
-  figures.exactly('live: code with which the channel of an ended room closes', (await watcher.closed).code, 4501);
+  await watcher.close();
 }
 
 /** Browsers use HTTP/2 with both proxies. They open each channel on a separate HTTP/1.1 connection. */
 async function proveTls({ tlsPort }: Proxy, figures: Figures): Promise<void> {
   const origin = `https://127.0.0.1:${tlsPort}`;
-  const room = await openRoom(origin);
+  const { code } = await openRoom(origin);
   const session = connect(origin, { rejectUnauthorized: false });
-  const [headers] = (await once(session.request({ ':path': `/v1/rooms/${room.code}` }), 'response')) as [IncomingHttpHeaders];
+  const [headers] = (await once(session.request({ ':path': `/v1/rooms/${code}` }), 'response')) as [IncomingHttpHeaders];
   figures.exactly('TLS: status of a request by HTTP/2', Number(headers[':status']), 200);
   session.destroy();
-  const socket = new WebSocket(`wss://127.0.0.1:${tlsPort}/v1/rooms/${room.code}/live`, { rejectUnauthorized: false });
+  const socket = new WebSocket(`wss://127.0.0.1:${tlsPort}/v1/rooms/${code}/live`, { rejectUnauthorized: false });
   const [first] = (await once(socket, 'message')) as [Buffer];
-  figures.exactly('TLS: first message of a channel has the room', Number(JSON.parse(first.toString()).room.code === room.code), 1);
+  figures.exactly('TLS: first message of a channel has the room', Number(JSON.parse(first.toString()).room.code === code), 1);
   socket.terminate();
+  const login = await post(`${origin}/v1/login`, { installId: freshId() });
+  const secure = (login.headers['set-cookie'] ?? []).filter((cookie) => /; Secure/.test(cookie));
+  figures.exactly('TLS: cookies of a login that are Secure', secure.length, 1);
 }
 
-async function proveLongPolls(proxy: Proxy, figures: Figures): Promise<void> {
-  const room = await openRoom(proxy.url);
-  const poll = (): Promise<Answer> => ask(`${proxy.url}/v1/rooms/${room.code}?since=${room.seq}&wait=25`);
+async function proveLongPolls({ url }: Proxy, figures: Figures): Promise<void> {
+  const { code, seq, setRound } = await openRoom(url);
+  const poll = (): Promise<Answer> => ask(`${url}/v1/rooms/${code}?since=${seq}&wait=25`);
   const startedAt = performance.now();
   figures.exactly('long-poll: status after the whole wait', (await poll()).status, 200);
   figures.atLeast('long-poll: seconds that it waited', (performance.now() - startedAt) / 1000, 24.5);
   const polled = poll();
   await pause(300);
   const changedAt = performance.now();
-  await setRound(proxy, room, 1);
+  await setRound(1);
   const news = await polled;
   figures.time('long-poll: ms until news arrive', performance.now() - changedAt, 1000);
   figures.exactly('long-poll: round that it brings', news.body.room.state.round, 1);
@@ -116,7 +119,6 @@ const CLOSED =
   '/console /console/ /console/session /console/keys /%63onsole //console';
 
 async function proveBounds({ url, tlsPort }: Proxy, figures: Figures): Promise<void> {
-  const secure = `https://127.0.0.1:${tlsPort}`;
   const tooLarge = await post(`${url}/v1/coins/credit`, `"${'x'.repeat(17 * 1024)}"`);
   figures.exactly('bounds: status of a body of 17 KiB', tooLarge.status, 413);
   const open: string[] = [];
@@ -125,13 +127,6 @@ async function proveBounds({ url, tlsPort }: Proxy, figures: Figures): Promise<v
   const host = `${OPERATORS}:${tlsPort}`;
   // 401 bad_key says that the service took the page for its own, 403 cross_site that it did not.
   const headers = { host, origin: `https://${host}`, 'x-console': 'look', authorization: `Bearer coinop_sk_12345678_${'x'.repeat(32)}` };
-  const signIn = await post(`${secure}/console/session`, {}, { headers });
+  const signIn = await post(`https://127.0.0.1:${tlsPort}/console/session`, {}, { headers });
   figures.exactly("console: status of a made-up key, typed at the operators' name", signIn.status, 401);
-  const login = await post(`${secure}/v1/login`, { installId: freshId() });
-  figures.exactly('TLS: status of a login', login.status, 200);
-  figures.exactly(
-    'TLS: cookies that are Secure',
-    (login.headers['set-cookie'] ?? []).filter((cookie) => /; Secure/.test(cookie)).length,
-    1,
-  );
 }

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inheritedEnvironment } from '../environment.ts';
 
@@ -17,8 +17,6 @@ export interface RunOptions {
   readonly env?: Record<string, string>;
   /** Shell lines that make further mounts before the run, with the folder of the root as `$root`. They end with the run. */
   readonly mounts?: string;
-  /** `false`: in a network namespace that has no network. */
-  readonly network?: boolean;
 }
 
 /**
@@ -30,8 +28,7 @@ export class DebianRoot {
   readonly #log: string;
 
   private constructor(folder: string, log: string) {
-    this.folder = folder;
-    this.#log = log;
+    [this.folder, this.#log] = [folder, log];
   }
 
   /** Makes a minimal system with debootstrap, and installs packages. Takes a minute or two. */
@@ -39,9 +36,10 @@ export class DebianRoot {
     const mirror = hostMirror('debian');
     // debootstrap mounts /proc in the folder, and leaves the mount if it is killed. In a separate namespace the mount ends too.
     const debootstrap = ['debootstrap', '--variant=minbase', release, folder, mirror];
-    expectSuccess(await execute('unshare', [...namespaces, ...debootstrap], log, LONG_SECONDS));
+    expectSuccess(await execute([...namespaces, ...debootstrap], log, LONG_SECONDS));
     const root = new DebianRoot(folder, log);
-    root.write('etc/apt/sources.list', sources(release, mirror));
+    const sources = [`${mirror} ${release}`, `${mirror} ${release}-updates`, `${hostMirror('debian-security')} ${release}-security`];
+    root.write('etc/apt/sources.list', sources.map((source) => `deb ${source} main\n`).join(''));
     root.write('etc/apt/apt.conf.d/90host', hostSettings());
     // The system is thrown away, so dpkg need not wait for the disk.
     root.write('etc/dpkg/dpkg.cfg.d/unsafe-io', 'force-unsafe-io\n');
@@ -50,7 +48,7 @@ export class DebianRoot {
     await root.install(packages);
     // The host may trust more certificates than Debian: a company's own registry or proxy may need them.
     mkdirSync(join(folder, 'etc/ssl/certs'), { recursive: true });
-    if (existsSync(hostCertificates)) copyFileSync(hostCertificates, join(folder, certificates));
+    if (existsSync(CERTIFICATES)) copyFileSync(CERTIFICATES, join(folder, CERTIFICATES));
     return root;
   }
 
@@ -66,23 +64,17 @@ export class DebianRoot {
     return expectSuccess(await this.run(script, options)).output;
   }
 
-  async run(script: string, { seconds = 120, env = {}, mounts = '', network = true }: RunOptions = {}): Promise<Run> {
+  async run(script: string, { seconds = 120, env = {}, mounts = '' }: RunOptions = {}): Promise<Run> {
     const inside = { ...hostEnvironment(), HOME: '/root', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env };
     const enter = [
-      'set -e',
-      'mount -t proc proc "$root/proc"',
-      'mount --bind /dev "$root/dev"',
-      network ? '' : 'ip link set lo up 2>/dev/null || true',
-      mounts,
+      ...['set -e', 'mount -t proc proc "$root/proc"', 'mount --bind /dev "$root/dev"', mounts],
       'exec chroot "$root" /usr/bin/env --ignore-environment "$@"',
     ].join('\n');
     const settings = Object.entries(inside).map(([name, value]) => `${name}=${value}`);
     // The outer shell is process 1 of the namespace: it waits for the command, and reaps orphaned processes.
     const command = [...settings, 'bash', '-c', `bash -c "$1"; exit $?`, 'bash', script];
     appendFileSync(this.#log, `\n# ${script}\n`);
-    return execute('unshare', [...namespaces, ...(network ? [] : ['--net']), 'sh', '-c', enter, 'sh', ...command], this.#log, seconds, {
-      root: this.folder,
-    });
+    return execute([...namespaces, 'sh', '-c', enter, 'sh', ...command], this.#log, seconds, { root: this.folder });
   }
 
   /** @throws Error if something is still mounted in the folder, because then removing the folder would remove files of the host */
@@ -98,18 +90,17 @@ const namespaces = ['--mount', '--propagation', 'private', '--pid', '--fork', '-
 /** Bound of the steps that take a minute on an idle machine. */
 const LONG_SECONDS = 1200;
 
-const certificates = 'etc/ssl/certs/ca-certificates.crt';
-const hostCertificates = `/${certificates}`;
+const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
 function expectSuccess(run: Run): Run {
   if (run.code === 0) return run;
   throw new Error(`a step failed (${run.code ?? 'killed'}):\n${run.output.trim().split('\n').slice(-15).join('\n')}`);
 }
 
-/** Resolves when the command has ended, or was killed after so many seconds. Appends its output to the log. */
-function execute(command: string, args: string[], log: string, seconds: number, env: Record<string, string> = {}): Promise<Run> {
+/** Runs in namespaces. Resolves at the end, or when it was killed after so many seconds. Appends the output to the log. */
+function execute(args: string[], log: string, seconds: number, env: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { env: inheritedEnvironment(env), stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn('unshare', args, { env: inheritedEnvironment(env), stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (text: Buffer) => {
@@ -117,8 +108,8 @@ function execute(command: string, args: string[], log: string, seconds: number, 
         appendFileSync(log, text);
       });
     }
-    const timer = setTimeout(() => child.kill('SIGKILL'), seconds * 1000);
     const stop = (): void => void child.kill('SIGKILL');
+    const timer = setTimeout(stop, seconds * 1000);
     process.once('exit', stop);
     child.once('error', reject);
     child.once('close', (code) => {
@@ -131,16 +122,10 @@ function execute(command: string, args: string[], log: string, seconds: number, 
 
 /** The mirror that the host's apt uses. */
 function hostMirror(archive: 'debian' | 'debian-security'): string {
-  const folder = '/etc/apt/sources.list.d';
-  const files = ['/etc/apt/sources.list', ...(existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [])];
-  const texts = files.filter((file) => /\.(list|sources)$/.test(file) && existsSync(file)).map((file) => readFileSync(file, 'utf8'));
-  const address = new RegExp(String.raw`^(?!#).*?(https?://\S+/${archive})/?(?:\s|$)`, 'm').exec(texts.join('\n'))?.[1];
+  const files = globSync('/etc/apt/{sources.list,sources.list.d/*.{list,sources}}');
+  const text = files.map((file) => readFileSync(file, 'utf8')).join('\n');
+  const address = new RegExp(String.raw`^(?!#).*?(https?://\S+/${archive})/?(?:\s|$)`, 'm').exec(text)?.[1];
   return address ?? `http://deb.debian.org/${archive}`;
-}
-
-function sources(release: Release, mirror: string): string {
-  const suites = [`${mirror} ${release}`, `${mirror} ${release}-updates`, `${hostMirror('debian-security')} ${release}-security`];
-  return suites.map((suite) => `deb ${suite} main\n`).join('');
 }
 
 /** The host's apt settings for fetching, such as proxies; without its hooks and its choice of indexes. */
@@ -154,5 +139,5 @@ function hostSettings(): string {
 function hostEnvironment(): Record<string, string> {
   const proxies = Object.entries(process.env).filter(([name]) => /^(https?|no|all)_proxy$/i.test(name)) as [string, string][];
   const registry = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).stdout.trim();
-  return { ...Object.fromEntries(proxies), npm_config_registry: registry, NODE_EXTRA_CA_CERTS: hostCertificates };
+  return { ...Object.fromEntries(proxies), npm_config_registry: registry, NODE_EXTRA_CA_CERTS: CERTIFICATES };
 }

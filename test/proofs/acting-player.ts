@@ -12,6 +12,9 @@ export type Act = { readonly n: number } & (
 /** Errors after which the outcome of the act is unknown. */
 const UNKNOWN = new Set(['store_unavailable', 'internal']);
 
+/** Errors of a budget. */
+const REFUSED = new Set(['rate_limited', 'overloaded']);
+
 /** The most acts that may wait for their answers. The service would refuse more. */
 const MOST_PENDING = 50;
 
@@ -21,7 +24,11 @@ const NO_WELCOME_MS = 5000;
 /** The prefix of texts for one player only, private data and messages `to` the player: `secret-<code>-<player id>-`. */
 const SECRET = /(?:secret|only)-([A-Z]+-p\d+)-/g;
 
-export interface Connecting {
+/** The player's room, and how the player reaches it. */
+export interface Seated {
+  readonly code: string;
+  readonly installId: string;
+  readonly playerId: string;
   /** The port of a process, called for each connection. */
   readonly portOf: () => number;
   /** Every message of the room is for all players, so each number arrives or is in a `missed`. */
@@ -33,20 +40,17 @@ export interface Connecting {
  * before new acts. It examines every byte that it gets.
  */
 export class ActingPlayer {
-  readonly id: string;
+  readonly seated: Seated;
   /** Forbidden contents that arrived, one sentence each. */
   readonly faults: string[] = [];
   /** The last `acted` act of each kind, and later acts with an unknown outcome. */
   readonly last = { data: new Outcome(), message: new Outcome(), private: new Outcome() };
   readonly counts = { reconnects: 0, replayed: 0, refused: 0, messages: 0, missed: 0, bytes: 0 };
+  readonly pending = new Map<number, Act>();
   /** `n` of the last private part of this player. */
   secretAt = 0;
   /** The last state, as text. */
   state = '';
-  readonly #code: string;
-  readonly #installId: string;
-  readonly #connecting: Connecting;
-  readonly #pending = new Map<number, Act>();
   #order = 0;
   #lastError = 'none';
   #socket: RawSocket | undefined;
@@ -57,8 +61,8 @@ export class ActingPlayer {
   #nextMessage: number | undefined;
   #welcomed: (() => void) | undefined;
 
-  constructor(code: string, installId: string, place: number, connecting: Connecting) {
-    [this.#code, this.#installId, this.id, this.#connecting] = [code, installId, `p${place + 1}`, connecting];
+  constructor(seated: Seated) {
+    this.seated = seated;
   }
 
   /** Resolves with the first `welcome`. From then on the player stays connected, until `leave`. */
@@ -68,30 +72,24 @@ export class ActingPlayer {
     await welcomed;
   }
 
-  get pending(): number {
-    return this.#pending.size;
-  }
-
   /** The state of the player, for the report of a failed proof. */
   get standing(): string {
-    const orders = [...this.#pending.keys()];
-    return `${this.id} ${this.#isWelcome ? 'welcomed' : 'not welcomed'}, waits for orders ${orders[0]} to ${orders.at(-1)}, last error: ${this.#lastError}`;
+    const orders = [...this.pending.keys()];
+    const welcome = this.#isWelcome ? 'welcomed' : 'not welcomed';
+    return `${this.seated.playerId} ${welcome}, waits for orders ${orders[0]} to ${orders.at(-1)}, last error: ${this.#lastError}`;
   }
 
   /** Sends an act, unless too many wait for their answers. */
   act(act: Act): void {
-    if (!this.#isWelcome || this.#pending.size >= MOST_PENDING) return;
-    this.#pending.set(++this.#order, act);
+    if (!this.#isWelcome || this.pending.size >= MOST_PENDING) return;
+    this.pending.set(++this.#order, act);
     this.#send(this.#order, act);
   }
 
-  /** Reads nothing until `resume`. */
-  pause(): void {
-    this.#socket?.pause();
-  }
-
-  resume(): void {
-    this.#socket?.resume();
+  /** Whether it reads. */
+  set isReading(isReading: boolean) {
+    if (isReading) this.#socket?.resume();
+    else this.#socket?.pause();
   }
 
   /** Breaks the connection, as a network does. */
@@ -105,13 +103,14 @@ export class ActingPlayer {
   }
 
   async #connect(): Promise<void> {
+    const { code, installId, portOf } = this.seated;
     for (; !this.#isOver; await delay(RECONNECT_MS)) {
       [this.#seq, this.#nextMessage, this.#isWelcome] = [0, undefined, false];
-      const socket = await RawSocket.open(this.#connecting.portOf(), `/v1/rooms/${this.#code}/live`, {}, (text) => this.#take(text));
+      const socket = await RawSocket.open(portOf(), `/v1/rooms/${code}/live`, {}, (text) => this.#take(text));
       // The process has ended, or Redis is down.
       if (socket.status !== 101) continue;
       this.#socket = socket;
-      socket.text({ type: 'hello', installId: this.#installId, tab: 'prove' });
+      socket.text({ type: 'hello', installId, tab: 'prove' });
       const late = setTimeout(() => this.#isWelcome || socket.destroy(), NO_WELCOME_MS);
       await socket.ended;
       clearTimeout(late);
@@ -120,7 +119,7 @@ export class ActingPlayer {
   }
 
   #fault(text: string): void {
-    this.faults.push(`${this.#code} ${this.id}: ${text}`);
+    this.faults.push(`${this.seated.code} ${this.seated.playerId}: ${text}`);
   }
 
   #send(order: number, { n: _, ...act }: Act): void {
@@ -129,10 +128,11 @@ export class ActingPlayer {
 
   #take(text: Buffer): void {
     this.counts.bytes += text.length;
+    const { code, playerId } = this.seated;
     // 'secret-' and 'only-' are rare in states, so this check is cheap.
     if (text.includes('secret-') || text.includes('only-'))
       for (const [, whose] of text.toString().matchAll(SECRET))
-        if (whose !== `${this.#code}-${this.id}`) this.#fault(`got what is for ${whose}`);
+        if (whose !== `${code}-${playerId}`) this.#fault(`got what is for ${whose}`);
     // `{"type":"room"`
     if (text[9] === ROOM) return this.#takeState(text.toString());
     const message = JSON.parse(text.toString()) as Message;
@@ -156,32 +156,32 @@ export class ActingPlayer {
   }
 
   #takePrivate({ private: part, playerId }: { private?: { secret: string }; playerId: string }): void {
-    if (playerId !== this.id) this.#fault(`got the private part of ${playerId}`);
+    if (playerId !== this.seated.playerId) this.#fault(`got the private part of ${playerId}`);
     if (part !== undefined) this.secretAt = Number(part.secret.split('-').at(-1));
   }
 
   #welcome({ you }: Message): void {
     this.#takePrivate(you);
     this.#isWelcome = true;
-    for (const [order, act] of this.#pending) this.#send(order, act);
+    for (const [order, act] of this.pending) this.#send(order, act);
     this.#welcomed?.();
   }
 
   #acted({ order, error, replayed }: Message): void {
-    const act = this.#pending.get(order);
-    this.#pending.delete(order);
+    const act = this.pending.get(order);
+    this.pending.delete(order);
     if (act === undefined) return this.#fault(`order ${order} was acted twice`);
     if (replayed === true) this.counts.replayed++;
     if (error === undefined) this.last[act.action].done(act.n);
     else if (UNKNOWN.has(error.code)) this.last[act.action].unknown.add(act.n);
-    else if (error.code === 'rate_limited' || error.code === 'overloaded') this.counts.refused++;
+    else if (REFUSED.has(error.code)) this.counts.refused++;
     else this.#fault(`${act.action} gave ${error.code}`);
   }
 
   #hear(from: number, to: number, kind: 'messages' | 'missed'): void {
     const expected = this.#nextMessage ?? from;
     if (from < expected) this.#fault(`${kind} ${from} to ${to} came after message ${expected - 1}`);
-    if (this.#connecting.hearsAll && from > expected)
+    if (this.seated.hearsAll && from > expected)
       this.#fault(`messages ${expected} to ${from - 1} never came, and were not named as missed`);
     this.#nextMessage = to + 1;
     this.counts[kind] += to - from + 1;

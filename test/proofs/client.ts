@@ -18,10 +18,10 @@ export interface Asking {
   readonly body?: object | string;
   readonly headers?: Readonly<Record<string, string>>;
   /** The address from which the client connects. */
-  readonly from?: string | undefined;
+  readonly from?: string;
   /** A session's token, or a server key. */
-  readonly bearer?: string | undefined;
-  readonly installId?: string | undefined;
+  readonly bearer?: string;
+  readonly installId?: string;
 }
 
 export interface Until {
@@ -46,7 +46,6 @@ export class Client {
   /** Answers other than 200, by status and error code. */
   readonly refusals = new Map<string, number>();
   readonly #url: () => string;
-  /** A third of the requests may wait 2 s for a lost shard. They must not block requests to other shards. */
   readonly #agent: Agent;
   #isClosed = false;
 
@@ -56,6 +55,7 @@ export class Client {
    */
   constructor(url: () => string, from?: string) {
     this.#url = url;
+    // A third of the requests may wait 2 s for a lost shard. They must not block requests to other shards.
     this.#agent = new Agent({ keepAlive: true, maxSockets: 3000, ...(from === undefined ? {} : { localAddress: from }) });
   }
 
@@ -109,9 +109,8 @@ export class Client {
 
   async ask(path: string, asking: Asking = {}): Promise<Answer> {
     const answer = await ask(this.url + path, asking, this.#agent);
-    if (answer.status === 200) return answer;
     const refusal = `${answer.status} ${answer.body?.error?.code}`;
-    this.refusals.set(refusal, (this.refusals.get(refusal) ?? 0) + 1);
+    if (answer.status !== 200) this.refusals.set(refusal, (this.refusals.get(refusal) ?? 0) + 1);
     return answer;
   }
 }
@@ -138,8 +137,8 @@ export function ask(
     },
   };
   return new Promise((resolve) => {
-    const fail = (error: Error): void =>
-      resolve({ status: 0, body: { error: { code: (error as NodeJS.ErrnoException).code ?? error.message } }, headers: {} });
+    const fail = (error: NodeJS.ErrnoException): void =>
+      resolve({ status: 0, body: { error: { code: error.code ?? error.message } }, headers: {} });
     const sent = (url.startsWith('https:') ? secureRequest : request)(url, sending, (response) => {
       let answer = '';
       response.on('data', (chunk: Buffer) => (answer += chunk.toString()));
@@ -164,6 +163,10 @@ export async function inParallel<T>(items: Iterable<T>, work: (item: T) => Promi
   };
   await Promise.all(Array.from({ length: atOnce }, one));
 }
+
+/** Makes some of a thing. */
+export const times = <Made>(count: number, make: (index: number) => Made): Made[] =>
+  Array.from({ length: Math.ceil(count) }, (_, index) => make(index));
 
 export const sum = (numbers: Iterable<number>): number => {
   let total = 0;

@@ -14,8 +14,7 @@ export interface Change {
 /** Copies the service with changes, for a proof. @returns the copy's main.ts */
 export function copyService(folder: string, changes: readonly Change[]): string {
   mkdirSync(folder, { recursive: true });
-  cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+  for (const name of ['src', 'package.json']) cpSync(join(root, name), join(folder, name), { recursive: true });
   for (const name of ['node_modules', '.cache']) if (existsSync(join(root, name))) symlinkSync(join(root, name), join(folder, name));
   for (const change of changes) writeFileSync(join(folder, change.file), changed(change, folder));
   return join(folder, 'src/main.ts');
@@ -40,28 +39,27 @@ export const AHEAD: readonly Change[] = [
 ];
 
 const wait = (file: string, name: string, from: string, to: string): Change => ({
-  file,
+  file: `src/${file}.ts`,
   from: `const ${name} = ${from};`,
   to: `const ${name} = ${to};`,
 });
 
-/** The interval at which `HASTY` asks the store for refunds. */
-export const POLL_MS = 6000;
+const QUESTIONS = 'features/purchases/refund-questions';
 
 /** Short waits between the checks of purchases, so that a proof needs minutes and not hours. The lease of a purchase stays as it is. */
 export const HASTY: readonly Change[] = [
-  wait('src/stores/sandbox/settings.ts', 'ASK_FOR_VOIDED_EVERY_MS', '60_000', String(POLL_MS)),
+  wait('stores/sandbox/settings', 'ASK_FOR_VOIDED_EVERY_MS', '60_000', '6_000'),
   // The copy asks every few seconds. Reading the refunds of a whole day each time would take most of its time.
-  wait('src/features/purchases/refund-questions.ts', 'OVERLAP_MS', '24 * 3_600_000', '20_000'),
-  wait('src/features/purchases/refund-questions.ts', 'LEASE_MS', '120_000', '12_000'),
-  wait('src/features/purchases/refund-questions.ts', 'RETRY_MS', '60_000', '6_000'),
+  wait(QUESTIONS, 'OVERLAP_MS', '24 * 3_600_000', '20_000'),
+  wait(QUESTIONS, 'LEASE_MS', '120_000', '12_000'),
+  wait(QUESTIONS, 'RETRY_MS', '60_000', '6_000'),
   // Each request also covers this time before the last one.
-  wait('src/features/purchases/refund-questions.ts', 'CLOCKS_DIFFER_MS', '10 * 60_000', '10_000'),
-  wait('src/features/purchases/purchases.ts', 'PENDING_WAIT_MS', '10 * 60_000', '10_000'),
+  wait(QUESTIONS, 'CLOCKS_DIFFER_MS', '10 * 60_000', '10_000'),
+  wait('features/purchases/purchases', 'PENDING_WAIT_MS', '10 * 60_000', '10_000'),
   // The store runs inside the service, so each kill of the service or its Redis opens the circuit.
-  wait('src/stores/google/circuit.ts', 'OPEN_MS', '10_000', '1_000'),
-  wait('src/journal/backoff.ts', 'FIRST_BACKOFF_MS', '60_000', '3_000'),
-  wait('src/journal/backoff.ts', 'LONGEST_BACKOFF_MS', '30 * 60_000', '12_000'),
+  wait('stores/google/circuit', 'OPEN_MS', '10_000', '1_000'),
+  wait('journal/backoff', 'FIRST_BACKOFF_MS', '60_000', '3_000'),
+  wait('journal/backoff', 'LONGEST_BACKOFF_MS', '30 * 60_000', '12_000'),
 ];
 
 /** Attempts of webhooks follow every few seconds, without end, so that an event arrives even after many refusals. The service waits hours. */
@@ -71,5 +69,5 @@ export const HASTY_HOOKS: readonly Change[] = [
     from: 'const dueMs = DUE_MS.find((each) => each > now - failedSince);',
     to: 'const dueMs: number | undefined = now - failedSince + DUE_MS[0]!;',
   },
-  wait('src/features/webhooks/backlog.ts', 'PROBE_AGAIN_MS', '300_000', '10_000'),
+  wait('features/webhooks/backlog', 'PROBE_AGAIN_MS', '300_000', '10_000'),
 ];

@@ -1,14 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { percentile } from '../../bench/measure/statistics.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { Client, type Answer, type Asking } from './client.ts';
-import { compareCoins, type Command } from './coin-book.ts';
-import { now, type Operation } from './history.ts';
-import type { Place } from './place.ts';
+import { parseEntry, type LedgerEntry } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
+import { inParallel, sum, times, type Answer, type Asking, type Client } from './client.ts';
+import { quantile } from './figures.ts';
+import { now, within, type Operation } from './history.ts';
 import type { Stand } from './proof.ts';
 import type { Load, Scenario, Stage } from './scenario.ts';
+
+/** A service, and the Redis of its data. */
+export interface Served {
+  readonly client: Client;
+  /** Sends a command to the primary of its key, the first word. */
+  command(name: string, key: string, ...words: (string | number)[]): Promise<unknown>;
+}
 
 /** Someone who gets credits. */
 export interface Owner {
@@ -49,16 +56,16 @@ export class Credits implements Load {
   readonly operations: Operation[];
   readonly #ownerOf = new Map<Operation, Owner>();
   readonly #waiting = new Set<Operation>();
-  readonly #client: Client;
-  readonly #stand: Pick<Stand, 'history' | 'figures' | 'size'>;
+  readonly #served: Served;
+  readonly #stand: Stand;
   readonly #options: CreditOptions;
   readonly #delays = monitorEventLoopDelay({ resolution: 10 });
   #unacknowledged = 0;
 
-  constructor(client: Client, stand: Pick<Stand, 'history' | 'figures' | 'size'>, options: CreditOptions = {}, owners?: readonly Owner[]) {
-    [this.#client, this.#stand, this.#options, this.operations] = [client, stand, options, stand.history.operations];
+  constructor(stand: Stand, served: Served, options: CreditOptions = {}, owners?: readonly Owner[]) {
+    [this.#stand, this.#served, this.#options, this.operations] = [stand, served, options, stand.history.operations];
     const prefix = `prove-${randomBytes(4).toString('hex')}`;
-    this.owners = owners ?? Array.from({ length: options.accounts ?? 600 }, (_, index) => ownerOf(`${prefix}-${index}`));
+    this.owners = owners ?? times(options.accounts ?? 600, (index) => ownerOf(`${prefix}-${index}`));
   }
 
   get done(): number {
@@ -74,9 +81,10 @@ export class Credits implements Load {
    * first reads a missing key, and during a move of the slot the node refuses that read by itself.
    */
   async giveRecords(): Promise<void> {
+    const { client } = this.#served;
     for (const owner of this.owners) {
-      const { sessionToken } = await this.#client.need('/v1/login', { ...owner.asking(), session: 'token' });
-      await this.#client.need('/v1/logout', { everywhere: true }, sessionToken);
+      const { sessionToken } = await client.need('/v1/login', { ...owner.asking(), session: 'token' });
+      await client.need('/v1/logout', { everywhere: true }, sessionToken);
     }
   }
 
@@ -92,7 +100,7 @@ export class Credits implements Load {
       for (; sent < due; sent++)
         if (this.#waiting.size < mostWaiting) void this.credit(this.owners[Math.floor(sent) % this.owners.length]!);
     }
-    for (const giveUpAt = now() + lastWaitMs; this.#waiting.size > 0 && now() < giveUpAt;) await pause(20);
+    await within(lastWaitMs, () => this.#waiting.size === 0, 20);
     this.#delays.disable();
     this.#unacknowledged = this.#waiting.size;
     this.#waiting.clear();
@@ -104,7 +112,7 @@ export class Credits implements Load {
     this.operations.push(operation);
     this.#ownerOf.set(operation, owner);
     this.#waiting.add(operation);
-    const answer = await this.#send(operation, owner, () => !this.#waiting.has(operation));
+    const answer = await this.#send(operation, () => !this.#waiting.has(operation));
     // Too late: `run` has already counted the operation as not acknowledged.
     if (answer === undefined || !this.#waiting.has(operation)) return;
     [operation.acknowledgedAt, operation.answer] = [now(), answer];
@@ -113,16 +121,14 @@ export class Credits implements Load {
   }
 
   /** @param isOver ends the repetitions */
-  async #send({ key, coins }: Operation, owner: Owner, isOver: () => boolean): Promise<Operation['answer']> {
+  async #send(operation: Operation, isOver = () => false): Promise<Operation['answer']> {
+    const owner = this.#ownerOf.get(operation)!;
     const asking = (): Asking => {
       const { bearer, installId } = owner.asking();
-      return { bearer, body: { key, coins, installId } };
+      return { bearer, body: { key: operation.key, coins: operation.coins, installId } };
     };
-    const answer = await this.#client.until('/v1/coins/credit', asking, {
-      accepts: isOver,
-      refused: (refusal) => owner.refused?.(refusal),
-      giveUpMs: 60_000,
-    });
+    const refused = (refusal: Answer): void => owner.refused?.(refusal);
+    const answer = await this.#served.client.until('/v1/coins/credit', asking, { accepts: isOver, refused, giveUpMs: 60_000 });
     if (answer?.status !== 200) return undefined;
     const { ok: _, ...figures } = answer.body;
     return figures;
@@ -130,25 +136,19 @@ export class Credits implements Load {
 
   /** Compares the ledgers, and reports the times. @param stage undefined: of no scenario */
   async compare(stage?: Stage, homes?: ReadonlyMap<string, string>): Promise<Record<string, number>> {
-    const { place } = stage ?? {};
-    return this.compareWith((...words) => place!.command(...words), stage, homes);
-  }
-
-  async compareWith(command: Command, stage?: Stage, homes?: ReadonlyMap<string, string>): Promise<Record<string, number>> {
+    const { client } = this.#served;
     const { figures } = this.#stand;
     const byAccount = new Map(this.owners.map((owner) => [owner.account, owner]));
     const balanceOf = async (account: string): Promise<number> => {
-      const answer = await this.#client.until('/v1/balance', () => ({ method: 'GET', ...byAccount.get(account)!.asking() }), {
-        giveUpMs: 10_000,
-      });
-      return answer?.body.balanceCoins ?? Number.NaN;
+      const asking = (): Asking => ({ method: 'GET', ...byAccount.get(account)!.asking() });
+      return (await client.until('/v1/balance', asking, { giveUpMs: 10_000 }))?.body.balanceCoins ?? Number.NaN;
     };
-    const internalErrors = this.#client.internalErrors;
-    const credit = (operation: Operation) => this.#send(operation, this.#ownerOf.get(operation)!, () => false);
-    const differences = await compareCoins(this.operations, { balanceOf, credit }, command, homes);
+    const { internalErrors, refused } = client;
+    const calls = { balanceOf, credit: (operation: Operation) => this.#send(operation) };
+    const differences = await compareCoins(this.operations, calls, this.#served, homes);
     const done = this.operations.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined);
     figures.atLeast('acknowledged', done.length, 1);
-    figures.report('  refusals', this.#client.refused);
+    figures.report('  refusals', refused);
     this.#reportTimes(done, stage);
     return { 'never acknowledged': this.#unacknowledged, ...differences, 'answers with 500': internalErrors };
   }
@@ -157,29 +157,17 @@ export class Credits implements Load {
     const { figures } = this.#stand;
     const { downSeconds = Infinity, longestMs = Infinity } = this.#options;
     figures.judgesTimes &&= this.#delays.max / 1e6 <= QUIET_MS;
-    const faultAt = stage?.faultAt ?? Infinity;
-    const isHit = ({ account }: Operation): boolean => stage === undefined || stage.isHit(`{${account}}`);
-    const times = done.flatMap((operation) => (isHit(operation) && operation.acknowledgedAt! > faultAt ? [operation.acknowledgedAt!] : []));
-    times.sort((one, other) => one - other);
-    const down = times.reduce((most, at, index) => Math.max(most, at - (times[index - 1] ?? faultAt)), 0) / 1000;
-    const waitOf = ({ sentAt, acknowledgedAt }: Operation): number => acknowledgedAt! - sentAt;
-    const p99 = (some: readonly Operation[]): number =>
-      percentile(
-        some.map(waitOf).toSorted((one, other) => one - other),
-        0.99,
-      );
-    const others = done.filter((operation) => !isHit(operation));
-    if (faultAt < Infinity) figures.time('seconds without an acknowledgement of the accounts hit', down, downSeconds);
-    figures.time(
-      'longest wait for an acknowledgement, ms',
-      done.reduce((most, each) => Math.max(most, waitOf(each)), 0),
-      longestMs,
-    );
-    if (others.length === 0) return;
-    // The first second warms the service up.
-    const isIn = (from: number, to: number) => others.filter(({ sentAt }) => sentAt >= from && sentAt < to);
-    figures.report('p99 of the other accounts before, ms', p99(isIn(this.operations[0]!.sentAt + 1000, faultAt)));
-    figures.report('p99 of the other accounts meanwhile, ms', p99(isIn(faultAt, faultAt + down * 1000)));
+    const waits = (some: readonly Operation[]): number[] => some.map(({ sentAt, acknowledgedAt }) => acknowledgedAt! - sentAt);
+    figures.time('longest wait for an acknowledgement, ms', quantile(waits(done), 1), longestMs);
+    if (stage === undefined || stage.faultAt === Infinity) return;
+    const { faultAt } = stage;
+    const hit = Map.groupBy(done, ({ account }) => stage.isHit(`{${account}}`));
+    const after = (hit.get(true) ?? []).map(({ acknowledgedAt }) => acknowledgedAt!).filter((at) => at > faultAt);
+    after.sort((one, other) => one - other);
+    const downMs = after.reduce((most, at, index) => Math.max(most, at - (after[index - 1] ?? faultAt)), 0);
+    figures.time('seconds without an acknowledgement of the accounts hit', downMs / 1000, downSeconds);
+    const others = hit.get(false)?.filter(({ sentAt }) => sentAt >= faultAt && sentAt < faultAt + downMs) ?? [];
+    if (others.length > 0) figures.report('p99 of the other accounts meanwhile, ms', quantile(waits(others)));
   }
 }
 
@@ -189,11 +177,72 @@ function ownerOf(installId: string): Owner {
 
 /** Credits as the load of a scenario. */
 export function credits(options: CreditOptions = {}): Scenario['load'] {
-  return async (stand: Stand, place: Place) => {
-    const client = new Client(() => place.url());
-    stand.closing.push(() => client.close());
-    const load = new Credits(client, stand, options);
+  return async (stand, place) => {
+    const load = new Credits(stand, place, options);
     if (options.haveRecords === true) await load.giveRecords();
     return load;
   };
+}
+
+/** The calls of the service that the book needs. */
+interface CoinCalls {
+  balanceOf(account: string): Promise<number>;
+  /** Sends a credit again. */
+  credit(operation: Operation): Promise<Operation['answer']>;
+}
+
+/** The most credits that are sent again, spread over all. */
+const MOST_REPLAYS = 30_000;
+
+export async function ledgerOf(key: string, served: Pick<Served, 'command'>): Promise<LedgerEntry[]> {
+  return ((await served.command('LRANGE', key, 0, -1)) as string[]).map((text) => parseEntry(text)!);
+}
+
+export const coinsOf = (entries: readonly LedgerEntry[]): number => sum(entries.map(({ coins }) => coins));
+
+/**
+ * Compares credits with the ledgers of their accounts.
+ * @param homes the accounts that guests have moved into
+ * @returns the number of differences, by kind
+ */
+async function compareCoins(
+  operations: readonly Operation[],
+  calls: CoinCalls,
+  served: Served,
+  homes: ReadonlyMap<string, string> = new Map(),
+): Promise<Record<string, number>> {
+  const found = { lost: 0, doubled: 0, 'keys that no longer replay': 0, 'accounts with a wrong sum': 0 };
+  const guests = Map.groupBy(homes.keys(), (guest) => homes.get(guest)!);
+  const kept: Operation[] = [];
+  await inParallel(
+    Map.groupBy(operations, ({ account }) => homes.get(account) ?? account),
+    async ([account, own]) => {
+      const entries = await ledgerOf(coinKeys.ledger(account), served);
+      const ofGuests = (guests.get(account) ?? []).map((guest) => ledgerOf(coinKeys.guestLedger(account, guest), served));
+      // The entry of a move has the coins of the guest's ledger.
+      const all = [...entries, ...(await Promise.all(ofGuests)).flat()].filter(({ letter }) => letter !== entryLetters.merge);
+      const keys = new Set(all.map(({ key }) => key));
+      found.doubled += all.length - keys.size;
+      for (const operation of own.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined))
+        if (keys.has(operation.key)) kept.push(operation);
+        else found.lost++;
+      const balance = await calls.balanceOf(account);
+      if (!areInOrder(entries) || balance !== coinsOf(all)) found['accounts with a wrong sum']++;
+    },
+  );
+  const every = Math.ceil(kept.length / MOST_REPLAYS);
+  await inParallel(
+    kept.filter((_, index) => index % every === 0),
+    async (operation) => {
+      const answer = await calls.credit(operation);
+      if (answer?.replayed !== true || answer.balanceAfterCoins !== operation.answer!.balanceAfterCoins)
+        found['keys that no longer replay']++;
+    },
+  );
+  return found;
+}
+
+function areInOrder(entries: readonly LedgerEntry[]): boolean {
+  let balance = 0;
+  return entries.every((entry, index) => entry.seq === index + 1 && entry.balance === (balance += entry.coins));
 }

@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { now } from './history.ts';
-import type { Fault, Stage } from './scenario.ts';
+import type { TestNode } from '../cluster-nodes.ts';
+import type { ProxiedCluster } from '../cluster-proxy.ts';
+import { now, within } from './history.ts';
+import type { Fault } from './scenario.ts';
 
 /** One kill of this many hits Redis, and one the whole service. */
 const REDIS_EVERY = 4;
@@ -30,31 +32,34 @@ export const killRedis: Fault = async ({ place }) => {
 
 export const killProcess: Fault = async ({ place }) => ({ 'SIGKILL for a process': Number(await place.killProcess()) });
 
-/** SIGSTOP for a primary, which finds itself a replica. */
-export function standStill(milliseconds: number): Fault {
-  return async ({ place, target, stand: { history } }) => {
-    history.event(`SIGSTOP for the primary of port ${target!.port}`);
-    await place.cluster!.pause(target!);
+type OfNode = (cluster: ProxiedCluster, target: TestNode) => Promise<unknown>;
+
+/** A primary has a fault for so long, and finds itself a replica. */
+const passing =
+  (name: string, begin: OfNode, end: OfNode) =>
+  (milliseconds: number): Fault =>
+  async ({ place: { cluster }, target, stand: { history } }) => {
+    history.event(`${name}: the primary of port ${target!.port}`);
+    await begin(cluster!, target!);
     await pause(milliseconds);
-    await place.cluster!.resume(target!);
-    history.event('SIGCONT');
-    await place.cluster!.untilAgreed();
+    await end(cluster!, target!);
+    history.event(`${name}: over`);
+    await cluster!.untilAgreed();
     return {};
   };
-}
+
+export const standStill = passing(
+  'SIGSTOP',
+  (cluster, target) => cluster.pause(target),
+  (cluster, target) => cluster.resume(target),
+);
 
 /** A primary is cut off from all nodes, but not from the service. */
-export function partition(milliseconds: number): Fault {
-  return async ({ place, target, stand: { history } }) => {
-    await place.cluster!.partition([target!]);
-    history.event(`the primary of port ${target!.port} is cut off`);
-    await pause(milliseconds);
-    await place.cluster!.heal();
-    history.event('healed');
-    await place.cluster!.untilAgreed();
-    return {};
-  };
-}
+export const partition = passing(
+  'cut off',
+  (cluster, target) => cluster.partition([target]),
+  (cluster) => cluster.heal(),
+);
 
 /** Moves the slots of the load's keys from primary to primary. @param pipeline keys of one MIGRATE */
 export function reshard({ pipeline, seconds = Infinity }: { pipeline?: number; seconds?: number } = {}): Fault {
@@ -95,30 +100,25 @@ export function dying({ betweenMs, leastWork = 0, least = 0 }: Dying): Fault {
   return async (stage) => {
     const { place, load, stand } = stage;
     const isOnCluster = place.cluster !== undefined;
-    const redis = isOnCluster ? 'SIGKILL for a primary' : 'SIGKILL for Redis';
-    const counts: Record<string, number> = { 'SIGKILL for a process': 0, [redis]: 0 };
-    const goesOn = (kills: number): boolean => stage.goesOn(kills >= least * stand.size) && now() < (load.window?.[1] ?? Infinity);
-    for (let count = 1; goesOn(count - 1); count++) {
-      await untilWorked(stage, betweenMs * (0.5 + Math.random()), leastWork);
-      if (!goesOn(count - 1)) break;
+    const ofProcess = 'SIGKILL for a process';
+    const ofRedis = isOnCluster ? 'SIGKILL for a primary' : 'SIGKILL for Redis';
+    const counts: Record<string, number> = { [ofProcess]: 0, [ofRedis]: 0 };
+    for (let count = 1; ; count++) {
+      const goesOn = (): boolean => stage.goesOn(count > least * stand.size) && now() < (load.window?.[1] ?? Infinity);
+      const workedBefore = load.done;
+      await stage.pause(betweenMs * (0.5 + Math.random()));
+      await within(LONGEST_BETWEEN_MS - betweenMs, () => !stage.goesOn(false) || load.done >= workedBefore + leastWork, 100);
+      if (!goesOn()) return counts;
       const isForRedis = isOnCluster ? count === FAILOVER : count % REDIS_EVERY === FAILOVER;
       const isForService = !isOnCluster && count % SERVICE_EVERY === 5;
-      const what = isForRedis ? redis : isForService ? 'SIGKILL for the whole service' : 'SIGKILL for a process';
+      const what = isForRedis ? ofRedis : isForService ? 'SIGKILL for the whole service' : ofProcess;
       stand.history.event(what);
-      if (isForRedis && isOnCluster) await place.failOver(stage.target!);
-      else if (isForRedis) await place.killRedis();
+      if (isForRedis) await (isOnCluster ? place.failOver(stage.target!) : place.killRedis());
       else if (isForService) await place.killService();
       else if (!(await place.killProcess())) continue;
       counts[what] = (counts[what] ?? 0) + 1;
     }
-    return counts;
   };
-}
-
-async function untilWorked(stage: Stage, pauseMs: number, leastWork: number): Promise<void> {
-  const [doneBefore, latest] = [stage.load.done, now() + LONGEST_BETWEEN_MS];
-  await stage.pause(pauseMs);
-  while (stage.goesOn(false) && stage.load.done < doneBefore + leastWork && now() < latest) await stage.pause(100);
 }
 
 /** Cuts every subscription to the one Redis again and again. */

@@ -1,3 +1,5 @@
+import { percentile } from '../../bench/measure/statistics.ts';
+
 export interface Figure {
   readonly what: string;
   readonly figure: number | string;
@@ -34,6 +36,11 @@ export class Figures {
     this.report(what, figure ?? 'none', `= ${bound}`, figure === bound);
   }
 
+  /** Differences: none may be there. */
+  none(found: Readonly<Record<string, number>>): void {
+    for (const [what, count] of Object.entries(found)) this.exactly(what, count, 0);
+  }
+
   atMost(what: string, figure: number, bound: number): void {
     this.report(what, figure, `<= ${bound}`, figure <= bound);
   }
@@ -52,15 +59,22 @@ export class Figures {
   /** A time, or another figure that other work on the machine changes. @param bound the most, or the least and the most */
   time(what: string, figure: number, bound: number | readonly [least: number, most: number]): void {
     const [least, most] = typeof bound === 'number' ? [-Infinity, bound] : bound;
-    if (bound === Infinity) return this.report(what, figure);
-    const text = typeof bound === 'number' ? `<= ${bound}` : most === Infinity ? `>= ${least}` : `${least} to ${most}`;
-    if (this.judgesTimes) this.report(what, figure, text, least <= figure && figure <= most);
+    const text = [...(least > -Infinity ? [`>= ${least}`] : []), ...(most < Infinity ? [`<= ${most}`] : [])].join(', ');
+    if (text === '' || this.judgesTimes) this.report(what, figure, text, text === '' || (least <= figure && figure <= most));
     else this.report(what, figure, `${text}: not judged`);
   }
 }
 
-export function shown(figure: number | string): string {
+function shown(figure: number | string): string {
   return typeof figure === 'number' ? String(Math.round(figure * 100) / 100) : figure;
+}
+
+/** A percentile of times in any order. @param part default: the 99th percentile */
+export function quantile(times: readonly number[], part = 0.99): number {
+  return percentile(
+    times.toSorted((one, other) => one - other),
+    part,
+  );
 }
 
 /** The figures of all runs of a part. */
@@ -71,26 +85,24 @@ export interface Proved {
 
 /** A table of all figures in Markdown, for the pages in docs. Several runs of a part are one row: the range of a figure. */
 export function markdown(proved: readonly Proved[]): string {
-  const rows = proved.flatMap(({ about, runs }) =>
-    [
-      ...Map.groupBy(
-        runs.flatMap(({ all }) => all),
-        ({ what }) => what,
-      ).values(),
-    ].map((all, index) => [
-      index > 0 ? '' : runs.length > 1 ? `${about} (${runs.length} runs)` : about,
-      all[0]!.what,
-      all.every(({ isHeld }) => isHeld) ? range(all) : `**${range(all)}**`,
-      all[0]!.bound,
-    ]),
-  );
+  const rows = proved.flatMap(({ about, runs }) => {
+    const figures = Map.groupBy(
+      runs.flatMap(({ all }) => all),
+      ({ what }) => what,
+    );
+    const title = runs.length > 1 ? `${about} (${runs.length} runs)` : about;
+    return [...figures].map(([what, all], index) => {
+      const value = all.every(({ isHeld }) => isHeld) ? range(all) : `**${range(all)}**`;
+      return [index > 0 ? '' : title, what, value, all[0]!.bound];
+    });
+  });
   const lines = [['what happens', 'figure', 'value', 'bound'], ['---', '---', '--:', '--:'], ...rows];
   return lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n');
 }
 
 function range(all: readonly Figure[]): string {
-  const numbers = all.flatMap(({ figure }) => (typeof figure === 'number' ? [figure] : []));
-  const [least, most] = [Math.min(...numbers), Math.max(...numbers)].map(shown);
-  if (numbers.length < all.length) return [...new Set(all.map(({ figure }) => shown(figure)))].join(', ');
-  return least === most ? least! : `${least}–${most}`;
+  const different = [...new Set(all.map(({ figure }) => figure))];
+  const numbers = different.filter((figure) => typeof figure === 'number').toSorted((one, other) => one - other);
+  if (numbers.length < different.length || numbers.length === 1) return different.map(shown).join(', ');
+  return `${shown(numbers[0]!)}–${shown(numbers.at(-1)!)}`;
 }

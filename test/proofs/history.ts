@@ -1,5 +1,6 @@
-import { createWriteStream, mkdirSync, writeFileSync, type WriteStream } from 'node:fs';
+import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** One credit, from its first try to its acknowledgement. Times are milliseconds since 1970. */
 export interface Operation {
@@ -21,11 +22,13 @@ export interface Operation {
 export class History {
   readonly file: string;
   readonly operations: Operation[] = [];
-  #stream: WriteStream | undefined;
+  /** Undefined after `close`: after a failed scenario, answers to its requests may still arrive. */
+  #open: number | undefined;
 
   constructor(folder: string, name: string) {
     mkdirSync(folder, { recursive: true });
     this.file = join(folder, `${name}.jsonl`);
+    this.#open = openSync(this.file, 'w');
   }
 
   event(event: string): void {
@@ -45,17 +48,22 @@ export class History {
     this.#write({ operation });
   }
 
-  async close(): Promise<void> {
+  close(): void {
     for (const operation of this.operations) if (operation.acknowledgedAt === undefined) this.#write({ operation });
-    await new Promise<void>((resolve) => (this.#stream === undefined ? resolve() : this.#stream.end(() => resolve())));
+    if (this.#open !== undefined) closeSync(this.#open);
+    this.#open = undefined;
   }
 
   #write(line: object): void {
-    this.#stream ??= createWriteStream(this.file);
-    // After a failed scenario, answers to its requests may still arrive.
-    if (!this.#stream.writableEnded) this.#stream.write(`${JSON.stringify(line)}\n`);
+    if (this.#open !== undefined) writeSync(this.#open, `${JSON.stringify(line)}\n`);
   }
 }
 
 /** Milliseconds since 1970, with fractions. It never goes back. */
 export const now = (): number => performance.timeOrigin + performance.now();
+
+/** Checks a condition until it is true, or until the time is over. @returns whether it became true */
+export async function within(milliseconds: number, isTrue: () => boolean | Promise<boolean>, everyMs = 50): Promise<boolean> {
+  for (const giveUpAt = now() + milliseconds; !(await isTrue()); await pause(everyMs)) if (now() > giveUpAt) return false;
+  return true;
+}

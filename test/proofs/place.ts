@@ -4,13 +4,16 @@ import { Redis } from 'ioredis';
 import type { ClusterOptions, TestNode } from '../cluster-nodes.ts';
 import { startProxiedCluster, type ProxiedCluster } from '../cluster-proxy.ts';
 import { startChild, startTcpRedis, workersOf, type Child } from '../realtime/child.ts';
+import { Client, times } from './client.ts';
+import type { Served } from './credits.ts';
+import { now } from './history.ts';
 import type { Stand } from './proof.ts';
 
 export interface PlaceOptions {
   /** Where the data is: in a private Redis of one process, in a Redis that the processes share, or on a Cluster. Default: private. */
-  readonly on?: 'private' | 'shared' | ClusterOptions;
+  readonly on?: 'shared' | ClusterOptions;
   /** The delay of replication in milliseconds, on a Cluster. Delayed data is lost with its primary. */
-  readonly lagMs?: number;
+  readonly lagMs?: number | undefined;
   /** Default: 1. */
   readonly processes?: number;
   readonly settings?: Readonly<Record<string, string>>;
@@ -30,15 +33,14 @@ const STARTING_MS = 15_000;
 const READ_TRIES = 10;
 
 /** Processes of a service on their Redis, which a fault can kill while they serve. A request goes to any process that runs. */
-export class Place {
+export class Place implements Served {
   readonly cluster: ProxiedCluster | undefined;
   /** A connection to the one Redis. Undefined on a Cluster. */
   readonly redis: Redis | undefined;
   /** Settings that lead a command to the same data. */
   readonly settings: Readonly<Record<string, string>>;
   readonly running: Child[] = [];
-  /** How many processes ended before they served. */
-  failedStarts = 0;
+  readonly client = new Client(() => this.url());
   readonly #options: PlaceOptions;
   readonly #owners = new Map<number, TestNode>();
   readonly #replacing: Promise<void>[] = [];
@@ -48,19 +50,22 @@ export class Place {
   #isStopped = false;
 
   static async open(options: PlaceOptions, { folder, history, closing }: Pick<Stand, 'folder' | 'history' | 'closing'>): Promise<Place> {
-    const { on = 'private' } = options;
-    const data = join(folder, 'data');
+    const { on, lagMs } = options;
     const cluster = typeof on === 'object' ? await startProxiedCluster(on) : undefined;
-    if (cluster !== undefined) closing.push(() => cluster[Symbol.asyncDispose]());
-    for (const node of cluster?.nodes ?? []) if (options.lagMs !== undefined) await cluster!.lag(node, options.lagMs);
+    closing.push(() => cluster?.[Symbol.asyncDispose]());
+    if (lagMs !== undefined) for (const node of cluster!.nodes) await cluster!.lag(node, lagMs);
     const shared = on === 'shared' ? await startTcpRedis(folder) : undefined;
-    if (shared !== undefined) closing.push(() => shared.stop());
-    const trust = cluster?.caFile === undefined ? undefined : { NODE_EXTRA_CA_CERTS: cluster.caFile };
-    const url = cluster?.url ?? shared?.url;
-    const settings: Record<string, string> = { DATA_DIR: data, ...(url === undefined ? {} : { REDIS_URL: url }), ...trust };
-    const place = new Place(options, settings, cluster);
+    closing.push(() => shared?.stop());
+    const data = join(folder, 'data');
+    const [url, trust] = [cluster?.url ?? shared?.url, cluster?.caFile];
+    const place = new Place(options, cluster, {
+      DATA_DIR: data,
+      ...(url === undefined ? {} : { REDIS_URL: url }),
+      ...(trust === undefined ? {} : { NODE_EXTRA_CA_CERTS: trust }),
+    });
     closing.push(async () => {
       place.#isStopped = true;
+      place.client.close();
       await Promise.allSettled(place.#replacing);
       await place.#end();
       history.log(place.#output);
@@ -73,14 +78,13 @@ export class Place {
     return Object.assign(place, { redis });
   }
 
-  private constructor(options: PlaceOptions, settings: Record<string, string>, cluster: ProxiedCluster | undefined) {
-    [this.#options, this.settings, this.cluster] = [options, settings, cluster];
+  private constructor(options: PlaceOptions, cluster: ProxiedCluster | undefined, settings: Record<string, string>) {
+    [this.#options, this.cluster, this.settings] = [options, cluster, settings];
   }
 
   /** The address of any process that runs. While none runs, that of one that ran. */
   url(): string {
-    this.#url = this.running[Math.floor(Math.random() * this.running.length)]?.url ?? this.#url;
-    return this.#url;
+    return (this.#url = anyOf(this.running)?.url ?? this.#url);
   }
 
   /** What all processes wrote. */
@@ -88,7 +92,7 @@ export class Place {
     return this.#output + this.running.map((child) => child.output()).join('');
   }
 
-  /** Sends a command to the primary of the key, its first word. A failed one is repeated. */
+  /** A failed command is repeated. */
   command(name: string, key: string, ...words: (string | number)[]): Promise<unknown> {
     return repeated(async () => {
       if (this.redis !== undefined) return this.redis.call(name, key, ...words);
@@ -102,18 +106,18 @@ export class Place {
   /** The keys that match a pattern. */
   async keys(pattern: string): Promise<string[]> {
     await this.cluster?.look();
-    const primaries = this.cluster?.nodes.filter(({ role, slots }) => role === 'primary' && slots.length > 0) ?? [this.redis!];
-    const scanned = async (node: Pick<TestNode, 'call'>): Promise<string[]> => {
-      const keys = new Set<string>();
-      for (let cursor = '0'; ;) {
+    const primaries = this.cluster?.nodes.filter(({ role, slots }) => role === 'primary' && slots.length > 0);
+    const keys = new Set<string>();
+    for (const node of primaries ?? [this.redis as Pick<TestNode, 'call'>]) {
+      let cursor = '0';
+      do {
         const words = [cursor, 'MATCH', pattern, 'COUNT', 1000];
         const [next, found] = (await repeated(() => node.call('SCAN', ...words))) as [string, string[]];
         for (const key of found) keys.add(key);
-        if (next === '0') return [...keys];
         cursor = next;
-      }
-    };
-    return (await Promise.all(primaries.map((node) => scanned(node as Pick<TestNode, 'call'>)))).flat();
+      } while (cursor !== '0');
+    }
+    return [...keys];
   }
 
   /**
@@ -122,11 +126,7 @@ export class Place {
    * @returns whether one was killed
    */
   async killProcess(): Promise<boolean> {
-    if (this.#options.on === undefined || this.#options.on === 'private') {
-      const workers = workersOf(this.running[0]!);
-      const one = workers[Math.floor(Math.random() * workers.length)];
-      return one !== undefined && isKilled(one);
-    }
+    if (this.#options.on === undefined) return isKilled(anyOf(workersOf(this.running[0]!)));
     if (this.running.length < 2) return false;
     const [killed] = this.running.splice(Math.floor(Math.random() * this.running.length), 1);
     await killed!.stop('SIGKILL');
@@ -146,8 +146,7 @@ export class Place {
 
   /** SIGKILL for the private Redis, which the service starts again. */
   async killRedis(): Promise<void> {
-    const [, pid] = /process_id:(\d+)/.exec(await repeated(() => this.redis!.info('server')))!;
-    isKilled(Number(pid));
+    isKilled(Number(/process_id:(\d+)/.exec(await repeated(() => this.redis!.info('server')))![1]));
   }
 
   /** SIGKILL for a primary. Resolves once a replica has taken over. */
@@ -171,7 +170,7 @@ export class Place {
   async restart(more: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.#end();
     this.#more = more;
-    await Promise.all(Array.from({ length: this.#options.processes ?? 1 }, () => this.#start()));
+    await Promise.all(times(this.#options.processes ?? 1, () => this.#start()));
   }
 
   async #end(signal?: NodeJS.Signals): Promise<void> {
@@ -182,7 +181,7 @@ export class Place {
 
   /** A process that ends because a primary dies while it starts is started again, as a supervisor does. */
   async #start(): Promise<void> {
-    for (const giveUpAt = performance.now() + STARTING_MS; !this.#isStopped; await pause(500)) {
+    for (const giveUpAt = now() + STARTING_MS; !this.#isStopped; await pause(500)) {
       try {
         const settings = { ...COMMON, ...this.settings, ...this.#options.settings, ...this.#more };
         const child = await startChild(settings, this.#options.program);
@@ -190,13 +189,14 @@ export class Place {
         else this.running.push(child);
         return;
       } catch (error) {
-        if (performance.now() > giveUpAt) throw error;
-        this.failedStarts++;
+        if (now() > giveUpAt) throw error;
         this.#output += `${(error as Error).message}\n`;
       }
     }
   }
 }
+
+export const anyOf = <Item>(items: readonly Item[]): Item | undefined => items[Math.floor(Math.random() * items.length)];
 
 /** On a busy machine a node may take longer to answer than its client waits. */
 async function repeated<T>(read: () => Promise<T>): Promise<T> {
@@ -210,9 +210,9 @@ async function repeated<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-function isKilled(pid: number): boolean {
+function isKilled(pid: number | undefined): boolean {
   try {
-    return process.kill(pid, 'SIGKILL');
+    return pid !== undefined && process.kill(pid, 'SIGKILL');
   } catch {
     // It has just ended.
     return false;

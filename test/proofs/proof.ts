@@ -10,7 +10,7 @@ export interface Part {
   /** Seconds that it takes on two quiet cores. */
   readonly seconds: number;
   /** The least seconds in which it shows something. Default: it needs all of them. */
-  readonly least?: number;
+  readonly least?: number | undefined;
   prove(stand: Stand): Promise<void>;
 }
 
@@ -24,21 +24,18 @@ export interface Stand {
   readonly size: number;
   /** The time on the clock of `now` at which the load has to end. Infinity without `--minutes`. */
   readonly endsBy: number;
-  readonly flags: Flags;
+  /** Flags that single parts have. */
+  readonly flags: {
+    readonly turn: number;
+    readonly match: string;
+    readonly seed: number;
+    readonly 'without-suite': boolean;
+    readonly 'working-tree': boolean;
+  };
   readonly history: History;
   readonly figures: Figures;
   /** Called at the end or at a signal, the last one first. */
   readonly closing: (() => unknown)[];
-}
-
-/** Flags that single parts have. */
-export interface Flags {
-  readonly turn: number;
-  readonly match: string;
-  readonly seed: number;
-  readonly data: string | undefined;
-  readonly 'without-suite': boolean;
-  readonly 'working-tree': boolean;
 }
 
 /** Audits all data at the end of a proof. @param settings that lead the audit to it */

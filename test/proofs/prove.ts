@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
+import { sum } from './client.ts';
 import { Figures, markdown, type Proved } from './figures.ts';
 import { History, now } from './history.ts';
 import type { Part, Stand } from './proof.ts';
@@ -23,18 +24,18 @@ const HELP = `npm run prove:PROOF -- [flags]
   --runs NUMBER      how often each part runs; a Cluster loses another primary each time
   --match TEXT       floods: those whose name holds the text
   --seed NUMBER      boards: repeat a run
-  --data FOLDER      audit: keep the data for the next run
   --without-suite    platforms: all but the tests
   --working-tree     platforms: the files as they lie here, instead of the last commit
 `;
 
+const SCENARIOS = './scenarios.ts';
+const FLOODS = '../floods/prove.ts';
 const modules: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(['cluster', 'seasons', 'purchases', 'events'].map((proof) => [proof, './scenarios.ts'])),
+  ...{ cluster: SCENARIOS, seasons: SCENARIOS, purchases: SCENARIOS, events: SCENARIOS },
   realtime: '../realtime/prove.ts',
   audit: '../consistency/prove.ts',
   boards: '../features/highscores/prove.ts',
-  grants: '../floods/prove.ts',
-  floods: '../floods/prove.ts',
+  ...{ grants: FLOODS, floods: FLOODS },
   operations: '../operations/prove.ts',
   openapi: '../web/documents/prove.ts',
   client: '../client/prove.ts',
@@ -49,8 +50,7 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string', default: 'Infinity' },
     turn: { type: 'string', default: '0' },
     match: { type: 'string', default: '' },
-    seed: { type: 'string' },
-    data: { type: 'string' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
     'without-suite': { type: 'boolean', default: false },
     'working-tree': { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
@@ -59,8 +59,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const proof = positionals[0] ?? '';
-const turn = Number(values.turn);
-const flags: Stand['flags'] = { ...values, turn, data: values.data, seed: Number(values.seed ?? Math.floor(Math.random() * 2 ** 32)) };
+const flags: Stand['flags'] = { ...values, turn: Number(values.turn), seed: Number(values.seed) };
 const isWhole = values.minutes === 'Infinity';
 const endsBy = now() + Number(values.minutes) * 60_000;
 
@@ -68,8 +67,8 @@ const endsBy = now() + Number(values.minutes) * 60_000;
 const LOAD_SHARE = 0.5;
 
 /** Closes the running part: at its end, at a signal, or at an uncaught error. */
-let close: (() => Promise<void>) | undefined;
-const closeAndExit = (): void => void (close?.() ?? Promise.resolve()).finally(() => process.exit(1));
+let close = async (): Promise<void> => {};
+const closeAndExit = (): void => void close().finally(() => process.exit(1));
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, closeAndExit);
 // Without this the processes of the part would go on running.
 process.once('uncaughtException', (error) => {
@@ -85,7 +84,7 @@ async function proveOnce({ name, about, seconds: full, prove }: Part, run: numbe
   const history = new History(fileURLToPath(new URL('../../.cache/proofs', import.meta.url)), run === 0 ? name : `${name}-${run + 1}`);
   close = async () => {
     for (const end of closing.splice(0).toReversed()) await end();
-    await history.close();
+    history.close();
     rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   };
   const startedAt = now();
@@ -97,7 +96,6 @@ async function proveOnce({ name, about, seconds: full, prove }: Part, run: numbe
     figures.report('the part could not end', '', 'it has to', false);
   } finally {
     await close();
-    close = undefined;
   }
   console.log(`  took ${Math.round((now() - startedAt) / 1000)} s${isWhole ? '' : ` of ${Math.round(seconds)}`}`);
   return figures;
@@ -109,7 +107,7 @@ async function proveAll(parts: readonly Part[]): Promise<boolean> {
   for (const [index, part] of parts.entries()) {
     const { name, about, seconds, least = seconds } = part;
     const left = (endsBy - now()) / 1000;
-    const rest = parts.slice(index).reduce((sum, other) => sum + other.seconds, 0);
+    const rest = sum(parts.slice(index).map((other) => other.seconds));
     const own = isWhole ? Infinity : Math.max(least, (left * seconds) / rest);
     if (left < least && index > 0) {
       leftOut.push(`${name} (${Math.round(least)} s)`);
@@ -118,15 +116,14 @@ async function proveAll(parts: readonly Part[]): Promise<boolean> {
     const runs: Figures[] = [];
     for (let run = 0; run < Number(values.runs); run++) runs.push(await proveOnce(part, run, own));
     proved.push({ about, runs });
-    for (const what of runs.flatMap((figures) => figures.undecided)) undecided.push(`${name}: ${what.trim()}`);
+    undecided.push(...runs.flatMap((figures) => figures.undecided.map((what) => `${name}: ${what.trim()}`)));
   }
   console.log(`\n${markdown(proved)}\n`);
   if (leftOut.length > 0) console.log(`Left out, because they need more time: ${leftOut.join(', ')}`);
   if (undecided.length > 0) console.log(`Not shown in this time: ${undecided.join('; ')}`);
-  const failed = proved.flatMap(({ about, runs }) => (runs.every(({ areHeld }) => areHeld) ? [] : [about]));
-  console.log(
-    failed.length === 0 ? 'All bounds are held.' : `! Not all bounds are held, see the lines that begin with !: ${failed.join('; ')}`,
-  );
+  const failed = proved.filter(({ runs }) => !runs.every(({ areHeld }) => areHeld)).map(({ about }) => about);
+  if (failed.length === 0) console.log('All bounds are held.');
+  else console.log(`! Not all bounds are held, see the lines that begin with !: ${failed.join('; ')}`);
   return failed.length === 0;
 }
 
@@ -143,9 +140,8 @@ async function main(): Promise<boolean> {
   if (values.list) for (const { name, about } of own) console.log(`${name.padEnd(22)} ${about}`);
   if (unknown.length > 0 || values.list) return unknown.length === 0;
   const chosen = own.filter(({ name }) => wanted.includes(name));
-  const first = isWhole ? 0 : turn % chosen.length;
+  const first = isWhole ? 0 : flags.turn % chosen.length;
   return proveAll([...chosen.slice(first), ...chosen.slice(0, first)]);
 }
 
-const isProved = await main();
-process.exit(isProved ? 0 : 1);
+process.exit((await main()) ? 0 : 1);

@@ -1,28 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { entryLetters } from '../../src/features/coins/model.ts';
+import type { LedgerEntry } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
 import { purchaseIdOf } from '../../src/features/purchases/model.ts';
 import { sandboxRedisKeys } from '../../src/stores/sandbox/model.ts';
+import type { IssuedPurchase } from '../../src/stores/sandbox/purchase-record.ts';
 import { SANDBOX_PACKAGE_NAME } from '../../src/stores/sandbox/settings.ts';
-import { Client, inParallel, type Answer } from './client.ts';
-import { POLL_MS } from './copies.ts';
-import { now } from './history.ts';
-import type { Place } from './place.ts';
+import { inParallel, sum, times } from './client.ts';
+import { coinsOf, ledgerOf } from './credits.ts';
+import { now, within } from './history.ts';
+import { anyOf, type Place } from './place.ts';
 import type { Stand } from './proof.ts';
-import {
-  coinsOf,
-  comparePurchases,
-  entriesOf,
-  keptCoins,
-  readBooks,
-  UNIT_COINS,
-  type PurchaseDifferences,
-  type Sold,
-} from './purchase-book.ts';
-import type { Load } from './scenario.ts';
+import { AtPlace, type Load } from './scenario.ts';
 
 const SKU = 'coins_100';
+/** The coins of one unit. */
+const UNIT_COINS = 100;
 
 /** The catalogue of the scenarios. */
 export const SHOP = { apps: [], products: [{ productId: 'coins-100', coins: UNIT_COINS, stores: { google: SKU } }] };
@@ -40,14 +34,9 @@ const PURCHASES_AN_ACCOUNT = 10;
 const CONNECTIONS = 128;
 const MOST_UNITS = 5;
 
-const NOTICED_WITHIN_MS = 5000;
-/** Purchases that are refunded after the kills. */
-const MOST_TIMED = 200;
-const TIMED_AT_ONCE = 4;
-
 /** The courses of a purchase. `unseen`: the app crashes before it sends its purchase to the service. `declined`: nobody ever pays. */
 const lives = [
-  ...Array.from({ length: 9 }, () => 'plain' as const),
+  ...times(9, () => 'plain' as const),
   ...(['pending', 'declined', 'unseen', 'twice', 'stolen', 'refunded', 'refunded', 'reversed', 'canceled', 'refunded_early'] as const),
   ...(['spent', 'spent_and_refunded'] as const),
 ];
@@ -60,8 +49,6 @@ interface Bought {
   isShown: boolean;
   /** A request that has to succeed never succeeded. */
   isStuck: boolean;
-  /** The time of the first refund with a notification. */
-  refundedAt?: number;
 }
 
 /**
@@ -69,36 +56,28 @@ interface Bought {
  * with the books of the store. The sandbox runs in the service, so its pending notifications are lost with it. Its books are in Redis. With
  * REDIS_WAIT_REPLICAS they are on a replica before the sandbox answers, because a real store does not lose its books either.
  */
-export class Purchases implements Load {
+export class Purchases extends AtPlace implements Load {
   /** The primary of the store's books is the one that is killed. */
   readonly keys = [sandboxRedisKeys.voided(SANDBOX_PACKAGE_NAME)];
-  readonly #bought: Bought[] = [];
-  readonly #known = new Map<string, Bought>();
+  readonly #bought = new Map<string, Bought>();
   readonly #installs: readonly string[];
-  /** Purchases that were granted to another account than the buyer's. */
+  /** An account that sends the purchases of others, and how many of them it was granted. */
+  readonly #thief: string;
   #stolen = 0;
-  #owned = new Map<string, Sold[]>();
   readonly #count: number;
-  readonly #client: Client;
-  readonly #stand: Stand;
-  readonly #place: Place;
   readonly #options: PurchaseOptions;
 
   constructor(stand: Stand, place: Place, options: PurchaseOptions) {
-    [this.#stand, this.#place, this.#options, this.#client] = [stand, place, options, new Client(() => place.url())];
+    super(stand, place);
+    this.#options = options;
     this.#count = Math.ceil(options.purchases * stand.size);
     const prefix = `prove-${randomBytes(4).toString('hex')}`;
-    this.#installs = Array.from({ length: Math.ceil(this.#count / PURCHASES_AN_ACCOUNT) }, (_, index) => `${prefix}-${index}`);
-    stand.closing.push(() => this.#client.close());
+    this.#installs = times(this.#count / PURCHASES_AN_ACCOUNT, (index) => `${prefix}-${index}`);
+    this.#thief = `${prefix}-thief`;
   }
 
   get done(): number {
-    return this.#bought.length;
-  }
-
-  /** The install of an account that sends the purchases of others. */
-  get #thief(): string {
-    return `${this.#installs[0]}-thief`;
+    return this.#bought.size;
   }
 
   async run(isOver: () => boolean): Promise<void> {
@@ -109,12 +88,11 @@ export class Purchases implements Load {
   /** Has the store refund, pay or cancel a purchase, and notify the service. */
   async #change(bought: Pick<Bought, 'token' | 'isStuck'>, change: object): Promise<void> {
     const body = { kind: 'purchase', purchaseToken: bought.token, notify: true, ...change };
-    if ((await this.#client.until('/sandbox/issue', { body })) === undefined) bought.isStuck = true;
+    if ((await this.place.client.until('/sandbox/issue', { body })) === undefined) bought.isStuck = true;
   }
 
   async #live(number: number): Promise<void> {
-    const life = lives[Math.floor(Math.random() * lives.length)]!;
-    const installId = this.#installs[Math.floor(Math.random() * this.#installs.length)]!;
+    const [life, installId] = [anyOf(lives)!, anyOf(this.#installs)!];
     const accountId = accountIdOf(installId);
     const quantity = 1 + Math.floor(Math.random() * MOST_UNITS);
     const part = 1 + Math.floor(Math.random() * quantity);
@@ -122,162 +100,190 @@ export class Purchases implements Load {
     // A purchase that only a notification reports has to name its buyer.
     const buyer = life === 'unseen' || Math.random() < 0.5 ? { obfuscatedAccountId: accountId } : {};
     const body = { kind: 'purchase', productId: SKU, quantity, notify: true, state, ...buyer };
-    const sold = await this.#client.until('/sandbox/issue', { body });
+    const sold = await this.place.client.until('/sandbox/issue', { body });
     // Without an answer the purchase may still be in the store's books.
     if (sold === undefined) return;
     const bought: Bought = { token: sold.body.purchaseToken, installId, accountId, isShown: false, isStuck: false };
-    this.#bought.push(bought);
+    this.#bought.set(bought.token, bought);
     if (life === 'refunded_early') await this.#change(bought, { refundedQuantity: part });
-    if (life !== 'unseen') await Promise.all(Array.from({ length: life === 'twice' ? 3 : 1 }, () => this.#show(bought)));
+    if (life !== 'unseen') await Promise.all(times(life === 'twice' ? 3 : 1, () => this.#show(bought)));
     if (life === 'stolen') await this.#steal(bought);
     if (life === 'pending') await this.#change(bought, { state: 'purchased' });
-    if (life.startsWith('spent')) await this.#spend(installId, UNIT_COINS * quantity, number);
+    if (life.startsWith('spent'))
+      await this.#send('/v1/coins/debit', { installId, coins: UNIT_COINS * quantity, key: `spend-${number}` }, 'insufficient_coins');
     if (life === 'canceled' || life === 'declined') await this.#change(bought, { state: 'canceled' });
-    if (['refunded', 'reversed', 'spent_and_refunded'].includes(life)) {
-      bought.refundedAt = now();
-      await this.#change(bought, { refundedQuantity: part });
-    }
+    if (['refunded', 'reversed', 'spent_and_refunded'].includes(life)) await this.#change(bought, { refundedQuantity: part });
     if (life === 'reversed') {
       await this.#change(bought, { refundedQuantity: 0 });
       // The notification may get lost, and no list of the store has reversed refunds. A user who misses the coins opens the app.
       await this.#show(bought);
     }
-    this.#stand.history.note({ life, bought });
+    this.stand.history.note({ life, bought });
+  }
+
+  /** @param accepted the error that ends the repetitions. @returns the last status */
+  async #send(path: string, body: object, accepted: string): Promise<number | undefined> {
+    return (await this.place.client.until(path, { body }, { accepts: (answer) => answer.body.error?.code === accepted }))?.status;
   }
 
   /** The client makes false claims. Only the token counts. */
   async #show(bought: Bought): Promise<void> {
     const lies = { state: 'purchased', productId: 'coins-100', quantity: 1000, refundedQuantity: 0, coins: 1_000_000 };
     const body = { installId: bought.installId, store: 'google', purchaseToken: bought.token, ...lies };
-    if ((await this.#client.until('/v1/purchases', { body })) === undefined) bought.isStuck = true;
+    if ((await this.place.client.until('/v1/purchases', { body })) === undefined) bought.isStuck = true;
     else bought.isShown = true;
   }
 
   async #steal({ token }: Bought): Promise<void> {
     const body = { installId: this.#thief, store: 'google', purchaseToken: token };
-    const accepts = (answer: Answer): boolean => answer.body.error?.code === 'purchase_owned';
-    if ((await this.#client.until('/v1/purchases', { body }, { accepts }))?.status === 200) this.#stolen++;
-  }
-
-  async #spend(installId: string, coins: number, number: number): Promise<void> {
-    const accepts = (answer: Answer): boolean => answer.body.error?.code === 'insufficient_coins';
-    await this.#client.until('/v1/coins/debit', { body: { installId, coins, key: `spend-${number}` } }, { accepts });
+    if ((await this.#send('/v1/purchases', body, 'purchase_owned')) === 200) this.#stolen++;
   }
 
   async compare(): Promise<Record<string, number>> {
-    const { figures } = this.#stand;
-    const { books, nobodys, unseen } = await this.#restore();
+    const { figures } = this.stand;
+    const books = await this.#restore();
     const startedAt = now();
-    const differences = await this.#agreed(startedAt + this.#options.agreedWithinMs);
-    const agreedMs = now() - startedAt;
-    const known = [...this.#known.values()];
-    figures.report('purchases, and accounts', `${this.#bought.length}; ${this.#installs.length}`);
-    figures.report('purchases that the client shows at its next start', unseen);
-    figures.report('purchases whose buyer nobody knows: the answer was lost', nobodys);
-    figures.report('  refusals', this.#client.refused);
-    figures.report('coins granted; refunded', `${differences.granted}; ${differences.refunded}`);
-    figures.report('all agrees after the last request, ms', Math.round(agreedMs));
+    const { granted, refunded, found } = await this.#agreed(startedAt + this.#options.agreedWithinMs);
+    const known = [...this.#bought.values()];
+    figures.report('  refusals', this.place.client.refused);
+    figures.report('coins granted; refunded', `${granted}; ${refunded}`);
+    figures.report('all agrees after the last request, ms', Math.round(now() - startedAt));
     return {
       'purchases that the store has lost itself': known.filter(({ token }) => !books.has(token)).length,
       'requests that never succeeded': known.filter(({ isStuck }) => isStuck).length,
-      'answers with 500': this.#client.internalErrors,
+      'answers with 500': this.place.client.internalErrors,
       'purchases that another account got': this.#stolen,
-      ...differences.found,
+      ...found,
     };
   }
 
   /** Sends purchases that were never sent, as an app does at its start: the store lists its user's unconsumed purchases. */
-  async #restore(): Promise<{ books: ReadonlyMap<string, Sold>; nobodys: number; unseen: number }> {
-    const books = await readBooks(this.#place);
-    for (const bought of this.#bought) this.#known.set(bought.token, bought);
-    const buyers = new Map(this.#bought.map(({ accountId, installId }) => [accountId, installId]));
-    let nobodys = 0;
+  async #restore(): Promise<ReadonlyMap<string, Sold>> {
+    const books = await readBooks(this.place);
+    const buyers = new Map(this.#installs.map((installId) => [accountIdOf(installId), installId]));
     for (const { token, issued } of books.values()) {
       const accountId = issued.obfuscatedAccountId ?? '';
       const installId = buyers.get(accountId);
-      if (this.#known.has(token)) continue;
-      if (installId === undefined) nobodys++;
-      else this.#known.set(token, { token, accountId, installId, isShown: false, isStuck: false });
+      // Of a purchase whose answer was lost nobody may know the buyer.
+      if (installId !== undefined && !this.#bought.has(token))
+        this.#bought.set(token, { token, accountId, installId, isShown: false, isStuck: false });
     }
-    const unseen = [...this.#known.values()].filter(({ isShown }) => !isShown);
+    const unseen = [...this.#bought.values()].filter(({ isShown }) => !isShown);
     await inParallel(unseen, (bought) => this.#show(bought), CONNECTIONS);
-    return { books, nobodys, unseen: unseen.length };
+    this.stand.figures.report('purchases that the client shows at its next start', unseen.length);
+    return books;
   }
 
   /** Compares until ledgers and books agree, or until the time is up. Meanwhile each call of the store may cause random refunds. */
   async #agreed(giveUpAt: number): Promise<PurchaseDifferences> {
     for (;;) {
-      this.#owned = this.#ownedOf(this.#known.values(), await readBooks(this.#place)).set(accountIdOf(this.#thief), []);
-      const differences = await comparePurchases(this.#owned, this.#place);
+      const known = [...this.#bought.values()];
+      const owned = ownedOf(known, await readBooks(this.place)).set(accountIdOf(this.#thief), []);
+      const differences = await comparePurchases(owned, this.place);
       if (differences.accounts.length === 0 || now() > giveUpAt) return differences;
       // Reading all books takes a minute, so the differing ones are read until they agree.
       const those = new Set(differences.accounts);
-      const some = [...this.#known.values()].filter(({ accountId }) => those.has(accountId));
+      const some = known.filter(({ accountId }) => those.has(accountId));
       const tokens = some.map(({ token }) => token);
-      do await pause(1000);
-      while (
-        now() < giveUpAt &&
-        (await comparePurchases(this.#ownedOf(some, await readBooks(this.#place, tokens)), this.#place)).accounts.length > 0
-      );
+      const agree = async (): Promise<boolean> => {
+        await pause(1000);
+        return (await comparePurchases(ownedOf(some, await readBooks(this.place, tokens)), this.place)).accounts.length === 0;
+      };
+      await within(giveUpAt - now(), agree);
     }
   }
+}
 
-  #ownedOf(known: Iterable<Bought>, books: ReadonlyMap<string, Sold>): Map<string, Sold[]> {
-    const owned = new Map<string, Sold[]>();
-    for (const { token, accountId } of known) {
-      const sold = books.get(token);
-      owned.set(accountId, [...(owned.get(accountId) ?? []), ...(sold === undefined ? [] : [sold])]);
-    }
-    return owned;
-  }
+/** The purchases of each account, as the books have them. */
+function ownedOf(known: readonly Bought[], books: ReadonlyMap<string, Sold>): Map<string, Sold[]> {
+  const accounts = Map.groupBy(known, ({ accountId }) => accountId);
+  return new Map([...accounts].map(([accountId, all]) => [accountId, all.flatMap(({ token }) => books.get(token) ?? [])]));
+}
 
-  async after(): Promise<void> {
-    await this.#reportRefunds();
-    await this.#place.restart({ SANDBOX_CHAOS: 'off' });
-    await this.#timeRefunds();
-  }
+/** A purchase in the books of the store. */
+interface Sold {
+  readonly token: string;
+  readonly issued: IssuedPurchase;
+  readonly isConsumed: boolean;
+}
 
-  /** The durations of refunds during the kills. */
-  async #reportRefunds(): Promise<void> {
-    const times: number[] = [];
-    await inParallel(this.#bought, async ({ token, accountId, refundedAt }) => {
-      if (refundedAt === undefined) return;
-      const own = (await entriesOf(accountId, this.#place)).get(purchaseIdOf('google', token)) ?? [];
-      // An earlier random refund may have taken everything.
-      const entry = own.find(({ letter, at }) => letter === entryLetters.refund && at >= Math.floor(refundedAt));
-      if (entry !== undefined) times.push(entry.at - refundedAt);
-    });
-    const within = times.filter((ms) => ms <= NOTICED_WITHIN_MS).length;
-    this.#stand.figures.report(
-      'refunds in chaos: how many; within 5 s; longest, s',
-      `${times.length}; ${within}; ${(Math.max(...times) / 1000).toFixed(1)}`,
-    );
-  }
+const AT_ONCE = 256;
 
-  /** Refunds a unit of each purchase, with and without a notification, at a store without faults. */
-  async #timeRefunds(): Promise<void> {
-    const { figures } = this.#stand;
-    const owners = new Map(this.#bought.map(({ token, accountId }) => [token, accountId]));
-    const some = [...this.#owned.values()].flat().filter(({ token, issued }) => keptCoins(issued) > 0 && owners.has(token));
-    const time = async ({ token, issued }: Sold, notify: boolean): Promise<number> => {
-      const changed = { ...issued, refundedQuantity: issued.refundedQuantity + 1 };
-      await this.#change({ token, isStuck: false }, { refundedQuantity: changed.refundedQuantity, notify });
-      for (const startedAt = now(); ; await pause(50)) {
-        const own = (await entriesOf(owners.get(token)!, this.#place)).get(purchaseIdOf('google', token)) ?? [];
-        const ms = now() - startedAt;
-        if (coinsOf(own) === keptCoins(changed) || ms > this.#options.agreedWithinMs) return ms;
+/**
+ * The books of the sandbox, in the service's Redis. In the service, only the sandbox reads and writes them.
+ * @param tokens of the wanted purchases. Default: all purchases
+ */
+async function readBooks(place: Place, tokens?: Iterable<string>): Promise<Map<string, Sold>> {
+  const books = new Map<string, Sold>();
+  const pattern = sandboxRedisKeys.purchase('*');
+  const tokenIn = (key: string): string => key.slice(pattern.indexOf('*'), key.length - (pattern.length - pattern.indexOf('*') - 1));
+  const read = async (token: string): Promise<void> => {
+    const words = (await place.command('HMGET', sandboxRedisKeys.purchase(token), 'issued', 'consumedAt')) as (string | null)[];
+    const [json, consumedAt] = words;
+    if (typeof json === 'string') books.set(token, { token, issued: JSON.parse(json) as IssuedPurchase, isConsumed: consumedAt !== null });
+  };
+  await inParallel(tokens ?? (await place.keys(pattern)).map(tokenIn), read, AT_ONCE);
+  return books;
+}
+
+/** The coins that the buyer keeps. */
+function keptCoins({ state, quantity, refundedQuantity }: IssuedPurchase): number {
+  return state === 'purchased' ? UNIT_COINS * (quantity - refundedQuantity) : 0;
+}
+
+/** The purchase entries of an account, by `purchaseIdOf`. */
+async function entriesOf(accountId: string, place: Place): Promise<Map<string, LedgerEntry[]>> {
+  const entries = await ledgerOf(coinKeys.ledger(accountId), place);
+  const ofPurchases = entries.filter(({ letter }) => letter === entryLetters.topup || letter === entryLetters.refund);
+  return Map.groupBy(ofPurchases, ({ key }) => key.split('·')[2]!);
+}
+
+/** The differences between ledgers and books. */
+interface PurchaseDifferences {
+  readonly found: Record<string, number>;
+  /** Accounts with any difference. */
+  readonly accounts: readonly string[];
+  /** Coins in the ledgers: granted, and taken back. */
+  readonly granted: number;
+  readonly refunded: number;
+}
+
+/** @param owned the purchases of each account */
+async function comparePurchases(owned: ReadonlyMap<string, readonly Sold[]>, place: Place): Promise<PurchaseDifferences> {
+  const found = {
+    'purchases booked less than they came to': 0,
+    'purchases booked more than they came to': 0,
+    'purchases that were booked although nobody paid': 0,
+    'entries of purchases of others': 0,
+    'accounts with another sum than the store’s books': 0,
+    'purchases left unconsumed': 0,
+  };
+  const differing: string[] = [];
+  let [granted, refunded] = [0, 0];
+  await inParallel(
+    owned,
+    async ([accountId, purchases]) => {
+      const entries = await entriesOf(accountId, place);
+      const all = [...entries.values()].flat();
+      granted += coinsOf(all.filter(({ letter }) => letter === entryLetters.topup));
+      refunded -= coinsOf(all.filter(({ letter }) => letter === entryLetters.refund));
+      const before = sum(Object.values(found));
+      for (const { token, issued, isConsumed } of purchases) {
+        const own = entries.get(purchaseIdOf('google', token)) ?? [];
+        entries.delete(purchaseIdOf('google', token));
+        const [coins, due, isBooked] = [coinsOf(own), keptCoins(issued), own.length > 0];
+        const isRepeated = new Set(own.map(({ key }) => key)).size < own.length;
+        found['purchases booked less than they came to'] += Number(coins < due);
+        found['purchases booked more than they came to'] += Number(coins > due || isRepeated);
+        found['purchases that were booked although nobody paid'] += Number(isBooked && issued.completedAt === undefined);
+        found['purchases left unconsumed'] += Number(isBooked && issued.state === 'purchased' && !isConsumed);
       }
-    };
-    for (const [what, notify, most] of [
-      ['longest from a notification to the entry, ms', true, NOTICED_WITHIN_MS],
-      [`longest from a refund without one to the entry, ms, at a poll of ${POLL_MS / 1000} s`, false, POLL_MS + NOTICED_WITHIN_MS],
-    ] as const) {
-      const times: number[] = [];
-      const half = some.slice(0, MOST_TIMED).filter((_, index) => (index % 2 === 0) === notify);
-      await inParallel(half, async (sold) => times.push(await time(sold, notify)), notify ? TIMED_AT_ONCE : half.length);
-      figures.report(`refunds at a quiet store ${notify ? 'with' : 'without'} a notification`, times.length);
-      figures.time(what, Math.max(...times), most);
-      figures.exactly('  never booked', times.filter((ms) => ms > this.#options.agreedWithinMs).length, 0);
-    }
-  }
+      found['entries of purchases of others'] += [...entries.values()].flat().length;
+      const kept = sum(purchases.map(({ issued }) => keptCoins(issued)));
+      found['accounts with another sum than the store’s books'] += Number(coinsOf(all) !== kept);
+      if (sum(Object.values(found)) > before) differing.push(accountId);
+    },
+    AT_ONCE,
+  );
+  return { found, accounts: differing, granted, refunded };
 }

@@ -24,14 +24,23 @@ export interface Load {
   after?(stage: Stage): Promise<void>;
 }
 
+/** The base of loads: what they report to, and the service that they load. */
+export class AtPlace {
+  readonly stand: Stand;
+  readonly place: Place;
+
+  constructor(stand: Stand, place: Place) {
+    [this.stand, this.place] = [stand, place];
+  }
+}
+
 /** Disturbs a service during a load. @returns how often it did what: each of it has to happen */
 export type Fault = (stage: Stage) => Promise<Record<string, number>>;
 
 /** One row of a proof: the load, the fault, and the place where both meet. */
-export interface Scenario extends Pick<Part, 'proof' | 'name' | 'about'> {
+export interface Scenario extends Pick<Part, 'proof' | 'name' | 'about' | 'least'> {
   /** Seconds of the whole part, and of the load in it. Without the latter the load ends by itself. */
   readonly takes: number;
-  readonly least?: number;
   readonly seconds?: number;
   readonly place: PlaceOptions;
   readonly catalogue?: object;
@@ -49,9 +58,7 @@ export interface Scenario extends Pick<Part, 'proof' | 'name' | 'about'> {
 const LEAST_MS = 20_000;
 
 /** A load under way. */
-export class Stage {
-  readonly stand: Stand;
-  readonly place: Place;
+export class Stage extends AtPlace {
   readonly load: Load;
   /** The primary that a fault hits, and its slots before that. Undefined on one Redis. */
   readonly target: TestNode | undefined;
@@ -63,7 +70,8 @@ export class Stage {
   readonly #endsBy: number;
 
   constructor(stand: Stand, place: Place, load: Load, seconds: number | undefined) {
-    [this.stand, this.place, this.load] = [stand, place, load];
+    super(stand, place);
+    this.load = load;
     this.#endsAt = now() + 1000 * (seconds ?? Infinity);
     // However long the start took, faults need some time.
     this.#endsBy = Math.max(stand.endsBy, now() + LEAST_MS, load.window?.[1] ?? 0);
@@ -91,34 +99,19 @@ export class Stage {
 
 const isAmong = (slot: number, ranges: TestNode['slots']): boolean => ranges.some(([first, last]) => first <= slot && slot <= last);
 
-export function partOf(row: Scenario): Part {
-  const { proof, name, about, takes: seconds, least } = row;
-  return { proof, name, about, seconds, ...(least === undefined ? {} : { least }), prove: (stand) => proveScenario(row, stand) };
-}
+export const partOf = (row: Scenario): Part => ({ ...row, seconds: row.takes, prove: (stand) => proveScenario(row, stand) });
 
 async function proveScenario(row: Scenario, stand: Stand): Promise<void> {
-  const { folder, figures, history, closing } = stand;
-  const { copy = [], mutant = [], allows = {} } = row;
-  const changes = [...copy, ...mutant];
-  const catalogue = join(folder, 'catalogue.json');
-  if (row.catalogue !== undefined) writeFileSync(catalogue, JSON.stringify(row.catalogue));
-  const place = await Place.open(
-    {
-      ...row.place,
-      // A smaller load has as much under way when a primary dies, if replication takes longer.
-      ...(row.place.lagMs === undefined ? {} : { lagMs: row.place.lagMs * Math.max(1, 1 / stand.size) }),
-      settings: { ...row.place.settings, ...(row.catalogue === undefined ? {} : { CATALOGUE_FILE: catalogue }) },
-      program: changes.length === 0 ? undefined : copyService(join(folder, 'copy'), changes),
-    },
-    stand,
-  );
+  const { figures, history } = stand;
+  const { mutant, allows = {} } = row;
+  const place = await Place.open(placeOf(row, stand), stand);
   const load = await row.load(stand, place);
   const stage = new Stage(stand, place, load, row.seconds);
   let isFaultOver = row.fault === undefined;
   const sending = load.run(() => isFaultOver && !stage.goesOn()).finally(() => (stage.hasEnded = true));
   // Awaited below. Until then an error must not end this process, before the place is closed.
   sending.catch(() => {});
-  closing.push(() => (stage.hasEnded = true));
+  stand.closing.push(() => (stage.hasEnded = true));
   if (row.fault !== undefined) {
     await stage.pause(load.window === undefined ? (row.seconds ?? 0) * 250 : load.window[0] - now());
     stage.faultAt = now();
@@ -128,14 +121,28 @@ async function proveScenario(row: Scenario, stand: Stand): Promise<void> {
   }
   await sending;
   history.event('the load has ended');
+  figures.atLeast('units of work that are done', load.done, 1);
   const found = await load.compare(stage);
   history.note({ found });
   for (const [what, count] of Object.entries(found)) {
-    if (row.mutant !== undefined || allows[what] === 'any') figures.report(what, count);
+    if (mutant !== undefined || allows[what] === 'any') figures.report(what, count);
     else if (allows[what] === 'some') figures.needs(`${what}, because the fault is one that loses`, count);
     else figures.exactly(what, count, 0);
   }
-  if (row.mutant !== undefined) return figures.needs('faults that the checks find in the mutant', sum(Object.values(found)));
+  if (mutant !== undefined) return figures.needs('faults that the checks find in the mutant', sum(Object.values(found)));
   await load.after?.(stage);
   await reportAudit(figures, place.settings);
+}
+
+function placeOf({ place, catalogue, copy = [], mutant = [] }: Scenario, { folder, size }: Stand): PlaceOptions {
+  const changes = [...copy, ...mutant];
+  const file = join(folder, 'catalogue.json');
+  if (catalogue !== undefined) writeFileSync(file, JSON.stringify(catalogue));
+  return {
+    ...place,
+    // A smaller load has as much under way when a primary dies, if replication takes longer.
+    lagMs: place.lagMs === undefined ? undefined : place.lagMs * Math.max(1, 1 / size),
+    settings: { ...place.settings, ...(catalogue === undefined ? {} : { CATALOGUE_FILE: file }) },
+    program: changes.length === 0 ? undefined : copyService(join(folder, 'copy'), changes),
+  };
 }

@@ -5,11 +5,9 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { pairKeys } from '../../src/features/pairing/model.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
-import { Client } from './client.ts';
+import { times } from './client.ts';
 import { now } from './history.ts';
-import type { Place } from './place.ts';
-import type { Stand } from './proof.ts';
-import type { Load } from './scenario.ts';
+import { AtPlace, type Load } from './scenario.ts';
 
 const ROUNDS = 200;
 const CALLERS = 8;
@@ -24,23 +22,15 @@ const LATER_CALLS = 5;
  * Sessions that make calls without pause are signed out, every second one `everywhere`. Each call first checks the caller, then acts in a
  * room, on a board or in a pairing, which lie on other primaries than the account.
  */
-export class SignOuts implements Load {
+export class SignOuts extends AtPlace implements Load {
   done = 0;
   #before = 0;
   #after = 0;
   readonly #found = { 'calls served although they began after the sign-out': 0, 'calls answered with neither 200 nor 401': 0 };
-  readonly #rounds: number;
-  readonly #client: Client;
-  readonly #stand: Stand;
-  readonly #place: Place;
-
-  constructor(stand: Stand, place: Place) {
-    [this.#stand, this.#place, this.#client] = [stand, place, new Client(() => place.url())];
-    this.#rounds = Math.ceil(ROUNDS * stand.size);
-    stand.closing.push(() => this.#client.close());
-  }
+  readonly #rounds = Math.ceil(ROUNDS * this.stand.size);
 
   async run(): Promise<void> {
+    const { client } = this.place;
     let rounds = 0;
     const call = async (): Promise<void> => {
       const installId = `prove-${randomBytes(8).toString('hex')}`;
@@ -51,16 +41,23 @@ export class SignOuts implements Load {
           if (this.#primaryOf(keyOf(name)) !== account) return name;
         }
       };
-      const code = await elsewhere(async () => (await this.#client.need('/v1/rooms', { installId })).room.code, roomKeys.room);
+      const code = await elsewhere(async () => (await client.need('/v1/rooms', { installId })).room.code, roomKeys.room);
       const game = await elsewhere(async () => `game-${randomBytes(4).toString('hex')}`, boardKeys.scores);
-      const pairing = () => elsewhere(async () => (await this.#client.need('/v1/pair/new', {})).token, pairKeys.pair);
-      while (rounds < this.#rounds) await this.#round(rounds++, { installId, code, game, token: await pairing() });
+      while (rounds < this.#rounds) {
+        const round = rounds++;
+        const token = await elsewhere(async () => (await client.need('/v1/pair/new', {})).token, pairKeys.pair);
+        await this.#round(round, installId, {
+          [`/v1/highscores/${game}`]: { name: 'Ann' },
+          [`/v1/rooms/${code}/state`]: {},
+          '/v1/pair/claim': { token },
+        });
+      }
     };
-    await Promise.all(Array.from({ length: CALLERS }, call));
+    await Promise.all(times(CALLERS, call));
   }
 
   async compare(): Promise<Record<string, number>> {
-    const { figures } = this.#stand;
+    const { figures } = this.stand;
     figures.exactly('sign-outs, every second one everywhere', this.done, this.#rounds);
     figures.atLeast('calls served before the sign-out', this.#before, this.#rounds);
     figures.atLeast('calls that began after the sign-out was answered', this.#after, this.#rounds * 3 * LATER_CALLS);
@@ -68,36 +65,33 @@ export class SignOuts implements Load {
   }
 
   #primaryOf(key: string): number {
-    const { cluster } = this.#place;
+    const { cluster } = this.place;
     const slot = cluster!.slotOf(key);
     return cluster!.nodes.findIndex(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));
   }
 
-  async #round(round: number, { installId, code, game, token }: Record<'installId' | 'code' | 'game' | 'token', string>): Promise<void> {
-    const client = this.#client;
+  /** @param calls the bodies, by path */
+  async #round(round: number, installId: string, calls: Readonly<Record<string, object>>): Promise<void> {
+    const { client } = this.place;
     const { sessionToken: bearer } = await client.need('/v1/login', { installId, session: 'token' });
     let isSignedOut = false;
-    let score = round * 1000;
-    const calls = {
-      submit: () => client.post(`/v1/highscores/${game}`, { score: score++, name: 'Ann' }, { bearer }),
-      state: () => client.post(`/v1/rooms/${code}/state`, { state: score }, { bearer }),
-      claim: () => client.post('/v1/pair/claim', { token }, { bearer }),
-    };
-    const calling = Object.entries(calls).map(async ([kind, call]) => {
-      for (let later = 0; later < LATER_CALLS;) {
+    const calling = Object.entries(calls).map(async ([path, body]) => {
+      for (let [later, value] = [0, round * 1000]; later < LATER_CALLS; value++) {
         const [beganAfter, sentAt] = [isSignedOut, now()];
-        const { status, body } = await call();
+        // A board takes the score, and a room the state.
+        const answer = await client.post(path, { ...body, score: value, state: value }, { bearer });
+        const { status } = answer;
         if (beganAfter) [later, this.#after] = [later + 1, this.#after + 1];
         if (status === 200 && beganAfter) this.#found['calls served although they began after the sign-out']++;
         if (status === 200 && !beganAfter) this.#before++;
         if (status !== 200 && status !== 401) this.#found['calls answered with neither 200 nor 401']++;
-        this.#stand.history.note({ round, kind, sentAt, beganAfter, status, error: body.error?.code });
+        this.stand.history.note({ round, path, sentAt, beganAfter, status, error: answer.body.error?.code });
       }
     });
     await pause(CALLING_MS * Math.random());
     // The calls go on until this is set.
     await client.need('/v1/logout', { everywhere: round % 2 === 1 }, bearer).finally(() => (isSignedOut = true));
-    this.#stand.history.event(`round ${round}: signed out`);
+    this.stand.history.event(`round ${round}: signed out`);
     await Promise.all(calling);
     this.done++;
   }

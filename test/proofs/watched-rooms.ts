@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually, Watcher, type Message } from '../realtime/watcher.ts';
+import { Watcher, type Message } from '../realtime/watcher.ts';
 import { seeded } from '../seeded.ts';
-import { Client, inParallel, sum } from './client.ts';
-import { now } from './history.ts';
+import { Client, inParallel, sum, times } from './client.ts';
+import { now, within } from './history.ts';
 import type { Load } from './scenario.ts';
 
 export interface RoomsOptions {
@@ -15,14 +15,10 @@ export interface RoomsOptions {
   readonly acts?: number;
   /** Acts a second. Default: as fast as the service takes them. */
   readonly perSecond?: number;
-  /** Acts under way at a time. */
-  readonly actors?: number;
   /** The share of acts after which a watcher of the room closes its channel and opens another one. Default: none. */
   readonly reconnects?: number;
   /** Close codes that channels may get from the service, each watcher once from each process. */
   readonly codes?: readonly number[];
-  readonly seed?: number;
-  readonly report?: (what: string, figure: number | string) => void;
 }
 
 interface Room {
@@ -32,6 +28,8 @@ interface Room {
   readonly viewers: readonly Viewer[];
 }
 
+/** Acts under way at a time. */
+const ACTORS = 24;
 const AT_ONCE = 40;
 const AGAIN_MS = 200;
 
@@ -39,11 +37,10 @@ const AGAIN_MS = 200;
 const SETTLED_WITHIN_MS = 30_000;
 
 /** Watches a room over one channel after another, sometimes as one of its players. */
-export class Viewer {
+class Viewer {
   readonly channels: Watcher[] = [];
   /** By the service. */
   readonly closes: { readonly code: number; readonly url: string }[] = [];
-  failedOpens = 0;
   readonly #open: (url: string) => Promise<Watcher>;
   readonly #url: () => string;
   #isOver = false;
@@ -64,22 +61,20 @@ export class Viewer {
     const url = this.#url();
     const channel = await this.#open(url);
     this.channels.push(channel);
-    void channel.closed.then(async ({ code }) => {
-      if (this.#isOver) return;
-      if (!this.#isLeaving) this.closes.push({ code, url });
-      this.#isLeaving = false;
-      // An upgrade is refused while the room's primary is down.
-      while (
-        !this.#isOver &&
-        !(await this.open().then(
-          () => true,
-          () => false,
-        ))
-      ) {
-        this.failedOpens++;
-        await delay(AGAIN_MS);
-      }
-    });
+    void channel.closed.then(({ code }) => this.#openAgain(code, url));
+  }
+
+  async #openAgain(code: number, url: string): Promise<void> {
+    if (this.#isOver) return;
+    if (!this.#isLeaving) this.closes.push({ code, url });
+    this.#isLeaving = false;
+    // An upgrade is refused while the room's primary is down.
+    const isOpen = (): Promise<boolean> =>
+      this.open().then(
+        () => true,
+        () => false,
+      );
+    while (!this.#isOver && !(await isOpen())) await delay(AGAIN_MS);
   }
 
   /** Closes the channel, and opens another one. */
@@ -105,8 +100,8 @@ export class WatchedRooms implements Load {
   readonly rooms: Room[] = [];
   readonly #options: RoomsOptions;
   readonly #client: Client;
-  readonly #random: () => number;
-  readonly #internal: string[] = [];
+  readonly #random = seeded(3);
+  #internal = 0;
 
   static async open(options: RoomsOptions): Promise<WatchedRooms> {
     const load = new WatchedRooms(options);
@@ -116,7 +111,6 @@ export class WatchedRooms implements Load {
 
   private constructor(options: RoomsOptions) {
     this.#options = options;
-    this.#random = seeded(options.seed ?? 3);
     this.#client = new Client(() => this.#pick(options.urls()));
   }
 
@@ -129,7 +123,7 @@ export class WatchedRooms implements Load {
   }
 
   async run(isOver: () => boolean): Promise<void> {
-    const { acts = Infinity, perSecond = Infinity, actors = 24, reconnects = 0 } = this.#options;
+    const { acts = Infinity, perSecond = Infinity, reconnects = 0 } = this.#options;
     const startedAt = now();
     let sent = 0;
     const actor = async (): Promise<void> => {
@@ -146,31 +140,26 @@ export class WatchedRooms implements Load {
         this.reconnects++;
       }
     };
-    await Promise.all(Array.from({ length: actors }, actor));
+    await Promise.all(times(ACTORS, actor));
   }
 
   async compare(): Promise<Record<string, number>> {
-    const { report = () => {}, codes = [] } = this.#options;
-    const settledAt = now();
+    const { codes = [] } = this.#options;
     const differing = await Promise.all(this.rooms.map((room) => this.#differs(room)));
     const channels = this.viewers.flatMap((viewer) => viewer.channels);
     const closes = this.viewers.flatMap((viewer) => viewer.closes);
-    report('rooms; watchers; acts; acts refused', `${this.rooms.length}; ${this.viewers.length}; ${this.done}; ${this.refused}`);
-    report('states received', sum(channels.map(({ messages }) => messages.length)));
-    report('milliseconds until all had the last state', Math.round(now() - settledAt));
-    report('channels closed by the watcher; by the service; that had to try again to open', this.#closes(closes.length));
+    const isTwice = (own: Viewer['closes']): boolean => new Set(own.map(({ url }) => url)).size < own.length;
     for (const fault of channels.flatMap(({ faults }) => faults).slice(0, 5)) console.log(`    ${fault}`);
     const found = {
-      'rooms that differ between Redis, processes and watchers': sum(differing.map(Number)),
+      'rooms that differ between Redis, processes and watchers': differing.filter(Boolean).length,
       'states repeated or older': sum(channels.map(({ faults }) => faults.length)),
       'channels closed with another code': closes.filter(({ code }) => !codes.includes(code)).length,
       // After a failover each process notices for itself that a room went back. A watcher may meet both.
-      'watchers that a process closed more than once': this.viewers.filter(
-        ({ closes: own }) => new Set(own.map(({ url }) => url)).size < own.length,
-      ).length,
-      'answers of 500 and above': this.#internal.length,
+      'watchers that a process closed more than once': this.viewers.filter((viewer) => isTwice(viewer.closes)).length,
+      'answers of 500 and above': this.#internal,
     };
-    await this.close();
+    await Promise.all(this.viewers.map((viewer) => viewer.close()));
+    this.#client.close();
     return found;
   }
 
@@ -180,44 +169,33 @@ export class WatchedRooms implements Load {
       this.rooms.map(({ code, installs }) => this.#client.need(`/v1/rooms/${code}/state`, { installId: installs[0], state })),
     );
     const behind = (): number => this.viewers.filter(({ room }) => !isDeepStrictEqual(room?.state, state)).length;
-    await eventually(() => behind() === 0, withinMs).catch(() => {});
+    await within(withinMs, () => behind() === 0);
     return behind();
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.viewers.map((viewer) => viewer.close()));
-    this.#client.close();
-  }
-
-  #closes(byService: number): string {
-    return [this.reconnects, byService, sum(this.viewers.map(({ failedOpens }) => failedOpens))].join('; ');
   }
 
   async #openRoom(index: number): Promise<void> {
     const host = `room-host-${process.pid}-${Math.floor(this.#random() * 1e9)}-${index}`;
     const { room } = await this.#client.need('/v1/rooms', { installId: host, maxPlayers: 64 });
-    const installs = [host, ...Array.from({ length: 5 }, (_, guest) => `${host}-guest-${guest}`)];
+    const installs = [host, ...times(5, (guest) => `${host}-guest-${guest}`)];
     const open = async (url: string): Promise<Watcher> => {
       const watcher = await Watcher.open(url, `/v1/rooms/${room.code}/live`);
       if (this.#random() < 0.3) watcher.send({ type: 'hello', installId: this.#pick(installs) });
       return watcher;
     };
-    const viewers = Array.from({ length: this.#options.watchersPerRoom }, () => new Viewer(() => this.#pick(this.#options.urls()), open));
+    const viewers = times(this.#options.watchersPerRoom, () => new Viewer(() => this.#pick(this.#options.urls()), open));
     await inParallel(viewers, (viewer) => viewer.open(), AT_ONCE);
     this.rooms.push({ code: room.code, installs, viewers });
   }
 
   async #act({ code, installs }: Room): Promise<void> {
     const isHost = this.#random() < 0.5;
-    const actions = isHost
-      ? ['state', 'state', 'state', 'lock', 'unlock', 'ready', 'unready']
-      : ['join', 'join', 'leave', 'ready', 'unready'];
-    const action = this.#pick(actions);
     // The host stays, so that no room ends.
+    const actions = isHost ? 'state state state lock unlock ready unready' : 'join join leave ready unready';
+    const action = this.#pick(actions.split(' '));
     const installId = isHost ? installs[0] : this.#pick(installs.slice(1));
     const state = action === 'state' ? { value: this.#random(), text: 'x'.repeat(Math.floor(this.#random() * 400)) } : undefined;
-    const { status, body } = await this.#client.post(`/v1/rooms/${code}/${action}`, { installId, state });
-    if (status === 0 || status >= 500) this.#internal.push(`${status} ${body.error?.code}`);
+    const { status } = await this.#client.post(`/v1/rooms/${code}/${action}`, { installId, state });
+    if (status === 0 || status >= 500) this.#internal++;
     // A refusal, such as that of a locked room, is a result.
     if (status === 200) this.done++;
     else this.refused++;
@@ -226,17 +204,14 @@ export class WatchedRooms implements Load {
   /** Hellos still under way may change a room after the last act, so this waits until the room is at rest. */
   async #differs({ code, viewers }: Room): Promise<boolean> {
     let seen: Message[] = [];
+    const read = async (url: string): Promise<Message> => ((await (await fetch(`${url}/v1/rooms/${code}`)).json()) as Message).room;
     const isAtRest = async (): Promise<boolean> => {
-      const read = async (url: string): Promise<Message> => ((await (await fetch(`${url}/v1/rooms/${code}`)).json()) as Message).room;
       seen = [...(await Promise.all(this.#options.urls().map(read))), ...viewers.map(({ room }) => room)];
       return seen.every((room) => isDeepStrictEqual(room, seen[0]));
     };
-    const isEqual = await eventually(isAtRest, SETTLED_WITHIN_MS).then(
-      () => true,
-      () => false,
-    );
-    if (!isEqual) console.log(`    room ${code}: seqs ${seen.map((room) => room?.seq).join(' ')}`);
-    return !isEqual;
+    if (await within(SETTLED_WITHIN_MS, isAtRest)) return false;
+    console.log(`    room ${code}: seqs ${seen.map((room) => room?.seq).join(' ')}`);
+    return true;
   }
 
   #pick<Item>(items: readonly Item[]): Item {

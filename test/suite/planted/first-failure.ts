@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { inheritedEnvironment } from '../../environment.ts';
 
 /** A test that fails. */
@@ -18,8 +19,6 @@ export interface TestRun {
   readonly files?: readonly string[];
   /** Files that do not run. */
   readonly without?: readonly string[];
-  /** Files that run at the same time. Default: as in `npm test`. */
-  readonly workers?: string | undefined;
   /** Gets the output of vitest. */
   readonly log: string;
 }
@@ -29,11 +28,9 @@ const LONGEST_MS = 40 * 60_000;
 
 /** The part of vitest's JSON report that is read. */
 interface Report {
-  readonly success: boolean;
   readonly testResults: readonly {
     readonly name: string;
     readonly status: string;
-    readonly endTime: number;
     readonly assertionResults: readonly { readonly status: string; readonly fullName: string; readonly startTime?: number }[];
   }[];
 }
@@ -43,14 +40,13 @@ let group: number | undefined;
 
 /** Runs tests until the first one fails. Undefined: none failed. @throws Error if vitest could not run */
 export async function firstFailure(run: TestRun): Promise<Failure | undefined> {
-  const { folder, projects = ['coinop', 'mocking', 'cluster', 'closing'], files = [], without = [], workers, log } = run;
+  const { folder, projects = ['coinop', 'mocking', 'cluster', 'closing'], files = [], without = [], log } = run;
   const report = `${log}.json`;
   rmSync(report, { force: true });
   const args = [
     ...['node_modules/vitest/vitest.mjs', 'run', '--bail=1', '--passWithNoTests'],
     ...projects.map((project) => `--project=${project}`),
     ...without.map((file) => `--exclude=${file}`),
-    ...(workers === undefined ? [] : [`--maxWorkers=${workers}`]),
     ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
     ...files,
   ];
@@ -63,18 +59,14 @@ export async function firstFailure(run: TestRun): Promise<Failure | undefined> {
     detached: true,
   });
   group = vitest.pid;
-  let isHanging = false;
-  const timer = setTimeout(() => {
-    isHanging = true;
-    endTests();
-  }, LONGEST_MS);
-  const code = await new Promise((resolve) => vitest.once('close', resolve));
+  const timer = setTimeout(endTests, LONGEST_MS);
+  const [code, signal] = (await once(vitest, 'close')) as [number | null, string | null];
   clearTimeout(timer);
   group = undefined;
   closeSync(output);
-  if (isHanging) return { file: '', title: 'the tests did not end' };
+  if (signal !== null) return { file: '', title: 'the tests did not end' };
   if (code === 0) return undefined;
-  if (!existsSync(report)) throw new Error(`vitest ended with code ${String(code)} and without a report: see ${log}`);
+  if (!existsSync(report)) throw new Error(`vitest ended with code ${code} and without a report: see ${log}`);
   return failureIn(JSON.parse(readFileSync(report, 'utf8')) as Report, folder);
 }
 
@@ -84,12 +76,14 @@ export function endTests(): void {
 }
 
 function failureIn({ testResults }: Report, folder: string): Failure {
-  const failed = testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults.filter(({ status }) => status === 'failed').map((test) => ({ name, ...test })),
-  );
-  const [first] = failed.toSorted((one, other) => (one.startTime ?? 0) - (other.startTime ?? 0));
-  if (first !== undefined) return { file: relative(folder, first.name), title: first.fullName };
-  const broken = testResults.find(({ status }) => status === 'failed');
-  if (broken !== undefined) return { file: relative(folder, broken.name), title: 'the file fails outside of its tests' };
-  return { file: '', title: 'an error outside of all files' };
+  const broken = testResults
+    .filter(({ status }) => status === 'failed')
+    .map(({ name }) => ({ name, status: 'failed', fullName: 'the file fails outside of its tests', startTime: Infinity }));
+  const failed = testResults.flatMap(({ name, assertionResults }) => assertionResults.map((test) => ({ name, startTime: 0, ...test })));
+  const [first] = [...failed, ...broken]
+    .filter(({ status }) => status === 'failed')
+    .toSorted((one, other) => one.startTime - other.startTime);
+  return first === undefined
+    ? { file: '', title: 'an error outside of all files' }
+    : { file: relative(folder, first.name), title: first.fullName };
 }

@@ -8,8 +8,8 @@ export interface Mistake {
   readonly after: string;
   /** What a user or an operator would suffer. */
   readonly harm: string;
-  /** Folders or files of tests that run first. One that does not exist is skipped. */
-  readonly hints: readonly string[];
+  /** Folders or files of tests that run first. One that does not exist is skipped. Default: the folder that mirrors that of the file. */
+  readonly hints?: readonly string[];
   /** The hints run on a Redis Cluster, or with the tests of `test:long`. Default: with the other tests of `npm test`. */
   readonly runs?: 'cluster' | 'long';
 }
@@ -25,7 +25,6 @@ export const mistakes: readonly Mistake[] = [
     before: `for name in string.gmatch(last_names, '%S+') do redis.call('UNLINK', tag .. ':' .. name) end\n`,
     after: '',
     harm: 'The lists of boards, rooms and purchases of a deleted account stay in Redis for ever.',
-    hints: ['test/features/accounts/'],
   },
   {
     name: 'two-prizes-for-one-rank',
@@ -49,7 +48,6 @@ export const mistakes: readonly Mistake[] = [
     before: `const proven = entitlementOf(entitlementFactsOf(fields, 'ignore'), at, config.TRIAL_DAYS);`,
     after: `const proven = entitlementOf(entitlementFactsOf(fields, config.SUBSCRIPTION_REPORTS), at, config.TRIAL_DAYS);`,
     harm: 'A user who only claims to be subscribed gets a signed proof of it.',
-    hints: ['test/features/entitlement/'],
   },
   {
     name: 'reader-skips-behind-gap',
@@ -57,7 +55,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'at = following and math.min(readable, following * CHUNK_LENGTH) or readable',
     after: 'at = readable',
     harm: 'A server that reads events across a gap of the log misses all events behind the gap.',
-    hints: ['test/features/events/'],
   },
   {
     name: 'figures-stay-public',
@@ -73,7 +70,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'range(season_scores, is_ascending, up_to - 1, up_to - 1)',
     after: 'range(season_scores, is_ascending, up_to, up_to)',
     harm: 'Each prize of a season is paid to one player too many.',
-    hints: ['test/features/highscores/'],
   },
   {
     name: 'repeated-letter-passes',
@@ -81,7 +77,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'counts[at + index]! >= count',
     after: 'counts[at + index]! === count',
     harm: 'A player gets a refused name by repeating one of its letters.',
-    hints: ['test/features/names/'],
   },
   {
     name: 'second-scanner-denies',
@@ -89,7 +84,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'scanner and SEVERAL or claimant',
     after: 'claimant',
     harm: 'A person who photographs the QR code can deny the pairing, and so lock its owner out.',
-    hints: ['test/features/pairing/'],
   },
   {
     name: 'refund-by-new-catalogue',
@@ -97,7 +91,6 @@ export const mistakes: readonly Mistake[] = [
     before: `if entries == 0 and product_id ~= '' then`,
     after: `if product_id ~= '' then`,
     harm: 'After a change of the catalogue a refund takes other coins than the purchase gave.',
-    hints: ['test/features/purchases/'],
   },
   {
     name: 'kicked-guest-rejoins',
@@ -105,7 +98,6 @@ export const mistakes: readonly Mistake[] = [
     before: `if was_kicked(found, account_id, guest_set(moved_in)) then return 'kicked' end`,
     after: `if was_kicked(found, account_id, {}) then return 'kicked' end`,
     harm: 'A player who was kicked as a guest signs in, and joins the room again.',
-    hints: ['test/features/rooms/'],
   },
   {
     name: 'renewal-revives-lease',
@@ -113,7 +105,6 @@ export const mistakes: readonly Mistake[] = [
     before: `elseif event ~= 'renew' or redis.call('ZSCORE', leases, member) then`,
     after: `elseif event ~= 'look' then`,
     harm: 'A process that was cut off from Redis revives its leases, and no other process looks at the room when it dies: players stay connected.',
-    hints: ['test/features/rooms/'],
   },
   {
     name: 'match-enters-private-room',
@@ -121,7 +112,6 @@ export const mistakes: readonly Mistake[] = [
     before: `if found.second == 'true' or found.third ~= 'true' then return 'room_locked' end`,
     after: `if found.second == 'true' then return 'room_locked' end`,
     harm: 'A quick match seats a stranger in a room that its host has just made private.',
-    hints: ['test/features/rooms/match/'],
   },
   {
     name: 'hand-dealt-during-hello',
@@ -129,7 +119,6 @@ export const mistakes: readonly Mistake[] = [
     before: `  const { state } = socket;\n  if (state !== undefined && state.privateAt > (own?.seq ?? 0)) socket.privateChanged();\n`,
     after: '',
     harm: 'A player who connects while the cards are dealt never sees its hand.',
-    hints: ['test/features/rooms/'],
   },
   {
     name: 'wrong-session-ends',
@@ -137,7 +126,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'ended: signedOutKey(accountId, id) };',
     after: 'ended: signedOutKey(accountId, session?.id ?? id) };',
     harm: 'A user who ends the session of a lost phone signs out the present browser, and the phone stays signed in.',
-    hints: ['test/features/sessions/'],
   },
   {
     name: 'moved-coins-are-balance',
@@ -145,7 +133,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'movedFields(outcome.coins)',
     after: 'movedFields(outcome.balanceAfter)',
     harm: 'After a sign-in the app tells its user that all coins of the account came from the guest.',
-    hints: ['test/features/store/'],
   },
   {
     name: 'stranger-uses-up-nonce',
@@ -153,7 +140,6 @@ export const mistakes: readonly Mistake[] = [
     before: `if owner ~= '' and caller_id ~= '' and caller_id ~= owner then return {'nonce_used'} end\n` + `redis.call('DEL', nonce)\n`,
     after: `redis.call('DEL', nonce)\n` + `if owner ~= '' and caller_id ~= '' and caller_id ~= owner then return {'nonce_used'} end\n`,
     harm: 'Another account that sends the nonce of an install uses it up, and the owner cannot prove the install.',
-    hints: ['test/features/store/'],
   },
   {
     name: 'guest-resets-daily-cap',
@@ -169,7 +155,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'if hinted_at and tonumber(hinted_at) >= tonumber(checked_at) then due_at = now end\n',
     after: '',
     harm: 'A refund that the app store announces during a check is noticed only at the next check, days later.',
-    hints: ['test/features/subscription/'],
   },
   {
     name: 'trial-ends-late',
@@ -177,7 +162,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'if (nowMs >= endsAtMs) return',
     after: 'if (nowMs > endsAtMs) return',
     harm: 'At its end a trial is still active, with 0 seconds left, which the interface does not allow.',
-    hints: ['test/features/trial/'],
   },
   {
     name: 'failures-are-not-counted',
@@ -185,7 +169,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'counts.counted(this.id, outcome);',
     after: 'if (isSuccess) counts.counted(this.id, outcome);',
     harm: 'The metric of failed deliveries stays 0, so no alarm tells the operator that a webhook loses events.',
-    hints: ['test/features/webhooks/'],
   },
   {
     name: 'sign-out-ends-ban',
@@ -217,7 +200,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'const periods = Math.floor((now - paidUntil) / periodMs) + 1;',
     after: 'const periods = Math.ceil((now - paidUntil) / periodMs);',
     harm: 'At the moment of a renewal the sandbox says that the subscription has ended and is active, so developers see a gap that Google has not.',
-    hints: ['test/stores/sandbox/'],
   },
   {
     name: 'chunked-body-has-no-bound',
@@ -225,7 +207,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'const isTooLarge = sizeBytes > limitBytes || ++pieces > limitBytes / LEAST_PIECE_BYTES;',
     after: 'const isTooLarge = ++pieces > limitBytes / LEAST_PIECE_BYTES;',
     harm: 'Clients fill the memory with chunked bodies of many megabytes.',
-    hints: ['test/server/http/'],
   },
   {
     name: 'notice-of-missed-is-short',
@@ -233,7 +214,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'this.#missed = { from: this.#missed?.from ?? from, to };',
     after: 'this.#missed = { from, to };',
     harm: 'A player is told of the last missed message only, and does not learn that more are missing.',
-    hints: ['test/server/live/'],
   },
   {
     name: 'session-outlives-its-end',
@@ -241,7 +221,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'return now < until && now < session.expiresAt ? session',
     after: 'return now < until ? session',
     harm: 'A session that was used a moment ago counts for up to a minute after its end.',
-    hints: ['test/server/identity/'],
   },
   {
     name: 'batch-takes-foreign-rules',
@@ -257,7 +236,6 @@ export const mistakes: readonly Mistake[] = [
     before: `return this.#ask('SUBSCRIBE', this.#named(channels), channels.length);`,
     after: `return this.#ask('SUBSCRIBE', this.#named(channels), 1);`,
     harm: 'After a reconnection the service reads rooms before it hears of their changes, and watchers miss some.',
-    hints: ['test/redis/'],
   },
   {
     name: 'last-slot-has-no-primary',
@@ -274,7 +252,6 @@ export const mistakes: readonly Mistake[] = [
     before: `if (life === 'ends' && ttlMs === -1)`,
     after: `if (life === 'ends' && ttlMs < 0)`,
     harm: 'The audit reports drift for each key that expires while it runs, and alarms operators for nothing.',
-    hints: ['test/consistency/'],
   },
   {
     name: 'support-removes-any-sum',
@@ -282,7 +259,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'Math.abs(coins) > SUPPORT_ADJUST_COINS',
     after: 'coins > SUPPORT_ADJUST_COINS',
     harm: 'A key of the role support may take any number of coins from an account by one correction.',
-    hints: ['test/operator/'],
   },
   {
     name: 'name-rewrites-terminal',
@@ -290,7 +266,6 @@ export const mistakes: readonly Mistake[] = [
     before: String.raw`const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}`,
     after: String.raw`const UNPRINTABLE = /[\p{Cc}\p{Cs}`,
     harm: 'A player whose name has direction marks makes the terminal of an operator show another line than there is.',
-    hints: ['test/operator/console/'],
   },
   {
     name: 'foreign-key-confirms',
@@ -308,7 +283,6 @@ export const mistakes: readonly Mistake[] = [
     before: '  if (minimum !== undefined && maximum !== undefined) return [`${written(minimum)} to ${written(maximum)}`];\n',
     after: '',
     harm: 'The reference at /docs names the least value of a number and hides the greatest.',
-    hints: ['test/web/reference/'],
   },
   {
     name: 'purchase-waits-for-ever',
@@ -316,7 +290,6 @@ export const mistakes: readonly Mistake[] = [
     before: `        retry = undefined;\n`,
     after: '',
     harm: 'The client tries a purchase that waits for the app store once more after a minute, and then never again.',
-    hints: ['test/client/'],
   },
   {
     name: 'dead-worker-keeps-sockets',
@@ -324,7 +297,6 @@ export const mistakes: readonly Mistake[] = [
     before: `        for (const group of held.sockets.all()) this.#reservations.giveBack('sockets', group);\n`,
     after: '',
     harm: 'The sockets of a worker that died count for ever, and after some deaths their addresses may open none.',
-    hints: ['test/process/'],
   },
   {
     name: 'restore-forgets-deletions',
@@ -332,7 +304,6 @@ export const mistakes: readonly Mistake[] = [
     before: 'if (page.length < 2 * PAGE) break;',
     after: 'if (page.length <= 2 * PAGE) break;',
     harm: 'A restore knows only the first thousand deleted accounts, and brings the others back.',
-    hints: ['test/commands/backup/'],
     runs: 'long',
   },
   {

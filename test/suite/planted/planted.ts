@@ -5,30 +5,20 @@ import { Copy, PROJECT } from './copy.ts';
 import { endTests, firstFailure, type Failure, type TestRun } from './first-failure.ts';
 import { mistakes, type Mistake } from './mistakes.ts';
 
-export interface PlantedOptions {
-  /** Names of mistakes. Default: all. */
-  readonly names?: readonly string[] | undefined;
-  /** Test files that run at the same time. */
-  readonly workers?: string | undefined;
-  /** Whether mistakes that are in the file of outcomes are planted again. */
-  readonly again: boolean;
-  /** Whether only the tests of the hints and of the feature run. A mistake that they do not catch has no outcome yet. */
-  readonly near: boolean;
-}
-
 const OUTCOMES = join(PROJECT, '.cache/prove-suite');
 
 /**
  * Plants each mistake in a copy of the project, and runs tests until one fails: first those of its hints, then those of its feature, then
  * all of `npm test`. The failing file counts if it fails once more with the mistake, and passes without it. The outcomes go to
  * `.cache/prove-suite/planted.json`; a proof that was stopped goes on after the last one.
+ * @param names of mistakes. Default: all
+ * @param again mistakes that are in the file of outcomes are planted again
  * @returns whether a test caught each mistake
  * @throws Error if the source no longer has the text of a mistake
  */
-export async function provePlanted({ names, workers, again, near }: PlantedOptions): Promise<boolean> {
+export async function provePlanted(names: readonly string[] | undefined, again: boolean): Promise<boolean> {
   const unknown = names?.filter((name) => !mistakes.some((mistake) => mistake.name === name)) ?? [];
   if (unknown.length > 0) throw new Error(`There is no mistake ${unknown.join(', ')}.`);
-  const wanted = mistakes.filter(({ name }) => names?.includes(name) ?? true);
   const copy = new Copy();
   const end = (): void => {
     endTests();
@@ -37,139 +27,102 @@ export async function provePlanted({ names, workers, again, near }: PlantedOptio
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   try {
+    const wanted = mistakes.filter(({ name }) => names?.includes(name) ?? true);
     const outdated = wanted.flatMap((mistake) => copy.problemOf(mistake) ?? []);
     if (outdated.length > 0) throw new Error(`These mistakes must be drawn again:\n${outdated.join('\n')}`);
     mkdirSync(OUTCOMES, { recursive: true });
-    const catches = new Catches(join(OUTCOMES, 'planted.json'), copy.commit);
-    if (again) for (const mistake of wanted) catches.forget(mistake);
-    const proof = new PlantedProof(copy, workers, near);
-    for (const [index, mistake] of wanted.entries()) {
-      const place = `${index + 1}/${wanted.length} ${mistake.name}`;
-      const known = catches.of(mistake);
-      if (known !== undefined) {
-        console.log(`${place}: known, ${textOf(known)}`);
-        continue;
-      }
-      console.log(`${place}: ${mistake.harm}`);
-      const found = await proof.plant(mistake);
-      if (!near || found.by !== undefined) catches.keep(mistake, found);
-      console.log(`  ${textOf(found)}`);
-    }
-    const rows = wanted.map((mistake) => ({ mistake, found: catches.of(mistake) ?? { seconds: 0 } }));
-    console.log(`\n${tableOf(rows)}`);
-    const missed = rows.filter(({ found }) => found.by === undefined);
-    console.log(`\n${rows.length - missed.length} of ${rows.length} planted mistakes were caught.`);
-    for (const { mistake } of missed) console.log(`! ${mistake.name} (${mistake.file}): ${mistake.harm}`);
-    return missed.length === 0;
+    return await plantAll(wanted, copy, again);
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, end);
     copy.remove();
   }
 }
 
+async function plantAll(wanted: readonly Mistake[], copy: Copy, again: boolean): Promise<boolean> {
+  const catches = new Catches(join(OUTCOMES, 'planted.json'), copy.commit);
+  const proof = new PlantedProof(copy);
+  // In Markdown.
+  const [table, missed] = [['| mistake | caught by | seconds |', '|---|---|--:|'], [] as Mistake[]];
+  for (const [index, mistake] of wanted.entries()) {
+    console.log(`${index + 1}/${wanted.length} ${mistake.name}: ${mistake.harm}`);
+    const found = (again ? undefined : catches.of(mistake)) ?? (await proof.plant(mistake));
+    catches.keep(mistake, found);
+    if (found.by === undefined) missed.push(mistake);
+    const caught = found.by === undefined ? '**not caught**' : nameOf(found.by);
+    console.log(`  ${caught}, ${found.seconds} s`);
+    table.push(`| ${mistake.name} | ${caught.replaceAll('|', '\\|')} | ${found.seconds} |`);
+  }
+  console.log(`\n${table.join('\n')}\n\n${wanted.length - missed.length} of ${wanted.length} planted mistakes were caught.`);
+  for (const { name, file, harm } of missed) console.log(`! ${name} (${file}): ${harm}`);
+  return missed.length === 0;
+}
+
 type Run = Pick<TestRun, 'projects' | 'files'>;
 
 class PlantedProof {
   readonly #copy: Copy;
-  readonly #workers: string | undefined;
-  readonly #isNear: boolean;
-  /** Files that pass without a mistake, and files that fail without one. */
-  readonly #sound = new Set<string>();
-  readonly #unsound = new Set<string>();
+  /** Whether a file passes without a mistake. */
+  readonly #isSound = new Map<string, boolean>();
 
-  constructor(copy: Copy, workers: string | undefined, isNear: boolean) {
+  constructor(copy: Copy) {
     this.#copy = copy;
-    this.#workers = workers;
-    this.#isNear = isNear;
   }
 
   async plant(mistake: Mistake): Promise<Catch> {
     const log = join(OUTCOMES, `${mistake.name}.log`);
     rmSync(log, { force: true });
     const beganAt = performance.now();
-    const catchAfter = (by?: Failure): Catch => ({
-      ...(by === undefined ? {} : { by }),
-      seconds: Math.round((performance.now() - beganAt) / 1000),
-    });
-    for (const run of this.#runsOf(mistake)) {
-      const by = await this.#catchIn(run, mistake, log);
-      if (by !== undefined) return catchAfter(by);
-    }
-    return catchAfter();
+    let by: Failure | undefined;
+    for (const run of this.#runsOf(mistake)) by ??= await this.#catchIn(run, mistake, log);
+    return { by, seconds: Math.round((performance.now() - beganAt) / 1000) };
   }
 
   /** The first test that fails with the mistake each time, and passes without it. */
   async #catchIn(run: Run, mistake: Mistake, log: string): Promise<Failure | undefined> {
     const doubted: string[] = [];
+    const failureOf = (some: Run): Promise<Failure | undefined> => {
+      const without = [...doubted, ...[...this.#isSound].flatMap(([file, isSound]) => (isSound ? [] : [file]))];
+      return firstFailure({ folder: this.#copy.folder, ...some, without, log });
+    };
     for (;;) {
       const restore = this.#copy.plant(mistake);
       let [found, again]: (Failure | undefined)[] = [];
       try {
-        found = await this.#firstFailure(run, log, doubted);
+        found = await failureOf(run);
         if (found === undefined) return undefined;
-        again = runsAlone(found) ? await this.#firstFailure({ ...run, files: [found.file] }, log) : found;
+        // The files of `closing` judge a whole run.
+        if (found.file === '' || found.file.startsWith('test/closing/')) return found;
+        again = await failureOf({ ...run, files: [found.file] });
       } finally {
         restore();
       }
-      if (again !== undefined && (await this.#passesWithout(again, run, log))) return again;
-      doubted.push(found.file);
-      console.log(
-        `  does not count, because it ${again === undefined ? 'passes with the mistake' : 'fails without the mistake'} too: ${nameOf(found)}`,
-      );
+      const { file } = found;
+      if (again !== undefined && !this.#isSound.has(file))
+        this.#isSound.set(file, (await failureOf({ ...run, files: [file] })) === undefined);
+      if (again !== undefined && this.#isSound.get(file) === true) return again;
+      doubted.push(file);
+      const why = again === undefined ? 'passes with the mistake' : 'fails without the mistake';
+      console.log(`  does not count, because it ${why} too: ${nameOf(found)}`);
     }
   }
 
   /** The runs of a mistake, the most promising first. */
-  #runsOf({ file, hints, runs }: Mistake): Run[] {
+  #runsOf({ file, hints = [], runs }: Mistake): Run[] {
     const there = hints.filter((hint) => this.#copy.has(hint));
     for (const hint of hints) if (!there.includes(hint)) console.log(`  the hint ${hint} does not exist`);
-    const own = { projects: [...(runs === undefined ? ['coinop', 'mocking'] : [runs])] };
-    const related = this.#testsOf(file);
-    return [
-      ...(there.length === 0 ? [] : [{ ...own, files: there }]),
-      ...(there.includes(related) || related === 'test/' ? [] : [{ projects: ['coinop', 'mocking'], files: [related] }]),
-      ...(this.#isNear ? [] : [{}, ...(runs === 'long' ? [own] : [])]),
-    ];
-  }
-
-  /** The folder of tests that mirrors the folder of a source file. */
-  #testsOf(file: string): string {
+    const usual = ['coinop', 'mocking'];
+    const own = { projects: runs === undefined ? usual : [runs] };
+    // The folder of tests that mirrors the folder of the source file.
     let folder = dirname(file).replace(/^src/, 'test');
     while (!this.#copy.has(folder)) folder = dirname(folder);
-    return `${folder}/`;
+    return [
+      ...(there.length === 0 ? [] : [{ ...own, files: there }]),
+      ...(there.includes(`${folder}/`) || folder === 'test' ? [] : [{ ...own, files: [`${folder}/`] }]),
+      ...[{}, ...(runs === 'long' ? [own] : [])],
+    ];
   }
-
-  #firstFailure(run: Run, log: string, doubted: readonly string[] = []): Promise<Failure | undefined> {
-    return firstFailure({ folder: this.#copy.folder, ...run, without: [...this.#unsound, ...doubted], workers: this.#workers, log });
-  }
-
-  async #passesWithout(failure: Failure, run: Run, log: string): Promise<boolean> {
-    const { file } = failure;
-    if (!runsAlone(failure) || this.#sound.has(file)) return true;
-    const failed = await this.#firstFailure({ ...run, files: [file] }, log);
-    (failed === undefined ? this.#sound : this.#unsound).add(file);
-    return failed === undefined;
-  }
-}
-
-/** Whether the file of a failure can run alone. Those of `closing` judge a whole run. */
-function runsAlone({ file }: Failure): boolean {
-  return file !== '' && !file.startsWith('test/closing/');
 }
 
 function nameOf({ file, title }: Failure): string {
   return `${file} › ${title}`;
-}
-
-function textOf({ by, seconds }: Catch): string {
-  return by === undefined ? `not caught, ${seconds} s` : `caught by ${nameOf(by)}, ${seconds} s`;
-}
-
-/** In Markdown. */
-function tableOf(rows: readonly { readonly mistake: Mistake; readonly found: Catch }[]): string {
-  const lines = rows.map(({ mistake, found: { by, seconds } }) => {
-    const caught = by === undefined ? '**not caught**' : nameOf(by);
-    return `| ${mistake.name} | ${caught.replaceAll('|', '\\|')} | ${seconds} |`;
-  });
-  return ['| mistake | caught by | seconds |', '|---|---|--:|', ...lines].join('\n');
 }
