@@ -61,20 +61,11 @@ test('each panel of the dashboard says what it shows, and asks the data source t
 
 describe('compose.yaml', () => {
   const compose = file('compose.yaml');
-  /** The services, with the settings that `<<: *name` copies from another service. */
-  const services = new Map(
-    [
-      ...compose
-        .split(/^volumes:|^networks:/m)[0]!
-        .split(/^services:/m)[1]!
-        .matchAll(/^ {2}([\w-]+):(?: &[\w-]+)?\n((?: {4}.*\n|\n| {2}#.*\n)+)/gm),
-    ].map(([, name, text]) => [name!, text!]),
-  );
-  const whole = (name: string): string => {
-    const text = services.get(name)!;
-    const [, of] = /<<: \*([\w-]+)/.exec(text.split('environment:')[0]!) ?? [];
-    return of === undefined ? text : text + whole(of === 'cluster-node' ? 'redis-1' : of);
-  };
+  /** A text each. `<<: *name` copies the settings of another one. */
+  const services = compose
+    .split(/^services:|^networks:/m)[1]!
+    .split(/^(?= {2}[\w-]+:)/m)
+    .slice(1);
 
   test('and the Dockerfile name images by an exact version, and no Redis with known holes in its Lua', () => {
     const images = [...all(compose, /^ +image: (.+)$/gm), ...all(file('Dockerfile'), /^FROM (\S+)/gm)];
@@ -88,11 +79,13 @@ describe('compose.yaml', () => {
   });
 
   test('bounds the log, the memory and the processes of each container, and the memory of Redis below that of its container', () => {
-    expect([...services.keys()]).toEqual(expect.arrayContaining(['coinop', 'redis', 'redis-6', 'grafana', 'coinop-on-cluster']));
-    for (const name of services.keys())
+    expect(services.length).toBeGreaterThan(10);
+    for (const service of services.filter((text) => !/^ {4}<<: \*/m.test(text)))
       for (const bound of [/^ {4}logging: \*logging$/m, /^ {4}mem_limit: \d+[gm]$/m, /^ {4}pids_limit: \d+$/m])
-        expect(`${name}:\n${whole(name)}`).toMatch(bound);
-    for (const name of ['redis', 'redis-1']) expect(whole(name)).toMatch(/"--maxmemory", "1gb"[\s\S]*mem_limit: 2500m/);
+        expect(service).toMatch(bound);
+    const ofRedis = services.filter((text) => text.includes('"--maxmemory"'));
+    expect(ofRedis).toHaveLength(2);
+    for (const service of ofRedis) expect(service).toMatch(/"--maxmemory", "1gb"[\s\S]*mem_limit: 2500m/);
   });
 
   test('mounts files that exist, and sets nothing in the service that is no setting', () => {

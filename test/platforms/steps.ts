@@ -40,46 +40,50 @@ DATA_DIR=/restored npm run --silent restore -- --from /backup.tar; echo "=== res
 DATA_DIR=/restored npm run --silent audit; echo "=== audit of the restored data $?"`;
 }
 
-export function checkStart({ output }: Run, [node, server]: Versions): string {
+/** What the output of `startAndTour` has to show. Each check returns a figure. @throws Error if it is wrong */
+export const checks: readonly [step: string, check: (output: string, versions: Versions) => string][] = [
+  ['npm start', checkStart],
+  ["the README's tour", checkTour],
+  ['backup, doctor, restore elsewhere', checkCommands],
+];
+
+const lastLines = (text: string, count: number): string => text.trim().split('\n').slice(-count).join('\n');
+
+function checkStart(output: string, [node, server]: Versions): string {
+  if (!output.includes('=== answers')) throw new Error(`it did not start:\n${output.trim()}`);
   const versions = [/^=== node (.*)$/m, /^=== server (.*)$/m].map((pattern) => pattern.exec(output)?.[1] ?? 'none');
   if (!node.test(versions[0]!) || !server.test(versions[1]!)) throw new Error(`it runs on ${versions.join(' and ')}`);
   if (output.includes('=== left behind')) throw new Error('its Redis outlived it');
-  if (!output.includes('=== audit 0\n')) throw new Error(`the audit failed:\n${output.split('\n').slice(-10).join('\n')}`);
-  return `Node ${versions[0]}, ${/^(\w+) server v=(\S+)/.exec(versions[1]!)!.slice(1).join(' ')}`;
+  if (!output.includes('=== audit 0\n')) throw new Error(`the audit failed:\n${lastLines(output, 10)}`);
+  return `Node ${versions.join(', ')}`;
 }
 
-export function checkTour({ output }: Run): string {
-  const [, answers = ''] = /^=== answers\n([\s\S]*?)^=== commands$/m.exec(output) ?? [];
-  const lines = answers.trim().split('\n');
+function checkTour(output: string): string {
+  const lines = /^=== answers\n([\s\S]*?)\n=== commands$/m.exec(output)![1]!.split('\n');
   const expected = countAnswers(firstTour) + countAnswers(storeTour);
   const refused = lines.filter((line) => !line.startsWith('{"ok":true'));
-  if (refused.length > 0) throw new Error(`answers that are no success:\n${refused.join('\n')}`);
-  if (lines.length !== expected) throw new Error(`${lines.length} answers instead of ${expected}`);
+  if (refused.length > 0 || lines.length !== expected)
+    throw new Error(`${lines.length} answers instead of ${expected}, without success:\n${refused.join('\n')}`);
   if (!lines.some((line) => line.includes('"balanceAfterCoins":100'))) throw new Error('no credit among the answers');
   return `${expected} answers`;
 }
 
-/**
- * Checks the output of the commands. The backup holds every acknowledged coin, and the restored data equals the backup. The doctor reports
- * no danger and no warning after a first start.
- */
-export function checkCommands({ output }: Run): string {
-  const [, report = ''] = /^=== commands\n([\s\S]*?)^=== stopping$/m.exec(output) ?? [];
-  const marks = ['backup 0', 'credits 50', 'doctor 0', 'restore 0', 'audit of the restored data 0'];
-  const missing = marks.filter((mark) => !output.includes(`=== ${mark}\n`));
+/** The backup holds every acknowledged coin, and the restored data equals the backup. The doctor reports no danger after a first start. */
+function checkCommands(output: string): string {
+  const report = /^=== commands\n([\s\S]*?)^=== stopping$/m.exec(output)?.[1] ?? '';
+  const marks = ['backup 0', 'credits 50', 'doctor 0', 'restore 0', 'audit of the restored data 0'].map((mark) => `=== ${mark}\n`);
   const [, accounts, coins] = /, (\d+) accounts?, (\d+) coins, \d+ deleted accounts, no drift\.$/m.exec(report) ?? [];
-  const restored = `${accounts} accounts, ${coins} coins, no drift.`;
-  if (missing.length > 0 || Number(coins) < 50 || !output.includes(restored))
-    throw new Error(`missing: ${missing.join(', ') || restored}\n${output.split('\n').slice(-40).join('\n')}`);
-  const alarms = report.split('\n').filter((line) => /^(danger|warning) /.test(line));
+  const missing = [...marks, `${accounts} accounts, ${coins} coins, no drift.`].filter((text) => !output.includes(text));
+  if (missing.length > 0 || Number(coins) < 50) throw new Error(`missing: ${missing.join(', ')}\n${lastLines(output, 40)}`);
+  const alarms = report.match(/^(danger|warning) .*$/gm) ?? [];
   if (alarms.length > 0) throw new Error(`the doctor finds on a first start:\n${alarms.join('\n')}`);
   return `${accounts} accounts, ${coins} coins`;
 }
 
 export function checkSuite({ code, output }: Run): string {
   const plain = stripVTControlCharacters(output);
-  const [, summary = 'no summary'] = /^\s*Tests\s+(.*)$/m.exec(plain) ?? [];
-  const failed = plain.split('\n').filter((line) => /^\s*(FAIL|⎯.*Unhandled)/.test(line));
-  if (code !== 0) throw new Error([summary, ...new Set(failed), ...(failed.length ? [] : plain.trim().split('\n').slice(-15))].join('\n'));
+  const summary = /^\s*Tests\s+(.*)$/m.exec(plain)?.[1] ?? 'no summary';
+  const failed = plain.match(/^\s*(FAIL|⎯.*Unhandled).*$/gm) ?? [lastLines(plain, 15)];
+  if (code !== 0) throw new Error([summary, ...new Set(failed)].join('\n'));
   return summary;
 }

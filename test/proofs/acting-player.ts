@@ -52,7 +52,6 @@ export class ActingPlayer {
   /** The last state, as text. */
   state = '';
   #order = 0;
-  #lastError = 'none';
   #socket: RawSocket | undefined;
   #isWelcome = false;
   #isOver = false;
@@ -70,13 +69,6 @@ export class ActingPlayer {
     const welcomed = new Promise<void>((resolve) => (this.#welcomed = resolve));
     void this.#connect();
     await welcomed;
-  }
-
-  /** The state of the player, for the report of a failed proof. */
-  get standing(): string {
-    const orders = [...this.pending.keys()];
-    const welcome = this.#isWelcome ? 'welcomed' : 'not welcomed';
-    return `${this.seated.playerId} ${welcome}, waits for orders ${orders[0]} to ${orders.at(-1)}, last error: ${this.#lastError}`;
   }
 
   /** Sends an act, unless too many wait for their answers. */
@@ -142,10 +134,7 @@ export class ActingPlayer {
     else if (message.type === 'you') this.#takePrivate(message);
     else if (message.type === 'welcome') this.#welcome(message);
     // A hello during a failover is refused: the client sends it again on a new connection.
-    else if (message.type === 'error') {
-      this.#lastError = text.toString();
-      this.cut();
-    }
+    else if (message.type === 'error') this.cut();
   }
 
   #takeState(state: string): void {

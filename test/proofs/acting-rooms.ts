@@ -115,8 +115,8 @@ class ActingRoom {
     const found = this.players.flatMap(({ faults }) => faults);
     const fault = (text: string): unknown => found.push(`room ${this.code}: ${text}`);
     const nOf = (shown: Content['room'], place: number): number => shown.players[place]?.data?.n ?? 0;
-    for (const [place, { seated, last, pending, standing }] of this.players.entries()) {
-      if (pending.size > 0) fault(`acts without an answer: ${standing}`);
+    for (const [place, { seated, last, pending }] of this.players.entries()) {
+      if (pending.size > 0) fault(`${pending.size} acts of ${seated.playerId} have no answer`);
       if (!last.data.mayStand(nOf(room, place)))
         fault(`the data of ${seated.playerId} is ${nOf(room, place)} instead of ${last.data.lastN}`);
     }
@@ -213,16 +213,11 @@ class ActingRooms extends AtPlace implements Load {
 
   #report(): void {
     const total = (what: keyof ActingPlayer['counts']): number => sum(this.#players.map(({ counts }) => counts[what]));
+    const { figures } = this.stand;
     const outcomes = this.#players.flatMap(({ last }) => Object.values(last));
-    for (const [what, figure] of Object.entries({
-      'private parts set': this.done,
-      'acts that were acted': sum(outcomes.map(({ acted }) => acted)),
-      '  replayed; refused over a budget': `${total('replayed')}; ${total('refused')}`,
-      '  whose outcome the service did not know': sum(outcomes.map(({ unknown }) => unknown.size)),
-      'messages heard; missed, and named so': `${total('messages')}; ${total('missed')}`,
-      reconnections: total('reconnects'),
-      'megabytes looked through for what is for others': total('bytes') / 1e6,
-    }))
-      this.stand.figures.report(what, figure);
+    figures.report('acts that were acted', sum(outcomes.map(({ acted }) => acted)));
+    figures.report('  whose outcome the service did not know', sum(outcomes.map(({ unknown }) => unknown.size)));
+    for (const what of ['replayed', 'refused', 'messages', 'missed', 'reconnects', 'bytes'] as const)
+      figures.report(`  ${what}`, total(what));
   }
 }

@@ -1,7 +1,9 @@
+import { acting, type Plan } from './acting-rooms.ts';
+import { times } from './client.ts';
 import { AHEAD, HASTY, HASTY_HOOKS, type Change } from './copies.ts';
 import { credits } from './credits.ts';
 import { Events } from './events.ts';
-import { dying, inTurn, kill, killRedis, partition, reshard, standStill } from './faults.ts';
+import { cutSubscribers, dying, inTurn, kill, killProcess, killRedis, partition, reshard, standStill } from './faults.ts';
 import { Moves } from './moves.ts';
 import { AFTER_THE_SCRIPT, CURSOR_BY_TIME, GRANT_BEFORE_CLAIM, REFUND_BY_ADD, STATE_OF_CLIENT, UNGUARDED } from './mutants.ts';
 import type { PlaceOptions } from './place.ts';
@@ -13,7 +15,7 @@ import { SignOuts } from './sign-outs.ts';
 import { WatchedRooms } from './watched-rooms.ts';
 
 /**
- * The rows of `prove:cluster`, `prove:seasons`, `prove:purchases` and `prove:events`: which load meets which fault, where, and what its books
+ * The rows of `prove:cluster`, `prove:realtime`, `prove:seasons`, `prove:purchases` and `prove:events`: which load meets which fault, where, and what its books
  * may differ in. Nothing that is not named in `allows` may.
  */
 
@@ -92,6 +94,53 @@ const cluster: Rows = {
       }),
     fault: inTurn(reshard({ seconds: 7 }), kill),
     allows: { 'answers of 500 and above': 'any' },
+  },
+};
+
+const SHARED = { on: 'shared', processes: 2 } as const;
+
+const usual: Plan = { data: 6, messages: 3, secrets: 4, everyMs: 700, textBytes: 40 };
+const directed: Plan = { ...usual, directed: true };
+/** Large pushes fill the buffers of a link that nobody reads: the kernel's buffers take some megabytes. */
+const heavy: Plan = { data: 5, messages: 2, secrets: 1, everyMs: 300, textBytes: 950, stateBytes: 8000, isSlow: true };
+const onlySecrets: Plan = { data: 0, messages: 0, secrets: 18, everyMs: 650, textBytes: 0 };
+const rooms = (count: number, ...plans: Plan[]): Plan[] => times(count, () => plans).flat();
+
+const storm = (about: string, count: number): Pick<Rows[string], 'about' | 'load'> => ({
+  about,
+  load: (_, { running }) =>
+    WatchedRooms.open({ urls: () => running.map(({ url }) => url), rooms: count, watchersPerRoom: 10, reconnects: 0.15 }),
+});
+
+const realtime: Rows = {
+  storm: {
+    ...storm(
+      'random acts and reconnections on two processes, whose subscriptions are cut for 5 s: all watchers end with what Redis has',
+      50,
+    ),
+    ...{ takes: 45, seconds: 16, place: SHARED, fault: cutSubscribers(5) },
+  },
+  'storm-workers': {
+    ...storm('the same on two workers of one process, without cuts', 10),
+    ...{ takes: 20, seconds: 5, place: { settings: { WORKERS: '2' } } },
+  },
+  acts: {
+    about: 'bursts of acts over channels that break, and links that nobody reads for 20 s',
+    ...{ takes: 45, seconds: 20, place: SHARED },
+    load: acting({ plans: [...rooms(4, usual, directed), heavy, heavy], cutEveryMs: 500 }),
+  },
+  'acts-killed': {
+    about: 'a process dies among its players, who go to the other one',
+    ...{ takes: 30, seconds: 12, place: SHARED, load: acting({ plans: rooms(8, usual) }), fault: killProcess },
+  },
+  'acts-failover': {
+    about: 'a primary dies whose replicas lag by 20 ms, with REDIS_WAIT_REPLICAS=1',
+    // When one replica takes over, the other one acknowledges writes.
+    ...{ takes: 50, seconds: 16, place: { ...WAITING, lagMs: 20, processes: 2 }, load: acting({ plans: rooms(12, usual) }), fault: kill },
+  },
+  private: {
+    about: '20,000 private parts, over two processes whose links break now and then (--size 50 for a million)',
+    ...{ takes: 40, place: SHARED, load: acting({ plans: rooms(30, onlySecrets), cutEveryMs: 500, secrets: 20_000 }) },
   },
 };
 
@@ -190,6 +239,6 @@ const events: Rows = {
   },
 };
 
-export const parts: readonly Part[] = Object.entries({ cluster, seasons, purchases, events }).flatMap(([proof, rows]) =>
+export const parts: readonly Part[] = Object.entries({ cluster, realtime, seasons, purchases, events }).flatMap(([proof, rows]) =>
   Object.entries(rows).map(([name, row]) => partOf({ proof, name, ...row })),
 );

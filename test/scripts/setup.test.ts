@@ -100,15 +100,6 @@ case "$2" in
       echo "echo 'Redis server v=$(cat "$2") sha=0'"
     } > "$bin/redis-server"
     chmod 755 "$bin/redis-server" ;;
-  */chromium_*)
-    mkdir -p "$3/usr/lib/chromium"
-    {
-      echo '#!/bin/sh'
-      echo '[ "$CASE" != broken-chromium ] || { echo "libnss3.so: cannot open shared object file" >&2; exit 127; }'
-      echo 'for flag; do case "$flag" in --screenshot=*) : > "\${flag#*=}" ;; esac; done'
-      echo 'echo "<html></html>"'
-    } > "$3/usr/lib/chromium/chromium"
-    chmod 755 "$3/usr/lib/chromium/chromium" ;;
 esac
 `;
 
@@ -116,13 +107,10 @@ interface SetUp {
   /** A situation of the fake programs. */
   readonly name?: string;
   readonly node?: string;
-  /** The script of package.json before which set-up runs. */
-  readonly before?: string;
-  readonly ci?: string;
 }
 
-function setUp({ name = 'archived', node = process.execPath, before, ci }: SetUp = {}): { code: number | null; output: string } {
-  const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name, npm_lifecycle_event: before, CI: ci };
+function setUp({ name = 'archived', node = process.execPath }: SetUp = {}): { code: number | null; output: string } {
+  const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name };
   const { status, stdout, stderr } = spawnSync(node, ['scripts/setup.mjs'], { cwd: folder, env, encoding: 'utf8' });
   return { code: status, output: stdout + stderr };
 }
@@ -166,24 +154,6 @@ test.runIf(isFullSize).each([
   expect(output).toMatch(message);
   expect(output).not.toMatch(/^ +at /m);
   expect(readdirSync(cached()).sort()).toEqual(['.gitignore', 'setup.lock']);
-});
-
-describe('the Chromium of the browser tests', () => {
-  const before = 'pretest';
-
-  atFullSize('is unpacked for tests only', () => {
-    setUp();
-    expect(existsSync(cached('chromium'))).toBe(false);
-    expectDone({ before }, /unpacking Chromium/);
-    expect(outputOf(cached('chromium/chromium'))).toBe('<html></html>\n');
-  });
-
-  atFullSize('does not stop the other tests if it cannot run, which set-up reports once, unless CI is set', () => {
-    const name = 'broken-chromium';
-    expect(setUp({ name, before, ci: 'true' })).toEqual({ code: 1, output: expect.stringContaining('does not run here') });
-    expectDone({ name, before }, /the browser tests will be skipped: .*does not run here: "libnss3\.so: cannot open shared object file"/);
-    expect(readdirSync(cached()).sort()).toEqual(['.gitignore', 'no-chromium', 'redis', 'setup.lock']);
-  });
 });
 
 describe('the Node that runs the service', () => {

@@ -10,7 +10,6 @@ const HELP = `npm run prove:suite -- [flags]
 
   --only NAME,NAME    these parts only: hostile, figures, planted
   --names NAME,NAME   planted: these mistakes only; --list shows them
-  --again             planted: plants mistakes again whose outcome is known
   --list              print the mistakes
 `;
 
@@ -18,7 +17,6 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     names: { type: 'string' },
-    again: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -28,7 +26,7 @@ const { values } = parseArgs({
 const parts: Readonly<Record<string, () => Promise<boolean>>> = {
   hostile: proveHostile,
   figures: proveFigures,
-  planted: () => provePlanted(values.names?.split(','), values.again),
+  planted: () => provePlanted(values.names?.split(',')),
 };
 
 const wanted = values.only?.split(',') ?? Object.keys(parts);

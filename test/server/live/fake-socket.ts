@@ -10,6 +10,7 @@ export class SlowSocket {
   buffered = 1;
   readonly sent: string[] = [];
   ended: number | undefined;
+  isCut = false;
   send(message: string): number {
     this.sent.push(message);
     return 1;
@@ -17,7 +18,9 @@ export class SlowSocket {
   end(code: number): void {
     this.ended = code;
   }
-  close(): void {}
+  close(): void {
+    this.isCut = true;
+  }
   subscribe(): boolean {
     return true;
   }

@@ -47,6 +47,21 @@ test('the bound on waiting answers holds for a socket that reads a little all th
   expect(slow.sent.length).toBeLessThan(40);
 });
 
+test('a socket that has not drained for 30 s is closed with 4008 as soon as it drains, and is cut off after 5 s more', async () => {
+  await acts(1);
+  const behindSince = performance.now();
+  const state = (): unknown => [slow.ended, slow.isCut];
+  live.outbox.checkPace(behindSince + 29_000);
+  live.outbox.checkPace(behindSince + 30_000);
+  // uWS drops the close frame of a full socket.
+  expect(state()).toEqual([undefined, false]);
+  live.outbox.checkPace(behindSince + 35_000);
+  expect(state()).toEqual([undefined, true]);
+  slow.buffered = 0;
+  live.outbox.drained();
+  expect(slow.ended).toBe(4008);
+});
+
 test('an act under way is answered before the close that follows a final state', async () => {
   let answer = (): void => {};
   const { live: acting, socket } = openActing(async (asking, order) => {

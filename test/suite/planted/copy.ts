@@ -13,16 +13,13 @@ export const PROJECT = fileURLToPath(new URL('../../..', import.meta.url));
  */
 export class Copy {
   readonly folder: string;
-  /** The commit of the copied files. */
-  readonly commit: string;
   readonly #parent: string;
 
   /** @throws Error without git */
   constructor() {
-    this.commit = presentCommit();
     this.#parent = mkdtempSync(join(tmpdir(), 'coinop-planted-'));
     this.folder = join(this.#parent, 'tree');
-    run('git', 'worktree', 'add', '--quiet', '--detach', this.folder, this.commit);
+    run('git', 'worktree', 'add', '--quiet', '--detach', this.folder, presentCommit());
     for (const name of ['node_modules', '.cache'])
       if (existsSync(join(PROJECT, name))) symlinkSync(join(PROJECT, name), join(this.folder, name));
   }
@@ -58,13 +55,8 @@ export class Copy {
   }
 }
 
-/** The paths and hashes of the files of a commit, a line each. */
-export function filesOf(commit: string): string[] {
-  return run('git', 'ls-tree', '-r', commit).trim().split('\n');
-}
-
 /** HEAD, or a commit of HEAD and the changes of tracked files that are not committed. It belongs to no branch. */
-export function presentCommit(): string {
+function presentCommit(): string {
   const changed = run('git', '-c', 'user.name=coinop', '-c', 'user.email=coinop@localhost', 'stash', 'create').trim();
   return changed === '' ? run('git', 'rev-parse', 'HEAD').trim() : changed;
 }

@@ -1,6 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Catches, type Catch } from './catches.ts';
 import { Copy, PROJECT } from './copy.ts';
 import { endTests, firstFailure, type Failure, type TestRun } from './first-failure.ts';
 import { mistakes, type Mistake } from './mistakes.ts';
@@ -9,14 +8,13 @@ const OUTCOMES = join(PROJECT, '.cache/prove-suite');
 
 /**
  * Plants each mistake in a copy of the project, and runs tests until one fails: first those of its hints, then those of its feature, then
- * all of `npm test`. The failing file counts if it fails once more with the mistake, and passes without it. The outcomes go to
- * `.cache/prove-suite/planted.json`; a proof that was stopped goes on after the last one.
+ * all of `npm test`. The failing file counts if it fails once more with the mistake, and passes without it. The output of the
+ * tests goes to `.cache/prove-suite`.
  * @param names of mistakes. Default: all
- * @param again mistakes that are in the file of outcomes are planted again
  * @returns whether a test caught each mistake
  * @throws Error if the source no longer has the text of a mistake
  */
-export async function provePlanted(names: readonly string[] | undefined, again: boolean): Promise<boolean> {
+export async function provePlanted(names: readonly string[] | undefined): Promise<boolean> {
   const unknown = names?.filter((name) => !mistakes.some((mistake) => mistake.name === name)) ?? [];
   if (unknown.length > 0) throw new Error(`There is no mistake ${unknown.join(', ')}.`);
   const copy = new Copy();
@@ -31,26 +29,26 @@ export async function provePlanted(names: readonly string[] | undefined, again: 
     const outdated = wanted.flatMap((mistake) => copy.problemOf(mistake) ?? []);
     if (outdated.length > 0) throw new Error(`These mistakes must be drawn again:\n${outdated.join('\n')}`);
     mkdirSync(OUTCOMES, { recursive: true });
-    return await plantAll(wanted, copy, again);
+    return await plantAll(wanted, copy);
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, end);
     copy.remove();
   }
 }
 
-async function plantAll(wanted: readonly Mistake[], copy: Copy, again: boolean): Promise<boolean> {
-  const catches = new Catches(join(OUTCOMES, 'planted.json'), copy.commit);
+async function plantAll(wanted: readonly Mistake[], copy: Copy): Promise<boolean> {
   const proof = new PlantedProof(copy);
   // In Markdown.
   const [table, missed] = [['| mistake | caught by | seconds |', '|---|---|--:|'], [] as Mistake[]];
   for (const [index, mistake] of wanted.entries()) {
     console.log(`${index + 1}/${wanted.length} ${mistake.name}: ${mistake.harm}`);
-    const found = (again ? undefined : catches.of(mistake)) ?? (await proof.plant(mistake));
-    catches.keep(mistake, found);
-    if (found.by === undefined) missed.push(mistake);
-    const caught = found.by === undefined ? '**not caught**' : nameOf(found.by);
-    console.log(`  ${caught}, ${found.seconds} s`);
-    table.push(`| ${mistake.name} | ${caught.replaceAll('|', '\\|')} | ${found.seconds} |`);
+    const beganAt = performance.now();
+    const found = await proof.plant(mistake);
+    const seconds = Math.round((performance.now() - beganAt) / 1000);
+    if (found === undefined) missed.push(mistake);
+    const caught = found === undefined ? '**not caught**' : nameOf(found);
+    console.log(`  ${caught}, ${seconds} s`);
+    table.push(`| ${mistake.name} | ${caught.replaceAll('|', '\\|')} | ${seconds} |`);
   }
   console.log(`\n${table.join('\n')}\n\n${wanted.length - missed.length} of ${wanted.length} planted mistakes were caught.`);
   for (const { name, file, harm } of missed) console.log(`! ${name} (${file}): ${harm}`);
@@ -68,13 +66,13 @@ class PlantedProof {
     this.#copy = copy;
   }
 
-  async plant(mistake: Mistake): Promise<Catch> {
+  /** @returns what caught it */
+  async plant(mistake: Mistake): Promise<Failure | undefined> {
     const log = join(OUTCOMES, `${mistake.name}.log`);
     rmSync(log, { force: true });
-    const beganAt = performance.now();
     let by: Failure | undefined;
     for (const run of this.#runsOf(mistake)) by ??= await this.#catchIn(run, mistake, log);
-    return { by, seconds: Math.round((performance.now() - beganAt) / 1000) };
+    return by;
   }
 
   /** The first test that fails with the mistake each time, and passes without it. */
