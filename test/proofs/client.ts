@@ -32,8 +32,8 @@ export interface Until {
   readonly giveUpMs?: number;
 }
 
-/** The service answers within 2 s, or within 10 s if the request moves a guest. A purchase takes up to 17 s. */
-const TIMEOUT_MS = 20_000;
+/** The service answers within 2 s, or within 10 s if the request moves a guest. A purchase takes up to 17 s, and a long-poll 25 s. */
+const TIMEOUT_MS = 30_000;
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 800;

@@ -19,7 +19,7 @@ export class Copy {
   constructor() {
     this.#parent = mkdtempSync(join(tmpdir(), 'coinop-planted-'));
     this.folder = join(this.#parent, 'tree');
-    run('git', 'worktree', 'add', '--quiet', '--detach', this.folder, presentCommit());
+    run('git', ['worktree', 'add', '--quiet', '--detach', this.folder, presentCommit()]);
     for (const name of ['node_modules', '.cache'])
       if (existsSync(join(PROJECT, name))) symlinkSync(join(PROJECT, name), join(this.folder, name));
   }
@@ -42,7 +42,7 @@ export class Copy {
     const write = (text: string): void => {
       writeFileSync(path, text);
       // The files of the client that pages download are bundles.
-      if (file.startsWith('src/client/')) run(process.execPath, join(this.folder, 'scripts/build-client.mjs'));
+      if (file.startsWith('src/client/')) run(process.execPath, ['scripts/build-client.mjs'], this.folder);
     };
     write(right.replace(before, () => after));
     return () => write(right);
@@ -51,18 +51,18 @@ export class Copy {
   remove(): void {
     // Processes of a run that was stopped may still write for a moment.
     rmSync(this.#parent, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-    run('git', 'worktree', 'remove', '--force', this.folder);
+    run('git', ['worktree', 'remove', '--force', this.folder]);
   }
 }
 
 /** HEAD, or a commit of HEAD and the changes of tracked files that are not committed. It belongs to no branch. */
 function presentCommit(): string {
-  const changed = run('git', '-c', 'user.name=coinop', '-c', 'user.email=coinop@localhost', 'stash', 'create').trim();
-  return changed === '' ? run('git', 'rev-parse', 'HEAD').trim() : changed;
+  const changed = run('git', ['-c', 'user.name=coinop', '-c', 'user.email=coinop@localhost', 'stash', 'create']).trim();
+  return changed === '' ? run('git', ['rev-parse', 'HEAD']).trim() : changed;
 }
 
-function run(program: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd: PROJECT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+function run(program: string, args: readonly string[], cwd = PROJECT): string {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8' });
   if (status === 0) return stdout;
   throw new Error(error?.message ?? stderr.trim());
 }
