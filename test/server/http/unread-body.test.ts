@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { UnreadBody } from '../../../src/server/http/unread-body.ts';
 import { forFile, freshId, start } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { chunk } from './framing/case.ts';
@@ -73,4 +74,12 @@ test.each([
   const parts = Array.from({ length: pieces }, (_, index) => text.slice(index * bytes, (index + 1) * bytes) || ' ');
   const sent = await sendRaw(service.port, `${head('POST /v1/account/resolve', json, chunked)}${parts.map(chunk).join('')}0\r\n\r\n`);
   expect(statusesIn(sent.text)).toEqual([status]);
+});
+
+test.each([
+  [1024 * 1024, 1],
+  [1, 256],
+])('of a body that is not read, pieces of %i bytes are taken %i times', (bytes, times) => {
+  const unread = new UnreadBody();
+  expect(Array.from({ length: times + 1 }, () => unread.isPast(bytes)).indexOf(true)).toBe(times);
 });

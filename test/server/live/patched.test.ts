@@ -47,10 +47,10 @@ function change(): void {
   topic.advance(state);
 }
 
-function addTo(watched: Topic): FakeWatcher {
-  const watcher = new FakeWatcher(watched, true);
-  watched.hold();
-  watched.add(watcher);
+function watch(takesPatches: boolean): FakeWatcher {
+  const watcher = new FakeWatcher(topic, takesPatches);
+  topic.hold();
+  topic.add(watcher);
   return watcher;
 }
 
@@ -69,7 +69,7 @@ const pass = (milliseconds: number): Promise<void> => vi.advanceTimersByTimeAsyn
 
 test('a watcher that missed a patch gets the whole state, and the patches after the push that is due', async () => {
   vi.useFakeTimers();
-  const watcher = addTo(topic);
+  const watcher = watch(true);
   change();
   await pass(100);
   change();
@@ -91,7 +91,7 @@ test.each([
   ['missed a patch gets the latest state if no push is due', () => topic.pushCount],
 ])('a watcher that %s', async (_, missedPush) => {
   vi.useFakeTimers();
-  const watcher = addTo(topic);
+  const watcher = watch(true);
   change();
   await pass(100);
   topic.catchUp(watcher, missedPush());
@@ -124,7 +124,7 @@ test('a watcher that missed a patch gets none that was published in the turn in 
       isDrained = true;
       change();
       // Another watcher joins, after due changes are pushed.
-      addTo(topic);
+      watch(false);
       outbox.drained();
     },
     close: () => outbox.close(),
