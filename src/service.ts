@@ -101,7 +101,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     disk: () => options.privateRedis?.disk(),
   });
   const admission = admissionOf(config, options.reservations, services.monotonic);
-  const server = serverOf(config, admission, services, options.holdings);
+  const server = serverOf(config, admission, services, options);
   // States of lost data are no longer true: watchers have to connect again, and are refused until the data is accepted.
   data.on('lost', () => hub.endAll());
   await opened;

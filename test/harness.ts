@@ -85,6 +85,8 @@ export interface StartOptions {
   clockAheadMs?: number;
   /** Milliseconds by which Redis's clock is ahead for the scripts of this service. */
   redisAheadMs?: number;
+  /** The time of a request. Default: so long that no request of a busy machine ends with 503. */
+  redisDeadlineMs?: number;
   /** The clock moves only by `advance`. Otherwise a slow machine would refill rate limits during a test. */
   stoppedClock?: boolean;
 }
@@ -104,6 +106,7 @@ export async function start({
   holdings,
   redisAheadMs,
   clockAheadMs,
+  redisDeadlineMs = 30_000,
   stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
   let [offset, setBy] = [0, 0];
@@ -125,6 +128,7 @@ export async function start({
     ...(privateRedis === undefined ? {} : { privateRedis }),
     ...(holdings === undefined ? {} : { holdings }),
     ...(redisAheadMs === undefined ? {} : { redisAheadMs }),
+    redisDeadlineMs,
     checksTags: true,
   });
   // Tests read and change data as they like, as a user with all rights.

@@ -9,6 +9,7 @@ import { exportAccount } from '../features/accounts/export.ts';
 import { holdings } from '../holdings.ts';
 import { operatorApi } from '../operator/endpoints.ts';
 import { consoleEndpoints } from '../operator/page/endpoints.ts';
+import type { ServiceOptions } from './options.ts';
 import { ClientAddresses } from '../server/address.ts';
 import type { Admission } from '../server/admission.ts';
 import { Connections } from '../server/open-connections.ts';
@@ -20,7 +21,12 @@ import { unlessOff } from '../server/limit-settings.ts';
 import { notFoundPage } from '../web/pages/not-found.ts';
 
 /** The HTTP server of a process: its endpoints and channels, and the checks in Redis that precede handlers. */
-export function serverOf(config: Config, admission: Admission, services: Services, held: readonly Holding[] = holdings): Server<Services> {
+export function serverOf(
+  config: Config,
+  admission: Admission,
+  services: Services,
+  { holdings: held = holdings, redisDeadlineMs }: Pick<ServiceOptions, 'holdings' | 'redisDeadlineMs'>,
+): Server<Services> {
   const { scripts, hub, sessions, serverKeys, consoleSessions, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
@@ -45,6 +51,7 @@ export function serverOf(config: Config, admission: Admission, services: Service
     secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
     addresses,
     admission,
+    redisDeadlineMs,
     connections: unlessOff(
       config,
       new Connections({

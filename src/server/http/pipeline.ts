@@ -34,6 +34,8 @@ export interface PipelineParts<Services> extends AnswerParts, ClientCredentialPa
   readonly admission: Admission;
   readonly overload: Overload;
   readonly costlyWork: CostlyWork;
+  /** Default: REDIS_DEADLINE_MS. */
+  readonly redisDeadlineMs?: number | undefined;
   /** Notes in the list of the account's sessions that the caller's session was seen, and how long it lives. */
   readonly noteSession: (caller: Caller, userAgent: string) => Promise<void>;
   /** Marks cookies Secure even on a request that arrived over plain http. */
@@ -54,6 +56,7 @@ export class Pipeline<Services> {
   readonly #clients: ClientCredentials;
   readonly #ignoresKeys: boolean;
   readonly #takesInstallId: boolean;
+  readonly #redisDeadlineMs: number;
   /** The reservations that each call makes for its client's address before the handler runs. */
   readonly #reserves: readonly Reservable[];
 
@@ -64,6 +67,7 @@ export class Pipeline<Services> {
     this.#target = new TargetValidation(endpoint);
     this.#clients = new ClientCredentials(endpoint, parts);
     this.#ignoresKeys = ignoresKeys(endpoint);
+    this.#redisDeadlineMs = parts.redisDeadlineMs ?? REDIS_DEADLINE_MS;
     this.#takesInstallId = 'installId' in (endpoint.body?.shape ?? {});
     this.#reserves = [
       ...(endpoint.misses === undefined ? [] : ['misses' as const]),
@@ -98,7 +102,7 @@ export class Pipeline<Services> {
   /** Counts the request among those in flight. A probe takes no place, so that it is answered under any load. */
   #admit(request: Request): void {
     const { exchange } = request;
-    exchange.setDeadline(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
+    exchange.setDeadline(this.#endpoint.deadlineMs ?? this.#redisDeadlineMs);
     if (this.#endpoint.probe !== true && this.#parts.overload.refuses(exchange)) return;
     const credential = this.#credentialOf(request);
     if (!(credential instanceof Promise)) return this.#attempt(request, credential);
@@ -196,7 +200,7 @@ export class Pipeline<Services> {
     exchange.onGone(() => turn.gone());
     void turn.begun.then(() => {
       if (exchange.isAnswered) return turn.leave();
-      exchange.setDeadline(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
+      exchange.setDeadline(this.#endpoint.deadlineMs ?? this.#redisDeadlineMs);
       this.#run(request, credential, call, turn);
     });
   }
@@ -204,7 +208,7 @@ export class Pipeline<Services> {
   #run(request: Request, credential: Credential, call: PlainCall, turn?: CostlyTurn): void {
     const { exchange } = request;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
-    if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + REDIS_DEADLINE_MS, waitSeconds * 1000);
+    if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + this.#redisDeadlineMs, waitSeconds * 1000);
     if (this.#endpoint.method === 'POST') exchange.mayWrite();
     let answer: unknown;
     try {

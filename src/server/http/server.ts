@@ -196,7 +196,7 @@ export class Server<Services> {
       upgrade: (response, request, context) =>
         this.#receive(response, request, route, (exchange) => {
           if (this.#overload.refuses(exchange)) return;
-          exchange.setDeadline(REDIS_DEADLINE_MS);
+          exchange.setDeadline(this.#options.redisDeadlineMs ?? REDIS_DEADLINE_MS);
           void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
         }),
       open: (socket) => socket.getUserData().live.opened(socket),
