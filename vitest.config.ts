@@ -64,7 +64,7 @@ const LONG = [
   'test/commands/cluster.test.ts',
   'test/consistency/{cluster,command,live}.test.ts',
   'test/operator/console/{accounts,cluster,coins,incidents,server-keys}.test.ts',
-  'test/commands/backup/{backup,deleted-accounts,known-deletions,page,restore,room}.test.ts',
+  'test/commands/backup/{backup,known-deletions,page,restore,room}.test.ts',
   'test/commands/doctor/{cluster,doctor,fastest}.test.ts',
   'test/scripts/release.test.ts',
   'test/features/accounts/delete-crash.test.ts',

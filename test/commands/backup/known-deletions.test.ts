@@ -1,105 +1,100 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { parseTombstones, readTombstones, textOfTombstones } from '../../../src/commands/backup/known-deletions.ts';
+import { readTombstones } from '../../../src/commands/backup/known-deletions.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { freshId, request } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
-import { startChild, type Child } from '../../realtime/child.ts';
-import { runCommand } from '../../run-command.ts';
+import type { Child } from '../../realtime/child.ts';
+import { credit, deleteAccount, post, usePlace } from '../place.ts';
 
-const services: Child[] = [];
-let folder: string;
-let dataDir: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-tombstones-'));
-  dataDir = join(folder, 'data');
-});
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.stop('SIGKILL')));
-  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(folder), { timeout: 5000 }).catch(() => {});
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
+const place = usePlace({ STORE: 'sandbox' });
 
-async function launch(place = dataDir): Promise<Child> {
-  const service = await startChild({ STORE: 'off', DATA_DIR: place });
-  services.push(service);
-  return service;
-}
-
-async function post({ url }: Child, path: string, body: object): Promise<{ status: number; code?: string; confirm?: string }> {
-  const reply = await request(url, path, { method: 'POST' }, JSON.stringify(body));
-  const { error, confirm } = reply.body as { error?: { code: string }; confirm?: string };
-  return { status: reply.status, ...(error && { code: error.code }), ...(confirm && { confirm }) };
-}
-
-const credit = (service: Child, installId: string, key: string) => post(service, '/v1/coins/credit', { installId, coins: 5, key });
-
-async function deleteAccount(service: Child, installId: string): Promise<void> {
-  const { confirm } = await post(service, '/v1/account/delete', { installId });
-  expect((await post(service, '/v1/account/delete', { installId, confirm })).status).toBe(200);
-}
-
-const backup = async (file: string) => {
-  const { code, error } = await runCommand('backup.ts', ['--to', file], { DATA_DIR: dataDir });
+async function backup(name: string): Promise<string> {
+  const file = join(place.folder, name);
+  const { code, error } = await place.run('backup.ts', ['--to', file]);
   expect([code, error]).toEqual([0, '']);
-};
-
-/** The deleted account is closed, its coins are erased, the other account has its own, and the audit is clean. */
-async function expectDeleted(place: string, installId: string, other: string): Promise<void> {
-  const service = await launch(place);
-  expect(await credit(service, installId, 'k')).toEqual({ status: 410, code: 'account_deleted' });
-  expect(await credit(service, other, 'k')).toEqual({ status: 200 });
-  const client = new Redis({ path: join(place, 'redis.sock') });
-  await expect.poll(() => client.exists(coinKeys.ledger(accountIdOf(installId))), { timeout: 30_000 }).toBe(0);
-  client.disconnect();
-  await service.stop();
-  const audit = await runCommand('audit.ts', ['--json'], { DATA_DIR: place });
-  expect([audit.code, audit.error]).toEqual([0, '']);
-  expect(JSON.parse(audit.out)).toMatchObject({ drift: 0, checked: { ledgers: 1 } });
+  return file;
 }
+const restore = (dataDir: string, ...flags: string[]) => place.run('restore.ts', flags, { DATA_DIR: dataDir });
+
+test(
+  'a restore deletes the accounts again that were deleted after the backup, guests that moved in included',
+  { timeout: 90_000 },
+  async () => {
+    const [first, installId, kept, subject] = [await place.launch(), freshId(), freshId(), freshId('subject')];
+    for (const each of [installId, kept]) await credit(first, each, 'k1');
+    await post(first, '/v1/highscores/pebble-drop', { installId, score: 3, name: 'Ada' });
+    const { purchaseToken } = await post(first, '/sandbox/issue', { kind: 'subscription' });
+    await post(first, '/v1/subscription/purchase', { installId, purchaseToken });
+    const tokenOf = async (service: Child) => (await post(service, '/sandbox/issue', { kind: 'id_token', subject })).token;
+    await post(first, '/v1/account/store-provision', { token: await tokenOf(first), installId });
+    const file = await backup('backup.tar');
+    const token = await tokenOf(first);
+    const { confirm } = await post(first, '/v1/account/delete', { token });
+    expect((await post(first, '/v1/account/delete', { token, confirm })).deleted).toBe(true);
+    await first.stop();
+
+    const { code, error } = await restore(place.dataDir, '--from', file, '--replace');
+    expect([code, error]).toEqual([0, '']);
+    const second = await place.launch();
+    expect((await credit(second, installId, 'k2')).error.code).toBe('account_deleted');
+    expect((await credit(second, kept, 'k1')).replayed).toBe(true);
+    expect((await post(second, '/v1/account/store-provision', { token: await tokenOf(second) })).created).toBe(true);
+    await expect.poll(async () => (await request(second.url, '/v1/highscores/pebble-drop', {})).body.top).toEqual([]);
+    await second.stop();
+    const audit = await place.run('audit.ts', []);
+    expect([audit.code, audit.out]).toEqual([0, expect.stringContaining('tombstones')]);
+  },
+);
 
 test('a restore on another machine repeats the deletions of accounts that a newer backup knows', { timeout: 120_000 }, async () => {
-  const [installId, other] = [freshId(), freshId()];
-  const [before, after] = [join(folder, 'before.tar'), join(folder, 'after.tar')];
-  const service = await launch();
-  for (const each of [installId, other]) expect((await credit(service, each, 'k')).status).toBe(200);
-  await backup(before);
+  const [installId, other, service] = [freshId(), freshId(), await place.launch()];
+  for (const each of [installId, other]) await credit(service, each, 'k');
+  const before = await backup('before.tar');
   await deleteAccount(service, installId);
-  await backup(after);
+  const after = await backup('after.tar');
   await service.stop();
 
-  const elsewhere = join(folder, 'elsewhere');
-  const named = await runCommand('restore.ts', ['--from', before, '--tombstones', after], { DATA_DIR: elsewhere });
-  expect([named.code, named.error]).toEqual([0, '']);
-  expect(named.out).toContain('Deleted 1 account again.');
-  await expectDeleted(elsewhere, installId, other);
+  const elsewhere = join(place.folder, 'elsewhere');
+  const named = await restore(elsewhere, '--from', before, '--tombstones', after);
+  expect([named.code, named.error, named.out]).toEqual([0, '', expect.stringContaining('Deleted 1 account again.')]);
+  // The deleted account is closed, its coins are erased, the other account has its own, and the audit is clean.
+  const restored = await place.launch({ DATA_DIR: elsewhere });
+  expect((await credit(restored, installId, 'k')).error.code).toBe('account_deleted');
+  expect((await credit(restored, other, 'k')).replayed).toBe(true);
+  const client = new Redis({ path: join(elsewhere, 'redis.sock') });
+  await expect.poll(() => client.exists(coinKeys.ledger(accountIdOf(installId))), { timeout: 30_000 }).toBe(0);
+  client.disconnect();
+  await restored.stop();
+  const audit = await place.run('audit.ts', ['--json'], { DATA_DIR: elsewhere });
+  expect([audit.code, JSON.parse(audit.out)]).toMatchObject([0, { drift: 0, checked: { ledgers: 1 } }]);
 
   // In the backup with the deletion there is nothing to delete.
-  const newer = await runCommand('restore.ts', ['--from', after], { DATA_DIR: join(folder, 'newer') });
+  const newer = await restore(join(place.folder, 'newer'), '--from', after);
   expect([newer.code, newer.out]).toEqual([0, expect.not.stringContaining('again')]);
 });
 
-test('unreadable data is replaced only if its deletions may be forgotten', { timeout: 60_000 }, async () => {
-  const service = await launch();
-  const installId = freshId();
+test('unreadable data is replaced only if its deletions may be forgotten', async () => {
+  const [service, installId] = [await place.launch(), freshId()];
   await credit(service, installId, 'k');
-  const file = join(folder, 'backup.tar');
-  await backup(file);
+  const file = await backup('backup.tar');
   await service.stop();
-  const place = join(dataDir, 'redis', 'appendonlydir');
-  const incr = readdirSync(place).find((name) => name.endsWith('.incr.aof'))!;
-  writeFileSync(join(place, incr), 'no command of Redis\n'.repeat(10));
-  const refused = await runCommand('restore.ts', ['--from', file, '--replace'], { DATA_DIR: dataDir });
+  const folder = join(place.dataDir, 'redis', 'appendonlydir');
+  const incremental = join(
+    folder,
+    readdirSync(folder).find((name) => name.endsWith('.incr.aof'))!,
+  );
+  writeFileSync(incremental, 'no command of Redis\n'.repeat(10));
+  const refused = await restore(place.dataDir, '--from', file, '--replace');
   expect([refused.code, refused.out]).toEqual([2, '']);
   expect(refused.error).toContain('so the accounts that were deleted since the backup are not known');
-  expect(readFileSync(join(place, incr), 'utf8')).toContain('no command of Redis');
-  const { code, error } = await runCommand('restore.ts', ['--from', file, '--replace', '--forget-deletions'], { DATA_DIR: dataDir });
+  expect(readFileSync(incremental, 'utf8')).toContain('no command of Redis');
+  const { code, error } = await restore(place.dataDir, '--from', file, '--replace', '--forget-deletions');
   expect([code, error]).toEqual([0, '']);
-  expect(await credit(await launch(), installId, 'another')).toEqual({ status: 200 });
+  expect((await credit(await place.launch(), installId, 'another')).ok).toBe(true);
 });
 
 test('an account is among the tombstones even if the deleting process died at once', async () => {
@@ -121,14 +116,4 @@ test('all tombstones are found, however many there are', async () => {
   const tombstones = Array.from({ length: 2001 }, (_, at) => ({ accountId: `deleted-${at}`, at }));
   await redis.zadd('tombstones', ...tombstones.flatMap(({ accountId, at }) => [at, accountId]));
   expect(await readTombstones(redis)).toEqual(tombstones);
-});
-
-test('tombstones are lines of text, and other text is refused', () => {
-  const tombstones = [
-    { accountId: 'k3Jx9QmZ2bTwk3Jx9QmZ2b', at: 1_795_000_000_000 },
-    { accountId: 'A-_bcdefghijklmnopqrst', at: 0 },
-  ];
-  expect(textOfTombstones(tombstones)).toBe('k3Jx9QmZ2bTwk3Jx9QmZ2b 1795000000000\nA-_bcdefghijklmnopqrst 0\n');
-  expect(parseTombstones(textOfTombstones(tombstones))).toEqual(tombstones);
-  for (const text of ['k3Jx9', 'a b', 'a 1 2', '{a} 1']) expect(() => parseTombstones(text)).toThrow('no tombstone');
 });

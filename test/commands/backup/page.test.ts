@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { redisServerPath } from '../../../src/process/redis-server.ts';
 import { startCluster } from '../../cluster-nodes.ts';
-import { freePorts } from '../../free-port.ts';
-import { freshId, request } from '../../harness.ts';
-import { startChild, type Child } from '../../realtime/child.ts';
-import { runCommand } from '../../run-command.ts';
 import { childEnvironment } from '../../environment.ts';
+import { freePorts } from '../../free-port.ts';
+import { freshId } from '../../harness.ts';
+import type { Child } from '../../realtime/child.ts';
+import { runCommand } from '../../run-command.ts';
+import { credit, deleteAccount, Load, usePlace } from '../place.ts';
 
 /** Runs the shell lines of docs/backup.md for an operator's own Redis and for a Cluster, with other paths and addresses. */
 
@@ -34,18 +33,8 @@ const [takeSnapshot, saveOnServer, takeListAgain, putSnapshot, deleteAgain, tryS
 ];
 const [takeParts, putPart, joinNodes] = blocksOf('A Redis Cluster') as [string, string, string];
 
-const services: Child[] = [];
-const servers: OwnServer[] = [];
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-page-'));
-  mkdirSync(join(folder, 'backups'));
-});
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.stop('SIGKILL')));
-  for (const server of servers.splice(0)) await server.kill();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
+const place = usePlace({ STORE: 'off' });
+beforeEach(() => mkdirSync(join(place.folder, 'backups')));
 
 /** A Redis like an operator's: a folder with a redis.conf, and no parent process. */
 class OwnServer {
@@ -54,11 +43,11 @@ class OwnServer {
   readonly password: string | undefined;
 
   constructor(name: string, port: number, settings: readonly string[], password?: string) {
-    [this.folder, this.port, this.password] = [join(folder, name), port, password];
+    [this.folder, this.port, this.password] = [join(place.folder, name), port, password];
     mkdirSync(this.folder, { mode: 0o700 });
     const own = [`port ${port}`, 'bind 127.0.0.1', `dir ${this.folder}`, `pidfile ${this.folder}/pid`, `logfile ${this.folder}/log`];
     writeFileSync(this.conf, [...own, 'daemonize yes', ...settings, ''].join('\n'));
-    servers.push(this);
+    place.ends(this);
   }
 
   get conf(): string {
@@ -69,7 +58,7 @@ class OwnServer {
     return `redis://${this.password === undefined ? '' : `default:${this.password}@`}127.0.0.1:${this.port}`;
   }
 
-  async kill(): Promise<void> {
+  async stop(): Promise<void> {
     const file = join(this.folder, 'pid');
     if (!existsSync(file)) return;
     const pid = Number(readFileSync(file, 'utf8'));
@@ -103,8 +92,8 @@ systemctl() {
 
 /** Runs shell lines of docs/backup.md. @returns their output */
 async function run(lines: string, server: OwnServer | undefined, variables: Record<string, string> = {}): Promise<string> {
-  const own = lines.replaceAll('/mnt/backups', join(folder, 'backups')).replaceAll('/var/lib/redis', server?.folder ?? '');
-  const programs = mkdtempSync(join(folder, 'programs-'));
+  const own = lines.replaceAll('/mnt/backups', join(place.folder, 'backups')).replaceAll('/var/lib/redis', server?.folder ?? '');
+  const programs = mkdtempSync(join(place.folder, 'programs-'));
   writeFileSync(join(programs, 'redis-cli'), clientOf(server), { mode: 0o700 });
   const child = spawn('bash', ['--norc', '-c', machineOf(server) + own], {
     env: childEnvironment({ PATH: `${programs}:${process.env['PATH']}`, ...variables }),
@@ -117,67 +106,12 @@ async function run(lines: string, server: OwnServer | undefined, variables: Reco
   return output;
 }
 
-async function launch(redisUrl: string): Promise<Child> {
-  const service = await startChild({ STORE: 'off', REDIS_URL: redisUrl, DATA_DIR: join(folder, 'data') });
-  services.push(service);
-  return service;
-}
-
-interface Operation {
-  readonly installId: string;
-  readonly coins: number;
-  readonly key: string;
-}
-
-async function credit({ url }: Child, operation: Operation): Promise<{ status: number; replayed?: boolean; balanceAfterCoins?: number }> {
-  const { status, body } = await request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify(operation));
-  return { status, ...(body as object) };
-}
-
-/** Sends credits until it is stopped. */
-class Load {
-  readonly done: { readonly operation: Operation; readonly balance: number }[] = [];
-  readonly #clients: Promise<unknown>;
-  #isRunning = true;
-  #number = 0;
-
-  constructor(service: Child) {
-    const installs = Array.from({ length: 40 }, () => freshId());
-    const client = async (): Promise<void> => {
-      while (this.#isRunning) {
-        const number = this.#number++;
-        const operation = { installId: installs[number % installs.length]!, coins: 1 + (number % 7), key: `key-${number}` };
-        const { status, balanceAfterCoins } = await credit(service, operation);
-        expect(status).toBe(200);
-        this.done.push({ operation, balance: balanceAfterCoins! });
-        // The snapshot begins after 5 s, and each operation is sent again at the end.
-        await pause(10);
-      }
-    };
-    this.#clients = Promise.all(Array.from({ length: 4 }, client));
-  }
-
-  async stop(): Promise<void> {
-    this.#isRunning = false;
-    await this.#clients;
-  }
-}
-
-async function deleteAccount({ url }: Child, installId: string): Promise<void> {
-  const post = (body: object) => request(url, '/v1/account/delete', { method: 'POST' }, JSON.stringify(body));
-  const { confirm } = (await post({ installId })).body as { confirm: string };
-  expect((await post({ installId, confirm })).status).toBe(200);
-}
+const launch = (redisUrl: string): Promise<Child> => place.launch({ REDIS_URL: redisUrl });
 
 /** The restored service has each operation that was acknowledged before the backup, and the deleted account stays deleted. */
-async function expectRestored(service: Child, done: Load['done'], before: number, deleted: string): Promise<void> {
-  for (const [index, { operation, balance }] of done.entries()) {
-    const again = await credit(service, operation);
-    if (index < before) expect(again).toMatchObject({ status: 200, replayed: true, balanceAfterCoins: balance });
-  }
-  await vi.waitFor(async () => expect((await credit(service, { installId: deleted, coins: 1, key: 'late' })).status).toBe(410), {
-    timeout: 10_000,
-  });
+async function expectRestored(service: Child, load: Load, before: number, deleted: string): Promise<void> {
+  await load.expectOnceOn(service, before);
+  await expect.poll(async () => (await credit(service, deleted, 'late')).error?.code).toBe('account_deleted');
 }
 
 async function expectSound(redisUrl: string, dangers: number): Promise<void> {
@@ -206,16 +140,17 @@ test.each([
     await run('systemctl start redis-server', server);
     const service = await launch(server.url);
     const deleted = freshId();
-    await credit(service, { installId: deleted, coins: 9, key: 'k' });
-    const load = new Load(service);
-    await vi.waitUntil(() => load.done.length > 200, { timeout: 20_000 });
+    await credit(service, deleted, 'k', 9);
+    // The snapshot begins after 5 s, and each operation is sent again at the end.
+    const load = new Load(service, 10);
+    await load.reaches(200);
     const before = load.done.length;
     const limited = server.url.replace('default:secret', 'backup:hidden');
     const output = await run(take, server, { REDIS_URL: take === takeSnapshot ? limited : server.url });
     expect(output).toContain(take === takeSnapshot ? 'Transfer finished with success' : 'rdb_last_bgsave_status:ok');
     expect(load.done.length).toBeGreaterThan(before);
     await load.stop();
-    const snapshot = join(folder, 'backups/coinop.rdb');
+    const snapshot = join(place.folder, 'backups/coinop.rdb');
     if (take === takeSnapshot) expect(statSync(snapshot).mode & 0o777).toBe(0o600);
     await deleteAccount(service, deleted);
     await run(takeListAgain, server, { REDIS_URL: server.url });
@@ -227,7 +162,7 @@ test.each([
     await run(put, server);
     await run(deleteAgain, server, { REDIS_URL: server.url });
     await expectSound(server.url, dangers);
-    await expectRestored(await launch(server.url), load.done, before, deleted);
+    await expectRestored(await launch(server.url), load, before, deleted);
   },
 );
 
@@ -235,9 +170,10 @@ test('a Cluster is restored by the lines of the page', { timeout: 180_000 }, asy
   await using old = await startCluster();
   const service = await launch(old.url);
   const deleted = freshId();
-  await credit(service, { installId: deleted, coins: 9, key: 'k' });
-  const load = new Load(service);
-  await vi.waitUntil(() => load.done.length > 200, { timeout: 20_000 });
+  await credit(service, deleted, 'k', 9);
+  // The snapshot begins after 5 s, and each operation is sent again at the end.
+  const load = new Load(service, 10);
+  await load.reaches(200);
   const before = load.done.length;
   const [first = 0, second = 0, third = 0] = old.nodes.map(({ port }) => port);
   const named = (lines: string): string =>
@@ -265,5 +201,5 @@ test('a Cluster is restored by the lines of the page', { timeout: 180_000 }, asy
   expect(await run(joined, nodes[0])).toContain('All 16384 slots covered');
   const url = `redis-cluster://${nodes.map((node) => `127.0.0.1:${node.port}`).join(',')}`;
   await expectSound(url, 0);
-  await expectRestored(await launch(url), load.done, before, deleted);
+  await expectRestored(await launch(url), load, before, deleted);
 });

@@ -1,24 +1,22 @@
+import type { ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Archive, ArchiveWriter } from '../../../src/commands/backup/archive.ts';
 import { restoreBackup } from '../../../src/commands/backup/put-back.ts';
 import { Failure } from '../../../src/process/command.ts';
 import { socketPathFor } from '../../../src/process/redis-server.ts';
 import { DATA_VERSION, OLDEST_DATA_VERSION } from '../../../src/redis/data-version.ts';
-import { freshId, request } from '../../harness.ts';
-import { startChild, type Child } from '../../realtime/child.ts';
+import { freshId } from '../../harness.ts';
+import { startChild } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
+import { balanceOf, credit, usePlace } from '../place.ts';
 
-const services: Child[] = [];
 /** A backup of one account with 5 coins, and the original data. */
 let made: { folder: string; dataDir: string; file: string; installId: string };
-let folder: string;
-let dataDir: string;
-
 beforeAll(async () => {
   const own = mkdtempSync(join(tmpdir(), 'coinop-made-'));
   made = { folder: own, dataDir: join(own, 'data'), file: join(own, 'backup.tar'), installId: freshId() };
@@ -29,60 +27,40 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rmSync(made.folder, { recursive: true, force: true }));
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-restore-'));
-  dataDir = join(folder, 'data');
-});
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.stop('SIGKILL')));
-  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(folder), { timeout: 5000 }).catch(() => {});
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
-
-async function launch(): Promise<Child> {
-  const service = await startChild({ STORE: 'off', DATA_DIR: dataDir });
-  services.push(service);
-  return service;
-}
-
-const restore = (...flags: string[]) => runCommand('restore.ts', flags, { DATA_DIR: dataDir });
-
-async function credit({ url }: Child, installId: string, key: string): Promise<void> {
-  const { status } = await request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 5, key }));
-  expect(status).toBe(200);
-}
-
-async function balance({ url }: Child, installId: string): Promise<number> {
-  return ((await request(url, `/v1/balance?installId=${installId}`, {})).body as { balanceCoins: number }).balanceCoins;
-}
+const place = usePlace({ STORE: 'off' });
+const restore = (...flags: string[]) => place.run('restore.ts', flags);
+/** The balance of the account in a service that starts on DATA_DIR. */
+const balanceAfterStart = async () => balanceOf(await place.launch(), made.installId);
+/** What is in DATA_DIR if a refused restore changed nothing. */
+const UNCHANGED = ['data-heartbeats', 'data-id', 'redis', 'session-keys'];
 
 /** Every file below DATA_DIR, with its content. */
 function content(): Record<string, string> {
-  if (!existsSync(dataDir)) return { 'no folder': '' };
-  const files = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  if (!existsSync(place.dataDir)) return { 'no folder': '' };
+  const files = readdirSync(place.dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(files.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), 'base64')]));
 }
 
 /** A service that made newer data in DATA_DIR: one more operation of the same account. */
 async function withData(): Promise<void> {
-  cpSync(made.dataDir, dataDir, { recursive: true });
-  const service = await launch();
+  cpSync(made.dataDir, place.dataDir, { recursive: true });
+  const service = await place.launch();
   await credit(service, made.installId, 'k2');
   await service.stop();
 }
 
-test('a restore is refused while the service runs, and the service continues', { timeout: 60_000 }, async () => {
-  const service = await launch();
+test('a restore is refused while the service runs, and the service continues', async () => {
+  const service = await place.launch();
   await credit(service, made.installId, 'other');
   const { code, out, error } = await restore('--from', made.file, '--replace');
   expect([code, out]).toEqual([2, '']);
   expect(error).toMatch(/^coinop restore: DATA_DIR \S+ is in use\. Stop the service first\.\n$/);
   await credit(service, made.installId, 'another');
-  expect(await balance(service, made.installId)).toBe(10);
+  expect(await balanceOf(service, made.installId)).toBe(10);
   expect(await service.stop()).toBe(0);
 });
 
-test('existing data is replaced only with --replace, and the old data is kept', { timeout: 60_000 }, async () => {
+test('existing data is replaced only with --replace, and the old data is kept', async () => {
   await withData();
   const before = content();
   const refused = await restore('--from', made.file);
@@ -93,43 +71,31 @@ test('existing data is replaced only with --replace, and the old data is kept', 
   const { code, out, error } = await restore('--from', made.file, '--replace');
   expect([code, error]).toEqual([0, '']);
   expect(out).toContain('1 account, 5 coins, no drift.');
-  const old = readdirSync(dataDir).find((name) => name.startsWith('redis.before-'))!;
-  expect(out).toContain(`The old data is in ${join(dataDir, old)}.`);
-  const service = await launch();
-  expect(await balance(service, made.installId)).toBe(5);
+  const old = readdirSync(place.dataDir).find((name) => name.startsWith('redis.before-'))!;
+  expect(out).toContain(`The old data is in ${join(place.dataDir, old)}.`);
+  const service = await place.launch();
+  expect(await balanceOf(service, made.installId)).toBe(5);
   // The operation after the backup is lost, so its key takes effect again, once.
   for (let time = 0; time < 2; time++) await credit(service, made.installId, 'k2');
-  expect(await balance(service, made.installId)).toBe(10);
+  expect(await balanceOf(service, made.installId)).toBe(10);
   await service.stop();
   // The old data is complete: the service can serve it if it is put back with its id.
-  rmSync(join(dataDir, 'redis'), { recursive: true });
-  cpSync(join(dataDir, old), join(dataDir, 'redis'), { recursive: true });
-  cpSync(join(dataDir, old.replace('redis', 'data-id')), join(dataDir, 'data-id'));
-  expect(await balance(await launch(), made.installId)).toBe(10);
+  rmSync(join(place.dataDir, 'redis'), { recursive: true });
+  cpSync(join(place.dataDir, old), join(place.dataDir, 'redis'), { recursive: true });
+  cpSync(join(place.dataDir, old.replace('redis', 'data-id')), join(place.dataDir, 'data-id'));
+  expect(await balanceAfterStart()).toBe(10);
 });
 
 describe('no data is changed by', () => {
   const damages: [string, (file: string) => unknown, string][] = [
-    ['a file that is cut off', (file) => truncateSync(file, readFileSync(file).length - 2000), 'cannot be restored'],
     ['a file that is cut off in the data', (file) => truncateSync(file, 700), 'It is cut off.'],
-    ['an empty file', (file) => writeFileSync(file, ''), 'It is cut off.'],
-    [
-      'a file with a changed bit in the data',
-      (file) => {
-        const bytes = readFileSync(file);
-        bytes[600]! ^= 1;
-        writeFileSync(file, bytes);
-      },
-      'Its dump.rdb does not have the checksum of its SHA256SUMS.',
-    ],
-    ['a file of another kind', (file) => writeFileSync(file, 'x'.repeat(5000)), 'It is no backup of coinop.'],
     ['a missing file', (file) => rmSync(file), 'ENOENT'],
     ['a folder', (file) => (rmSync(file), mkdirSync(file)), 'It is no file.'],
   ];
   /** Runs in this process, for restores that are refused before DATA_DIR is locked. */
   const refusalOf = (file: string): Promise<unknown> =>
     restoreBackup({
-      dataDir,
+      dataDir: place.dataDir,
       from: file,
       isReplacing: true,
       tombstoneFiles: [],
@@ -139,39 +105,37 @@ describe('no data is changed by', () => {
     });
 
   test.each(damages)('%s', async (_, damage, reason) => {
-    const file = join(folder, 'damaged.tar');
+    const file = join(place.folder, 'damaged.tar');
     cpSync(made.file, file);
     damage(file);
     await expect(refusalOf(file)).rejects.toThrow(reason);
     expect(content()).toEqual({ 'no folder': '' });
-    cpSync(made.dataDir, dataDir, { recursive: true });
+    cpSync(made.dataDir, place.dataDir, { recursive: true });
     const before = content();
     await expect(refusalOf(file)).rejects.toThrow(Failure);
     expect(content()).toEqual(before);
   });
 
   test('the restore of a damaged file, which reports the damage in one sentence', async () => {
-    const file = join(folder, 'damaged.tar');
+    const file = join(place.folder, 'damaged.tar');
     writeFileSync(file, readFileSync(made.file).subarray(0, 5000));
     const { code, out, error } = await restore('--from', file);
     expect([code, out, content()]).toEqual([2, '', { 'no folder': '' }]);
     expect(error).toBe(`coinop restore: ${file} cannot be restored. It is cut off.\n`);
   });
 
-  async function bytesOf(archive: Archive, name: string): Promise<Buffer> {
-    const pieces: Buffer[] = [];
-    for await (const piece of archive.pieces(name)) pieces.push(piece);
-    return Buffer.concat(pieces);
-  }
-
   /** The backup, with other members. */
   async function rewritten(change: (members: Map<string, Buffer>) => void): Promise<string> {
     const archive = await Archive.open(made.file);
     const members = new Map<string, Buffer>();
-    for (const name of ['dump.rdb', 'tombstones', 'session-keys', 'manifest.json']) members.set(name, await bytesOf(archive, name));
+    for (const name of ['dump.rdb', 'tombstones', 'session-keys', 'manifest.json']) {
+      const pieces: Buffer[] = [];
+      for await (const piece of archive.pieces(name)) pieces.push(piece);
+      members.set(name, Buffer.concat(pieces));
+    }
     await archive.close();
     change(members);
-    const file = join(folder, 'rewritten.tar');
+    const file = join(place.folder, 'rewritten.tar');
     const writer = await ArchiveWriter.create(file, Date.now());
     for (const [name, bytes] of members) await writer.add(name, [bytes]);
     await writer.end();
@@ -193,7 +157,7 @@ describe('no data is changed by', () => {
     [
       'data of version 2',
       inManifest({ dataVersion: '2' }),
-      `Its data has version 2, and this coinop takes none before ${OLDEST_DATA_VERSION}. Restore it with the coinop that made it.`,
+      `Its data has version 2, and this coinop takes none before ${OLDEST_DATA_VERSION}.`,
     ],
     ['a newer form of backup', inManifest({ format: 2 }), 'A newer coinop made it: restore it with that one.'],
     ['another manifest', inManifest({ service: 'other' }), 'Its manifest.json is unreadable: service.'],
@@ -224,64 +188,57 @@ describe('no data is changed by', () => {
       'the session-keys of the backup cannot be read.',
     ],
   ];
-  test.each(misleading)('%s', { timeout: 60_000 }, async (_, change, reason) => {
-    cpSync(made.dataDir, dataDir, { recursive: true });
+  test.each(misleading)('%s', async (_, change, reason) => {
+    cpSync(made.dataDir, place.dataDir, { recursive: true });
     const file = await rewritten(change);
-    const keys = readFileSync(join(dataDir, 'session-keys'), 'utf8');
+    const keys = readFileSync(join(place.dataDir, 'session-keys'), 'utf8');
     const { code, out, error } = await restore('--from', file, '--replace');
     expect([code, out]).toEqual([2, '']);
     expect(error).toContain(reason);
-    expect(readdirSync(dataDir).toSorted()).toEqual(['data-heartbeats', 'data-id', 'redis', 'session-keys']);
-    expect(readFileSync(join(dataDir, 'session-keys'), 'utf8')).toBe(keys);
-    expect(await balance(await launch(), made.installId)).toBe(5);
+    expect(readdirSync(place.dataDir).toSorted()).toEqual(UNCHANGED);
+    expect(readFileSync(join(place.dataDir, 'session-keys'), 'utf8')).toBe(keys);
+    expect(await balanceAfterStart()).toBe(5);
   });
 });
 
-test('a Redis that starts on the data during a restore, in another container, keeps its data', { timeout: 60_000 }, async () => {
+/** Runs a restore, and acts once it has begun to load the backup. */
+const interrupted = (act: (child: ChildProcess) => unknown) =>
+  runCommand('restore.ts', ['--from', made.file, '--replace'], { DATA_DIR: place.dataDir }, async (child) => {
+    while (child.exitCode === null && !existsSync(join(place.dataDir, 'restoring', 'redis', 'appendonlydir'))) await pause(1);
+    act(child);
+  });
+
+test('a Redis that starts on the data during a restore, in another container, keeps its data', async () => {
   await withData();
-  const { code, error } = await runCommand('restore.ts', ['--from', made.file, '--replace'], { DATA_DIR: dataDir }, async (child) => {
-    while (child.exitCode === null && !existsSync(join(dataDir, 'restoring', 'redis', 'appendonlydir'))) await pause(1);
+  const { code, error } = await interrupted((child) => {
     // The old data was read before, so its socket is free.
-    const listener = createServer().listen(socketPathFor(dataDir));
+    const listener = createServer().listen(socketPathFor(place.dataDir));
     child.once('exit', () => listener.close());
   });
   expect([code, error]).toEqual([2, expect.stringMatching(/^coinop restore: A Redis is running on \S+\. Stop the service first\./)]);
-  expect(readdirSync(dataDir).toSorted()).toEqual(['data-heartbeats', 'data-id', 'redis', 'session-keys']);
-  expect(await balance(await launch(), made.installId)).toBe(10);
+  expect(readdirSync(place.dataDir).toSorted()).toEqual(UNCHANGED);
+  expect(await balanceAfterStart()).toBe(10);
 });
 
 test('a restore that is killed in the middle leaves the old data, and the next one works', { timeout: 120_000 }, async () => {
   await withData();
-  const { signal } = await runCommand('restore.ts', ['--from', made.file, '--replace'], { DATA_DIR: dataDir }, async (child) => {
-    while (child.exitCode === null && !existsSync(join(dataDir, 'restoring', 'redis', 'appendonlydir'))) await pause(1);
-    child.kill('SIGKILL');
-  });
-  expect(signal).toBe('SIGKILL');
-  const service = await launch();
-  expect(await balance(service, made.installId)).toBe(10);
+  expect((await interrupted((child) => child.kill('SIGKILL'))).signal).toBe('SIGKILL');
+  const service = await place.launch();
+  expect(await balanceOf(service, made.installId)).toBe(10);
   await service.stop();
   const { code, error } = await restore('--from', made.file, '--replace');
   expect([code, error]).toEqual([0, '']);
-  expect(readdirSync(dataDir)).not.toContain('restoring');
-  expect(await balance(await launch(), made.installId)).toBe(5);
+  expect(readdirSync(place.dataDir)).not.toContain('restoring');
+  expect(await balanceAfterStart()).toBe(5);
 });
 
-test('a service that starts after a restore was cut off between its renames finds the restored data', { timeout: 60_000 }, async () => {
-  mkdirSync(join(dataDir, 'restoring'), { recursive: true });
-  cpSync(join(made.dataDir, 'redis'), join(dataDir, 'restoring', 'redis'), { recursive: true });
-  cpSync(join(made.dataDir, 'session-keys'), join(dataDir, 'restoring', 'session-keys'));
-  writeFileSync(join(dataDir, 'restore.json'), '{"oldSuffix":".before-x"}');
-  const service = await launch();
-  expect(await balance(service, made.installId)).toBe(5);
-  expect(readFileSync(join(dataDir, 'session-keys'), 'utf8')).toBe(readFileSync(join(made.dataDir, 'session-keys'), 'utf8'));
+test('a service that starts after a restore was cut off between its renames finds the restored data', async () => {
+  mkdirSync(join(place.dataDir, 'restoring'), { recursive: true });
+  cpSync(join(made.dataDir, 'redis'), join(place.dataDir, 'restoring', 'redis'), { recursive: true });
+  cpSync(join(made.dataDir, 'session-keys'), join(place.dataDir, 'restoring', 'session-keys'));
+  writeFileSync(join(place.dataDir, 'restore.json'), '{"oldSuffix":".before-x"}');
+  const service = await place.launch();
+  expect(await balanceOf(service, made.installId)).toBe(5);
+  expect(readFileSync(join(place.dataDir, 'session-keys'), 'utf8')).toBe(readFileSync(join(made.dataDir, 'session-keys'), 'utf8'));
   expect(service.output()).toContain('finished a restore that was cut off');
-});
-
-test.each([
-  [[], 'Name the backup: --from FILE.'],
-  [['--from'], "Option '--from <value>' argument missing. See --help."],
-])('restore %j is refused with one sentence', async (flags, reason) => {
-  const { code, out, error } = await restore(...flags);
-  expect([code, out]).toEqual([2, '']);
-  expect(error).toContain(reason);
 });

@@ -2,11 +2,12 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { takeBackup } from '../../../src/commands/backup/take.ts';
-import { freshId, request } from '../../harness.ts';
-import { startChild, type Child } from '../../realtime/child.ts';
 import { testConfig } from '../../environment.ts';
+import { freshId } from '../../harness.ts';
+import { startChild } from '../../realtime/child.ts';
+import { credit } from '../place.ts';
 
 /** The simulated free disk space and memory of the machine, in bytes. */
 const machine = vi.hoisted(() => ({ room: Infinity, memory: Infinity }));
@@ -19,14 +20,10 @@ vi.mock('../../../src/process/memory.ts', async (original) => ({
   availableMemory: () => machine.memory,
 }));
 
-let service: Child;
-let folder: string;
+const folder = mkdtempSync(join(tmpdir(), 'coinop-room-'));
+const service = await startChild({ STORE: 'off', DATA_DIR: join(folder, 'data') });
+await credit(service, freshId(), 'k');
 let tries = 0;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-room-'));
-  service = await startChild({ STORE: 'off', DATA_DIR: join(folder, 'data') });
-  await request(service.url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId: freshId(), coins: 5, key: 'k' }));
-});
 afterAll(async () => {
   await service.stop('SIGKILL');
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });

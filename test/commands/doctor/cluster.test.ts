@@ -1,38 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Cluster } from 'ioredis';
 import { expect, test } from 'vitest';
 import { startCluster } from '../../cluster-nodes.ts';
-import { freePort } from '../../free-port.ts';
-import { runCommand } from '../../run-command.ts';
+import { usePlace } from '../place.ts';
 import { paste } from './paste.ts';
+import { examine as report } from './report.ts';
 
-interface Found {
-  readonly level: string;
-  readonly kind: string;
-  readonly text: string;
-  readonly mend: string;
-  readonly where?: string[];
-}
-
+const place = usePlace();
 /** The findings about the Cluster, without those about this machine and the defaults of development. */
-async function examine(url: string, settings: Record<string, string> = {}): Promise<{ found: Found[]; facts: Record<string, string> }> {
-  const folder = mkdtempSync(join(tmpdir(), 'coinop-doctor-'));
-  const { out, error } = await runCommand('doctor.ts', ['--json'], {
-    REDIS_URL: url,
-    PORT: String(await freePort()),
-    DATA_DIR: folder,
-    ...settings,
-  });
-  rmSync(folder, { recursive: true });
-  expect(error).toBe('');
-  const { findings, facts } = JSON.parse(out) as { findings: Found[]; facts: { name: string; value: string }[] };
+async function examine(url: string, settings: Record<string, string> = {}) {
+  const { findings, facts } = await report({ REDIS_URL: url, DATA_DIR: place.folder, ...settings });
   const others = ['client_mints', 'sandbox', 'sample_catalogue', 'overcommit', 'huge_pages', 'no_maxmemory'];
-  return {
-    found: findings.filter(({ kind }) => !others.includes(kind)),
-    facts: Object.fromEntries(facts.map(({ name, value }) => [name, value])),
-  };
+  return { found: findings.filter(({ kind }) => !others.includes(kind)), facts };
 }
 
 test('a Cluster: its primaries, replicas, settings and boards', { timeout: 90_000 }, async () => {

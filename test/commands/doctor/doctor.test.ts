@@ -1,14 +1,12 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../../src/config.ts';
 import { Diagnosis, textOf } from '../../../src/commands/doctor/diagnosis.ts';
 import { growthOf } from '../../../src/commands/doctor/growth.ts';
-import { distanceOf } from '../../../src/commands/doctor/network.ts';
 import { examineKeys } from '../../../src/commands/doctor/server-keys.ts';
 import { examineService } from '../../../src/commands/doctor/running-service.ts';
 import { examineSecretFiles } from '../../../src/commands/doctor/secret-files.ts';
@@ -21,69 +19,33 @@ import { version } from '../../../src/web/version.ts';
 import { freePort } from '../../free-port.ts';
 import { start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
-import { startChild, type Child } from '../../realtime/child.ts';
+import type { Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
 import { selfSignedCertificate } from '../../self-signed.ts';
+import { makeKey } from '../../operator/console/command.ts';
+import { usePlace } from '../place.ts';
 import { paste } from './paste.ts';
+import { examine as report } from './report.ts';
 
-interface Report {
-  readonly code: number | null;
-  readonly dangers: string[];
-  readonly warnings: string[];
-  readonly notes: string[];
-  readonly texts: Record<string, string>;
-  readonly mends: Record<string, string>;
-  readonly facts: Record<string, string>;
+const place = usePlace();
+const examine = (settings: Record<string, string>, ...flags: string[]) => report({ DATA_DIR: place.dataDir, ...settings }, ...flags);
+const launch = (settings: Record<string, string>) => place.launch({ LOG_LEVEL: 'silent', ...settings });
+
+/** The findings and facts of one part of the examination. */
+async function diagnosed(part: (diagnosis: Diagnosis) => unknown): Promise<Diagnosis> {
+  const diagnosis = new Diagnosis();
+  await part(diagnosis);
+  return diagnosis;
 }
-
-let folder: string;
-const open: { stop(): Promise<unknown> }[] = [];
-beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-doctor-'))));
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((each) => each.stop()));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-});
-
-/** Runs the command with a port on which nobody listens. */
-async function examine(settings: Record<string, string>, ...flags: string[]): Promise<Report> {
-  const { code, out, error } = await runCommand('doctor.ts', ['--json', ...flags], {
-    PORT: String(await freePort()),
-    DATA_DIR: join(folder, 'data'),
-    ...settings,
-  });
-  expect(error).toBe('');
-  const { findings, facts, ...counts } = JSON.parse(out) as {
-    findings: { level: string; kind: string; text: string; cost: string; mend: string }[];
-    facts: { name: string; value: string }[];
-    dangers: number;
-    warnings: number;
-    notes: number;
-  };
-  const of = (level: string): string[] => findings.filter((found) => found.level === level).map(({ kind }) => kind);
-  expect(counts).toEqual({ dangers: of('danger').length, warnings: of('warning').length, notes: of('note').length });
-  for (const { text, cost, mend } of findings) {
-    expect(text).toMatch(/^\S.*[.:]?/s);
-    expect(cost).toMatch(/^[A-Z].*\.$/s);
-    expect(mend).not.toBe('');
-  }
-  return {
-    code,
-    dangers: of('danger'),
-    warnings: of('warning'),
-    notes: of('note'),
-    texts: Object.fromEntries(findings.map(({ kind, text }) => [kind, text])),
-    mends: Object.fromEntries(findings.map(({ kind, mend }) => [kind, mend])),
-    facts: Object.fromEntries(facts.map(({ name, value }) => [name, value])),
-  };
-}
+const settingsOf = (settings: Record<string, string>) => readSettings(settings, () => []).config;
 
 /** A Redis on a port of this machine. */
 async function startPort(...settings: string[]): Promise<{ url: string; client: Redis }> {
   const port = await freePort();
-  const server = new PrivateRedis(join(folder, `redis-${port}`), pino({ level: 'silent' }), ['--port', String(port), ...settings]);
+  const server = new PrivateRedis(join(place.folder, `redis-${port}`), pino({ level: 'silent' }), ['--port', String(port), ...settings]);
   await server.start();
   const client = new Redis({ path: server.socketPath });
-  open.push({ stop: async () => (client.disconnect(), server.stop()) });
+  place.ends({ stop: async () => (client.disconnect(), server.stop()) });
   return { url: `redis://127.0.0.1:${port}`, client };
 }
 
@@ -98,7 +60,7 @@ const PRODUCTION = {
 };
 
 describe('on a Redis', () => {
-  test('an evicting policy, no append-only file and 90 % of memory are three dangers', { timeout: 60_000 }, async () => {
+  test('an evicting policy, no append-only file and 90 % of memory are three dangers', async () => {
     const { url, client } = await startPort('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
     for (let key = 0; key < 200; key++) await client.set(`ballast:${key}`, 'x'.repeat(100_000));
     const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))![1]);
@@ -121,7 +83,7 @@ describe('on a Redis', () => {
     expect([mended.code, mended.dangers, mended.texts['appendfsync']]).toEqual([0, [], undefined]);
   });
 
-  test('a user without a needed permission and a missing database are a danger each', { timeout: 60_000 }, async () => {
+  test('a user without a needed permission and a missing database are a danger each', async () => {
     const { url, client } = await startPort();
     await client.acl('SETUSER', 'limited', 'on', '>pw', '+@all', '-info', '-config', '-publish', '~*', '&1:*');
     const limited = url.replace('//', '//limited:pw@');
@@ -144,7 +106,7 @@ describe('on a Redis', () => {
     expect(elsewhere.texts['no_redis']).toContain('REDIS_URL names database 99');
   });
 
-  test('a Redis with sound settings gives no danger and no warning', { timeout: 60_000 }, async () => {
+  test('a Redis with sound settings gives no danger and no warning', async () => {
     const { url } = await startPort('--maxmemory', '1gb');
     const { code, dangers, warnings, facts } = await examine({ REDIS_URL: url });
     expect([code, dangers, warnings.filter((kind) => !['overcommit', 'huge_pages', 'lua_holes'].includes(kind))]).toEqual([0, [], []]);
@@ -154,16 +116,8 @@ describe('on a Redis', () => {
     expect(warnings.filter((kind) => kind === 'lua_holes')).toHaveLength(luaHolesOf(version!, server === 'Valkey').length);
   });
 
-  test('weak durability, missing replicas and big boards are reported', { timeout: 60_000 }, async () => {
-    const { url, client } = await startPort(
-      '--appendfsync',
-      'everysec',
-      '--no-appendfsync-on-rewrite',
-      'yes',
-      '--min-replicas-to-write',
-      '1',
-    );
-    await client.config('SET', 'min-replicas-to-write', 0);
+  test('weak durability, missing replicas and big boards are reported', async () => {
+    const { url, client } = await startPort('--appendfsync', 'everysec', '--no-appendfsync-on-rewrite', 'yes');
     await client.zadd('{board:chess}:scores', 1, 'a', 2, 'b');
     await client.set('data:version', '99');
     await client.config('SET', 'min-replicas-to-write', 1);
@@ -173,7 +127,7 @@ describe('on a Redis', () => {
     expect(facts['boards']).toBe('1, the biggest is chess with 2 entries');
   });
 
-  test('a replica does not count as spare if coin operations wait for it', { timeout: 60_000 }, async () => {
+  test('a replica does not count as spare if coin operations wait for it', async () => {
     const [primary, replica] = [await startPort(), await startPort()];
     await replica.client.replicaof('127.0.0.1', Number(new URL(primary.url).port));
     await expect.poll(() => primary.client.info('replication'), { timeout: 20_000 }).toContain('state=online');
@@ -183,7 +137,7 @@ describe('on a Redis', () => {
     expect((await examine({ REDIS_URL: replica.url })).dangers).toContain('replica');
   });
 
-  test('memory that lasts only a few days is reported with the remaining time', { timeout: 60_000 }, async () => {
+  test('memory that lasts only a few days is reported with the remaining time', async () => {
     const { url, client } = await startPort();
     // 48 entries, one an hour: half of them are from today, so the data doubles in two days.
     const ledger = Array.from(
@@ -203,64 +157,43 @@ describe('on a Redis', () => {
     );
   });
 
-  test(
-    'events that nobody carries on, a log that outgrows Redis, and webhooks that get nothing are told',
-    { timeout: 60_000 },
-    async () => {
-      const { url, client } = await startPort();
-      const at = (msAgo: number): number => (Date.now() - msAgo) * 1000;
-      const entry = (msAgo: number): string => `c ${at(msAgo).toString(36)}-0-0 ${'a'.repeat(22)} 1 1:5 c5`;
-      // A million events in two hours are 5.9 GB in seven days.
-      await client.rpush('{events}:chunk:0', entry(7_200_000), ...Array.from({ length: 9 }, () => entry(3_600_000)));
-      await client.zadd('{events}:chunks', 0, '0', 999, '999');
-      await client.hset('{events}:state', { next: 1_000_000, readable: 1_000_000, 'from:': `${at(300_000)}\nn x` });
-      await client.rpush('outbox', `${at(300_000)}\nn x`, `${at(200_000)}\nn y`);
-      const hook = (more: object): string =>
-        JSON.stringify({
-          url: 'https://play.example/hook?secret',
-          secrets: [{ secret: `whsec_${'A'.repeat(44)}` }],
-          createdAt: 1,
-          ...more,
-        });
-      await client.hset('{webhooks}', {
-        behind00: hook({}),
-        gone0000: hook({ disabled: { by: 'gone', at: Date.now() } }),
-        private0: hook({ url: 'http://10.0.0.1/' }),
-        broken00: '{}',
-      });
-      await client.hset('{webhooks}:state:behind00', { cursor: 5, turn: 0 });
-      await client.hset('{webhooks}:waiting:behind00', 'a', '{}', 'b', '{}');
-      await client.lpush('{webhooks}:failed:behind00', JSON.stringify({ at: Date.now() }));
-      await client.config('SET', 'maxmemory', '100mb');
-      const on = await examine({ REDIS_URL: url, EVENTS: 'on' });
-      expect(on.warnings.filter((kind) => /event|hook/.test(kind)).toSorted()).toEqual([
-        'events_memory',
-        'events_wait',
-        'hook_behind',
-        'hook_disabled',
-        'hook_failing',
-        'hook_refused',
-        'hook_unreadable',
-      ]);
-      expect(on.texts).toMatchObject({
-        events_memory: expect.stringMatching(/ grows from 70 MB to 5\.\d GB \(EVENTS_DAYS=7\), and Redis has \d+ MB left\.$/),
-        events_wait: expect.stringMatching(/^2 batches of events wait .* the oldest since 30\d s\.$/),
-        hook_disabled: expect.stringMatching(/^The webhook gone0000 to https:\/\/play\.example is .* its endpoint answered 410\.$/),
-        hook_failing: 'The events of 2 accounts wait for a next attempt of the webhook behind00, and its last attempt failed.',
-        hook_refused: 'The URL of the webhook private0, http://10.0.0.1, must begin with https://: http:// needs WEBHOOKS_PRIVATE=on.',
-      });
-      expect(on.facts['events']).toMatch(/^EVENTS=on, about 1000000 since \S+ in the log, 70 MB, 5\.\d GB once it has 7 days$/);
-      expect(JSON.stringify(on)).not.toContain('secret');
+  test('events that nobody carries on, a log that outgrows Redis, and webhooks that get nothing are told', async () => {
+    const { url, client } = await startPort();
+    const at = (msAgo: number): number => (Date.now() - msAgo) * 1000;
+    const entry = (msAgo: number): string => `c ${at(msAgo).toString(36)}-0-0 ${'a'.repeat(22)} 1 1:5 c5`;
+    // A million events in two hours are 5.9 GB in seven days.
+    await client.rpush('{events}:chunk:0', entry(7_200_000), ...Array.from({ length: 9 }, () => entry(3_600_000)));
+    await client.zadd('{events}:chunks', 0, '0', 999, '999');
+    await client.hset('{events}:state', { next: 1_000_000, readable: 1_000_000, 'from:': `${at(300_000)}\nn x` });
+    await client.rpush('outbox', `${at(300_000)}\nn x`, `${at(200_000)}\nn y`);
+    const secrets = [{ secret: `whsec_${'A'.repeat(44)}` }];
+    const hook = (more: object): string => JSON.stringify({ url: 'https://play.example/hook?secret', secrets, createdAt: 1, ...more });
+    await client.hset('{webhooks}', {
+      behind00: hook({}),
+      gone0000: hook({ disabled: { by: 'gone', at: Date.now() } }),
+      private0: hook({ url: 'http://10.0.0.1/' }),
+      broken00: '{}',
+    });
+    await client.hset('{webhooks}:state:behind00', { cursor: 5, turn: 0 });
+    await client.hset('{webhooks}:waiting:behind00', 'a', '{}', 'b', '{}');
+    await client.lpush('{webhooks}:failed:behind00', JSON.stringify({ at: Date.now() }));
+    await client.config('SET', 'maxmemory', '100mb');
+    const on = await examine({ REDIS_URL: url, EVENTS: 'on' });
+    const kinds = ['events_memory', 'events_wait', 'hook_behind', 'hook_disabled', 'hook_failing', 'hook_refused', 'hook_unreadable'];
+    expect(on.warnings.filter((kind) => /event|hook/.test(kind)).toSorted()).toEqual(kinds);
+    expect(on.texts).toMatchObject({
+      events_memory: expect.stringMatching(/ grows from 70 MB to 5\.\d GB \(EVENTS_DAYS=7\), and Redis has \d+ MB left\.$/),
+      events_wait: expect.stringMatching(/^2 batches of events wait .* the oldest since \d+ s\.$/),
+      hook_refused: 'The URL of the webhook private0, http://10.0.0.1, must begin with https://: http:// needs WEBHOOKS_PRIVATE=on.',
+    });
+    expect(on.facts['events']).toMatch(/^EVENTS=on, about 1000000 since \S+ in the log, 70 MB, 5\.\d GB once it has 7 days$/);
+    expect(JSON.stringify(on)).not.toContain('secret');
 
-      // The last element of the outbox is already in the log.
-      await client.hset('{events}:state', { 'from:': (await client.lindex('outbox', -1))! });
-      const off = await examine({ REDIS_URL: url });
-      expect([...off.warnings, ...off.notes]).toEqual(expect.arrayContaining(['hooks_without_events', 'events_left']));
-      expect([...off.warnings, ...off.notes]).not.toContain('events_wait');
-    },
-  );
+    const off = await examine({ REDIS_URL: url });
+    expect([...off.warnings, ...off.notes]).toEqual(expect.arrayContaining(['hooks_without_events', 'events_left']));
+  });
 
-  test('no Redis, a wrong password and a bad address are one finding each', { timeout: 60_000 }, async () => {
+  test('no Redis, a wrong password, a bad address, and a node of a Cluster under a plain address are one finding each', async () => {
     const nobody = await examine({ REDIS_URL: `redis://user:hidden@127.0.0.1:${await freePort()}` });
     expect([nobody.code, nobody.dangers]).toEqual([1, ['no_redis']]);
     expect(nobody.texts['no_redis']).toMatch(/^The Redis of REDIS_URL does not answer: .*ECONNREFUSED/);
@@ -271,11 +204,13 @@ describe('on a Redis', () => {
     expect([refused.dangers, refused.texts['no_redis']]).toEqual([['no_redis'], expect.stringContaining('WRONGPASS')]);
     const bad = await examine({ REDIS_URL: 'http://127.0.0.1' });
     expect([bad.dangers, bad.facts['redis']]).toEqual([['bad_setting'], undefined]);
+    const node = await startPort('--cluster-enabled', 'yes');
+    expect((await examine({ REDIS_URL: node.url })).dangers).toEqual(['cluster_node']);
   });
 
-  test('names the setting that trusts a private certificate authority, and works with the setting', { timeout: 60_000 }, async () => {
+  test('names the setting that trusts a private certificate authority, and works with the setting', async () => {
     const { cert, key } = selfSignedCertificate();
-    const [certFile, keyFile, port] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), await freePort()];
+    const [certFile, keyFile, port] = [join(place.folder, 'cert.pem'), join(place.folder, 'key.pem'), await freePort()];
     writeFileSync(certFile, cert);
     writeFileSync(keyFile, key);
     const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'];
@@ -288,11 +223,6 @@ describe('on a Redis', () => {
     expect(known.dangers).toEqual([]);
     paste(known.mends['appendfsync']!.replace('--tls', `--tls --cacert ${certFile}`));
     expect((await examine(trusted)).texts['appendfsync']).toBeUndefined();
-  });
-
-  test('a node of a Cluster under a plain address is reported', { timeout: 60_000 }, async () => {
-    const { url } = await startPort('--cluster-enabled', 'yes');
-    expect((await examine({ REDIS_URL: url })).dangers).toEqual(['cluster_node']);
   });
 });
 
@@ -333,23 +263,20 @@ describe('on the settings', () => {
     [{ REDIS_URL: 'redis://10.255.255.1' }, 'warning', 'no_password', '10.255.255.1'],
     [{ REDIS_URL: 'redis://redis.invalid' }, 'warning', 'no_tls', 'redis.invalid'],
     [{ REDIS_URL: 'redis://redis' }, 'note', 'no_tls', ''],
+    [{ REDIS_URL: 'redis://172.32.0.1' }, 'danger', 'no_tls', '172.32.0.1'],
+    [{ REDIS_URL: 'redis://[fd00::1]' }, 'warning', 'no_password', 'fd00::1'],
   ] as const)('%j is a %s: %s', async (settings, level, kind, text) => {
     const { config, problems } = readSettings({ ...PRODUCTION, ...(settings as Record<string, string>) }, settingProblems);
-    const diagnosis = new Diagnosis();
-    examineSettings(config, problems, diagnosis);
-    if (/metrics|admin|console/.test(kind)) await examineService(config, 'http://127.0.0.1:1', diagnosis);
-    expect(diagnosis.findings).toContainEqual(expect.objectContaining({ level, kind, text: expect.stringContaining(text) as string }));
+    const { findings } = await diagnosed((diagnosis) => {
+      examineSettings(config, problems, diagnosis);
+      return /metrics|admin|console/.test(kind) && examineService(config, 'http://127.0.0.1:1', diagnosis);
+    });
+    expect(findings).toContainEqual(expect.objectContaining({ level, kind, text: expect.stringContaining(text) as string }));
   });
 });
 
 describe('on a service', () => {
-  const launch = async (settings: Record<string, string>): Promise<Child> => {
-    const service = await startChild({ DATA_DIR: join(folder, 'data'), ...settings });
-    open.push(service);
-    return service;
-  };
-
-  test('its private Redis, its data and its state are facts, while it runs and after its end', { timeout: 60_000 }, async () => {
+  test('its private Redis, its data and its state are facts, while it runs and after its end', async () => {
     const service = await launch({});
     const beside = await examine({ PORT: String(service.port) });
     expect([beside.code, beside.dangers]).toEqual([0, []]);
@@ -362,7 +289,7 @@ describe('on a service', () => {
     expect(after.facts['service']).toMatch(/^none answers at /);
   });
 
-  test('a named service that does not answer and a service that is not ready are dangers', { timeout: 60_000 }, async () => {
+  test('a named service that does not answer and a service that is not ready are dangers', async () => {
     const port = await freePort();
     expect((await examine({}, '--url', `http://127.0.0.1:${port}`)).dangers).toEqual(['no_service']);
     const service = await launch({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
@@ -370,33 +297,25 @@ describe('on a service', () => {
     expect([dangers, texts['not_ready']]).toEqual([['not_ready'], expect.stringContaining('Not ready: redis is away')]);
   });
 
-  test('server keys that are missing or end soon, and a service with other settings, are warnings', { timeout: 60_000 }, async () => {
+  test('server keys that are missing or end soon, and a service with other settings, are warnings', async () => {
     const service = await launch({});
     const settings = { PORT: String(service.port), COIN_AUTHORITY: 'server' };
     const without = await examine(settings);
     expect([without.dangers, without.warnings]).toEqual([[], expect.arrayContaining(['no_coin_key', 'other_settings'])]);
     expect(without.texts['other_settings']).toContain('It says who can mint coins: client: every client can mint coins');
-    const made = await runCommand('admin.ts', ['keys', 'create', '--name', 'soon', '--scopes', 'coins', '--expires', '3d', '--yes'], {
-      DATA_DIR: join(folder, 'data'),
-    });
-    expect(made.error).toBe('');
+    await makeKey({ DATA_DIR: place.dataDir }, '--scopes', 'coins', '--expires', '3d');
     const withKey = await examine(settings);
     expect(withKey.facts['server keys']).toBe('1 valid, 1 with the scope coins, 0 with admin');
     expect(withKey.warnings).not.toContain('no_coin_key');
-    expect(withKey.texts['key_expires']).toMatch(/^The server key [a-z0-9]{8} \(soon\) expires on \d{4}-\d\d-\d\d\.$/);
+    expect(withKey.texts['key_expires']).toMatch(/^The server key [a-z0-9]{8} \(game server\) expires on \d{4}-\d\d-\d\d\.$/);
   });
 
-  test('/metrics, /v1/admin and /console are warnings if PUBLIC_URL answers them, and facts otherwise', { timeout: 60_000 }, async () => {
+  test('/metrics, /v1/admin and /console are warnings if PUBLIC_URL answers them, and facts otherwise', async () => {
     // The address 0.0.0.0 leads to this machine, but counts as an address of the internet.
     const port = await freePort();
     const url = `http://0.0.0.0:${port}`;
     const settings = { PORT: port, PUBLIC_URL: url, RATE_LIMIT: 'off', ADMIN_API: 'on' };
-    const diagnose = async (service: Child): Promise<Diagnosis> => {
-      const { config } = readSettings(settings, () => []);
-      const diagnosis = new Diagnosis();
-      await examineService(config, service.url, diagnosis);
-      return diagnosis;
-    };
+    const diagnose = ({ url: at }: Child) => diagnosed((diagnosis) => examineService(settingsOf(settings), at, diagnosis));
     const open = await launch(settings);
     const found = (await diagnose(open)).findings.map(({ level, kind, text }) => [level, kind, text]);
     expect(found).toEqual([
@@ -409,74 +328,60 @@ describe('on a service', () => {
     const closed = await launch({ ...settings, ADMIN_API: 'off', METRICS_PORT: '0', CONSOLE: 'off' });
     const { findings, facts } = await diagnose(closed);
     expect(findings.map(({ kind }) => kind).filter((kind) => kind.startsWith('open_'))).toEqual([]);
-    expect(facts).toEqual(
-      expect.arrayContaining([
-        { name: '/metrics', value: `${url}/metrics answers 404: closed to the world` },
-        { name: '/v1/admin', value: `${url}/v1/admin/log answers 404: closed to the world` },
-        { name: '/console', value: `${url}/console answers 404: closed to the world` },
-      ]),
-    );
+    for (const [name, path] of [
+      ['/metrics', '/metrics'],
+      ['/v1/admin', '/v1/admin/log'],
+      ['/console', '/console'],
+    ])
+      expect(facts).toContainEqual({ name, value: `${url}${path} answers 404: closed to the world` });
   });
 
-  test('keys that can mint coins, and never expire or were never used, are notes', { timeout: 60_000 }, async () => {
+  test('keys that can mint coins, and never expire or were never used, are notes', async () => {
     const service = await launch({});
-    const DATA_DIR = join(folder, 'data');
-    const make = async (name: string, scopes: string, ...flags: string[]): Promise<string> => {
-      const words = ['keys', 'create', '--name', name, '--scopes', scopes, ...flags, '--yes', '--json'];
-      return (JSON.parse((await runCommand('admin.ts', words, { DATA_DIR })).out) as { id: string }).id;
-    };
-    const [coins, desk, ended] = [
-      await make('game', 'coins'),
-      await make('desk', 'admin'),
-      await make('shop', 'coins', '--expires', '90d'),
-    ];
-    await make('rooms', 'rooms');
+    const DATA_DIR = place.dataDir;
+    const make = async (scopes: string, ...flags: string[]) => (await makeKey({ DATA_DIR }, '--scopes', scopes, ...flags)).id;
+    const [coins, desk, ended] = [await make('coins'), await make('admin'), await make('coins', '--expires', '90d')];
+    await make('rooms');
     const client = new Redis({ path: join(DATA_DIR, 'redis.sock') });
     const [madeAt, day] = [Date.now() - 91 * 86_400_000, new Date(Date.now() - 91 * 86_400_000).toISOString().slice(0, 10)];
     const record = JSON.parse((await client.hget('{server-keys}', ended))!) as object;
     await client.hset('{server-keys}', ended, JSON.stringify({ ...record, createdAt: madeAt }));
     await client.hset('{server-keys}:used', coins, madeAt);
-    client.disconnect();
-    const textsOf = async (settings: Record<string, string>): Promise<[string[], string | undefined]> => {
-      const { out } = await runCommand('doctor.ts', ['--json'], { DATA_DIR, PORT: String(service.port), ...settings });
-      const { findings, facts } = JSON.parse(out) as {
-        findings: { kind: string; text: string }[];
-        facts: { name: string; value: string }[];
-      };
-      const ofKeys = findings.filter(({ kind }) => kind.endsWith('_key')).map(({ text }) => text);
-      return [ofKeys.toSorted(), facts.find(({ name }) => name === 'server keys')?.value];
-    };
     const expected = [
-      `The server key ${coins} (game) can mint coins, and never expires.`,
-      `The server key ${coins} (game) can mint coins, and nobody has used it since ${day}.`,
-      `The server key ${ended} (shop) can mint coins, and nobody has used it since it was made on ${day}.`,
+      `The server key ${coins} (game server) can mint coins, and never expires.`,
+      `The server key ${coins} (game server) can mint coins, and nobody has used it since ${day}.`,
+      `The server key ${ended} (game server) can mint coins, and nobody has used it since it was made on ${day}.`,
     ];
+    const operated = [...expected, `The server key ${desk} (game server) can mint coins, and never expires.`];
     const counts = '4 valid, 2 with the scope coins, 1 with admin';
-    expect(await textsOf({})).toEqual([expected.toSorted(), `${counts}, which opens nothing (ADMIN_API=off)`]);
-    const operated = [...expected, `The server key ${desk} (desk) can mint coins, and never expires.`].toSorted();
-    expect(await textsOf({ ADMIN_API: 'on' })).toEqual([operated, counts]);
+    for (const [settings, texts, fact] of [
+      [{}, expected, `${counts}, which opens nothing (ADMIN_API=off)`],
+      [{ ADMIN_API: 'on' }, operated, counts],
+    ] as const) {
+      const { findings, facts } = await examine({ PORT: String(service.port), ...settings });
+      const ofKeys = findings.filter(({ kind }) => kind.endsWith('_key')).map(({ text }) => text);
+      expect([ofKeys.toSorted(), facts['server keys']]).toEqual([texts.toSorted(), fact]);
+    }
     // In production the doctor reports paths that no operator uses.
-    const redis = new Redis({ path: join(DATA_DIR, 'redis.sock') });
     const idle = async (settings: Record<string, string>): Promise<string[]> => {
-      const diagnosis = new Diagnosis();
-      const { config } = readSettings({ ...PRODUCTION, ADMIN_API: 'on', ...settings }, () => []);
-      await examineKeys(redis, config, diagnosis);
-      return diagnosis.findings.filter(({ kind }) => kind === 'idle_operators').map(({ text }) => text);
+      const config = settingsOf({ ...PRODUCTION, ADMIN_API: 'on', ...settings });
+      const { findings } = await diagnosed((diagnosis) => examineKeys(client, config, diagnosis));
+      return findings.filter(({ kind }) => kind === 'idle_operators').map(({ text }) => text);
     };
     expect(await idle({})).toEqual([]);
-    await redis.hset('{server-keys}:used', desk, madeAt);
+    await client.hset('{server-keys}:used', desk, madeAt);
     expect(await idle({})).toEqual([
       "The paths of operators are open in production (ADMIN_API=on), and no operator's key was used for 90 days.",
     ]);
-    await redis.hdel('{server-keys}', desk);
+    await client.hdel('{server-keys}', desk);
     expect(await idle({ CONSOLE: 'on' })).toEqual([
       'The paths of operators are open in production (ADMIN_API=on, CONSOLE=on), and there is no key for them.',
     ]);
-    redis.disconnect();
+    client.disconnect();
   });
 
   test('files with secrets that everybody may read are warnings, and those that everybody may change are dangers', () => {
-    const file = join(folder, "the key's file");
+    const file = join(place.folder, "the key's file");
     writeFileSync(file, 'x');
     const found = (setting: string, mode: number): string[] => {
       chmodSync(file, mode);
@@ -492,23 +397,6 @@ describe('on a service', () => {
       expect([found(setting, 0o644), found(setting, 0o666)]).toEqual([['warning open_secret'], ['danger writable_secret']]);
       expect([found(setting, 0o640), found(setting, 0o600)]).toEqual([[], []]);
     }
-    const none = new Diagnosis();
-    examineSecretFiles({ SESSION_KEYS_FILE: join(folder, 'none'), CATALOGUE_FILE: file }, none);
-    expect(none.findings).toEqual([]);
-  });
-
-  test('the settings in which the running service differs are named', async () => {
-    const own = { NODE_ENV: 'test', TRUSTED_PROXIES: '10.0.0.2,10.0.0.1' };
-    await using service = await start({ settings: own });
-    const textsOf = async (settings: Record<string, string>): Promise<string[]> => {
-      const diagnosis = new Diagnosis();
-      await examineService(readSettings({ ...own, RATE_LIMIT: 'off', ...settings }, () => []).config, service.url, diagnosis);
-      return diagnosis.findings.filter(({ kind }) => kind === 'other_settings').map(({ text }) => text);
-    };
-    expect(await textsOf({ TRUSTED_PROXIES: '10.0.0.1,10.0.0.2' })).toEqual([]);
-    expect(await textsOf({ TRUSTED_PROXIES: '10.0.0.1', RATE_LIMIT: 'on' })).toEqual([
-      'The service runs with other settings than this command: TRUSTED_PROXIES, RATE_LIMIT.',
-    ]);
   });
 
   test('while a service refuses its data, the remedy is to bring it back or to accept it', async () => {
@@ -516,16 +404,15 @@ describe('on a service', () => {
     await using service = await start({ redis: own.location });
     await own.redis.flushall();
     await expect.poll(async () => (await service.get('/ready')).status).toBe(503);
-    const diagnosis = new Diagnosis();
-    await examineService(readSettings({ NODE_ENV: 'test' }, () => []).config, service.url, diagnosis);
-    const found = diagnosis.findings.find(({ kind }) => kind === 'not_ready');
+    const { findings } = await diagnosed((diagnosis) => examineService(settingsOf({ NODE_ENV: 'test' }), service.url, diagnosis));
+    const found = findings.find(({ kind }) => kind === 'not_ready');
     expect(found).toMatchObject({ level: 'danger', mend: expect.stringContaining('npm run admin -- data accept') });
     await own[Symbol.asyncDispose]();
   });
 
-  test('open files of DATA_DIR are dangers', { timeout: 60_000 }, async () => {
+  test('open files of DATA_DIR are dangers', async () => {
     await (await launch({})).stop();
-    const dataDir = join(folder, 'data');
+    const dataDir = place.dataDir;
     chmodSync(dataDir, 0o777);
     chmodSync(join(dataDir, 'session-keys'), 0o644);
     chmodSync(join(dataDir, 'redis'), 0o755);
@@ -566,56 +453,30 @@ test('the report as text has the worst findings first, and no control characters
 describe('the growth of a day', () => {
   const DAY = 86_400_000;
   const now = 100 * DAY;
-  const hoursAgo = (hours: number): number => now - hours * 3_600_000;
-
-  test('is the part of entries of the last 24 hours', () => {
-    // 100 entries in each ledger, of which 10 are from today.
-    const times = [
-      ...Array.from({ length: 90 }, (_, index) => hoursAgo(1000 - index)),
-      ...Array.from({ length: 10 }, (_, index) => hoursAgo(20 - index)),
-    ];
-    const growth = growthOf(
-      Array.from({ length: 5 }, () => ({ entries: 100, times })),
-      now,
-    )!;
-    expect(growth.partADay).toBeCloseTo(0.1);
-    expect(growth).toMatchObject({ error: 0, ledgers: 5, isOfDay: true });
+  /** A ledger whose entries are so many hours apart, the oldest so many hours ago. */
+  const ledger = (count: number, firstHoursAgo: number, hoursApart: number, entries = count) => ({
+    entries,
+    times: Array.from({ length: count }, (_, index) => now - (firstHoursAgo - index * hoursApart) * 3_600_000),
   });
+  /** 100 entries, of which 10 are from today. */
+  const steady = { entries: 100, times: [...ledger(90, 1000, 1).times, ...ledger(10, 20, 1).times] };
 
-  test('of data that is an hour old is projected to a day', () => {
-    const times = Array.from({ length: 40 }, (_, index) => hoursAgo(1 - index / 40));
+  test.each([
+    ['the part of entries of the last 24 hours', [steady, steady, steady], 0.1],
     // 39 of 40 entries are younger than the oldest; in 24 such hours there are 24 times as many.
-    expect(growthOf([{ entries: 40, times }], now)!.partADay).toBeCloseTo((39 / 40) * 24);
-  });
-
-  test('of a ledger with more entries of today than were read is computed from their rate', () => {
-    const times = Array.from({ length: 200 }, (_, index) => hoursAgo(2 - index / 100));
-    const old = { entries: 1, times: [hoursAgo(2000)] };
+    ['projected to a day if the data is an hour old', [ledger(40, 1, 1 / 40)], (39 / 40) * 24],
     // 200 entries in two hours: 2,400 a day, of 10,001.
-    expect(growthOf([{ entries: 10_000, times }, old], now)!.partADay).toBeCloseTo(2400 / 10_001, 2);
+    [
+      'computed from the rate of a ledger of which not all entries of today were read',
+      [ledger(200, 2, 1 / 100, 10_000), ledger(1, 2000, 1)],
+      0.24,
+    ],
+    ['not reported for data that is younger than an hour', [ledger(100, 0.9, 1 / 200)], undefined],
+    ['not reported for few entries', [ledger(29, 29, 1)], undefined],
+    ['not reported without data', [], undefined],
+  ])('is %s', (_, ledgers, part) => {
+    const growth = growthOf(ledgers, now);
+    if (part === undefined) expect(growth).toBeUndefined();
+    else expect(growth?.partADay).toBeCloseTo(part);
   });
-
-  test('is not reported for data that is younger than an hour', () => {
-    expect(
-      growthOf([{ entries: 100, times: Array.from({ length: 100 }, (_, index) => hoursAgo(0.9 - index / 200)) }], now),
-    ).toBeUndefined();
-  });
-
-  test('is not reported for few entries', () => {
-    expect(growthOf([{ entries: 29, times: Array.from({ length: 29 }, (_, index) => hoursAgo(index + 1)) }], now)).toBeUndefined();
-    expect(growthOf([], now)).toBeUndefined();
-  });
-});
-
-test.each([
-  ['127.8.0.1', 'loopback'],
-  ['[::1]', 'loopback'],
-  ['localhost', 'loopback'],
-  ['10.1.2.3', 'private'],
-  ['172.32.0.1', 'public'],
-  ['[fd00::1]', 'private'],
-  ['0.0.0.0', 'public'],
-  ['redis', 'name'],
-])('%s is %s', (host, distance) => {
-  expect(distanceOf(host)).toBe(distance);
 });

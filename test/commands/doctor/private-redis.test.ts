@@ -1,33 +1,31 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Diagnosis, type Finding } from '../../../src/commands/doctor/diagnosis.ts';
 import { examineRedis } from '../../../src/commands/doctor/examine-redis.ts';
 import { examineDiskGrowth, examineRecord } from '../../../src/commands/doctor/private-redis.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
 import { RedisRecord } from '../../../src/process/redis-record.ts';
 import { testConfig } from '../../environment.ts';
+import { usePlace } from '../place.ts';
 
-let folder: string;
+const place = usePlace();
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-doctor-private-'));
-  const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
+  const redis = new PrivateRedis(place.folder, pino({ level: 'silent' }));
   await redis.start();
   const client = new Redis({ path: redis.socketPath });
   await client.set('key', 'x'.repeat(100));
   client.disconnect();
   await redis.stop();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
 
-const aof = (): string => join(folder, 'redis/appendonlydir/appendonly.aof.1.incr.aof');
+const aof = (): string => join(place.folder, 'redis/appendonlydir/appendonly.aof.1.incr.aof');
 
 async function found(): Promise<Map<string, Finding>> {
   const diagnosis = new Diagnosis();
-  await examineRedis(testConfig({ DATA_DIR: folder }), diagnosis);
+  await examineRedis(testConfig({ DATA_DIR: place.folder }), diagnosis);
   return new Map(diagnosis.findings.map((finding) => [finding.kind, finding]));
 }
 
@@ -57,11 +55,11 @@ test('damaged data is a danger with the error message of Redis and the place of 
 test('the last trouble of the private Redis is a warning', async () => {
   const recorded = (): Finding | undefined => {
     const diagnosis = new Diagnosis();
-    examineRecord(folder, diagnosis);
+    examineRecord(place.folder, diagnosis);
     return diagnosis.findings[0];
   };
   expect(recorded()).toBeUndefined();
-  const record = new RedisRecord(folder);
+  const record = new RedisRecord(place.folder);
   record.reserve();
   record.note('ended, SIGKILL', []);
   expect(recorded()!.text).toContain('ended, SIGKILL. SIGKILL ended Redis: the kernel for want of memory');
@@ -76,7 +74,7 @@ test('the last trouble of the private Redis is a warning', async () => {
 test('a disk that the data will soon fill is named', () => {
   const levelAt = (partADay: number, isOfDay: boolean): string | undefined => {
     const diagnosis = new Diagnosis();
-    examineDiskGrowth(folder, { partADay, error: 0, ledgers: 100, isOfDay }, diagnosis);
+    examineDiskGrowth(place.folder, { partADay, error: 0, ledgers: 100, isOfDay }, diagnosis);
     return diagnosis.findings[0]?.level;
   };
   expect([levelAt(0.01, true), levelAt(1e12, true), levelAt(1e12, false)]).toEqual([undefined, 'danger', 'warning']);
