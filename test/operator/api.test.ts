@@ -110,21 +110,6 @@ describe('an account shows', () => {
     expect([await at('2020-01-01T00:00:00Z'), await at('2999-01-01T00:00:00%2B02:00')]).toEqual([0, 45]);
   });
 
-  test('the source of its access', async () => {
-    const { accountId, installId } = await account();
-    const deviceId = freshId('device');
-    await service.post('/v1/trial/touch', { deviceId });
-    await service.post('/v1/trial/link', {}, { headers: { 'x-device-id': deviceId }, cookies: await signIn(service, installId) });
-    const { body } = await look(`/accounts/${accountId}/explain`);
-    const { expiresAt } = (await service.get(`/v1/entitlement?installId=${installId}`)).body;
-    expect(body.entitlement).toMatchObject({ state: 'trial', access: true, expiresAt });
-    expect(body.because).toEqual([
-      'There is no purchase that the app store confirmed.',
-      expect.stringMatching(/^A trial of 7 days \(TRIAL_DAYS\) is linked: it began at .* UTC and ends at .* UTC\.$/),
-      expect.stringMatching(/^So it is on trial, and has access until .* UTC\.$/),
-    ]);
-  });
-
   test('its debt everywhere, and an adjustment that forgives it is logged', async () => {
     const { accountId } = await account(30);
     const { bookings } = await withOrigin(service);

@@ -1,133 +1,101 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { Refusal } from '../../src/errors.ts';
 import { adjust } from '../../src/operator/adjust.ts';
 import { ban, unban } from '../../src/operator/ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from '../../src/operator/boards.ts';
 import { deleteAccount } from '../../src/operator/delete.ts';
-import { perform, type OperatorParts } from '../../src/operator/operation.ts';
+import { perform } from '../../src/operator/operation.ts';
 import { readLog } from '../../src/operator/operator-log.ts';
 import { endRoom, showRoom } from '../../src/operator/rooms.ts';
 import { show } from '../../src/operator/show.ts';
 import { signOut } from '../../src/operator/sign-out.ts';
 import { dyingAt, WatchedScripts } from '../features/store/mortal.ts';
-import { freshId, type TestService } from '../harness.ts';
-import { openParts, startOperated, type Operated } from './parts.ts';
+import { forFile, freshId } from '../harness.ts';
+import { openParts, startOperated } from './parts.ts';
 
 /** An operator's process dies at each of its calls to Redis, before Redis runs the call or after it. */
 
-let operated: Operated;
-let service: TestService;
-let parts: OperatorParts;
-beforeAll(async () => {
-  operated = await startOperated();
-  ({ service, parts } = operated);
-});
-afterAll(() => operated[Symbol.asyncDispose]());
-
+const { service, parts } = await forFile(startOperated());
 const operator = { by: 'ada@ops-1', role: 'admin' } as const;
 
 interface Scene {
+  readonly installId: string;
   readonly input: object;
   /** The changed state, as an operator sees it. */
   readonly state: () => Promise<unknown>;
 }
 
-const look = <Reply extends object>(operation: unknown, input: object): Promise<Reply> =>
-  perform<Reply>(operation as typeof show, input, parts, operator) as Promise<Reply>;
+// oxlint-disable-next-line no-explicit-any
+const look = async (operation: unknown, input: object): Promise<any> => perform(operation as typeof show, input, parts, operator);
 
-async function account(): Promise<Scene & { readonly installId: string; readonly input: { accountId: string } }> {
+async function account(): Promise<Scene> {
   const installId = freshId();
   await service.post('/v1/coins/credit', { installId, coins: 100, key: 'first' });
   const input = { accountId: accountIdOf(installId) };
   const state = async () => {
-    const { balanceCoins, state: standing, sessions } = await look<Record<string, unknown>>(show, input);
-    return { balanceCoins, standing, sessions };
+    const shown = await look(show, input);
+    if (shown instanceof Refusal) return { standing: shown.code };
+    return { balanceCoins: shown.balanceCoins, standing: shown.state, sessions: shown.sessions };
   };
   return { installId, input, state };
 }
 
-async function board(): Promise<Scene & { readonly installId: string; readonly game: string }> {
+async function board(): Promise<Scene> {
   const [game, installId] = [freshId('game').toLowerCase(), freshId()];
   for (const each of [installId, freshId()]) await service.post(`/v1/highscores/${game}`, { installId: each, score: 5, name: 'Ada' });
   const state = async () => {
-    const { count, archives } = await look<{ count: number; archives: { entries: number; droppedAt?: string }[] }>(listBoard, { game });
-    return { count, archives: archives.map(({ entries, droppedAt }) => (droppedAt === undefined ? entries : 'dropped')) };
+    const { count, archives } = await look(listBoard, { game });
+    return { count, archives: archives.map((each: Record<string, unknown>) => ('droppedAt' in each ? 'dropped' : each['entries'])) };
   };
-  return { installId, game, input: { game }, state };
+  return { installId, input: { game }, state };
+}
+
+async function room(): Promise<Scene> {
+  const installId = freshId();
+  const { code } = (await service.post('/v1/rooms', { installId })).body.room;
+  return { installId, input: { code }, state: async () => ({ phase: (await look(showRoom, { code })).room.phase }) };
 }
 
 interface Change {
   readonly operation: unknown;
   readonly scene: () => Promise<Scene>;
+  /** An operation that comes first. */
+  readonly first?: unknown;
+  readonly more?: (scene: Scene) => object;
   /** The state after the change, even if the operator made it several times. */
   readonly done: object;
 }
 
 const changes: Record<string, Change> = {
-  'an adjustment': {
-    operation: adjust,
-    async scene() {
-      const { input, state } = await account();
-      return { input: { ...input, coins: 7, key: 'ticket-1' }, state };
-    },
-    done: { balanceCoins: 107 },
-  },
+  'an adjustment': { operation: adjust, scene: account, more: () => ({ coins: 7, key: 'ticket-1' }), done: { balanceCoins: 107 } },
   'a ban': { operation: ban, scene: account, done: { standing: 'banned', balanceCoins: 100 } },
-  'the end of a ban': {
-    operation: unban,
-    async scene() {
-      const { input, state } = await account();
-      await look(ban, { ...input, reason: 'first' });
-      return { input, state };
-    },
-    done: { standing: 'open' },
-  },
+  'the end of a ban': { operation: unban, scene: account, first: ban, done: { standing: 'open' } },
   'a sign-out': { operation: signOut, scene: account, done: { sessions: { listed: [], signOutsEverywhere: expect.any(Number) } } },
-  'the deletion of an account': {
-    operation: deleteAccount,
-    async scene() {
-      const { input } = await account();
-      const state = async () => {
-        const shown = await look<object>(show, input);
-        return { standing: shown instanceof Refusal ? shown.code : 'open' };
-      };
-      return { input, state };
-    },
-    done: { standing: 'account_deleted' },
-  },
+  'the deletion of an account': { operation: deleteAccount, scene: account, done: { standing: 'account_deleted' } },
   'a removal': {
     operation: removeEntry,
-    async scene() {
-      const { installId, input, state } = await board();
-      return { input: { ...input, player: accountIdOf(installId) }, state };
-    },
+    scene: board,
+    more: ({ installId }) => ({ player: accountIdOf(installId) }),
     done: { count: 1, archives: [] },
   },
   'a reset': { operation: resetBoard, scene: board, done: { count: 0, archives: [2] } },
   'the deletion of an archive': {
     operation: dropArchive,
-    async scene() {
-      const { input, state } = await board();
-      await look(resetBoard, { ...input, reason: 'first' });
-      return { input: { ...input, archive: 1 }, state };
-    },
+    scene: board,
+    first: resetBoard,
+    more: () => ({ archive: 1 }),
     done: { count: 0, archives: ['dropped'] },
   },
-  'the end of a room': {
-    operation: endRoom,
-    async scene() {
-      const { code } = (await service.post('/v1/rooms', { installId: freshId() })).body.room;
-      const state = async () => ({ phase: (await look<{ room: { phase: string } }>(showRoom, { code })).room.phase });
-      return { input: { code }, state };
-    },
-    done: { phase: 'ended' },
-  },
+  'the end of a room': { operation: endRoom, scene: room, done: { phase: 'ended' } },
 };
 
 /** Makes the change with a process that dies at a call. @returns whether the process survived, because it makes fewer calls */
-async function dies({ operation, scene, done }: Change, number: number, isAfter: boolean): Promise<boolean> {
-  const { input, state } = await scene();
+async function dies({ operation, scene, first, more, done }: Change, number: number, isAfter: boolean): Promise<boolean> {
+  const made = await scene();
+  const { state } = made;
+  if (first !== undefined) await look(first, { ...made.input, reason: 'first' });
+  const input = { ...made.input, ...more?.(made) };
   const reason = freshId('reason');
   const death = dyingAt(number, isAfter);
   const scripts = new WatchedScripts(service.service.connections.scripts, { now: service.now });

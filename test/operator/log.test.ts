@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { recorded } from '../../src/operator/operation.ts';
 import { beginChange } from '../../src/operator/operator-log.ts';
 import { forFile, freshId } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -91,18 +90,6 @@ test('a change whose process died is in the log without an outcome, and no later
     { why: 'crash', by: 'ada@ops-1' },
   ]);
   expect(entries[1]).not.toHaveProperty('outcome');
-});
-
-test('an entry is written before its change, and gets the outcome after it, also if the change failed', async () => {
-  let seen: object = {};
-  const act = async (): Promise<never> => {
-    seen = await newest();
-    throw new Error('the link broke');
-  };
-  await expect(recorded({ ...ofTest, why: 'order', act }, parts)).rejects.toThrow('the link broke');
-  expect(seen).toMatchObject({ why: 'order' });
-  expect(seen).not.toHaveProperty('outcome');
-  expect(await newest()).toMatchObject({ why: 'order', outcome: { word: 'unknown', reason: 'the link broke' } });
 });
 
 test('a damaged entry is shown unchanged', async () => {

@@ -81,24 +81,17 @@ describe('a webhook', () => {
     expect(JSON.stringify([shown, (await desk.look('/log')).body, lines])).not.toContain(secret);
   });
 
-  test.each([
-    ['https://ada:secret@play.example/', 'It must hold no user and no password'],
-    ['ftp://play.example/', 'It must begin with https://'],
-    ['http://169.254.169.254/', 'It must not lead to 169.254.169.254'],
-  ])('to %s is refused', async (url, message) => {
-    expect((await change('', { url })).error).toMatchObject({ code: 'invalid_request', issues: [{ path: 'url', message }] });
-  });
-
   test('to a private address, or of an unknown type, is refused', async () => {
     expect((await change('', { url: 'https://play.example/', types: ['coins.stolen'] })).error.code).toBe('invalid_request');
     await using strict = await openDesk();
     for (const [url, message] of [
+      ['https://ada:secret@play.example/', 'It must hold no user and no password'],
       ['http://play.example/', 'It must begin with https://: http:// needs WEBHOOKS_PRIVATE=on'],
-      ['https://10.0.0.1/', 'It must not lead to 10.0.0.1, a private address, without WEBHOOKS_PRIVATE=on'],
       ['https://[::1]:8443/', 'It must not lead to ::1, a private address, without WEBHOOKS_PRIVATE=on'],
     ])
-      expect((await change('', { url }, strict)).error.issues).toEqual([{ path: 'url', message }]);
+      expect((await change('', { url }, strict)).error).toMatchObject({ code: 'invalid_request', issues: [{ path: 'url', message }] });
     expect((await look('', strict)).webhooks).toEqual([]);
+    expect((await change('', { url: 'http://169.254.169.254/' })).error.issues[0].message).toBe('It must not lead to 169.254.169.254');
   });
 
   test('is refused beyond 50', async () => {

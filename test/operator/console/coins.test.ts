@@ -2,30 +2,22 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
-import { makeServerKey } from '../../server-keys.ts';
-import { signInToStore } from '../../store.ts';
-import { adminPath, hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, type ToolRedis } from './command.ts';
 import { childEnvironment } from '../../environment.ts';
+import { forFile, freshId, start } from '../../harness.ts';
+import { signInToStore } from '../../store.ts';
+import { deskOf } from '../parts.ts';
+import { adminPath, hasTerminals, openToolRedis, runAdmin, runAdminInTerminal } from './command.ts';
 
 /** `npm run admin -- coins grant`, as a process, like an operator's. */
 
-let tool: ToolRedis;
-let settings: ToolRedis['settings'];
-let service: TestService;
-let bearer: string;
-beforeAll(async () => {
-  tool = await openToolRedis();
-  ({ settings } = tool);
-  service = await start({ redis: { url: settings.REDIS_URL }, settings: { ADMIN_API: 'on', RATE_LIMIT: 'off' } });
-  ({ token: bearer } = await makeServerKey(service, ['admin']));
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await tool[Symbol.asyncDispose]();
-});
+// A command takes some seconds on a busy machine.
+vi.setConfig({ testTimeout: 240_000 });
+
+const { settings, folder } = await forFile(openToolRedis());
+const service = await forFile(start({ redis: { url: settings.REDIS_URL }, settings: { ADMIN_API: 'on' } }));
+const { look, change } = await deskOf(service);
 
 async function account(): Promise<{ installId: string; accountId: string }> {
   const installId = freshId();
@@ -34,10 +26,9 @@ async function account(): Promise<{ installId: string; accountId: string }> {
 }
 
 const balanceOf = async (installId: string): Promise<number> => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
-const newestLog = async () => (await service.get('/v1/admin/log?limit=1', { bearer })).body.entries[0];
 
 function fileOf(name: string, lines: readonly string[]): string {
-  const path = join(tool.folder, name);
+  const path = join(folder, name);
   writeFileSync(path, lines.join('\n'));
   return path;
 }
@@ -50,7 +41,7 @@ const reportOf = (path: string): string[] => readFileSync(`${path}.report.csv`, 
 describe('coins grant', () => {
   test('checks first, then grants coins to every account that can get them, with a report of every line', async () => {
     const [one, two, banned, guest] = [await account(), await account(), await account(), await account()];
-    await service.post(`/v1/admin/accounts/${banned.accountId}/ban`, { reason: 'cheats' }, { bearer });
+    await change(`/accounts/${banned.accountId}/ban`);
     const moved = (await signInToStore(service, freshId('user'), { installId: guest.installId })).body.accountId;
     const never = accountIdOf(freshId());
     const path = fileOf('mixed.csv', ['accountId', ...[one, two, banned, guest, one].map((each) => each.accountId), moved, never]);
@@ -85,21 +76,11 @@ describe('coins grant', () => {
       `7,${moved},repeated,,,line 5`,
       `8,${never},unknown,,,`,
     ]);
-    expect(await newestLog()).toMatchObject({
+    expect((await look('/log?limit=1')).body.entries[0]).toMatchObject({
       action: 'coins grant',
       what: { file: 'mixed.csv', accounts: 3, coinsEach: 20, coins: 60, key: 'comp-1' },
       why: 'outage of 3 November',
       outcome: { word: 'done', granted: 3 },
-    });
-    const again = JSON.parse((await runAdmin(words(path, 'comp-1', '--yes', '--json'), settings)).out);
-    expect(again).toEqual({
-      lines: 7,
-      repeated: 2,
-      moved: 1,
-      toGrant: 3,
-      coinsEach: 20,
-      outcomes: { replayed: 3, banned: 1, unknown: 1 },
-      report: `${path}.report.csv`,
     });
     expect(await balanceOf(one.installId)).toBe(25);
   });
@@ -118,23 +99,10 @@ describe('coins grant', () => {
     expect([await balanceOf(one.installId), await balanceOf(two.installId)]).toEqual([25, 25]);
   });
 
-  test('invalid input is refused before the tool connects to Redis', async () => {
-    const away = { REDIS_URL: 'redis://127.0.0.1:1' };
-    const path = fileOf('good.csv', [accountIdOf('install-0001')]);
+  test('a file with a line that names no account is refused before the tool connects to Redis', async () => {
     const bad = fileOf('bad.csv', ['accountId', 'nobody']);
-    const cases: [string[], string][] = [
-      [words(bad, 'a', '--yes'), `${bad}: line 2 has no accountId, which has 22 characters.`],
-      [words(path, 'a'), 'This changes data: run it in a terminal, where it asks first, or add --yes.'],
-      [words(path, '', '--yes'), '"coins grant" needs --key KEY.'],
-      [words(path, 'a', '--report', path, '--yes'), '--report must not be the file of the accounts.'],
-      [['coins', 'grant', '--file', path, '--coins', '1e3', '--key', 'a', '--reason', 'x', '--yes'], '"coins grant" needs --coins N.'],
-      [['coins', 'grant', '--coins', '1', '--key', 'a', '--reason', 'x', '--yes'], '"coins grant" needs --file FILE.'],
-      [['coins', 'grant', '--file', path, '--coins', '1', '--key', 'a', '--yes'], '"coins grant" needs --reason TEXT.'],
-    ];
-    for (const [line, message] of cases) {
-      const { code, error } = await runAdmin(line, away);
-      expect([code, error]).toEqual([1, expect.stringContaining(`coinop admin: ${message}`)]);
-    }
+    const { code, error } = await runAdmin(words(bad, 'a', '--yes'), { REDIS_URL: 'redis://127.0.0.1:1' });
+    expect([code, error]).toEqual([1, expect.stringContaining(`${bad}: line 2 has no accountId, which has 22 characters.`)]);
   });
 
   test('gives each account its coins once, also if it is killed twice within 2,000 accounts and then stopped', async () => {
@@ -142,26 +110,19 @@ describe('coins grant', () => {
     for (let from = 0; from < 2000; from += 100)
       installIds.push(...(await Promise.all(Array.from({ length: 100 }, async () => (await account()).installId))));
     const path = fileOf('many.csv', ['installId', ...installIds]);
+    /** How many accounts have the coins. No account has them twice. */
     const granted = async (): Promise<number> => {
       const balances = await Promise.all(installIds.map(balanceOf));
-      expect(new Set(balances)).toEqual(
-        new Set(balances).has(5) ? (new Set(balances).size === 1 ? new Set([5]) : new Set([25, 5])) : new Set([25]),
-      );
+      expect(balances.filter((balance) => balance !== 5 && balance !== 25)).toEqual([]);
       return balances.filter((balance) => balance === 25).length;
     };
     // Each run prints its progress line after a second, after grants to some 1,000 accounts.
-    const stops: [NodeJS.Signals, RegExp][] = [
-      ['SIGKILL', /Granted to \d+ of/],
-      ['SIGKILL', /Granted to \d+ of/],
-      ['SIGINT', /Granted to \d+ of/],
-    ];
-    for (const [signal, when] of stops) {
+    for (const signal of ['SIGKILL', 'SIGKILL', 'SIGINT'] as const) {
       const child = spawn(process.execPath, [adminPath, ...words(path, 'comp-3', '--yes')], { env: childEnvironment(settings) });
-      const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-      await shows(child, when);
+      const ended = once(child, 'close');
+      await shows(child, /Granted to \d+ of/);
       child.kill(signal);
-      const [code, ofSignal] = await ended;
-      expect([code, ofSignal]).toEqual(signal === 'SIGKILL' ? [null, 'SIGKILL'] : [2, null]);
+      expect(await ended).toEqual(signal === 'SIGKILL' ? [null, 'SIGKILL'] : [2, null]);
       const count = await granted();
       expect(count).toBeGreaterThan(0);
       expect(count).toBeLessThan(2000);

@@ -4,7 +4,6 @@ import type { z } from 'zod';
 import { accounts } from '../../../src/operator/console/accounts.ts';
 import { boards } from '../../../src/operator/console/boards.ts';
 import { coins } from '../../../src/operator/console/coins.ts';
-import { readInput } from '../../../src/operator/console/input.ts';
 import { keys } from '../../../src/operator/console/server-keys.ts';
 import { log } from '../../../src/operator/console/log.ts';
 import { purchases } from '../../../src/operator/console/purchases.ts';
@@ -24,16 +23,6 @@ test('docs/operator.md names every command', () => {
     }),
   );
   expect(missing).toEqual([]);
-});
-
-test('the tool accepts the commands of the walk-through', () => {
-  const walk = [...page.matchAll(/^npm run admin -- (accounts .*)$/gm)].map(([, line]) => line!);
-  expect(walk.length).toBeGreaterThanOrEqual(4);
-  for (const line of walk) {
-    const words = Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, word]) => quoted ?? word!);
-    const { command, input } = readInput(words, groups);
-    expect(command!.plan(input)).toBeTypeOf('function');
-  }
 });
 
 describe('the tool and the HTTP API', () => {
