@@ -24,46 +24,19 @@ await link.opened();
 afterAll(() => link.disconnect());
 const scripts = new CallerScripts(link, { now: Date.now });
 
-const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
-  accountKey: `${id}:account`,
-  standingKey: `${id}:moves`,
-  signedOutKey: undefined,
-  createsFreely: false,
-  reserveCreation: () => 0,
-  giveBackCreation() {},
-  ...more,
-});
-const act = async (of: ScriptCaller, note: string): Promise<string[]> => scripts.runAs(of, acting, { note }, {});
-
-test('a call whose caller throws does not fail the other calls', async () => {
-  const barring = Object.defineProperty(caller('bad'), 'createsFreely', {
-    get() {
-      throw new Error('no address');
-    },
-  });
-  const failing = caller('failing', {
-    reserveCreation() {
-      throw new Error('no counter');
-    },
-  });
-  const outcomes = await Promise.allSettled([act(caller('good'), 'a'), act(barring, 'b'), act(failing, 'c'), act(caller('good'), 'd')]);
-  expect(outcomes).toMatchObject([
-    { value: ['done'] },
-    { reason: { message: 'no address' } },
-    { reason: { message: 'no counter' } },
-    { value: ['done'] },
-  ]);
-  expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, null, '1']);
-});
-
 test('each call of a batch is run or refused for its own caller', async () => {
   const reserved: string[] = [];
   const run = (id: string, more: Partial<ScriptCaller> = {}): Promise<string[]> => {
-    const reservation = {
+    const caller: ScriptCaller = {
+      accountKey: `${id}:account`,
+      standingKey: `${id}:moves`,
+      signedOutKey: undefined,
+      createsFreely: false,
       reserveCreation: () => (reserved.push(id), 0),
       giveBackCreation: () => void reserved.splice(reserved.indexOf(id), 1),
+      ...more,
     };
-    return act(caller(id, { ...reservation, ...more }), `${id}:note`);
+    return scripts.runAs(caller, acting, { note: `${id}:note` }, {});
   };
   await redis.hset('old:account', 'createdAt', '1');
   await redis.mset('moved:moves', '>elsewhere', 'out:out', '1');
@@ -74,6 +47,8 @@ test('each call of a batch is run or refused for its own caller', async () => {
     run('out', { signedOutKey: 'out:out' }),
     run('in', { signedOutKey: 'in:out' }),
     run('barred', { reserveCreation: async () => 700 }),
+    // It does not fail the other calls.
+    run('faulty', { reserveCreation: () => Promise.reject(new Error('no counter')) }),
   ]);
   expect(outcomes).toMatchObject([
     { value: ['done'] },
@@ -82,7 +57,8 @@ test('each call of a batch is run or refused for its own caller', async () => {
     { reason: expect.any(SessionEnded) },
     { value: ['done'] },
     { reason: { code: 'rate_limited', details: { retryAfterMs: 700 } } },
+    { reason: { message: 'no counter' } },
   ]);
   expect(reserved).toEqual(['new', 'in']);
-  expect(await redis.exists('moved:note', 'out:note', 'barred:note', 'barred:account')).toBe(0);
+  expect(await redis.exists('moved:note', 'out:note', 'barred:note', 'barred:account', 'faulty:note')).toBe(0);
 });

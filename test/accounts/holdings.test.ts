@@ -62,13 +62,6 @@ const { redis } = own;
 const settings = { ADMIN_API: 'on', EVENTS: 'on' };
 const service = await forFile(start({ redis: own.location, holdings: [...holdings, pets], settings }));
 
-test('the table of holdings has each field, each fixed key and each letter of a cursor once', () => {
-  const fields = holdings.flatMap((each) => (each.fields ?? []).flatMap(({ names }) => names));
-  const keys = holdings.flatMap((each) => (each.keys ?? []).map(({ name }) => String(name)));
-  const letters = holdings.flatMap(({ exported }) => exported?.pages?.letter ?? []);
-  for (const list of [fields, keys, letters, holdings.map(({ name }) => name)]) expect(list).toEqual([...new Set(list)]);
-});
-
 test('every key and every field of an account that the service writes belongs to one holding', async () => {
   await useEverything(service);
   const keys = await redis.keys('*');

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { standingKey } from '../../src/accounts/account-keys.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import { follow, MOST_FOLLOWED, runWhereItIs, settled, standingOf } from '../../src/accounts/standing-look.ts';
+import { follow, MOST_FOLLOWED, settled } from '../../src/accounts/standing-look.ts';
 import { forFile } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 
@@ -14,17 +14,6 @@ beforeEach(async () => {
 
 const key = standingKey('some-guest');
 const FROZEN = '~move-1 some-account google 2026-11-22\n';
-
-test.each([
-  ['!0 1 -\n', { word: 'banned', ban: { until: undefined } }],
-  ['!5001 1 -\n#1\n', { word: 'banned', ban: { until: 5001 } }],
-  ['!5000 1 -\n', { word: 'open' }],
-  ['>some-account', { word: 'moved', target: 'some-account' }],
-  ['=4000\n#1\n', { word: 'deleted' }],
-])('the standing %j is read', async (record, state) => {
-  await redis.set(key, record);
-  expect(await standingOf('some-guest', scripts)).toEqual(state);
-});
 
 test('an unfinished move is finished or reverted before the answer', async () => {
   for (const [record, found] of [
@@ -41,13 +30,6 @@ test('the look follows a moved account to the last account, which may be deleted
   await redis.set(key, '>some-account');
   await redis.set(standingKey('some-account'), '=4000');
   expect(await settled('some-guest', scripts)).toEqual({ accountId: 'some-account', word: 'deleted' });
-});
-
-test('a script that finds a moved account runs again for the target of the move, and answers for the target', async () => {
-  const run = async (id: string): Promise<[word: 'done' | 'moved', ...figures: string[]]> =>
-    id === 'some-guest' ? ['moved', 'some-account'] : ['done', id];
-  const found = { word: 'done', figures: ['some-account'], accountId: 'some-account' };
-  expect(await runWhereItIs('some-guest', scripts, run)).toEqual(found);
 });
 
 test('a circle of moved accounts gives store_unavailable', async () => {

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { standingKey } from '../../src/accounts/account-keys.ts';
-import { leadsTo, parseStanding, standingChanges, standingLibrary, type Standing } from '../../src/accounts/standing.ts';
+import { parseStanding, standingChanges, standingLibrary, type Standing } from '../../src/accounts/standing.ts';
+import { standingOf, type StandingLook } from '../../src/accounts/standing-look.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId } from '../harness.ts';
@@ -22,62 +23,6 @@ const scriptOf = (name: string, body: string) =>
     library: [standingLibrary, standingChanges],
   });
 
-const readScript = scriptOf(
-  'read',
-  `
-local state, detail, generation, moved_in = standing_of(standing)
-local guests, unfiled = count_guests(moved_in)
-local ids, listed = {}, {}
-for id in pairs(guest_set(moved_in)) do ids[#ids + 1] = id end
-for _, guest in ipairs(unfiled_guests(moved_in)) do listed[#listed + 1] = table.concat({guest.id, guest.entries, guest.number}, ' ') end
-table.sort(ids)
-return {'done', state, detail, generation, table.concat(ids, ' '), guests .. ' ' .. unfiled, table.concat(listed, ','),
-  has_filed_guest(moved_in) and 'filed' or '', has_guest(moved_in, 'guest-a') and 'has guest-a' or '',
-  state == 'deleted' and is_erased(standing) and 'erased' or '',
-  state == 'moving' and table.concat({move_of(standing)}, ' ') or ''}`,
-);
-
-/** The record as the library reads it, in the words of `Standing`. */
-async function readByLua(key: string) {
-  const [, state, detail, generation, ids, counts, unfiled, filed, hasGuestA, erased, move] = await scripts.run(
-    readScript,
-    { standing: key },
-    { words: '' },
-  );
-  return { state, detail, generation, ids, counts, unfiled, filed, hasGuestA, erased, move };
-}
-
-/** The same words for a parsed record. */
-function told({ deleted, ban, target, moving, generation, guests }: Standing, move: string) {
-  const isBanned = ban !== undefined && (ban.until === undefined || ban.until > NOW);
-  const [state, detail] =
-    deleted !== undefined
-      ? ['deleted', String(deleted.at)]
-      : target !== undefined
-        ? ['moved', target]
-        : moving !== undefined
-          ? ['moving', '']
-          : isBanned
-            ? ['banned', String(ban.until ?? 0)]
-            : ['open', ''];
-  const unfiled = guests.filter(({ isFiled }) => !isFiled);
-  return {
-    state,
-    detail,
-    generation: String(generation),
-    ids: guests
-      .map(({ id }) => id)
-      .toSorted()
-      .join(' '),
-    counts: `${guests.length} ${unfiled.length}`,
-    unfiled: unfiled.map(({ id, lastSeq, number }) => `${id} ${lastSeq} ${number}`).join(','),
-    filed: unfiled.length < guests.length ? 'filed' : '',
-    hasGuestA: guests.some(({ id }) => id === 'guest-a') ? 'has guest-a' : '',
-    erased: deleted?.isClosed === true ? 'erased' : '',
-    move: moving === undefined ? '' : move,
-  };
-}
-
 const FROZEN = '~move-1 some-account google 2026-11-22\n';
 const BAN = `!0 4000 ${Buffer.from('cheats').toString('base64url')}\n`;
 const GUESTS = 'guest-a 3=\nguest-b 700*2\nguest-c 0=\n';
@@ -90,31 +35,25 @@ const guests = [
 const forEver = { until: undefined, since: 4000, reason: 'cheats' };
 
 describe('TypeScript and Lua read a record in the same way', () => {
-  test.each<[record: string, standing: Partial<Standing>]>([
-    ['', {}],
-    ['#3\n', { generation: 3 }],
-    [GUESTS, { guests }],
-    [`#12\n${GUESTS}`, { generation: 12, guests }],
-    ['guest-b 700*1\n', { guests: [{ id: 'guest-b', number: 1, lastSeq: 700, isFiled: false }] }],
-    ['>some-account', { target: 'some-account' }],
-    [FROZEN, { moving: { moveId: 'move-1', target: 'some-account' } }],
-    [`${FROZEN}#2\n`, { moving: { moveId: 'move-1', target: 'some-account' }, generation: 2 }],
-    [
-      `${FROZEN}!4999 4000 -\n#2\n`,
-      { moving: { moveId: 'move-1', target: 'some-account' }, ban: { until: 4999, since: 4000, reason: '' }, generation: 2 },
-    ],
-    [BAN, { ban: forEver }],
-    [`${BAN}#3\n${GUESTS}`, { ban: forEver, generation: 3, guests }],
-    [`!5001 4000 -\n#3\n`, { ban: { until: 5001, since: 4000, reason: '' }, generation: 3 }],
-    [`!5000 4000 -\n#3\n`, { ban: { until: 5000, since: 4000, reason: '' }, generation: 3 }],
-    ['=4500', { deleted: { at: 4500, isClosed: true } }],
-    ['=4500\n', { deleted: { at: 4500, isClosed: false } }],
-    [`=4500\n${BAN}#3\n${GUESTS}`, { deleted: { at: 4500, isClosed: false }, ban: forEver, generation: 3, guests }],
-  ])('%j', async (record, standing) => {
-    const key = standingKey(freshId());
-    if (record !== '') await redis.set(key, record);
-    expect(parseStanding(await redis.get(key))).toEqual({ ...nothing, ...standing });
-    expect(await readByLua(key)).toEqual(told({ ...nothing, ...standing }, 'move-1 some-account google 2026-11-22'));
+  const moving = { moveId: 'move-1', target: 'some-account' };
+  const bannedUntil = (until: number) => ({ until, since: 4000, reason: '' });
+  test.each<[record: string, standing: Partial<Standing>, look: StandingLook]>([
+    ['', {}, { word: 'open' }],
+    [`#12\n${GUESTS}`, { generation: 12, guests }, { word: 'open' }],
+    ['guest-b 700*1\n', { guests: [{ id: 'guest-b', number: 1, lastSeq: 700, isFiled: false }] }, { word: 'open' }],
+    ['>some-account', { target: 'some-account' }, { word: 'moved', target: 'some-account' }],
+    [FROZEN, { moving }, { word: 'moving' }],
+    [`${FROZEN}!4999 4000 -\n#2\n`, { moving, ban: bannedUntil(4999), generation: 2 }, { word: 'moving' }],
+    [`${BAN}#3\n${GUESTS}`, { ban: forEver, generation: 3, guests }, { word: 'banned', ban: { until: undefined } }],
+    [`!5001 4000 -\n#3\n`, { ban: bannedUntil(5001), generation: 3 }, { word: 'banned', ban: { until: 5001 } }],
+    [`!5000 4000 -\n#3\n`, { ban: bannedUntil(5000), generation: 3 }, { word: 'open' }],
+    ['=4500', { deleted: { at: 4500, isClosed: true } }, { word: 'deleted' }],
+    [`=4500\n${BAN}#3\n${GUESTS}`, { deleted: { at: 4500, isClosed: false }, ban: forEver, generation: 3, guests }, { word: 'deleted' }],
+  ])('%j', async (record, standing, look) => {
+    const id = freshId();
+    if (record !== '') await redis.set(standingKey(id), record);
+    expect(parseStanding(record === '' ? null : record)).toEqual({ ...nothing, ...standing });
+    expect(await standingOf(id, scripts)).toEqual(look);
   });
 
   test('lines that no version writes are counted', () => {
@@ -122,11 +61,10 @@ describe('TypeScript and Lua read a record in the same way', () => {
   });
 });
 
-describe('TypeScript reads the records that Lua writes', () => {
+describe('a change of a standing', () => {
   const change = (name: string, call: string) => {
     const script = scriptOf(name, `local found = ${call}\nreturn {'done', tostring(found)}`);
-    return async (key: string, now = NOW): Promise<string> =>
-      (await new ScriptRunner(redis, { now: () => now }).run(script, { standing: key }, { words: '' }))[1]!;
+    return async (key: string): Promise<string> => (await scripts.run(script, { standing: key }, { words: '' }))[1]!;
   };
   const freeze = change('freeze', `freeze(standing, 'move-1', 'some-account', 'google', '2026-11-22')`);
   const isFrozen = change('frozen', `is_frozen(standing, 'move-1')`);
@@ -139,77 +77,44 @@ describe('TypeScript reads the records that Lua writes', () => {
   const markMoved = change('mark-moved', `mark_moved(standing, 'some-account')`);
   const markDeleted = change('mark-deleted', `mark_deleted(standing, '4500')`);
   const keepTombstone = change('keep-tombstone', `keep_tombstone(standing, '4500')`);
-  const addFiled = change('add-filed', `add_guest(standing, 'guest-a', 3, 1, true)`);
-  const addUnfiled = change('add-unfiled', `add_guest(standing, 'guest-b', 700, 2, false)`);
-  const standingAt = async (key: string) => parseStanding(await redis.get(key));
-
-  test('a guest is frozen for one move, and gets its earlier standing back', async () => {
-    const key = standingKey(freshId());
-    expect(await isFrozen(key)).toBe('false');
-    await endSessions(key);
-    await freeze(key);
-    expect([await isFrozen(key), await isFrozenForOther(key)]).toEqual(['true', 'false']);
-    expect(await standingAt(key)).toEqual({ ...nothing, generation: 1, moving: { moveId: 'move-1', target: 'some-account' } });
-    await thaw(key);
-    expect(await standingAt(key)).toEqual({ ...nothing, generation: 1 });
-  });
+  const addGuest = change('add-guest', `add_guest(standing, 'guest-a', 3, 1, true)`);
 
   const kept = { ...nothing, guests: guests.slice(0, 1) };
   const banned = { ...kept, ban: { until: 6000, since: 4000, reason: '' } };
 
-  test('a ban replaces another ban and keeps the rest, and its end restores the rest', async () => {
+  /** Makes the changes one after the other. */
+  async function after(...changes: ((key: string) => Promise<string>)[]): Promise<Standing> {
     const key = standingKey(freshId());
-    expect(await unban(key)).toBe('false');
-    await addFiled(key);
-    await ban(key);
-    expect(await standingAt(key)).toEqual(banned);
-    await banAgain(key);
-    expect(await standingAt(key)).toEqual({ ...kept, ban: { until: undefined, since: 4500, reason: 'cheats' } });
-    expect(await unban(key)).toBe('true');
-    expect(await standingAt(key)).toEqual(kept);
+    for (const each of changes) await each(key);
+    return parseStanding(await redis.get(key));
+  }
+
+  test.each([
+    ['a ban keeps the rest', [addGuest, ban], banned],
+    ['a ban replaces another ban', [addGuest, ban, banAgain], { ...kept, ban: { until: undefined, since: 4500, reason: 'cheats' } }],
+    ['the end of a ban restores the rest', [addGuest, ban, unban], kept],
+    [
+      'a sign-out everywhere begins a new generation, and ends no ban',
+      [addGuest, endSessions, ban, endSessions],
+      { ...banned, generation: 2 },
+    ],
+    ['a guest that thaws gets its earlier standing back', [endSessions, freeze, thaw], { ...nothing, generation: 1 }],
+    [
+      'a deleted account keeps its guests until everything is erased',
+      [addGuest, markDeleted],
+      { ...kept, deleted: { at: 4500, isClosed: false } },
+    ],
+    ['then it keeps only the time', [addGuest, markDeleted, keepTombstone], { ...nothing, deleted: { at: 4500, isClosed: true } }],
+  ])('%s', async (_, changes, standing) => {
+    expect(await after(...changes)).toEqual(standing);
   });
 
-  test('a standing without a line leaves no key', async () => {
-    const key = standingKey(freshId());
-    for (const change of [freeze, thaw, ban, unban]) await change(key);
-    expect(await redis.exists(key)).toBe(0);
-  });
-
-  test('each sign-out everywhere begins a new generation, also for a banned account', async () => {
-    const key = standingKey(freshId());
-    await addFiled(key);
-    expect(await endSessions(key)).toBe('1');
-    await ban(key);
-    expect(await endSessions(key)).toBe('2');
-    expect(await standingAt(key)).toEqual({ ...banned, generation: 2 });
-  });
-
-  test('guests are added in the order of their moves', async () => {
-    const key = standingKey(freshId());
-    await addFiled(key);
-    await addUnfiled(key);
-    expect(await standingAt(key)).toEqual({ ...nothing, guests: guests.slice(0, 2) });
-  });
-
-  test('a moved guest keeps its target, and a guest that is deleted after its move has no target', async () => {
+  test('a guest is frozen for one move, and a standing without a line leaves no key', async () => {
     const key = standingKey(freshId());
     await freeze(key);
-    expect(leadsTo(await standingAt(key), 'some-account')).toBe(true);
-    await markMoved(key);
-    expect(await standingAt(key)).toEqual({ ...nothing, target: 'some-account' });
-    expect([leadsTo(await standingAt(key), 'some-account'), leadsTo(await standingAt(key), 'other')]).toEqual([true, false]);
-    await markDeleted(key);
-    expect(await standingAt(key)).toEqual({ ...nothing, deleted: { at: 4500, isClosed: false } });
-  });
-
-  test('a deleted account keeps its guests until everything is erased, and then only the time', async () => {
-    const key = standingKey(freshId());
-    await addFiled(key);
-    await ban(key);
-    await markDeleted(key);
-    expect(await standingAt(key)).toEqual({ ...banned, deleted: { at: 4500, isClosed: false } });
-    await keepTombstone(key);
-    expect(await standingAt(key)).toEqual({ ...nothing, deleted: { at: 4500, isClosed: true } });
+    expect([await isFrozen(key), await isFrozenForOther(key)]).toEqual(['true', 'false']);
+    for (const each of [thaw, ban, unban]) await each(key);
+    expect(await redis.exists(key)).toBe(0);
   });
 
   test('every change that may close a connection publishes the account once', async () => {
@@ -220,7 +125,7 @@ describe('TypeScript reads the records that Lua writes', () => {
     await listener.subscribe('0:standings');
     listener.on('message', (_, id) => id === accountId && heard.push(id));
     const key = standingKey(accountId);
-    for (const quiet of [freeze, thaw, addFiled, unban]) await quiet(key);
+    for (const quiet of [freeze, thaw, addGuest, unban]) await quiet(key);
     for (const loud of [ban, endSessions, markMoved, markDeleted]) await loud(key);
     await keepTombstone(key);
     await redis.publish('0:standings', 'the end');

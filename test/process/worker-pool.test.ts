@@ -70,16 +70,18 @@ describe('two workers', () => {
   });
 
   test('count creations and misses together', async () => {
+    const startedAt = performance.now();
+    const seconds = () => (performance.now() - startedAt) / 1000;
     const made = count(await all(150, () => post(child, '/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' })), 200);
     // The room may count among the 60; one creation a second becomes available again.
     expect(made).toBeGreaterThanOrEqual(59);
-    expect(made).toBeLessThanOrEqual(64);
+    expect(made).toBeLessThanOrEqual(60 + Math.ceil(seconds()));
     using lines = new Lines(child);
     const guesses = await all(100, async () => statusOf(await guessed(lines, '127.0.0.5')));
     // One guess in two seconds becomes available again.
     const missed = guesses.filter((status) => status === 404).length;
     expect(missed).toBeGreaterThanOrEqual(30);
-    expect(missed).toBeLessThanOrEqual(33);
+    expect(missed).toBeLessThanOrEqual(31 + Math.ceil(seconds() / 2));
   });
 
   test('count ledger entries together: replays on any worker take none, and no worker exceeds the limit', async () => {
