@@ -31,7 +31,7 @@ const ON_CLUSTER = [
  * would only repeat other runs. The end of that run names files that belong here.
  */
 const APART = [
-  'test/accounts/{caller-scripts,holdings,standing-look,standing}.test.ts',
+  'test/accounts/{caller-scripts,holdings,standing}.test.ts',
   'test/features/accounts/{delete-crash,delete-purchases,deletion-auditor}.test.ts',
   'test/features/coins/{authority-property,coin-totals,debt-property,debt,key-hash,key-secret,secret-of-cluster}.test.ts',
   'test/features/entitlement/{explain,model}.test.ts',

@@ -5,23 +5,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { freshId, request, type TestReply } from '../harness.ts';
 import { startChild, type Child } from '../realtime/child.ts';
-import { runCommand, type EndedCommand } from '../run-command.ts';
+import { runCommand } from '../run-command.ts';
 
-/** A folder for each test of a command, with the services that the test starts on it. Both end after the test. */
-export interface Place {
-  readonly folder: string;
-  /** The DATA_DIR of services and commands that name no other one. */
-  readonly dataDir: string;
-  launch(settings?: Record<string, string>): Promise<Child>;
-  run(program: string, flags: readonly string[], settings?: Record<string, string>): Promise<EndedCommand>;
-  /** Stops something else after the test. */
-  ends(each: { stop(signal?: NodeJS.Signals): Promise<unknown> }): void;
+interface Stoppable {
+  stop(signal?: NodeJS.Signals): Promise<unknown>;
 }
 
-/** @param defaults settings of all services */
-export function usePlace(defaults: Record<string, string> = {}): Place {
+/** A folder for each test of a command, with the services that the test starts on it. Both end after the test. @param defaults their settings */
+export function usePlace(defaults: Record<string, string> = {}) {
   let folder = '';
-  const running: { stop(signal?: NodeJS.Signals): Promise<unknown> }[] = [];
+  const running: Stoppable[] = [];
   const dataDir = () => join(folder, 'data');
   beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-command-'))));
   afterEach(async () => {
@@ -34,16 +27,19 @@ export function usePlace(defaults: Record<string, string> = {}): Place {
     get folder() {
       return folder;
     },
+    /** The DATA_DIR of services and commands that name no other one. */
     get dataDir() {
       return dataDir();
     },
-    async launch(settings) {
+    async launch(settings: Record<string, string> = {}): Promise<Child> {
       const service = await startChild({ DATA_DIR: dataDir(), ...defaults, ...settings });
       running.push(service);
       return service;
     },
-    run: (program, flags, settings) => runCommand(program, flags, { DATA_DIR: dataDir(), ...settings }),
-    ends: (each) => void running.push(each),
+    run: (program: string, flags: readonly string[], settings: Record<string, string> = {}) =>
+      runCommand(program, flags, { DATA_DIR: dataDir(), ...settings }),
+    /** Stops something else after the test. */
+    ends: (each: Stoppable) => void running.push(each),
   };
 }
 

@@ -6,7 +6,6 @@ import { ban, unban } from '../../src/operator/ban.ts';
 import { listBoard, removeEntry, resetBoard } from '../../src/operator/boards.ts';
 import { perform, recorded, type Operation, type OperatorParts } from '../../src/operator/operation.ts';
 import { readLog, type LogEntry } from '../../src/operator/operator-log.ts';
-import { endRoom } from '../../src/operator/rooms.ts';
 import { ReplicasLate } from '../../src/redis/script-call.ts';
 import { KeyChangeRefused } from '../../src/server/identity/server-key-changes.ts';
 import { forFile, freshId } from '../harness.ts';
@@ -96,16 +95,6 @@ describe('between the question and the answer', () => {
     });
     // The key took effect in the guest's account or in the target of the move, never in both.
     expect((await run(adjust, change)).reply).toMatchObject({ replayed: true, balanceCoins: 35 });
-  });
-
-  test('players may act in a room, and the answer to the end of the room has their acts', async () => {
-    const installId = freshId();
-    const { code } = (await service.post('/v1/rooms', { installId, state: { round: 1 } })).body.room;
-    await service.post(`/v1/rooms/${code}/start`, { installId });
-    const { reply } = await run(endRoom, { code }, async () => {
-      expect((await service.post(`/v1/rooms/${code}/state`, { installId, state: { round: 2 } })).status).toBe(200);
-    });
-    expect(reply).toMatchObject({ room: { phase: 'ended', state: { round: 2 } } });
   });
 });
 

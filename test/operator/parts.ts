@@ -47,29 +47,17 @@ export const logged: unknown = expect.objectContaining({
   outcome: expect.objectContaining({ word: 'done' }) as object,
 });
 
-/** An operator who works on a service with a key, over HTTP. */
-export interface Desk extends AsyncDisposable {
-  readonly service: TestService;
-  /** The token of the key, and its id. */
-  readonly bearer: string;
-  readonly id: string;
-  readonly look: (path: string, bearer?: string) => Promise<TestReply>;
-  /** Makes a change. Its reason is `test` unless the body has another one. */
-  readonly change: (path: string, body?: object, bearer?: string) => Promise<TestReply>;
-  /** The newest changes of this operator in the log, the latest first. */
-  readonly newest: (limit?: number) => Promise<TestReply['body'][]>;
-  /** A guest with these credits. */
-  readonly account: (...credits: number[]) => Promise<{ installId: string; accountId: string }>;
-}
-
-export async function openDesk({ role, settings, ...more }: StartOptions & { role?: Role } = {}): Promise<Desk> {
+export async function openDesk({ role, settings, ...more }: StartOptions & { role?: Role } = {}) {
   return deskOf(await start({ ...more, settings: { ADMIN_API: 'on', ...settings } }), role);
 }
 
-/** @param service with ADMIN_API=on. It ends with the desk */
-export async function deskOf(service: TestService, role: Role = 'admin'): Promise<Desk> {
+export type Desk = Awaited<ReturnType<typeof deskOf>>;
+
+/** An operator who works on a service with a key, over HTTP. @param service with ADMIN_API=on. It ends with the desk */
+export async function deskOf(service: TestService, role: Role = 'admin') {
   const { token, id } = await makeServerKey(service, ['admin'], { role });
   const look = (path: string, bearer = token) => service.get(`/v1/admin${path}`, { bearer });
+  /** Its reason is `test` unless the body has another one. */
   const change = (path: string, body: object = {}, bearer = token) =>
     service.post(`/v1/admin${path}`, { reason: 'test', ...body }, { bearer });
   return {
@@ -78,8 +66,10 @@ export async function deskOf(service: TestService, role: Role = 'admin'): Promis
     id,
     look,
     change,
-    newest: async (limit = 1) => (await look(`/log?limit=${limit}&operator=key:${id}`)).body.entries,
-    async account(...credits) {
+    /** The newest changes of this operator in the log, the latest first. */
+    newest: async (limit = 1): Promise<TestReply['body'][]> => (await look(`/log?limit=${limit}&operator=key:${id}`)).body.entries,
+    /** A guest with these credits. */
+    account: async (...credits: number[]): Promise<{ installId: string; accountId: string }> => {
       const installId = freshId();
       await service.post('/v1/login', { installId });
       for (const [index, coins] of credits.entries()) await service.post('/v1/coins/credit', { installId, coins, key: `c${index}` });

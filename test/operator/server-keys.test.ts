@@ -47,16 +47,14 @@ describe('a key of the console', () => {
     expect(keys).toContainEqual(expect.objectContaining({ id, name: 'Ada', role: 'support', state: 'valid' }));
   });
 
-  test('of a server has its scopes and its game, and a key without a scope is refused', async () => {
+  test('of a server has its game, and a key without a scope or without an end is refused', async () => {
     const cookies = await cookieOf();
     const body = { name: 'shop', scopes: ['coins'], game: 'pebble-drop', expiresInDays: 30, reason: 'the shop' };
-    const { asked, reply } = await create(cookies, body);
-    expect([asked.question, reply.ok]).toEqual(['Make the server key "shop" for coins of the game pebble-drop, for 30 days?', true]);
-    for (const [path, wrong] of Object.entries({ scopes: [], expiresInDays: 367 }))
-      expect((await ask(cookies, 'keys create', { ...body, [path]: wrong })).error).toMatchObject({
-        code: 'invalid_request',
-        issues: [{ path }],
-      });
+    expect((await ask(cookies, 'keys create', body)).question).toBe(
+      'Make the server key "shop" for coins of the game pebble-drop, for 30 days?',
+    );
+    for (const wrong of [{ scopes: [] }, { expiresInDays: 367 }])
+      expect((await ask(cookies, 'keys create', { ...body, ...wrong })).error.code).toBe('invalid_request');
   });
 
   test('can be rotated, with an overlap in which both keys are valid, and its revocation names the keys that it made', async () => {

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -160,36 +159,6 @@ describe('a backup that does not finish', () => {
     expect([code, error]).toEqual([2, 'coinop backup: Stopped by SIGTERM: there is no backup.\n']);
     expect(readdirSync(target)).toEqual([]);
     expect(readFileSync('/proc/net/unix', 'utf8')).not.toContain(place.folder);
-  });
-
-  const small = join(tmpdir(), `coinop-small-disk-${process.pid}`);
-  const canMount = ((): boolean => {
-    try {
-      mkdirSync(small, { recursive: true });
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', small], { stdio: 'ignore' });
-      execFileSync('umount', [small]);
-      return true;
-    } catch {
-      return false;
-    } finally {
-      rmSync(small, { recursive: true, force: true });
-    }
-  })();
-
-  // Only root may mount a small disk.
-  test.skipIf(!canMount)('because of a full disk leaves no files', async () => {
-    await filled(5000);
-    mkdirSync(small);
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', small]);
-    try {
-      const { code, error } = await backup('--to', small);
-      expect(code).toBe(2);
-      expect(error).toMatch(/^coinop backup: There is no backup .*: ENOSPC: no space left on device, write\n$/);
-      expect(readdirSync(small)).toEqual([]);
-    } finally {
-      execFileSync('umount', [small]);
-      rmSync(small, { recursive: true });
-    }
   });
 });
 

@@ -57,12 +57,6 @@ const RENAMES = [
   ['restoring/session-keys', 'session-keys'],
 ] as const;
 
-test('without a journal nothing changes', () => {
-  before();
-  expect(finishRestore(folder)).toBe(false);
-  expect(state()).toEqual({ redis: 'old', 'restoring/redis': 'new', 'session-keys': 'old keys', 'restoring/session-keys': 'new keys' });
-});
-
 test.each([0, 1, 2, 3, 4])('a restore that a crash cut off after %i of its four renames is finished', (renames) => {
   before();
   writeFileSync(join(folder, 'restore.json'), '{"oldSuffix":".before-x"}');

@@ -21,7 +21,6 @@ import { start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import type { Child } from '../../realtime/child.ts';
 import { runCommand } from '../../run-command.ts';
-import { selfSignedCertificate } from '../../self-signed.ts';
 import { makeKey } from '../../operator/console/command.ts';
 import { usePlace } from '../place.ts';
 import { paste } from './paste.ts';
@@ -206,23 +205,6 @@ describe('on a Redis', () => {
     expect([bad.dangers, bad.facts['redis']]).toEqual([['bad_setting'], undefined]);
     const node = await startPort('--cluster-enabled', 'yes');
     expect((await examine({ REDIS_URL: node.url })).dangers).toEqual(['cluster_node']);
-  });
-
-  test('names the setting that trusts a private certificate authority, and works with the setting', async () => {
-    const { cert, key } = selfSignedCertificate();
-    const [certFile, keyFile, port] = [join(place.folder, 'cert.pem'), join(place.folder, 'key.pem'), await freePort()];
-    writeFileSync(certFile, cert);
-    writeFileSync(keyFile, key);
-    const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'];
-    await startPort('--tls-port', port, ...files, '--appendfsync', 'everysec');
-    const REDIS_URL = `rediss://127.0.0.1:${port}`;
-    const { dangers, mends } = await examine({ REDIS_URL });
-    expect([dangers, mends['no_redis']]).toEqual([['no_redis'], expect.stringMatching(/^NODE_EXTRA_CA_CERTS=/)]);
-    const trusted = { REDIS_URL, NODE_EXTRA_CA_CERTS: certFile };
-    const known = await examine(trusted);
-    expect(known.dangers).toEqual([]);
-    paste(known.mends['appendfsync']!.replace('--tls', `--tls --cacert ${certFile}`));
-    expect((await examine(trusted)).texts['appendfsync']).toBeUndefined();
   });
 });
 

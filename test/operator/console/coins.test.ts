@@ -99,12 +99,6 @@ describe('coins grant', () => {
     expect([await balanceOf(one.installId), await balanceOf(two.installId)]).toEqual([25, 25]);
   });
 
-  test('a file with a line that names no account is refused before the tool connects to Redis', async () => {
-    const bad = fileOf('bad.csv', ['accountId', 'nobody']);
-    const { code, error } = await runAdmin(words(bad, 'a', '--yes'), { REDIS_URL: 'redis://127.0.0.1:1' });
-    expect([code, error]).toEqual([1, expect.stringContaining(`${bad}: line 2 has no accountId, which has 22 characters.`)]);
-  });
-
   test('gives each account its coins once, also if it is killed twice within 2,000 accounts and then stopped', async () => {
     const installIds: string[] = [];
     for (let from = 0; from < 2000; from += 100)

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { accounts } from '../../../src/operator/console/accounts.ts';
@@ -13,17 +12,6 @@ import { webhooks } from '../../../src/operator/console/webhooks.ts';
 import { operations, operatorApi } from '../../../src/operator/endpoints.ts';
 
 const groups = [accounts, coins, purchases, boards, rooms, trials, webhooks, keys, log];
-const page = readFileSync(new URL('../../../docs/operator.md', import.meta.url), 'utf8');
-
-test('docs/operator.md names every command', () => {
-  const missing = groups.flatMap(({ name, commands, usual }) =>
-    Object.keys(commands).filter((command) => {
-      if (command === usual) return !page.includes(`| \`${name} [`);
-      return !page.includes(`\`${name} ${command}`) && !new RegExp(`\`${name} .*\`, .*\`${command}\``).test(page);
-    }),
-  );
-  expect(missing).toEqual([]);
-});
 
 describe('the tool and the HTTP API', () => {
   const commands = groups
