@@ -55,10 +55,6 @@ describe('TypeScript and Lua read a record in the same way', () => {
     expect(parseStanding(record === '' ? null : record)).toEqual({ ...nothing, ...standing });
     expect(await standingOf(id, scripts)).toEqual(look);
   });
-
-  test('lines that no version writes are counted', () => {
-    expect(parseStanding('guest-a 3=\nnonsense\nguest-c 1=').unreadable).toBe(2);
-  });
 });
 
 describe('a change of a standing', () => {

@@ -184,7 +184,6 @@ test('a node that does not start is named with the file of its reason, and one w
 
 test.each([
   [['--replicas', '4'], 'The flag --replicas takes a whole number from 0 to 3.'],
-  [['--appendfsync', 'no'], 'The flag --appendfsync takes always or everysec.'],
   [['--replica', '1'], "Unknown option '--replica'. See --help."],
 ])('the flags %j are refused', async (flags, message) => {
   expect(await failed(...flags)).toBe(`coinop cluster: ${message}\n`);

@@ -3,18 +3,14 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
+import { redisServerPath } from '../../src/process/redis-server.ts';
 import { childEnvironment } from '../environment.ts';
 
-/** A redis-server of this machine, as the service finds one. */
-const server = [
-  ...(process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => ['redis-server', 'valkey-server'].map((name) => join(folder, name))),
-  fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url)),
-].find((path) => existsSync(path))!;
+const server = redisServerPath();
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-private-'))));

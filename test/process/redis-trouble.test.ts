@@ -200,7 +200,6 @@ describe('the output of Redis', () => {
     ['MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.', 'disk_failed'],
     ["Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...", 'disk_failed'],
     ["Can't open the append-only file appendonly.aof.1.incr.aof: Permission denied", 'no_rights'],
-    ["OOM command not allowed when used memory > 'maxmemory'.", 'maxmemory'],
     ['Out Of Memory allocating 64 bytes!', 'no_memory'],
     ['Unexpected end of file reading the append only file appendonly.aof.1.incr.aof.', 'cut_tail'],
     ['Redis 7.0.15 crashed by signal: 11, si_code: 0', 'crash'],

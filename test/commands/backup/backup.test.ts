@@ -165,7 +165,6 @@ describe('a backup that does not finish', () => {
 test.each([
   ['backup.ts', [], {}, 'Name the file or the folder'],
   ['backup.ts', ['--to', '/nowhere/at/all.tar'], {}, 'There is no folder /nowhere/at.'],
-  ['backup.ts', ['--too', 'x'], {}, "Unknown option '--too'. See --help."],
   ['backup.ts', ['--to', tmpdir()], {}, 'holds no data of a private Redis'],
   ['restore.ts', [], {}, 'Name the backup: --from FILE.'],
   ['restore.ts', ['--from'], {}, "Option '--from <value>' argument missing. See --help."],

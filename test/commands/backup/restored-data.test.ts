@@ -67,10 +67,3 @@ test.each([0, 1, 2, 3, 4])('a restore that a crash cut off after %i of its four 
   expect(readdirSync(folder)).not.toContain('restore.json');
   expect(finishRestore(folder)).toBe(false);
 });
-
-test('a restore into an empty folder leaves no other files', () => {
-  data('restoring/redis', 'new');
-  expect(hasData(folder)).toBe(false);
-  putInPlace(folder, '.before-x');
-  expect(state()).toEqual({ redis: 'new' });
-});

@@ -246,7 +246,6 @@ describe('on the settings', () => {
     [{ REDIS_URL: 'redis://redis.invalid' }, 'warning', 'no_tls', 'redis.invalid'],
     [{ REDIS_URL: 'redis://redis' }, 'note', 'no_tls', ''],
     [{ REDIS_URL: 'redis://172.32.0.1' }, 'danger', 'no_tls', '172.32.0.1'],
-    [{ REDIS_URL: 'redis://[fd00::1]' }, 'warning', 'no_password', 'fd00::1'],
   ] as const)('%j is a %s: %s', async (settings, level, kind, text) => {
     const { config, problems } = readSettings({ ...PRODUCTION, ...(settings as Record<string, string>) }, settingProblems);
     const { findings } = await diagnosed((diagnosis) => {

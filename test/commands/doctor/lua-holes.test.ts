@@ -28,7 +28,3 @@ test.each([
 ])('Valkey %s has %j', (version, names) => {
   expect(luaHolesOf(version, true).map((hole) => hole.names)).toEqual(names);
 });
-
-test('a vulnerability names the releases that fix it', () => {
-  expect(luaHolesOf('7.0.15', false)[0]!.fixed).toBe('6.2.20, 7.2.11, 7.4.6, 8.0.4, 8.2.2');
-});

@@ -12,7 +12,6 @@ describe('a file of accounts', () => {
     ['a byte order mark, CRLF and empty lines', `\uFEFF${a}\r\n\r\n${b}\r\n\r\n`],
     ['other columns in front', `note,account_id\n"lost, twice",${a}\n"a ""quote""",${b}`],
     ['semicolons', `accountId;note\n${a};x\n${b};`],
-    ['tabs', `note\taccount\n\t${a}\n1\t${b}`],
   ])('may have %s', (_name, text) => {
     expect(read(text).map(([, accountId]) => accountId)).toEqual([a, b]);
   });
@@ -34,7 +33,6 @@ describe('a file of accounts', () => {
 
   test.each([
     ['', 'f.csv is empty.'],
-    ['accountId\n', 'f.csv names no account.'],
     [
       'install-0001\n',
       'f.csv: line 1 is neither a header with a column accountId or installId, nor does it begin with an accountId. A file of installIds needs a header.',
@@ -44,7 +42,6 @@ describe('a file of accounts', () => {
     ['installId\nshort\ninstall-0001', 'f.csv: line 2 has no installId of 8 to 128 visible characters.'],
     ['installId\ninstall,0001', 'f.csv: line 2 has 2 columns, and the first line 1 column.'],
     ['installId\n"install', 'f.csv: line 2 has a quote that does not end.'],
-    ['installId\n"install-0001" x', 'f.csv: line 2 has text behind a quote.'],
     [`${a}\n${'x'.repeat(5000)}`, 'f.csv: line 2 has more than 4096 characters.'],
     [
       `accountId\n${'no\n'.repeat(7)}`,
