@@ -7,7 +7,7 @@ import { BRING_BACK, type Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 import { isForOthers } from './settings.ts';
 
-const ANSWER_MS = 3000;
+const ANSWER_MS = 10_000;
 
 interface Answer {
   readonly status: number;
