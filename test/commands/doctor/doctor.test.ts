@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { readSettings } from '../../../src/config.ts';
 import { Diagnosis, textOf } from '../../../src/commands/doctor/diagnosis.ts';
 import { growthOf } from '../../../src/commands/doctor/growth.ts';
@@ -25,6 +25,9 @@ import { makeKey } from '../../operator/console/command.ts';
 import { usePlace } from '../place.ts';
 import { paste } from './paste.ts';
 import { examine as report } from './report.ts';
+
+// A test runs up to eight processes, which takes minutes on a busy machine.
+vi.setConfig({ testTimeout: 240_000 });
 
 const place = usePlace();
 const examine = (settings: Record<string, string>, ...flags: string[]) => report({ DATA_DIR: place.dataDir, ...settings }, ...flags);
