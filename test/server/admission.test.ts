@@ -75,7 +75,7 @@ describe('requests a second', () => {
 describe('MAX_IN_FLIGHT', () => {
   test('requests beyond it are refused as overloaded, and those within it wait for Redis', async () => {
     await using redis = await startRedis();
-    await using service = await start({ redis: redis.location, settings: { MAX_IN_FLIGHT: '10' } });
+    await using service = await start({ redis: redis.location, settings: { MAX_IN_FLIGHT: '10' }, redisDeadlineMs: 2000 });
     // Longer than an answer may take, so that ten requests keep their places until their deadline.
     await service.service.redis.call('CLIENT', 'PAUSE', '2400', 'ALL');
     const replies = await all(30, () => service.get(`/v1/balance?installId=${freshId()}`));
