@@ -43,7 +43,6 @@ test.each<[line: string, scenarios: string, parsed: object]>([
     'health credit-session burst growth-accounts growth-board overload',
     { isFullRun: false, settings: { quick: true, seconds: 0.2, rounds: 1 } },
   ],
-  ['health --quick', 'health', {}],
   // Against a running service: the scenarios that use the public API alone.
   [
     `--url ${url}/ --connections 8 --seconds 2.5`,

@@ -5,22 +5,17 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Arrivals, ArrivalsOrder, Pace } from '../../bench/load/arrivals-order.ts';
 import { startChild } from '../../bench/processes/child.ts';
 
-interface Loaded {
-  /** How many requests the server got. */
-  readonly count: number;
-  readonly arrivals: Arrivals;
-  readonly due: Float64Array;
-  /** The number of requests of each kind. */
-  readonly kinds: Record<string, number>;
-}
-
-/** Sends credits to a server for a time. @param answer gets the number of the request, from 0 on */
+/**
+ * Sends credits to a server for a time.
+ * @param answer gets the number of the request, from 0 on
+ * @returns how many requests the server got, and those of each kind
+ */
 async function load(
   connections: number,
   pace: Pace,
   milliseconds: number,
   answer: (response: ServerResponse, number: number, server: Server) => unknown,
-): Promise<Loaded> {
+): Promise<{ count: number; arrivals: Arrivals; due: Float64Array; kinds: Record<string, number> }> {
   let count = 0;
   const server = createServer((request, response) => {
     request.resume();

@@ -8,23 +8,15 @@ import { childEnvironment } from '../environment.ts';
 
 const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
 
-interface BenchOutput {
-  /** The folder for the results and the temporary files. */
-  readonly out: string;
-  /** Runs the bench. @param interruptAt sends SIGINT when this text appears on standard error */
-  bench(args: string[], interruptAt?: string): Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** The results of the last run. */
-  resultsOf(file?: string): RunResult;
-  close(): void;
-}
-
 /** Runs the bench as a user does, with a temporary folder for all that it writes. */
-export function benchOutput(): BenchOutput {
+export function benchOutput() {
   const out = mkdtempSync(join(tmpdir(), 'coinop-bench-test-'));
   return {
+    /** The folder for the results and the temporary files. */
     out,
-    bench: (args, interruptAt) =>
-      new Promise((resolve) => {
+    /** Runs the bench. @param interruptAt sends SIGINT when this text appears on standard error */
+    bench: (args: string[], interruptAt?: string) =>
+      new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) => {
         const child = spawn(process.execPath, [main, ...args, '--out', out], {
           env: childEnvironment({ TMPDIR: out }),
           stdio: ['ignore', 'pipe', 'pipe'],
@@ -37,6 +29,7 @@ export function benchOutput(): BenchOutput {
         });
         child.once('close', (code) => resolve({ code, stdout, stderr }));
       }),
+    /** The results of the last run. */
     resultsOf: (file = 'latest.json') => JSON.parse(readFileSync(join(out, file), 'utf8')) as RunResult,
     close: () => rmSync(out, { recursive: true, force: true }),
   };

@@ -23,7 +23,6 @@ test('--url loads a running service, audits its ledgers and writes the results',
   expect(scenarios[0]).toMatchObject({ name: 'credit-session', findings: [] });
   const { figures, answers } = scenarios[0]!.sides[0]!;
   for (const figure of [answers!['status 200'], figures.perSecond!.median, figures.serverCpu!.median]) expect(figure).toBeGreaterThan(1);
-  expect(readdirSync(out)).toEqual(expect.arrayContaining(['latency.svg', 'latest.json', 'results.md']));
 }, 60_000);
 
 test('a service that sometimes fails is loaded to the end, and its errors are counted', async () => {

@@ -63,7 +63,7 @@ function checkTour(output: string): string {
   const expected = countAnswers(firstTour) + countAnswers(storeTour);
   const refused = lines.filter((line) => !line.startsWith('{"ok":true'));
   if (refused.length > 0 || lines.length !== expected)
-    throw new Error(`${lines.length} answers instead of ${expected}, without success:\n${refused.join('\n')}`);
+    throw new Error(`${lines.length} of ${expected} answers, of which these are no success:\n${refused.join('\n')}`);
   if (!lines.some((line) => line.includes('"balanceAfterCoins":100'))) throw new Error('no credit among the answers');
   return `${expected} answers`;
 }

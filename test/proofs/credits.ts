@@ -184,13 +184,6 @@ export function credits(options: CreditOptions = {}): Scenario['load'] {
   };
 }
 
-/** The calls of the service that the book needs. */
-interface CoinCalls {
-  balanceOf(account: string): Promise<number>;
-  /** Sends a credit again. */
-  credit(operation: Operation): Promise<Operation['answer']>;
-}
-
 /** The most credits that are sent again, spread over all. */
 const MOST_REPLAYS = 30_000;
 
@@ -207,7 +200,11 @@ export const coinsOf = (entries: readonly LedgerEntry[]): number => sum(entries.
  */
 async function compareCoins(
   operations: readonly Operation[],
-  calls: CoinCalls,
+  calls: {
+    balanceOf(account: string): Promise<number>;
+    /** Sends a credit again. */
+    credit(operation: Operation): Promise<Operation['answer']>;
+  },
   served: Served,
   homes: ReadonlyMap<string, string> = new Map(),
 ): Promise<Record<string, number>> {

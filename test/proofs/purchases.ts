@@ -175,7 +175,7 @@ export class Purchases extends AtPlace implements Load {
   }
 
   /** Compares until ledgers and books agree, or until the time is up. Meanwhile each call of the store may cause random refunds. */
-  async #agreed(giveUpAt: number): Promise<PurchaseDifferences> {
+  async #agreed(giveUpAt: number) {
     for (;;) {
       const known = [...this.#bought.values()];
       const owned = ownedOf(known, await readBooks(this.place)).set(accountIdOf(this.#thief), []);
@@ -238,18 +238,8 @@ async function entriesOf(accountId: string, place: Place): Promise<Map<string, L
   return Map.groupBy(ofPurchases, ({ key }) => key.split('·')[2]!);
 }
 
-/** The differences between ledgers and books. */
-interface PurchaseDifferences {
-  readonly found: Record<string, number>;
-  /** Accounts with any difference. */
-  readonly accounts: readonly string[];
-  /** Coins in the ledgers: granted, and taken back. */
-  readonly granted: number;
-  readonly refunded: number;
-}
-
-/** @param owned the purchases of each account */
-async function comparePurchases(owned: ReadonlyMap<string, readonly Sold[]>, place: Place): Promise<PurchaseDifferences> {
+/** @param owned the purchases of each account. @returns the differences, the accounts that have one, and the coins in the ledgers */
+async function comparePurchases(owned: ReadonlyMap<string, readonly Sold[]>, place: Place) {
   const found = {
     'purchases booked less than they came to': 0,
     'purchases booked more than they came to': 0,

