@@ -46,6 +46,9 @@ export interface CreditOptions {
 /** An outage of one shard of three for 10 s reaches two thirds of it. */
 const MOST_WAITING = 8000;
 
+/** The most credits that are sent again at the end, spread over all. */
+const MOST_REPLAYS = 30_000;
+
 /** If the machine is busier than this, the load itself is late. */
 const QUIET_MS = 500;
 
@@ -134,23 +137,59 @@ export class Credits implements Load {
     return figures;
   }
 
-  /** Compares the ledgers, and reports the times. @param stage undefined: of no scenario */
-  async compare(stage?: Stage, homes?: ReadonlyMap<string, string>): Promise<Record<string, number>> {
-    const { client } = this.#served;
+  /**
+   * Compares the ledgers, and reports the times.
+   * @param stage undefined: of no scenario
+   * @param homes the accounts that guests have moved into
+   */
+  async compare(stage?: Stage, homes: ReadonlyMap<string, string> = new Map()): Promise<Record<string, number>> {
     const { figures } = this.#stand;
-    const byAccount = new Map(this.owners.map((owner) => [owner.account, owner]));
-    const balanceOf = async (account: string): Promise<number> => {
-      const asking = (): Asking => ({ method: 'GET', ...byAccount.get(account)!.asking() });
-      return (await client.until('/v1/balance', asking, { giveUpMs: 10_000 }))?.body.balanceCoins ?? Number.NaN;
-    };
-    const { internalErrors, refused } = client;
-    const calls = { balanceOf, credit: (operation: Operation) => this.#send(operation) };
-    const differences = await compareCoins(this.operations, calls, this.#served, homes);
+    const { internalErrors, refused } = this.#served.client;
+    const differences = await this.#differences(homes);
     const done = this.operations.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined);
     figures.atLeast('acknowledged', done.length, 1);
     figures.report('  refusals', refused);
     this.#reportTimes(done, stage);
     return { 'never acknowledged': this.#unacknowledged, ...differences, 'answers with 500': internalErrors };
+  }
+
+  async #balanceOf(account: string): Promise<number> {
+    const owner = this.owners.find((one) => one.account === account)!;
+    const asking = (): Asking => ({ method: 'GET', ...owner.asking() });
+    return (await this.#served.client.until('/v1/balance', asking, { giveUpMs: 10_000 }))?.body.balanceCoins ?? Number.NaN;
+  }
+
+  /** Between credits and the ledgers of their accounts. @returns their number, by kind */
+  async #differences(homes: ReadonlyMap<string, string>): Promise<Record<string, number>> {
+    const found = { lost: 0, doubled: 0, 'keys that no longer replay': 0, 'accounts with a wrong sum': 0 };
+    const guests = Map.groupBy(homes.keys(), (guest) => homes.get(guest)!);
+    const kept: Operation[] = [];
+    const compare = async ([account, own]: [string, Operation[]]): Promise<void> => {
+      const entries = await ledgerOf(coinKeys.ledger(account), this.#served);
+      const ofGuests = (guests.get(account) ?? []).map((guest) => ledgerOf(coinKeys.guestLedger(account, guest), this.#served));
+      // The entry of a move has the coins of the guest's ledger.
+      const all = [...entries, ...(await Promise.all(ofGuests)).flat()].filter(({ letter }) => letter !== entryLetters.merge);
+      const keys = new Set(all.map(({ key }) => key));
+      found.doubled += all.length - keys.size;
+      for (const operation of own.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined))
+        if (keys.has(operation.key)) kept.push(operation);
+        else found.lost++;
+      if (!areInOrder(entries) || (await this.#balanceOf(account)) !== coinsOf(all)) found['accounts with a wrong sum']++;
+    };
+    await inParallel(
+      Map.groupBy(this.operations, ({ account }) => homes.get(account) ?? account),
+      compare,
+    );
+    const every = Math.ceil(kept.length / MOST_REPLAYS);
+    await inParallel(
+      kept.filter((_, index) => index % every === 0),
+      async (operation) => {
+        const answer = await this.#send(operation);
+        if (answer?.replayed !== true || answer.balanceAfterCoins !== operation.answer!.balanceAfterCoins)
+          found['keys that no longer replay']++;
+      },
+    );
+    return found;
   }
 
   #reportTimes(done: readonly Operation[], stage: Stage | undefined): void {
@@ -184,60 +223,11 @@ export function credits(options: CreditOptions = {}): Scenario['load'] {
   };
 }
 
-/** The most credits that are sent again, spread over all. */
-const MOST_REPLAYS = 30_000;
-
 export async function ledgerOf(key: string, served: Pick<Served, 'command'>): Promise<LedgerEntry[]> {
   return ((await served.command('LRANGE', key, 0, -1)) as string[]).map((text) => parseEntry(text)!);
 }
 
 export const coinsOf = (entries: readonly LedgerEntry[]): number => sum(entries.map(({ coins }) => coins));
-
-/**
- * Compares credits with the ledgers of their accounts.
- * @param homes the accounts that guests have moved into
- * @returns the number of differences, by kind
- */
-async function compareCoins(
-  operations: readonly Operation[],
-  calls: {
-    balanceOf(account: string): Promise<number>;
-    /** Sends a credit again. */
-    credit(operation: Operation): Promise<Operation['answer']>;
-  },
-  served: Served,
-  homes: ReadonlyMap<string, string> = new Map(),
-): Promise<Record<string, number>> {
-  const found = { lost: 0, doubled: 0, 'keys that no longer replay': 0, 'accounts with a wrong sum': 0 };
-  const guests = Map.groupBy(homes.keys(), (guest) => homes.get(guest)!);
-  const kept: Operation[] = [];
-  await inParallel(
-    Map.groupBy(operations, ({ account }) => homes.get(account) ?? account),
-    async ([account, own]) => {
-      const entries = await ledgerOf(coinKeys.ledger(account), served);
-      const ofGuests = (guests.get(account) ?? []).map((guest) => ledgerOf(coinKeys.guestLedger(account, guest), served));
-      // The entry of a move has the coins of the guest's ledger.
-      const all = [...entries, ...(await Promise.all(ofGuests)).flat()].filter(({ letter }) => letter !== entryLetters.merge);
-      const keys = new Set(all.map(({ key }) => key));
-      found.doubled += all.length - keys.size;
-      for (const operation of own.filter(({ acknowledgedAt }) => acknowledgedAt !== undefined))
-        if (keys.has(operation.key)) kept.push(operation);
-        else found.lost++;
-      const balance = await calls.balanceOf(account);
-      if (!areInOrder(entries) || balance !== coinsOf(all)) found['accounts with a wrong sum']++;
-    },
-  );
-  const every = Math.ceil(kept.length / MOST_REPLAYS);
-  await inParallel(
-    kept.filter((_, index) => index % every === 0),
-    async (operation) => {
-      const answer = await calls.credit(operation);
-      if (answer?.replayed !== true || answer.balanceAfterCoins !== operation.answer!.balanceAfterCoins)
-        found['keys that no longer replay']++;
-    },
-  );
-  return found;
-}
 
 function areInOrder(entries: readonly LedgerEntry[]): boolean {
   let balance = 0;
