@@ -90,7 +90,7 @@ const SIZED = [
   'test/consistency/{background,damages,wrong-types}.test.ts',
   'test/scripts/setup.test.ts',
   'test/features/coins/{authority-property,debt-property,ledger}.test.ts',
-  'test/features/highscores/{random-board,top-ten}.test.ts',
+  'test/features/highscores/random-board.test.ts',
   'test/features/rooms/feed.test.ts',
   'test/features/events/examples.test.ts',
   'test/client/{game-server,room-faults}.test.ts',

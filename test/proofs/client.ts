@@ -141,7 +141,7 @@ export function ask(
       resolve({ status: 0, body: { error: { code: error.code ?? error.message } }, headers: {} });
     const sent = (url.startsWith('https:') ? secureRequest : request)(url, sending, (response) => {
       let answer = '';
-      response.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+      response.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
       response.on('error', fail);
       response.on('end', () => {
         const isJson = response.headers['content-type']?.startsWith('application/json') === true;

@@ -96,9 +96,8 @@ describe('the entry of a banned account', () => {
     await expect.poll(() => top(game, other)).toEqual(left);
     expect(await entries(game)).toEqual(left);
     expect((await service.get(`/v1/highscores/${game}/around?playerId=${playerId}`)).body).toMatchObject({ you: null, entries: [] });
-    const { body } = await service.get(`/v1/highscores/${game}/around?installId=${installs['E']}`);
-    expect([body.you.rank, lines(body.entries)]).toEqual([4, left]);
-    expect((await submit(game, installs['E']!, 15, 'E')).body).toMatchObject({ rank: 4, top: [{}, {}, {}, {}] });
+    const { body } = await submit(game, installs['E']!, 15, 'E');
+    expect([body.rank, lines(body.top).slice(0, 3)]).toEqual([4, left.slice(0, 3)]);
     expect((await service.get(`/v1/admin/boards/${game}`, { bearer })).body.count).toBe(4);
     await submit(game, installs['E']!, 20, 'E');
     await unbanned(installs['C']!);
@@ -125,14 +124,10 @@ describe('the entry of a banned account', () => {
 
   test('comes back with the next score, if that is faster than the queue', async () => {
     const { game, installs } = await board({ A: 30, B: 20 });
-    const parts = { scripts: movers.mover().scripts, now: service.now };
-    for (const [score, best] of [
-      [10, 30],
-      [40, 40],
-    ] as const) {
+    for (const [score, best] of [[10, 30] as const, [40, 40] as const]) {
       await banned(installs['A']!);
       // Stands for a process that dies after the script.
-      await unban(accountIdOf(installs['A']!), parts);
+      await unban(accountIdOf(installs['A']!), { scripts: movers.mover().scripts });
       expect(await top(game)).toEqual(['1 B 20']);
       expect((await submit(game, installs['A']!, score, 'A')).body).toMatchObject({ rank: 1, best, personalBest: score === 40 });
       expect(await top(game)).toEqual([`1 A ${best}`, '2 B 20']);

@@ -99,15 +99,9 @@ test('a submission knows the version of the cached list, and shows that list if 
   boards.call('g', 'desc').listOf(newer);
   expect(submission.listOf(UNCHANGED).text).toBe(listOf('older'));
   expect(await found()).toBe(answerOf('newer'));
-});
-
-test('an unchanged version makes the cached list no fresher', async () => {
-  await pendingRead().arrives(older);
-  vi.advanceTimersByTime(60);
-  expect(boards.call('g', 'desc').listOf(UNCHANGED).text).toBe(listOf('older'));
-  vi.advanceTimersByTime(40);
-  expect(boards.find('g')).toBeUndefined();
-  expect(boards.call('g', 'desc').known).toBe('');
+  // It makes the cached list no fresher.
+  vi.advanceTimersByTime(100);
+  expect([boards.find('g'), boards.call('g', 'desc').known]).toEqual([undefined, '']);
 });
 
 test('the list that arrives last is cached, because answers arrive in the order in which the scripts ran', async () => {
@@ -139,16 +133,6 @@ test('a read that began before a submission was answered is joined, because it r
   submission.listOf(newer);
   expect(boards.find('g')).toBe(read.answer);
   await read.arrives(newer);
-});
-
-test('a read that ended before a submission did is not joined when the list of the submission is too old', async () => {
-  const submission = boards.call('g', 'desc');
-  vi.advanceTimersByTime(60);
-  await pendingRead().arrives(older);
-  submission.listOf(newer);
-  expect(await found()).toBe(answerOf('newer'));
-  vi.advanceTimersByTime(60);
-  expect(boards.find('g')).toBeUndefined();
 });
 
 /** Publishes as another process, and waits until this process has handled the message. */
@@ -191,15 +175,6 @@ test('a submission that ends after a change on another process removes a board r
   expect(boards.find('g')).toBeUndefined();
   await underWay.arrives(older);
   expect(boards.find('g')).toBeUndefined();
-});
-
-test('an unchanged version keeps a board that was read after a change on another process', async () => {
-  await pendingRead().arrives(older);
-  const submission = boards.call('g', 'desc');
-  await changedElsewhere('g');
-  await pendingRead().arrives(newer);
-  expect(submission.listOf(UNCHANGED).text).toBe(listOf('older'));
-  expect(await found()).toBe(answerOf('newer'));
 });
 
 test('nothing is cached while the subscription to other processes is down', async () => {
@@ -261,15 +236,4 @@ test('a lost subscription drops the board, and its late confirmation confirms no
   await listenTo('g');
   await pendingRead().arrives(newer);
   expect(await found()).toBe(answerOf('newer'));
-});
-
-test('a submission counts this process among the listeners if it listened all the time', async () => {
-  expect(boards.call('g', 'desc').others(3)).toBe(2);
-  const game = `counted-${Math.random()}`;
-  const early = boards.call(game, 'desc');
-  await listenTo(game);
-  expect(early.others(3)).toBe(3);
-  const lost = boards.call(game, 'desc');
-  subscriber.emit('close', () => true);
-  expect(lost.others(3)).toBe(3);
 });

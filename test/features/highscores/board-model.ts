@@ -71,25 +71,17 @@ export class BoardModel {
 
   /** `<rank> <name> <score>` of a player and of the neighbours on both sides. */
   around(player: number, limit: number): string[] {
-    const place = this.placeOf(player);
-    return place === -1 ? [] : this.all().slice(Math.max(0, place - limit), place + limit + 1);
+    const place = this.#sorted().findIndex((entry) => entry.player === player);
+    return place === -1 ? [] : this.#all().slice(Math.max(0, place - limit), place + limit + 1);
   }
 
   /** `<rank> <name> <score>` of the ten best. */
   top(): string[] {
-    return this.#sorted()
-      .slice(0, 10)
-      .map((entry) => this.#line(entry));
+    return this.#all().slice(0, 10);
   }
 
-  /** `<rank> <name> <score>` of all. */
-  all(): string[] {
+  #all(): string[] {
     return this.#sorted().map((entry) => this.#line(entry));
-  }
-
-  /** The place of a player, 0 for the best. */
-  placeOf(player: number): number {
-    return this.#sorted().findIndex((entry) => entry.player === player);
   }
 
   #line({ name, score }: Entry): string {

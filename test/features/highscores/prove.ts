@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from '../../proofs/client.ts';
 import { now } from '../../proofs/history.ts';
 import { operate } from '../../proofs/operator-tool.ts';
 import { Place } from '../../proofs/place.ts';
@@ -29,15 +29,15 @@ async function prove(stand: Stand): Promise<void> {
   writeFileSync(file, catalogueOf(games.filter((_, board) => isAscending(board))));
   const settings = { CATALOGUE_FILE: file, BOARDS: 'open', ADMIN_API: 'on', STORE: 'sandbox' };
   const place = await Place.open({ settings }, stand);
-  const agent = new Agent({ keepAlive: true, maxSockets: BOARDS });
-  closing.push(() => agent.destroy());
+  const client = new Client(() => place.url());
+  closing.push(() => client.close());
   const { token: bearer } = operate(['keys', 'create', '--name', 'prove', '--scopes', 'admin'], place.settings) as { token: string };
   // Services read the keys again some time after a change.
   await pause(1000);
   const boards = await Promise.all(
     games.map((game, board) =>
       RandomBoard.open(
-        { url: place.url(), bearer, agent },
+        { client, bearer },
         // Redis has another encoding for boards of up to 128 entries.
         { game, order: isAscending(board) ? 'asc' : 'desc', players: board % 4 < 2 ? 60 : 250, random: seeded(flags.seed + board) },
       ),

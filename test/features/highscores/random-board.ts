@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
+import type { Answer, Asking, Client } from '../../proofs/client.ts';
 import { BoardModel, type Entry } from './board-model.ts';
 
 /** Random operations on one board, each compared with a model: for a small test, and for a proof with a million operations. */
 
 export interface BoardService {
-  readonly url: string;
+  /** A client of one process, or of several on one Redis. */
+  readonly client: Client;
   /** A server key of an operator. */
   readonly bearer: string;
-  readonly agent: Agent;
 }
 
 interface Player {
   readonly accountId: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** How its requests name it. */
+  readonly who: Asking;
   /** Only for a store account. Guests may move into one. */
   readonly subject?: string;
   readonly installId?: string;
@@ -93,11 +94,11 @@ export class RandomBoard {
 
   async #submit(): Promise<void> {
     const player = this.#any();
-    const { headers, isBanned } = this.#players[player]!;
+    const { who, isBanned } = this.#players[player]!;
     // Many scores are equal.
     const score = this.#random() < 0.1 ? this.#random() * 40 - 20 : this.#below(41) - 20;
     const name = this.#random() < 0.7 ? `p${player}` : `p${player} ${'é'.repeat(this.#below(14))}x`;
-    const { status, body } = await this.#ask('POST', `/v1/highscores/${this.#game}`, { score, name }, headers);
+    const { status, body } = await this.#post(`/v1/highscores/${this.#game}`, { score, name }, who);
     if (isBanned) return assert.equal(status, 403);
     assert.equal(status, 200, JSON.stringify(body));
     const { personalBest, best, rank, top } = this.#model.submit(player, score, name);
@@ -105,7 +106,7 @@ export class RandomBoard {
   }
 
   async #top(): Promise<void> {
-    const read = async () => linesOf((await this.#ask('GET', `/v1/highscores/${this.#game}`)).body.top);
+    const read = async () => linesOf((await this.#get('')).body.top);
     const until = performance.now() + CACHED_MS;
     let shown = await read();
     while (shown.join() !== this.#model.top().join() && performance.now() < until) {
@@ -117,9 +118,9 @@ export class RandomBoard {
 
   async #around(): Promise<void> {
     const player = this.#any();
-    const { headers, isBanned } = this.#players[player]!;
+    const { who, isBanned } = this.#players[player]!;
     const limit = 1 + this.#below(15);
-    const { status, body } = await this.#ask('GET', `/v1/highscores/${this.#game}/around?limit=${limit}`, undefined, headers);
+    const { status, body } = await this.#get(`/around?limit=${limit}`, who);
     if (isBanned) return assert.equal(status, 403);
     assert.deepEqual(linesOf(body.entries), this.#model.around(player, limit));
     assert.deepEqual(body.you === null ? [] : linesOf([body.you]), this.#model.around(player, 0));
@@ -130,7 +131,7 @@ export class RandomBoard {
     const limit = 1 + this.#below(100);
     let [cursor, last]: [string, Entry | undefined] = ['', undefined];
     do {
-      const { status, body } = await this.#ask('GET', `/v1/highscores/${this.#game}/entries?limit=${limit}${cursor}`);
+      const { status, body } = await this.#get(`/entries?limit=${limit}${cursor}`);
       assert.equal(status, 200, JSON.stringify(body));
       const expected = this.#model.page(limit, last);
       assert.deepEqual(linesOf(body.entries), expected.lines);
@@ -185,59 +186,37 @@ export class RandomBoard {
   }
 
   async #signedIn(subject: string, installId?: string): Promise<Player> {
-    const issued = await this.#ask('POST', '/sandbox/issue', { kind: 'id_token', subject });
-    const { status, body } = await this.#ask('POST', '/v1/account/store-provision', {
-      token: issued.body.token,
-      installId,
-      session: 'token',
-    });
+    const { token } = (await this.#post('/sandbox/issue', { kind: 'id_token', subject })).body;
+    const { status, body } = await this.#post('/v1/account/store-provision', { token, installId, session: 'token' });
     assert.equal(status, 200);
-    return { accountId: body.accountId, headers: { authorization: `Bearer ${body.sessionToken}` }, subject, isBanned: false };
+    return { accountId: body.accountId, who: { bearer: body.sessionToken }, subject, isBanned: false };
   }
 
   async #operate(path: string, body: object, statuses: readonly number[]): Promise<number> {
-    const headers = { authorization: `Bearer ${this.#service.bearer}` };
-    const { status } = await this.#ask('POST', `/v1/admin${path}`, { reason: 'test', ...body }, headers);
+    const { status } = await this.#post(`/v1/admin${path}`, { reason: 'test', ...body }, { bearer: this.#service.bearer });
     assert.ok(statuses.includes(status), `${path} answered ${status}`);
     return status;
   }
 
-  async #ask(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {
-    // On a busy machine a read may fail. A write that fails has an unknown outcome, so it ends the run.
-    for (let tries = 1; ; tries++) {
-      const reply = await this.#send(method, path, body, headers);
-      if (reply.status < 500) return reply;
-      const text = `${method} ${path} answered ${reply.status} ${JSON.stringify(reply.body)}`;
-      if (method === 'POST' || tries === READ_TRIES) throw new Error(text);
-      await delay(200);
-    }
+  /** A write that fails has an unknown outcome, so it ends the run. */
+  async #post(path: string, body: object, who?: Asking): Promise<Answer> {
+    const answer = await this.#service.client.post(path, body, who);
+    assert.ok(answer.status > 0 && answer.status < 500, `${path} answered ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer;
   }
 
-  /** node:http costs less than fetch. */
-  #send(
-    method: string,
-    path: string,
-    body?: object,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<{ status: number; body: any }> {
-    const { url, agent } = this.#service;
-    return new Promise((resolve, reject) => {
-      const asking = request(
-        `${url}${path}`,
-        { method, agent, headers: { 'content-type': 'application/json', ...headers } },
-        (response) => {
-          let text = '';
-          response.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
-          response.on('end', () => resolve({ status: response.statusCode!, body: JSON.parse(Buffer.from(text, 'latin1').toString()) }));
-        },
-      );
-      asking.on('error', reject);
-      asking.end(body && JSON.stringify(body));
-    });
+  async #get(path: string, who?: Asking): Promise<Answer> {
+    // On a busy machine a read may fail.
+    for (let tries = 1; ; tries++) {
+      const answer = await this.#service.client.ask(`/v1/highscores/${this.#game}${path}`, who);
+      if (answer.status > 0 && answer.status < 500) return answer;
+      assert.notEqual(tries, READ_TRIES, `${path} answered ${answer.status} ${JSON.stringify(answer.body)}`);
+      await delay(200);
+    }
   }
 }
 
 function guest(): Player {
   const installId = `install-${randomBytes(9).toString('hex')}`;
-  return { accountId: accountIdOf(installId), headers: { 'x-install-id': installId }, installId, isBanned: false };
+  return { accountId: accountIdOf(installId), who: { installId }, installId, isBanned: false };
 }

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { playerIdOf } from '../../../src/features/highscores/entry.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { entryOn } from '../../board-entries.ts';
 import { forFile, freshId, request, start } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 
@@ -50,17 +48,6 @@ describe('the best score of an account', () => {
     expect(Date.parse(better.top[0].at)).toBeGreaterThan(Date.parse(first.top[0].at));
     expect(await top(game)).toEqual(better.top);
     expect(await redis.zcard(boardKeys.scores(game))).toBe(2);
-  });
-
-  test('is refused to an account with the player id of another, whose entry stays', async () => {
-    const [game, ada, bob] = [freshGame(), freshId(), freshId()];
-    await submit(game, ada, 10, 'Ada');
-    const [secret, players] = [(await redis.get(boardKeys.secret(game)))!, boardKeys.players(game)];
-    const { playerId, text } = (await entryOn(redis, game, accountIdOf(ada)))!;
-    await redis.hset(players, playerIdOf(secret, accountIdOf(bob)), text);
-    expect((await submit(game, bob, 11, 'Bob')).status).toBe(500);
-    expect(await redis.hget(players, playerId)).toBe(text);
-    expect(lines(await top(game))).toEqual(['1 Ada 10']);
   });
 
   test('keeps its playerId, which differs from board to board, and no reply contains an installId or an account id', async () => {
