@@ -4,8 +4,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { forFile, freshId, sleep, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { audited } from '../../consistency/audited.ts';
-import { anyCredential, anyRequest, type AnyRequest, type Credential, type Value } from './any-request.ts';
-import { Visitor } from './visitor.ts';
+import { anyCredential, anyRequest, given, Visitor, type AnyRequest, type Credential } from './visitor.ts';
 import { isFullSize, sized } from '../../sized.ts';
 import { withOrigin } from './with-origin.ts';
 
@@ -18,7 +17,7 @@ import { withOrigin } from './with-origin.ts';
 const SEED = 20_261_122;
 
 /** Those of coins and moves come more often. */
-const FLOWS = 'login move move pair buy prove delete coins coins coins'.split(' ');
+const FLOWS = 'login move move pair delete coins coins coins'.split(' ');
 
 type Step =
   | { readonly request: AnyRequest }
@@ -87,8 +86,6 @@ async function sumOf(): Promise<number> {
   )) as number;
 }
 
-const given = (name: string, at: number): Value => ({ given: name, at });
-
 async function take(one: Step, visitor: Visitor, service: TestService): Promise<void> {
   if ('daysPass' in one) return service.advance(one.daysPass * 86_400_000);
   if ('request' in one) return void (await visitor.send(one.request));
@@ -108,16 +105,6 @@ async function take(one: Step, visitor: Visitor, service: TestService): Promise<
       const { token = '', secret = '' } = (await send('POST /v1/pair/new', { session: 'token' }, 'none')) as Record<string, string>;
       await send('POST /v1/pair/claim', { token, installId: given('installId', at) }, yes ? as : 'none');
       return void (await send('GET /v1/pair/status', { token, session: 'token', 'x-pair-secret': secret }, 'none'));
-    }
-    case 'buy': {
-      const { purchaseToken = '' } = await issued({ kind: 'subscription', minutes: yes ? 0.01 : 5 });
-      await send('POST /v1/subscription/purchase', { purchaseToken, installId: given('installId', at) });
-      return void (await issued({ kind: 'subscription', purchaseToken, state: 'expired', notify: true }));
-    }
-    case 'prove': {
-      const { nonce = '' } = (await send('GET /v1/account/store-install/nonce')) as Record<string, string>;
-      const { integrityToken = '' } = await issued({ kind: 'integrity_token', nonce });
-      return void (await send('POST /v1/account/store-install', { nonce, integrityToken, installId: given('installId', at) }));
     }
     case 'delete': {
       const { token } = yes ? await issued({ kind: 'id_token', subject: given('subject', other) }) : {};
@@ -168,10 +155,8 @@ const REACHED = [
   'POST /v1/login',
   'POST /v1/coins/debit',
   'POST /v1/account/store-provision',
-  'POST /v1/account/store-install',
   'POST /v1/account/delete',
   'POST /v1/pair/claim',
-  'POST /v1/subscription/purchase',
 ];
 
 const sequences = fc.array(step, { minLength: 1, maxLength: 40, size: 'max' });

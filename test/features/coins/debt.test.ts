@@ -93,15 +93,6 @@ test.each([
   expect((await service.get('/v1/balance', { cookies })).body).toMatchObject({ balanceCoins: 0, debtCoins: 6 });
 });
 
-test('an operator can forgive a debt by an adjustment, but cannot make one', async () => {
-  const installId = await inDebt();
-  const accountId = accountIdOf(installId);
-  expect(await origin.adjust({ installId }, -1, 'less')).toMatchObject({ code: 'insufficient_coins', balanceCoins: 0, debtCoins: 30 });
-  expect(await origin.adjust({ installId }, 10, 'a part')).toEqual({ accountId, balanceAfterCoins: 0, debtCoins: 20 });
-  expect(await origin.adjust({ installId }, 20, 'the rest')).toEqual({ accountId, balanceAfterCoins: 0 });
-  expect(await origin.adjust({ installId }, 20, 'the rest')).toEqual({ accountId, balanceAfterCoins: 0, replayed: true, balanceCoins: 0 });
-});
-
 test('the audit finds nothing wrong with debts, and reports their sum', async () => {
   await inDebt();
   const { findings, counts } = await audited(own.location);

@@ -3,7 +3,6 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
-import { tagOf } from '../../../src/redis/slots.ts';
 import { isWhole, startCluster, TestCluster, type TestNode } from '../../cluster-nodes.ts';
 import { freePorts } from '../../free-port.ts';
 import { start, type TestService } from '../../harness.ts';
@@ -73,28 +72,4 @@ test('a secret that its primary has lost is taken from the copies of the slots',
   await isWhole(service);
   expect((await credit(service, installId!, 'k')).body).toMatchObject({ replayed: true });
   expect(await (await cluster.primaryOf(cluster.slotOf(KEY_SECRET))).call('GET', KEY_SECRET)).toMatch(/^[0-9a-f]{16}$/);
-}, 40_000);
-
-test('requests for a primary with the data of another coinop do not make each other read all marks', async () => {
-  cluster = await startCluster();
-  await using service = await start({ redis: { url: cluster.url } });
-  await isWhole(service);
-  const [other, , foreign] = cluster.nodes as [TestNode, TestNode, TestNode];
-  const [ofOther, ofForeign] = [installOn(other), installOn(foreign)];
-  expect((await credit(service, ofForeign, 'k')).status).toBe(200);
-  for (const [first, last] of foreign.slots)
-    for (let slot = first; slot <= last; slot += 500)
-      await Promise.all(
-        Array.from({ length: Math.min(500, last + 1 - slot) }, (_, index) =>
-          foreign.call('SET', `${tagOf(slot + index)}${KEY_SECRET}`, 'f'.repeat(16)),
-        ),
-      );
-  await foreign.call('CONFIG', 'RESETSTAT');
-  await other.call('CONFIG', 'RESETSTAT');
-  const begunAt = performance.now();
-  for (let number = 0; performance.now() < begunAt + 3000; number++)
-    expect((await credit(service, ofForeign, `k${number}`)).status).toBe(503);
-  expect((await credit(service, ofOther, 'k')).status).toBe(200);
-  const reads = Number(/cmdstat_mget:calls=(\d+)/.exec(String(await other.call('INFO', 'commandstats')))?.[1] ?? 0) / 5461;
-  expect(reads).toBeLessThan(2.5 + (performance.now() - begunAt) / 500);
 }, 40_000);
