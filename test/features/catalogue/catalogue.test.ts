@@ -107,10 +107,8 @@ describe('CATALOGUE_FILE', () => {
     const { body, headers } = await service.get('/v1/products');
     expect(body).toEqual({ ok: true, products, count: 3 });
     const etag = headers.get('etag')!;
-    expect([etag === (await service.get('/v1/catalogue')).headers.get('etag'), headers.get('cache-control')]).toEqual([
-      false,
-      'public, max-age=60',
-    ]);
+    expect((await service.get('/v1/catalogue')).headers.get('etag')).not.toBe(etag);
+    expect(headers.get('cache-control')).toBe('public, max-age=60');
     expect((await service.get('/v1/products', { headers: { 'if-none-match': etag } })).status).toBe(304);
 
     writeFileSync(file, JSON.stringify({ apps: [entry], products: [pouch] }));
@@ -179,12 +177,7 @@ describe('CATALOGUE_FILE', () => {
     ]);
   });
 
-  test('of many mistakes the first twenty are named', () => {
-    const problems = problemsOf(write(Array.from({ length: 25 }, () => 7)));
-    expect([problems.length, problems.at(-1)]).toEqual([21, 'and 5 more problems']);
-  });
-
-  test('is read again when it is edited or replaced, and the ETag changes', async () => {
+  test('is read again when it is edited or replaced, and the ETag and the order of boards change', async () => {
     const file = write({ apps: [entry] });
     await using service = await start({ settings: { CATALOGUE_FILE: file } });
     const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
@@ -192,12 +185,10 @@ describe('CATALOGUE_FILE', () => {
 
     writeFileSync(file, JSON.stringify({ apps: [{ ...entry, name: 'Tetra 2', order: 'asc' }] }));
     await namesBecome('Tetra 2');
-    const changed = await service.get('/v1/catalogue', { headers: { 'if-none-match': etag } });
-    expect(changed.status).toBe(200);
-    expect(changed.headers.get('etag')).not.toBe(etag);
-    const game = entry.id;
-    await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 31, name: 'Ada' });
-    expect((await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 29, name: 'Bob' })).body.rank).toBe(1);
+    expect((await service.get('/v1/catalogue', { headers: { 'if-none-match': etag } })).status).toBe(200);
+    const submit = (score: number) => service.post(`/v1/highscores/${entry.id}`, { installId: freshId(), score, name: 'Ada' });
+    await submit(31);
+    expect((await submit(29)).body.rank).toBe(1);
 
     renameSync(write({ apps: [{ ...entry, name: 'Tetra 3' }] }), file);
     await namesBecome('Tetra 3');
@@ -225,19 +216,5 @@ describe('CATALOGUE_FILE', () => {
 
     writeFileSync(file, JSON.stringify({ apps: [{ ...entry, name: 'Tetra 2' }] }));
     await expect.poll(async () => (await service.get('/v1/catalogue')).body.apps[0].name).toBe('Tetra 2');
-  });
-
-  test('a file that is still being written is not read', async () => {
-    const file = write({ apps: [entry] });
-    const logLines: string[] = [];
-    await using service = await start({ settings: { CATALOGUE_FILE: file }, logLines });
-    const text = JSON.stringify({ apps: Array.from({ length: 8 }, (_, index) => ({ ...entry, id: `game-${index}` })) });
-    for (let written = 0; written < text.length; written += 200) {
-      writeFileSync(file, text.slice(0, written + 200));
-      // The pace of a slow writer: each pause is shorter than the time for which a file must stay unchanged.
-      await sleep(150);
-    }
-    await expect.poll(async () => (await service.get('/v1/catalogue')).body.count).toBe(8);
-    expect(logLines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
   });
 });

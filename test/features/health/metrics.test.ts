@@ -4,6 +4,7 @@ import { actionNames } from '../../../src/features/rooms/actions.ts';
 import { errors } from '../../../src/errors.ts';
 import { entryLetters } from '../../../src/features/coins/model.ts';
 import { freshId, isOnCluster, request, signIn, start, type TestService } from '../../harness.ts';
+import { issue } from '../../store.ts';
 
 let service: TestService;
 let logLines: string[];
@@ -104,18 +105,18 @@ describe('GET /metrics', () => {
   });
 
   test('counts refusals by error code, from 0', async () => {
-    const count = async (code: string): Promise<number> => (await samples()).get(`coinop_refusals_total{code="${code}"}`)!;
-    expect(await count('insufficient_coins')).toBe(0);
-    const before = await samples();
-    expect([...before.keys()].filter((name) => name.startsWith('coinop_refusals_total'))).toHaveLength(Object.keys(errors).length);
+    const counts = async (): Promise<Record<string, number>> => {
+      const found = await samples();
+      return Object.fromEntries(Object.keys(errors).map((code) => [code, found.get(`coinop_refusals_total{code="${code}"}`)!]));
+    };
+    const none = Object.fromEntries(Object.keys(errors).map((code) => [code, 0]));
+    expect(await counts()).toEqual(none);
     const installId = freshId();
     for (let index = 0; index < 3; index++) await service.post('/v1/coins/debit', { installId, coins: 5, key: 'a' });
     await service.post('/v1/coins/credit', { installId, coins: 0, key: 'a' });
     await service.get('/v1/rooms/BBBBB/live');
     await service.get('/nothing/here');
-    expect(await count('insufficient_coins')).toBe(3);
-    expect(await count('invalid_request')).toBe(2);
-    expect(await count('not_found')).toBe(1);
+    expect(await counts()).toEqual({ ...none, insufficient_coins: 3, invalid_request: 2, not_found: 1 });
   });
 
   test('counts an account once, whichever request creates it, and a first score on a new board as no account', async () => {
@@ -123,30 +124,32 @@ describe('GET /metrics', () => {
       const found = await samples();
       return ['install', 'store'].map((by) => found.get(`coinop_accounts_created_total{by="${by}"}`)!);
     };
-    const [first, second, third, fourth, fifth, sixth] = [freshId(), freshId(), freshId(), freshId(), freshId(), freshId()];
+    const [first, second, third, fourth] = [freshId(), freshId(), freshId(), freshId()];
+    const credit = (_: unknown, index: number) => service.post('/v1/coins/credit', { installId: first, coins: 1, key: `${index}` });
+    const board = `/v1/highscores/${freshId('game').toLowerCase()}`;
     await service.get(`/v1/balance?installId=${first}`);
+    await service.post('/v1/coins/debit', { installId: second, coins: 1, key: 'refused' });
     expect(await created()).toEqual([0, 0]);
-    await Promise.all(
-      Array.from({ length: 10 }, (_, index) => service.post('/v1/coins/credit', { installId: first, coins: 1, key: `${index}` })),
-    );
-    await service.post('/v1/account/resolve', { installId: second });
-    await service.post('/v1/account/resolve', { installId: second });
-    await service.post('/v1/login', { installId: third });
-    await service.post('/v1/login', { installId: first });
-    await service.post('/v1/rooms', { installId: fourth });
-    for (const installId of [fourth, fifth])
-      await service.post(`/v1/highscores/${freshId('game').toLowerCase()}`, { installId, score: 1, name: 'Ada' });
-    await service.post('/v1/coins/debit', { installId: sixth, coins: 1, key: 'refused' });
-    expect(await created()).toEqual([5, 0]);
+    await Promise.all(Array.from({ length: 10 }, credit));
+    for (const [path, body] of [
+      ['/v1/account/resolve', { installId: second }],
+      ['/v1/account/resolve', { installId: second }],
+      ['/v1/login', { installId: first }],
+      ['/v1/rooms', { installId: third }],
+      [board, { installId: third, score: 1, name: 'Ada' }],
+      [board, { installId: fourth, score: 1, name: 'Ada' }],
+    ] as const)
+      expect((await service.post(path, body)).status).toBe(200);
+    expect(await created()).toEqual([4, 0]);
 
-    const { body } = await service.post('/sandbox/issue', { kind: 'id_token', subject: freshId('user') });
-    const signIn = { token: body.token, installId: first };
-    expect((await service.post('/v1/account/store-provision', signIn)).body).toMatchObject({ created: true, movedCoins: 10 });
-    expect((await service.post('/v1/account/store-provision', signIn)).body).toMatchObject({ created: false, moved: false });
-    expect(await created()).toEqual([5, 1]);
+    const { token } = await issue(service, { kind: 'id_token', subject: freshId('user') });
+    for (const isNew of [true, false]) {
+      const { body } = await service.post('/v1/account/store-provision', { token, installId: first });
+      expect(body).toMatchObject({ created: isNew, moved: isNew });
+    }
+    expect(await created()).toEqual([4, 1]);
     const found = await samples();
-    expect(found.get('coinop_coin_operations_total{type="merge"}')).toBe(1);
-    expect(found.get('coinop_coins_in_total{type="merge"}')).toBe(10);
+    expect(['coin_operations', 'coins_in'].map((name) => found.get(`coinop_${name}_total{type="merge"}`))).toEqual([1, 10]);
   });
 
   // On a Cluster any process may do the last check, a minute later. That process counts the account.
@@ -154,9 +157,9 @@ describe('GET /metrics', () => {
     const deleted = async (): Promise<number> => (await samples()).get('coinop_accounts_deleted_total')!;
     // Tests of other files delete accounts in the same Redis.
     expect([await deleted(), (await samples()).get('coinop_account_deletions_waiting')]).toEqual([0, expect.any(Number)]);
-    const [installId, guest, subject] = [freshId(), freshId(), freshId('user')];
+    const [installId, guest] = [freshId(), freshId()];
     await service.post('/v1/coins/credit', { installId: guest, coins: 1, key: 'a' });
-    const { token } = (await service.post('/sandbox/issue', { kind: 'id_token', subject })).body;
+    const { token } = await issue(service, { kind: 'id_token', subject: freshId('user') });
     await service.post('/v1/account/store-provision', { token, installId: guest });
     for (const proof of [{ installId }, { token }]) {
       const { confirm } = (await service.post('/v1/account/delete', proof)).body;

@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../../free-port.ts';
 import { forFile, start } from '../../harness.ts';
 import { startRedis, type OwnRedis } from '../../own-redis.ts';
 
@@ -33,20 +32,6 @@ describe('GET /ready', () => {
     await service.service.redis.replicaof('NO', 'ONE');
     // The connection of the scripts was closed by the replica, and may not be open again yet.
     await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
-  });
-
-  test('answers 503 on a node of a Redis Cluster, with or without a slot for every key', async () => {
-    // The cluster bus needs its own port. Clients of this node use its socket.
-    await using node = await startRedis('--cluster-enabled', 'yes', '--cluster-port', await freePort());
-    await using onNode = await start({ redis: node.location });
-    const ready = async () => {
-      const { status, body } = await onNode.get('/ready');
-      return [status, body.error.message];
-    };
-    const problem = [503, 'Not ready: this redis is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port.'];
-    expect(await ready()).toEqual(problem);
-    await onNode.service.redis.cluster('ADDSLOTSRANGE', 0, 16383);
-    expect(await ready()).toEqual(problem);
   });
 
   test('answers 503 on open connections while the process drains', async () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../../harness.ts';
-import { watchRoom } from '../../realtime/watcher.ts';
-import { open, seated } from './room.ts';
+import { open, seated, watched } from './room.ts';
 
 const figures = async ({ service }: TestService, pattern: RegExp): Promise<string[]> =>
   (await service.metrics.registry.metrics())
@@ -39,7 +38,7 @@ test('messages and private notices count once for each socket', async () => {
   await using service = await start();
   const room = await open(service);
   const host = await seated(service, room, room.host);
-  const others = [await watchRoom(service, room.code), await watchRoom(service, room.code)];
+  const others = [await watched(service, room.code), await watched(service, room.code)];
   await room.act('private', room.host, { seats: { p1: 'hand' } });
   await host.until(({ type }) => type === 'you');
   for (const data of [1, 2]) await room.act('message', room.host, { data });
@@ -48,5 +47,4 @@ test('messages and private notices count once for each socket', async () => {
     'coinop_live_messages_total 6',
     'coinop_live_private_notices_total 1',
   ]);
-  await Promise.all([host, ...others].map((watcher) => watcher.close()));
 });

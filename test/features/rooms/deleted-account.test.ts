@@ -55,5 +55,4 @@ test('a deleted account, and a guest that moved into it, leave no id in the room
   expect((await seatedIn.read()).players.map(({ id }: { id: string }) => id)).toEqual(['p1', 'p3']);
   expect((await asHost.read()).hostId).toBe('p1');
   expect((await kickedFrom.act('join', other)).body.error.code).toBe('kicked');
-  await watcher.close();
 });

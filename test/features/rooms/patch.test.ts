@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { leastLengthOf } from '../../../src/features/rooms/record.ts';
 import { forFile, start } from '../../harness.ts';
-import { Watcher, type Message } from '../../realtime/watcher.ts';
+import { type Message } from '../../realtime/watcher.ts';
 import { applyPatch } from './apply-patch.ts';
 import { randomPatches } from './random-patches.ts';
-import { open } from './room.ts';
+import { open, watched } from './room.ts';
 
 const service = await forFile(start());
 
@@ -35,8 +35,8 @@ describe('a channel with patch=1', () => {
 
   test('sends the whole room at first, and then what changed', async () => {
     const room = await open(service, { state: { board: 'x'.repeat(4000), n: 0 } });
-    const patched = await Watcher.open(service.url, `/v1/rooms/${room.code}/live?patch=1`);
-    const whole = await Watcher.open(service.url, `/v1/rooms/${room.code}/live`);
+    const patched = await watched(service, room.code, '?patch=1');
+    const whole = await watched(service, room.code);
     await patched.until(({ type }) => type === 'room');
     for (let n = 1; n <= 5; n++) {
       const { seq } = (await room.act('state', room.host, { merge: { n } })).body.room;
@@ -47,7 +47,7 @@ describe('a channel with patch=1', () => {
     expect(patched.messages[1].ops).toContainEqual({ op: 'replace', path: '/state/n', value: 1 });
     expect(roomsOf(patched.messages).at(-1)).toEqual(whole.last.room);
     expect(Math.max(...patched.messages.slice(1).map((message) => JSON.stringify(message).length))).toBeLessThan(450);
-    const joined = await Watcher.open(service.url, `/v1/rooms/${room.code}/live?patch=1`);
+    const joined = await watched(service, room.code, '?patch=1');
     expect((await joined.until(({ type }) => type === 'room')).room).toEqual(whole.last.room);
     await room.join();
     await joined.until(({ type }) => type === 'patch');
@@ -55,16 +55,5 @@ describe('a channel with patch=1', () => {
     // A change that is more than half of the room.
     const { seq } = (await room.act('state', room.host, { state: 'y'.repeat(8000) })).body.room;
     expect((await joined.until((message) => message.seq === seq)).type).toBe('room');
-    for (const watcher of [patched, whole, joined]) await watcher.close();
-  });
-
-  test('keeps up with a burst, and ends with the last room', async () => {
-    const room = await open(service, { state: { board: 'x'.repeat(2000), n: 0 } });
-    const patched = await Watcher.open(service.url, `/v1/rooms/${room.code}/live?patch=1`);
-    await Promise.all(Array.from({ length: 30 }, (_, n) => room.act('state', room.host, { merge: { [`k${n}`]: n } })));
-    const last = await room.read();
-    await patched.until(({ seq }) => seq === last.seq);
-    expect(roomsOf(patched.messages).at(-1)).toEqual(last);
-    await patched.close();
   });
 });

@@ -6,7 +6,7 @@ import type { Operation } from './apply-patch.ts';
 const CHANGES = Number(process.env['PATCH_CHANGES'] ?? 4000);
 
 /** A room with random changes. */
-class AnyRoom {
+export class AnyRoom {
   readonly fields: RoomFields = new Map(
     Object.entries({
       ...{ code: 'BCDFG', phase: 'lobby', seq: '1', hostId: 'p1', players: 'p1', minPlayers: '1', maxPlayers: '8', locked: 'false' },

@@ -47,7 +47,13 @@ class Tab {
 
   async close(): Promise<void> {
     await this.#watcher?.close();
+    this.#keep();
+  }
+
+  /** Keeps the messages of the connection. */
+  #keep(): void {
     this.heard.push(...this.#watcher!.messages.filter(({ type }) => type === 'message' || type === 'missed'));
+    this.#watcher = undefined;
   }
 
   async #isActed(act: { type: 'act'; order: number }): Promise<boolean> {
@@ -62,25 +68,22 @@ class Tab {
       return error === undefined;
     } catch (error) {
       if (this.#watcher?.isClosed !== true) throw error;
-      this.heard.push(...this.#watcher.messages.filter(({ type }) => type === 'message' || type === 'missed'));
-      this.#watcher = undefined;
+      this.#keep();
       return false;
     }
   }
 
   /** A channel after its `welcome`. */
   async #open(): Promise<Watcher> {
-    for (;;) {
+    for (; ; await pause(50)) {
       const watcher = await watchRoom(this.#at, this.#room.code);
-      while (!watcher.isClosed) {
-        const { type, error } = await watcher.hello(this.#installId, 'tab').catch((cause: unknown) => {
-          if (!watcher.isClosed) throw cause;
-          return { type: 'closed' };
-        });
-        if (type === 'welcome') return watcher;
-        if (error !== undefined) expect(PASSING).toContain(error.code);
-        await pause(50);
-      }
+      const { type, error } = await watcher.hello(this.#installId, 'tab').catch(async (cause: unknown) => {
+        if (!watcher.isClosed) throw cause;
+        return { type: 'closed' };
+      });
+      if (type === 'welcome') return watcher;
+      if (error !== undefined) expect(PASSING).toContain(error.code);
+      if (!watcher.isClosed) await watcher.close();
     }
   }
 }

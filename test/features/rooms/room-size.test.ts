@@ -2,8 +2,8 @@ import { afterAll, expect, test } from 'vitest';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { LARGEST_ROOM_BYTES } from '../../../src/features/rooms/room-size.ts';
 import { forFile, freshId, start } from '../../harness.ts';
-import { watchRoom } from '../../realtime/watcher.ts';
 import { openFullRoom } from '../../server/full-room.ts';
+import { watched } from './room.ts';
 
 const service = await forFile(start({ settings: { ROOM_BYTES_PER_SECOND: '65536' } }));
 const { redis } = service.service;
@@ -29,31 +29,11 @@ test('the largest room is as long as the bound says, less the times and the word
 
 test('the bound is below what a channel may push in a second, so that every watcher gets the room', async () => {
   expect(LARGEST_ROOM_BYTES).toBeLessThan(65_536);
-  const watcher = await watchRoom(service, room.code);
+  const watcher = await watched(service, room.code);
   const { room: pushed } = await watcher.until(({ type }) => type === 'room');
   expect(pushed).toEqual(await read());
   const { seq } = (await service.post(`/v1/rooms/${room.code}/ready`, { installId: room.players[63] })).body.room;
   expect((await watcher.reaches(seq)).players[63].ready).toBe(true);
-  await watcher.close();
-});
-
-test('longer data, states and tags are refused, and so is a further player', async () => {
-  const [, guest] = room.players;
-  const nineTags = Object.fromEntries(Array.from({ length: 9 }, (_, tag) => [`t${tag}`, 1]));
-  for (const [action, installId, body, code] of [
-    ['data', guest!, { data: 'd'.repeat(255) }, 'invalid_request'],
-    ['data', guest!, { merge: { a: 'd'.repeat(250) } }, 'invalid_request'],
-    ['state', room.host, { state: 'x'.repeat(8191) }, 'invalid_request'],
-    ['state', room.host, { merge: { a: 'x'.repeat(8190) } }, 'invalid_request'],
-    ['private', room.host, { seats: { p1: 'h'.repeat(1023) } }, 'invalid_request'],
-    ['settings', room.host, { tags: nineTags }, 'invalid_request'],
-    ['settings', room.host, { tags: { t: 'x'.repeat(65) } }, 'invalid_request'],
-    ['unlock', room.host, {}, undefined],
-    ['join', freshId(), {}, 'room_full'],
-  ] as const) {
-    const reply = await service.post(`/v1/rooms/${room.code}/${action}`, { installId, ...body });
-    expect([action, reply.body.error?.code]).toEqual([action, code]);
-  }
 });
 
 test('in Redis the largest room takes what docs/operating.md says', async () => {

@@ -1,6 +1,6 @@
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { freshId, type TestReply, type TestService } from '../../harness.ts';
-import { watchRoom, type Watcher } from '../../realtime/watcher.ts';
+import { Watcher, type WatchOptions } from '../../realtime/watcher.ts';
 
 /** A room under test. */
 export interface TestRoom {
@@ -33,9 +33,16 @@ export async function open(service: TestService, settings: object = {}): Promise
   };
 }
 
+/** A channel of a room. It is closed when the test ends. */
+export async function watched(at: TestService, code: string, query = '', options?: WatchOptions): Promise<Watcher> {
+  const watcher = await Watcher.open(at.url, `/v1/rooms/${code}/live${query}`, options);
+  onTestFinished(() => (watcher.isClosed ? undefined : watcher.close()));
+  return watcher;
+}
+
 /** A welcomed channel of a player. */
-export async function seated(at: TestService, room: TestRoom, installId: string, tab = 'tab'): Promise<Watcher> {
-  const watcher = await watchRoom(at, room.code);
+export async function seated(at: TestService, { code }: TestRoom, installId: string, tab = 'tab'): Promise<Watcher> {
+  const watcher = await watched(at, code);
   expect((await watcher.hello(installId, tab)).type).toBe('welcome');
   return watcher;
 }

@@ -144,32 +144,3 @@ describe('rematch by a server', () => {
     }
   });
 });
-
-test('of 20 actions at once, of the server and the players, each change raises seq by one and leaves one host', async () => {
-  for (let round = 0; round < 3; round++) {
-    const room = await open(service, { maxPlayers: 64 });
-    const installs = [room.host, ...(await Promise.all(Array.from({ length: 9 }, () => room.join())))];
-    const before = (await room.read()).seq;
-    const act = (index: number): Promise<TestReply> => {
-      const playerId = `p${1 + ((index * 7 + round) % 10)}`;
-      const installId = installs[index % 10]!;
-      const kinds = [
-        () => host(room, 'transfer', { playerId }),
-        () => room.act('transfer', installId, { playerId }),
-        () => host(room, 'state', { state: index }),
-        () => host(room, 'kick', { playerId }),
-        () => room.act('leave', installId),
-      ];
-      return kinds[index % kinds.length]!();
-    };
-    const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => act(index)));
-    expect(replies.filter(({ status }) => ![200, 400, 403].includes(status))).toEqual([]);
-    const rooms = replies.flatMap(({ body }) => (body.ok ? [body.room] : []));
-    for (const each of rooms) expect(hosts(each)).toEqual([each.hostId]);
-    const last = await room.read();
-    expect(hosts(last)).toEqual([last.hostId]);
-    // Every seq in between occurs in one answer: no change was lost or counted twice.
-    const seqs = new Set(rooms.map(({ seq }) => seq).filter((seq) => seq > before));
-    expect(seqs).toEqual(new Set(Array.from({ length: last.seq - before }, (_, index) => before + 1 + index)));
-  }
-});

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { signedOutKey } from '../../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { forFile, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
-import { watchRoom } from '../../realtime/watcher.ts';
-import { open, refusal, seated } from './room.ts';
+import { open, refusal, seated, watched } from './room.ts';
 
 const service = await forFile(start());
 
@@ -120,9 +119,9 @@ describe('private', () => {
     const room = await open(service);
     const [bob, cleo] = [await room.join('Bob'), await room.join('Cleo')];
     await using other = await start();
-    const ofBob = await watchRoom(other, room.code);
-    const ofCleo = await watchRoom(service, room.code);
-    const nobody = await watchRoom(service, room.code);
+    const ofBob = await watched(other, room.code);
+    const ofCleo = await watched(service, room.code);
+    const nobody = await watched(service, room.code);
     await ofBob.hello(bob);
     await ofCleo.hello(cleo);
     const { body } = await room.act('private', room.host, { seats: { p1: ['king'], p2: ['ace-of-bob'] }, state: { deck: 50 } });
@@ -133,10 +132,9 @@ describe('private', () => {
     await ofCleo.reaches(seq);
     expect((await room.act('ready', bob)).body.you).toEqual({ playerId: 'p2', host: false, private: ['ace-of-bob'] });
     expect((await room.act('ready', cleo)).body.you).toEqual({ playerId: 'p3', host: false });
-    const again = await watchRoom(service, room.code);
+    const again = await watched(service, room.code);
     expect((await again.hello(bob)).you.private).toEqual(['ace-of-bob']);
     expect(JSON.stringify([nobody.messages, ofCleo.messages, await room.read()])).not.toContain('ace-of-bob');
-    for (const watcher of [ofBob, ofCleo, nobody, again]) await watcher.close();
   });
 
   // The notice that a session has ended reaches a process by Pub/Sub, which may lose it.
@@ -144,14 +142,13 @@ describe('private', () => {
     const room = await open(service);
     const bob = await room.join();
     const cookies = await signIn(service, bob);
-    const watcher = await watchRoom(service, room.code, { cookies });
+    const watcher = await watched(service, room.code, '', { cookies });
     await watcher.until(({ type }) => type === 'welcome');
     const [{ id }] = (await service.get('/v1/sessions', { cookies })).body.sessions;
     await service.service.redis.set(signedOutKey(accountIdOf(bob), id), '0');
     await room.act('private', room.host, { seats: { p2: 'ace-of-bob' } });
     expect((await watcher.until(({ type }) => type === 'error' || type === 'you')).error?.code).toBe('session_required');
     expect(JSON.stringify(watcher.messages)).not.toContain('ace-of-bob');
-    await watcher.close();
   });
 
   test('is refused to a guest, for a seat that nobody has, and above 1 KiB a seat', async () => {
@@ -270,6 +267,5 @@ describe('free JSON that cannot be kept', () => {
     expect(acted.error).toMatchObject({ code: 'invalid_request', field: path });
     const { state, tags, players } = await room.read();
     expect([state, tags, players[0].data]).toEqual([{}, {}, null]);
-    await channel.close();
   });
 });

@@ -153,7 +153,24 @@ describe('GET /v1/rooms', () => {
       expect(shown).toHaveLength(Math.ceil(bytes / `1 1 4 ${game} ${tags}`.length));
       expect(nextCursor).toBe(entries.at(-shown.length));
     }
+    // The channel brings the newest fifty.
+    const watcher = await Watcher.open(service.url, `/v1/lobby/live?game=${game}`);
+    expect((await watcher.until(() => true)).rooms).toHaveLength(50);
+    await watcher.close();
   });
+});
+
+test('a request after the answer of a change by another process has the change, however often the list was read', async () => {
+  await using there = await start();
+  const game = freshGame();
+  const room = await openPublic(game);
+  const players = async (at = service) => (await page(game, '', at)).rooms[0]?.players;
+  await expect.poll(() => players()).toBe(1);
+  for (let seats = 2; seats < 4; seats++) {
+    await there.post(`/v1/rooms/${room.code}/join`, { installId: freshId() });
+    // The write of the list follows the answer of the join, on the same connection as the next request of that process.
+    expect([await players(there), await players()]).toEqual([seats, seats]);
+  }
 });
 
 describe('a room with nobody present', () => {
@@ -167,8 +184,11 @@ describe('a room with nobody present', () => {
     await room.act('data', room.host, { data: 1 });
     own.advance(14_000);
     expect(await codes(game, '', own)).toEqual([room.code]);
+    const { version } = listKeys(game);
+    const before = await own.service.redis.get(version);
     own.advance(1500);
-    expect(await codes(game, '', own)).toEqual([]);
+    // It leaves a cached page without a change of the list.
+    expect([await codes(game, '', own), await own.service.redis.get(version)]).toEqual([[], before]);
     // The reader had the entry swept.
     await expect.poll(() => own.service.redis.zcard(listKeys(game).untils)).toBe(0);
     await room.act('message', room.host, { data: 1 });

@@ -56,17 +56,6 @@ test.concurrent('each query gets its rooms, and another spelling of a query is t
   await Promise.all(watchers.map((watcher) => watcher.close()));
 });
 
-test.concurrent('a room that nobody renews leaves, without any change in the list', async () => {
-  await using own = await start();
-  const game = freshGame();
-  await openPublic(game, {}, own);
-  const watcher = await watch(`game=${game}`, own);
-  await watcher.until(({ rooms }) => rooms.length === 1);
-  own.advance(15_100);
-  await watcher.until((message) => message === watcher.messages.at(-1) && shows()(message));
-  await watcher.close();
-});
-
 test('refuses a bad query', async () => {
   await expect(watch('tag.A=1')).rejects.toThrow('no channel');
 });

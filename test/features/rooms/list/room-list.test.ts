@@ -83,18 +83,3 @@ test('a renewal writes what a process that died did not, and ends with the socke
   // Every key expires by itself.
   for (const key of Object.values(listKeys(game))) expect(await redis.pttl(key), key).toBeGreaterThan(100_000);
 });
-
-test('a socket of a room that the process lost, which has not closed yet, does not keep the next room of the code from renewals', async () => {
-  await using own = listOfProcess();
-  const { list, game, seen } = own;
-  const lost = { id: 'BCDFG', connectionId: 'c1', state: { fields: room(game, { public: 'false' }) } as unknown };
-  list.present(lost, 'p1');
-  lost.state = undefined;
-  const socket = { id: 'BCDFG', connectionId: 'c2', state: { fields: room(game, { public: 'false' }) } };
-  list.present(socket, 'p1');
-  // Only a renewal writes this change to the list.
-  socket.state.fields.set('public', 'true');
-  await expect.poll(seen).toHaveLength(1);
-  socket.state.fields.set('locked', 'true').set('seq', '2');
-  await expect.poll(seen).toEqual([]);
-});
