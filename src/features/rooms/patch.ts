@@ -31,7 +31,9 @@ function comparePlayers(ops: string[], before: FieldsBefore, now: RoomFields): v
   let staying = ids;
   if (before.has('players')) {
     const seated = seatedIn(before.get('players')!);
-    staying = seated.filter((id) => ids.includes(id));
+    // A failover may bring back a player who had left. From that place on all players are removed and added again.
+    const added = ids.findIndex((id) => !seated.includes(id));
+    staying = added === -1 ? ids : ids.slice(0, added);
     for (let place = seated.length - 1; place >= 0; place--) if (!staying.includes(seated[place]!)) ops.push(remove(`/players/${place}`));
   }
   const [hostBefore, host] = [was('hostId'), now.get('hostId')];
