@@ -329,7 +329,7 @@ function thrown(error: Error): never {
 
 test('a login whose bearer was checked after the 503 of the deadline opens no account', async () => {
   await using redis = await startRedis();
-  await using paused = await start({ redis: redis.location, settings: roomy, stoppedClock: true });
+  await using paused = await start({ redis: redis.location, settings: roomy, stoppedClock: true, redisDeadlineMs: 2000 });
   const bearer = (await signIn(paused, freshId())).slice('svc_session='.length);
   const installId = freshId();
   // Longer than an answer may take, shorter than the silence after which the link to Redis is given up.
