@@ -62,6 +62,8 @@ describe('a banned account', () => {
     await banned(accountIdOf(installId));
     expect((await logout(sessions[1]!, true)).status).toBe(200);
     expect((await other.post('/v1/logout', { everywhere: true }, { cookies: sessions[2]! })).status).toBe(200);
+    // A sign-out everywhere does not end the ban.
+    expect(codeOf(await credit(installId, 'a'))).toBe(BANNED);
     await unbanned(accountIdOf(installId));
     expect(await standingOf(accountIdOf(installId))).toBe('#1\n');
     expect(await areSignedIn(service, [...sessions, await signIn(service, installId)])).toEqual([false, false, false, false, true]);
