@@ -65,9 +65,9 @@ describe('a call', () => {
   });
 
   test('that waits for news gets the time of the wait in addition to its own', async () => {
-    using client = player(service.url, { timeoutMs: 300 });
+    using client = player(service.url, { timeoutMs: 1000 });
     const { code, seq } = (await done(client.rooms.create({ name: 'Ada' }))).room;
-    expect(await client.rooms.read({ code, since: seq, wait: 1 })).toMatchObject({ ok: true, room: { seq } });
+    expect(await client.rooms.read({ code, since: seq, wait: 2 })).toMatchObject({ ok: true, room: { seq } });
   });
 
   test('ends when its time is up if the peer sends no answer', async () => {
@@ -183,14 +183,14 @@ describe('a wrong address', () => {
     await using thief = await answering([200, balance]);
     await using proxy = await answering([307, '', { location: `${thief.url}/v1/balance` }]);
     using client = player(proxy.url);
-    expect(await client.coins.balance({}, { timeoutMs: 100 })).toMatchObject({ ok: false, error: { code: 'network' } });
+    expect(await client.coins.balance({}, { timeoutMs: 500 })).toMatchObject({ ok: false, error: { code: 'network' } });
     expect(thief.seen).toEqual([]);
   });
 
   test('discards no operation', async () => {
     await using page = await answering([200, '<html>']);
     using client = player(page.url);
-    expect(await client.coins.credit({ coins: 5 }, { timeoutMs: 100 })).toMatchObject({ pending: true, error: { code: 'not_coinop' } });
+    expect(await client.coins.credit({ coins: 5 }, { timeoutMs: 500 })).toMatchObject({ pending: true, error: { code: 'not_coinop' } });
     expect(client.kept.operations).toBe(1);
   });
 });

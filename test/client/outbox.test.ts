@@ -37,8 +37,10 @@ describe('a coin operation', () => {
   test('is applied once when its answer is lost', async () => {
     const send = losing('after');
     using client = player(service.url, { fetch: send });
-    setTimeout(() => (send.when = 'never'), 200);
-    expect(await client.coins.credit({ coins: 5 })).toEqual({ ok: true, balanceAfterCoins: 5, replayed: true, balanceCoins: 5 });
+    const credited = client.coins.credit({ coins: 5 });
+    await expect.poll(() => send.keys.length).toBe(2);
+    send.when = 'never';
+    expect(await credited).toEqual({ ok: true, balanceAfterCoins: 5, replayed: true, balanceCoins: 5 });
     expect(new Set(send.keys).size).toBe(1);
   });
 

@@ -266,10 +266,12 @@ test.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing
     const pair = await twoNodes();
     for (const fake of pair) fake.got = `-${refusal}\r\n`;
     await opened(pair);
-    await vi.waitFor(() => expect(cluster.shards.map(({ scripts }) => scripts.isReady)).toEqual([true, true]), WAIT);
+    const states = () => cluster.shards.map(({ scripts, redis, subscriber }) => [scripts.isReady, redis.status, subscriber.isReady]);
+    const ready = [true, 'ready', true];
+    await vi.waitFor(() => expect(states()).toEqual([ready, ready]), WAIT);
     // The connection would be closed a moment after it was ready.
     await pause(50);
-    for (const { redis, subscriber } of cluster.shards) expect([redis.status, subscriber.isReady]).toEqual(['ready', true]);
+    expect(states()).toEqual([ready, ready]);
   },
 );
 

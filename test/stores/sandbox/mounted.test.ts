@@ -1,6 +1,6 @@
 import { expect, describe, test } from 'vitest';
-import { start, type TestService } from '../../harness.ts';
-import { decodePath, google, purchasesPath, subscriptionPath } from './google.ts';
+import { request, start, type TestService } from '../../harness.ts';
+import { decodePath, google, JWT_BEARER, purchasesPath, subscriptionPath } from './google.ts';
 
 const SESSION_KEYS = `a:${'A'.repeat(43)}`;
 const PUBLIC_URL = 'https://play.example';
@@ -70,5 +70,16 @@ describe('the sandbox', () => {
     const statuses = [];
     for (let count = 0; count < 3; count++) statuses.push((await service.post('/sandbox/issue', { kind: 'id_token' })).status);
     expect(statuses).toEqual([200, 200, 429]);
+  });
+
+  test('answers store_unavailable while Redis is away', async () => {
+    await using service = await start({ redis: { socketPath: '/nonexistent/redis.sock' } });
+    const form = new URLSearchParams({ grant_type: JWT_BEARER, assertion: 'a.b.c' }).toString();
+    for (const [method, path, contentType] of calls.slice(1)) {
+      const headers: Record<string, string> = contentType === '' ? {} : { 'content-type': contentType };
+      const text = path === '/sandbox/token' ? form : '{}';
+      const { status, body } = await request(service.url, path, { method, headers }, method === 'POST' ? text : undefined);
+      expect([path, status, body.error?.code]).toEqual([path, 503, 'store_unavailable']);
+    }
   });
 });
